@@ -1,0 +1,438 @@
+// The Python face of the kernels: the only file that knows nanobind. Every array argument is
+// noconvert(), so nothing is copied in silence; outputs are arrays that the caller made; sizes are
+// checked here, so that no call from Python can read or write out of bounds.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+
+#include "chains.hpp"
+#include "families.hpp"
+#include "grid.hpp"
+#include "labels.hpp"
+#include "lovasz.hpp"
+#include "modular.hpp"
+#include "prefix.hpp"
+#include "rescaling.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+template <class T>
+using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+using Index = std::int64_t;
+using Byte = std::uint8_t;
+
+void require(bool holds, const char* what) {
+    if (!holds) throw std::invalid_argument(what);
+}
+
+// Lets Ctrl-C through a few times a second, from code that runs without the interpreter's lock.
+void poll_signals() {
+    using Clock = std::chrono::steady_clock;
+    static thread_local Clock::time_point last = Clock::now();
+    const auto now = Clock::now();
+    if (now - last < std::chrono::milliseconds(200)) return;
+    last = now;
+    nb::gil_scoped_acquire lock;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+// A batch of rows: row i is [offsets[i], offsets[i + 1]) of the flat arrays.
+template <class Scalar>
+struct Batch {
+    In<Byte> positive;
+    In<Scalar> scores;
+    In<Index> offsets;
+
+    Index rows() const { return static_cast<Index>(offsets.size()) - 1; }
+    Index begin(Index i) const { return offsets.data()[i]; }
+
+    setwise::Row<Scalar> row(Index i) const {
+        const Index start = begin(i);
+        return {positive.data() + start, scores.data() + start, begin(i + 1) - start};
+    }
+
+    void check(const Out<double>& values, const Out<Scalar>& gradient) const {
+        require(offsets.size() >= 1 && begin(0) == 0, "offsets must start with 0");
+        for (Index i = 0; i < rows(); ++i) {
+            const Index length = begin(i + 1) - begin(i);
+            require(length >= 0, "offsets must not decrease");
+            require(length < (Index(1) << 32), "a set must have fewer than 2**32 elements");
+        }
+        const auto total = static_cast<std::size_t>(begin(rows()));
+        require(positive.size() == total && scores.size() == total && gradient.size() == total,
+                "offsets must end with the number of scores");
+        require(values.size() == static_cast<std::size_t>(rows()), "values must have a row each");
+    }
+};
+
+void check_tables(const In<double>& tables, Index start, Index size) {
+    require(start >= 0 && size >= 0 && start <= static_cast<Index>(tables.size()) - size,
+            "starts must lie inside tables");
+}
+
+template <class T>
+void check_rows(const In<T>& array, Index rows, const char* what) {
+    require(static_cast<Index>(array.size()) == rows, what);
+}
+
+constexpr const char* each_row = "an argument must have one entry for each row";
+
+template <class Scalar>
+void lovasz_ratio(In<Byte> positive, In<Scalar> scores, In<Index> offsets, double a, double c,
+                  double d, int part, int hinge_case, Out<double> values, Out<Scalar> gradient) {
+    const Batch<Scalar> batch{positive, scores, offsets};
+    batch.check(values, gradient);
+    setwise::Workspace work;
+    setwise::Ratio family{a, c, d, part};
+    for (Index i = 0; i < batch.rows(); ++i) {
+        const auto row = batch.row(i);
+        const Index m = row.positives();
+        family.reset(m, row.p - m);
+        const bool componentwise = hinge_case == 0 ? family.is_increasing() : hinge_case == 1;
+        values.data()[i] = setwise::lovasz_hinge(row, componentwise, family,
+                                                 gradient.data() + batch.begin(i), work, poll_signals);
+        poll_signals();
+    }
+}
+
+template <class Scalar>
+void lovasz_cardinality(In<Byte> positive, In<Scalar> scores, In<Index> offsets,
+                        In<double> tables, In<Index> starts, In<Byte> componentwise,
+                        Out<double> values, Out<Scalar> gradient) {
+    const Batch<Scalar> batch{positive, scores, offsets};
+    batch.check(values, gradient);
+    check_rows(starts, batch.rows(), each_row);
+    check_rows(componentwise, batch.rows(), each_row);
+    setwise::Workspace work;
+    for (Index i = 0; i < batch.rows(); ++i) {
+        const auto row = batch.row(i);
+        const Index start = starts.data()[i];
+        check_tables(tables, start, row.p + 1);
+        values.data()[i] = setwise::lovasz_hinge(
+            row, componentwise.data()[i] != 0, setwise::CardinalityTable{tables.data() + start},
+            gradient.data() + batch.begin(i), work, poll_signals);
+        poll_signals();
+    }
+}
+
+template <class Scalar>
+void lovasz_counts(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<double> tables,
+                   In<Index> starts, In<Byte> componentwise, Out<double> values,
+                   Out<Scalar> gradient) {
+    const Batch<Scalar> batch{positive, scores, offsets};
+    batch.check(values, gradient);
+    check_rows(starts, batch.rows(), each_row);
+    check_rows(componentwise, batch.rows(), each_row);
+    setwise::Workspace work;
+    for (Index i = 0; i < batch.rows(); ++i) {
+        const auto row = batch.row(i);
+        const Index m = row.positives(), start = starts.data()[i];
+        check_tables(tables, start, (m + 1) * (row.p - m + 1));
+        values.data()[i] = setwise::lovasz_hinge(
+            row, componentwise.data()[i] != 0,
+            setwise::CountsTable{tables.data() + start, row.p - m + 1},
+            gradient.data() + batch.begin(i), work, poll_signals);
+        poll_signals();
+    }
+}
+
+// Positions, inside the row, of the elements that count, by increasing margin; row i of the answer
+// is [chains[i], chains[i + 1]).
+template <class Scalar>
+void order_rows(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<Byte> componentwise,
+                Out<Index> order, Out<Index> chains) {
+    const Batch<Scalar> batch{positive, scores, offsets};
+    require(chains.size() == offsets.size(), each_row);
+    check_rows(componentwise, batch.rows(), each_row);
+    batch.check(Out<double>(nullptr, {static_cast<std::size_t>(batch.rows())}),
+                Out<Scalar>(nullptr, {order.size()}));
+    setwise::Workspace work;
+    Index* next = order.data();
+    chains.data()[0] = 0;
+    for (Index i = 0; i < batch.rows(); ++i) {
+        setwise::order_row(batch.row(i),
+                           componentwise.data()[i] ? 1.0 : std::numeric_limits<double>::infinity(),
+                           work, poll_signals);
+        for (const auto item : work.items) *next++ = setwise::index_of(item);
+        chains.data()[i + 1] = next - order.data();
+        poll_signals();
+    }
+}
+
+template <class Scalar>
+void hinge_of_gains(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<Index> order,
+                    In<Index> chains, In<double> gains, In<Byte> componentwise,
+                    Out<double> values, Out<Scalar> gradient) {
+    const Batch<Scalar> batch{positive, scores, offsets};
+    batch.check(values, gradient);
+    check_rows(componentwise, batch.rows(), each_row);
+    require(chains.size() == offsets.size() && order.size() == gains.size(), each_row);
+    setwise::Workspace work;
+    for (Index i = 0; i < batch.rows(); ++i) {
+        const auto row = batch.row(i);
+        const Index begin = chains.data()[i], end = chains.data()[i + 1];
+        require(0 <= begin && begin <= end && end <= static_cast<Index>(order.size()),
+                "chains must not decrease and must lie inside order");
+        work.items.clear();
+        for (Index k = begin; k < end; ++k) {
+            const Index j = order.data()[k];
+            require(0 <= j && j < row.p, "order must hold positions inside the row");
+            work.items.push_back(static_cast<setwise::Packed>(j));
+        }
+        Scalar* out = gradient.data() + batch.begin(i);
+        std::fill(out, out + row.p, Scalar(0));
+        values.data()[i] =
+            setwise::hinge_of_chain(row, componentwise.data()[i] != 0,
+                                    setwise::GivenGains{gains.data() + begin}.chain(), work.items, out);
+        poll_signals();
+    }
+}
+
+template <class Scalar>
+void rescale_ratio(In<Byte> positive, In<Scalar> scores, In<Index> offsets, double a, double c,
+                   double d, int part, bool slack, In<double> weights, Out<double> values,
+                   Out<Scalar> gradient) {
+    const Batch<Scalar> batch{positive, scores, offsets};
+    batch.check(values, gradient);
+    check_rows(weights, batch.rows(), each_row);
+    setwise::Workspace work;
+    setwise::Ratio family{a, c, d, part};
+    for (Index i = 0; i < batch.rows(); ++i) {
+        const auto row = batch.row(i);
+        const Index m = row.positives();
+        family.reset(m, row.p - m);
+        values.data()[i] = setwise::rescale_counts(row, family, true, {slack, weights.data()[i]},
+                                                   gradient.data() + batch.begin(i), work,
+                                                   poll_signals);
+        poll_signals();
+    }
+}
+
+template <class Scalar>
+void rescale_cardinality(In<Byte> positive, In<Scalar> scores, In<Index> offsets,
+                         In<double> tables, In<Index> starts, bool slack, In<double> weights,
+                         Out<double> values, Out<Scalar> gradient) {
+    const Batch<Scalar> batch{positive, scores, offsets};
+    batch.check(values, gradient);
+    check_rows(starts, batch.rows(), each_row);
+    check_rows(weights, batch.rows(), each_row);
+    setwise::Workspace work;
+    for (Index i = 0; i < batch.rows(); ++i) {
+        const auto row = batch.row(i);
+        const Index start = starts.data()[i];
+        check_tables(tables, start, row.p + 1);
+        values.data()[i] = setwise::rescale_cardinality(
+            row, tables.data() + start, {slack, weights.data()[i]},
+            gradient.data() + batch.begin(i), work, poll_signals);
+        poll_signals();
+    }
+}
+
+template <class Scalar>
+void rescale_counts(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<double> tables,
+                    In<Index> starts, bool slack, In<double> weights, Out<double> values,
+                    Out<Scalar> gradient) {
+    const Batch<Scalar> batch{positive, scores, offsets};
+    batch.check(values, gradient);
+    check_rows(starts, batch.rows(), each_row);
+    check_rows(weights, batch.rows(), each_row);
+    setwise::Workspace work;
+    for (Index i = 0; i < batch.rows(); ++i) {
+        const auto row = batch.row(i);
+        const Index m = row.positives(), start = starts.data()[i];
+        check_tables(tables, start, (m + 1) * (row.p - m + 1));
+        values.data()[i] = setwise::rescale_counts(
+            row, setwise::CountsTable{tables.data() + start, row.p - m + 1}, false,
+            {slack, weights.data()[i]}, gradient.data() + batch.begin(i), work, poll_signals);
+        poll_signals();
+    }
+}
+
+// The Lovász hinge (slope < 0) or the margin rescaling of a modular loss with a weight an element.
+template <class Scalar>
+void hinge_modular(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<double> weights,
+                   In<double> slopes, Out<double> values, Out<Scalar> gradient) {
+    const Batch<Scalar> batch{positive, scores, offsets};
+    batch.check(values, gradient);
+    check_rows(slopes, batch.rows(), each_row);
+    require(weights.size() == scores.size(), "weights must have one entry for each score");
+    for (Index i = 0; i < batch.rows(); ++i) {
+        const Index begin = batch.begin(i);
+        values.data()[i] = setwise::hinge_modular(batch.row(i), weights.data() + begin,
+                                                  slopes.data()[i], gradient.data() + begin);
+        poll_signals();
+    }
+}
+
+template <class Scalar>
+void rescale_prefix(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<double> terms,
+                    In<double> caps, In<double> weights, Out<double> values,
+                    Out<Scalar> gradient) {
+    const Batch<Scalar> batch{positive, scores, offsets};
+    batch.check(values, gradient);
+    check_rows(weights, batch.rows(), each_row);
+    for (Index i = 0; i < batch.rows(); ++i) {
+        const auto row = batch.row(i);
+        require(row.p <= static_cast<Index>(terms.size()) && terms.size() == caps.size(),
+                "terms and caps must be as long as the longest row");
+        require(row.p <= 65536, "a set must have at most 65536 elements for its dynamic programme");
+        values.data()[i] =
+            setwise::rescale_prefix(row, terms.data(), caps.data(), weights.data()[i],
+                                    gradient.data() + batch.begin(i), poll_signals);
+        poll_signals();
+    }
+}
+
+// [chains[i], chains[i + 1]) must lie in an array of `size` entries.
+void check_chains(const In<Index>& chains, std::size_t size) {
+    require(chains.size() >= 1 && chains.data()[0] == 0, "chains must start with 0");
+    for (std::size_t i = 0; i + 1 < chains.size(); ++i)
+        require(chains.data()[i] <= chains.data()[i + 1], "chains must not decrease");
+    require(chains.data()[chains.size() - 1] == static_cast<Index>(size),
+            "chains must end with the number of steps");
+}
+
+void chain_sums(In<double> steps, In<Index> chains, Out<double> sums) {
+    check_chains(chains, steps.size());
+    require(sums.size() == steps.size(), "sums must be as long as steps");
+    for (std::size_t i = 0; i + 1 < chains.size(); ++i) {
+        double sum = 0;
+        for (Index k = chains.data()[i]; k < chains.data()[i + 1]; ++k)
+            sums.data()[k] = sum += steps.data()[k];
+    }
+}
+
+void prefix_gains(In<double> weights, In<double> caps, In<Index> order, In<Index> chains,
+                  Out<double> gains) {
+    check_chains(chains, order.size());
+    require(weights.size() == caps.size() && gains.size() == order.size(),
+            "caps must be as long as weights, gains as long as order");
+    std::vector<double> room;
+    for (std::size_t i = 0; i + 1 < chains.size(); ++i) {
+        const Index begin = chains.data()[i], end = chains.data()[i + 1];
+        require(setwise::prefix_gains(weights.data(), caps.data(),
+                                      static_cast<Index>(weights.size()), order.data() + begin,
+                                      end - begin, gains.data() + begin, room),
+                "order must hold elements of the ground set");
+        poll_signals();
+    }
+}
+
+setwise::SparseRows sparse_rows(const In<Index>& indptr, const In<Index>& columns) {
+    require(indptr.size() >= 1, "indptr must have n + 1 entries");
+    return {indptr.data(), static_cast<Index>(indptr.size()) - 1, columns.data(),
+            static_cast<Index>(columns.size())};
+}
+
+void cut_gains(In<Index> indptr, In<Index> neighbors, In<double> leaving, In<double> entering,
+               In<Index> order, Out<double> gains) {
+    require(leaving.size() == neighbors.size() && entering.size() == neighbors.size() &&
+                gains.size() == order.size(),
+            "weights must be as long as neighbors, gains as long as order");
+    require(setwise::cut_gains(sparse_rows(indptr, neighbors), leaving.data(), entering.data(),
+                               order.data(), static_cast<Index>(order.size()), gains.data(),
+                               poll_signals),
+            "order and neighbors must hold elements of the ground set");
+}
+
+void coverage_gains(In<Index> indptr, In<Index> items, In<double> weights, In<Index> order,
+                    Out<double> gains) {
+    require(gains.size() == order.size(), "gains must be as long as order");
+    require(setwise::coverage_gains(sparse_rows(indptr, items), weights.data(),
+                                    static_cast<Index>(weights.size()), order.data(),
+                                    static_cast<Index>(order.size()), gains.data(), poll_signals),
+            "order must hold elements and items must have weights");
+}
+
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using OutMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void supermodular_grid(Matrix values, OutMatrix g) {
+    require(values.shape(0) == g.shape(0) && values.shape(1) == g.shape(1),
+            "g must have the shape of values");
+    setwise::supermodular_grid(values.data(), static_cast<Index>(values.shape(0)),
+                               static_cast<Index>(values.shape(1)), g.data(), poll_signals);
+}
+
+using Unlocked = nb::call_guard<nb::gil_scoped_release>;
+
+template <class Label>
+void bind_labels(nb::module_& m) {
+    m.def(
+        "encode_labels",
+        [](In<Label> labels, Out<Byte> positive) {
+            require(labels.size() == positive.size(), "positive must be as long as labels");
+            return setwise::encode_labels(labels.data(), static_cast<Index>(labels.size()),
+                                          positive.data());
+        },
+        "labels"_a.noconvert(), "positive"_a.noconvert(), Unlocked());
+}
+
+template <class Scalar>
+void bind_rows(nb::module_& m) {
+    m.def(
+        "all_finite",
+        [](In<Scalar> x) { return setwise::all_finite(x.data(), static_cast<Index>(x.size())); },
+        "x"_a.noconvert(), Unlocked());
+#define SETWISE_ROWS "positive"_a.noconvert(), "scores"_a.noconvert(), "offsets"_a.noconvert()
+#define SETWISE_OUT "values"_a.noconvert(), "gradient"_a.noconvert(), Unlocked()
+#define SETWISE_TABLES "tables"_a.noconvert(), "starts"_a.noconvert()
+    m.def("lovasz_ratio", &lovasz_ratio<Scalar>, SETWISE_ROWS, "a"_a, "c"_a, "d"_a, "part"_a,
+          "hinge_case"_a, SETWISE_OUT);
+    m.def("lovasz_cardinality", &lovasz_cardinality<Scalar>, SETWISE_ROWS, SETWISE_TABLES,
+          "componentwise"_a.noconvert(), SETWISE_OUT);
+    m.def("lovasz_counts", &lovasz_counts<Scalar>, SETWISE_ROWS, SETWISE_TABLES,
+          "componentwise"_a.noconvert(), SETWISE_OUT);
+    m.def("order_rows", &order_rows<Scalar>, SETWISE_ROWS, "componentwise"_a.noconvert(),
+          "order"_a.noconvert(), "chains"_a.noconvert(), Unlocked());
+    m.def("hinge_of_gains", &hinge_of_gains<Scalar>, SETWISE_ROWS, "order"_a.noconvert(),
+          "chains"_a.noconvert(), "gains"_a.noconvert(), "componentwise"_a.noconvert(), SETWISE_OUT);
+    m.def("rescale_ratio", &rescale_ratio<Scalar>, SETWISE_ROWS, "a"_a, "c"_a, "d"_a, "part"_a,
+          "slack"_a, "weights"_a.noconvert(), SETWISE_OUT);
+    m.def("rescale_cardinality", &rescale_cardinality<Scalar>, SETWISE_ROWS, SETWISE_TABLES,
+          "slack"_a, "weights"_a.noconvert(), SETWISE_OUT);
+    m.def("rescale_counts", &rescale_counts<Scalar>, SETWISE_ROWS, SETWISE_TABLES, "slack"_a,
+          "weights"_a.noconvert(), SETWISE_OUT);
+    m.def("hinge_modular", &hinge_modular<Scalar>, SETWISE_ROWS, "weights"_a.noconvert(),
+          "slopes"_a.noconvert(), SETWISE_OUT);
+    m.def("rescale_prefix", &rescale_prefix<Scalar>, SETWISE_ROWS, "terms"_a.noconvert(),
+          "caps"_a.noconvert(), "weights"_a.noconvert(), SETWISE_OUT);
+#undef SETWISE_ROWS
+#undef SETWISE_OUT
+#undef SETWISE_TABLES
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+    m.doc() = "Compiled kernels of setwise; arguments are checked for size, not for meaning.";
+    bind_labels<bool>(m);
+    bind_labels<std::int8_t>(m);
+    bind_labels<std::uint8_t>(m);
+    bind_labels<std::int32_t>(m);
+    bind_labels<std::int64_t>(m);
+    bind_labels<float>(m);
+    bind_labels<double>(m);
+    bind_rows<float>(m);
+    bind_rows<double>(m);
+    m.def("chain_sums", &chain_sums, "steps"_a.noconvert(), "chains"_a.noconvert(),
+          "sums"_a.noconvert(), Unlocked());
+    m.def("prefix_gains", &prefix_gains, "weights"_a.noconvert(), "caps"_a.noconvert(),
+          "order"_a.noconvert(), "chains"_a.noconvert(), "gains"_a.noconvert(), Unlocked());
+    m.def("cut_gains", &cut_gains, "indptr"_a.noconvert(), "neighbors"_a.noconvert(),
+          "leaving"_a.noconvert(), "entering"_a.noconvert(), "order"_a.noconvert(),
+          "gains"_a.noconvert(), Unlocked());
+    m.def("coverage_gains", &coverage_gains, "indptr"_a.noconvert(), "items"_a.noconvert(),
+          "weights"_a.noconvert(), "order"_a.noconvert(), "gains"_a.noconvert(), Unlocked());
+    m.def("supermodular_grid", &supermodular_grid, "values"_a.noconvert(), "g"_a.noconvert(),
+          Unlocked());
+}

@@ -1,0 +1,36 @@
+// Labels in {-1, +1}, {0, 1} or bool, read once.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace setwise {
+
+enum LabelsSeen : int { saw_minus = 1, saw_zero = 2, saw_one = 4, saw_other = 8 };
+
+// Writes label > 0 for each label; says which values were met (a sum of LabelsSeen).
+template <class Label>
+int encode_labels(const Label* labels, std::int64_t count, std::uint8_t* positive) {
+    bool minus = false, zero = false, one = false, other = false;
+    for (std::int64_t i = 0; i < count; ++i) {
+        const Label y = labels[i];
+        const bool is_one = y == Label(1), is_zero = y == Label(0);
+        const bool is_minus = std::is_signed_v<Label> && y == Label(-1);  // 255 is no -1
+        positive[i] = is_one;
+        one |= is_one;
+        zero |= is_zero;
+        minus |= is_minus;
+        other |= !(is_one | is_zero | is_minus);
+    }
+    return minus * saw_minus + zero * saw_zero + one * saw_one + other * saw_other;
+}
+
+// Whether every number is finite, without a branch in the loop: x - x is 0 unless x is not finite.
+template <class Scalar>
+bool all_finite(const Scalar* x, std::int64_t count) {
+    bool finite = true;
+    for (std::int64_t i = 0; i < count; ++i) finite &= (x[i] - x[i] == Scalar(0));
+    return finite;
+}
+
+}  // namespace setwise

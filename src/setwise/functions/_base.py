@@ -1,0 +1,126 @@
+"""The waist of the library: a set function is a value on sets and one greedy pass."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise.functions._arguments import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_masks,
+    as_number,
+    as_order,
+)
+from setwise.functions._immutable import Immutable
+
+if TYPE_CHECKING:
+    from setwise.functions._compose import Complement, Contraction, Restriction, Sum
+
+
+class SetFunction(Immutable, ABC):
+    r"""A real function F on the subsets of V = {0, ..., n-1}.
+
+    Everything above needs two questions answered: the value F(A), and the marginal gains along a
+    chain of sets,
+
+    .. math:: \mu_k = F(\{o_0, \dots, o_k\}) - F(\{o_0, \dots, o_{k-1}\}),
+
+    which are at once a subgradient of the Lovász extension and a vertex of the base polytope.
+
+    A family implements ``_values(masks)``, F of each row of a boolean (m, n) array, and
+    ``_gains(order)``, the gains along an order that has been checked; and it says of itself what
+    it knows: ``is_submodular``, ``is_supermodular``, ``is_increasing`` are True, False, or None
+    when the family cannot tell. Set functions are immutable and compose: ``F + G``, ``2.0 * F``,
+    ``-F``, ``F.restrict(subset)``, ``F.contract(subset)``, ``F.complement()``.
+    """
+
+    n: int
+
+    @abstractmethod
+    def _values(self, masks: BoolArray) -> FloatArray: ...
+
+    @abstractmethod
+    def _gains(self, order: IntArray) -> FloatArray: ...
+
+    def __call__(self, mask: ArrayLike) -> float | FloatArray:
+        """F(mask): a float for a boolean mask (n,), an array (m,) for masks (m, n)."""
+        masks, single = as_masks(mask, self.n)
+        values = self._values(masks)
+        return float(values[0]) if single else values
+
+    def gains(self, order: ArrayLike) -> FloatArray:
+        """Marginal gains along ``order``, m <= n distinct elements: shape (m,), aligned with it."""
+        return self._gains(as_order(order, self.n))
+
+    @property
+    def is_submodular(self) -> bool | None:
+        """Whether F(A) + F(B) >= F(A | B) + F(A & B) for all A, B; None if not known."""
+        return None
+
+    @property
+    def is_supermodular(self) -> bool | None:
+        """Whether -F is submodular; None if not known."""
+        return None
+
+    @property
+    def is_increasing(self) -> bool | None:
+        """Whether F(A) <= F(B) for all A inside B; None if not known."""
+        return None
+
+    def restrict(self, subset: ArrayLike) -> Restriction:
+        """F on the subsets of ``subset`` alone; its elements are renumbered in the given order."""
+        from setwise.functions._compose import Restriction
+
+        return Restriction(self, subset)
+
+    def contract(self, subset: ArrayLike) -> Contraction:
+        """A -> F(A + subset) - F(subset) on the other elements, renumbered in increasing order."""
+        from setwise.functions._compose import Contraction
+
+        return Contraction(self, subset)
+
+    def complement(self) -> Complement:
+        """A -> F(V - A)."""
+        from setwise.functions._compose import Complement
+
+        return Complement(self)
+
+    def __add__(self, other: SetFunction) -> Sum:
+        from setwise.functions._compose import Sum
+
+        if not isinstance(other, SetFunction):
+            return NotImplemented
+        return Sum([self, other])
+
+    def __sub__(self, other: SetFunction) -> Sum:
+        from setwise.functions._compose import Sum
+
+        if not isinstance(other, SetFunction):
+            return NotImplemented
+        return Sum([self, other], [1.0, -1.0])
+
+    def __mul__(self, scale: float) -> Sum:
+        from setwise.functions._compose import Sum
+
+        return Sum([self], [as_number(scale, "scale")])
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Sum:
+        return self * -1.0
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n={self.n})"
+
+
+def empty_value(function: SetFunction) -> float:
+    """F of the empty set."""
+    return float(function._values(np.zeros((1, function.n), np.bool_))[0])

@@ -1,0 +1,92 @@
+"""Wolfe's corral: the point of least norm in a hull of vertices that grows one at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, qr_delete, qr_insert, solve_triangular
+
+from setwise.functions._arguments import FloatArray
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class Corral:
+    r"""Affinely independent points, and the point of least norm in their convex hull.
+
+    It keeps a thin QR factorisation of the matrix M with columns :math:`(\sigma, q)`, one for each
+    point q, where :math:`\sigma` is the length of the first point: these columns are linearly
+    independent exactly when the points are affinely independent. The point of least norm of the
+    affine hull has the barycentric coordinates of the least-squares solution of
+    :math:`M u = e_0`, that is :math:`R^{-1} Q^T e_0`, made to sum to one.
+
+    Changing one point costs O(n k) for k points in n dimensions.
+    """
+
+    def __init__(self, first: FloatArray) -> None:
+        length = float(np.linalg.norm(first))
+        self._height = length if length > 0 else 1.0
+        column = np.concatenate([[self._height], first])
+        norm = float(np.linalg.norm(column))
+        self._q, self._r = (column / norm)[:, None], np.array([[norm]])
+        self._longest = length
+        self.points = first[None, :].copy()
+        self.weights = np.ones(1)
+
+    def point(self) -> FloatArray:
+        """The current point: a convex combination, so in the hull whatever rounding did."""
+        return self.weights @ self.points
+
+    def add(self, vertex: FloatArray) -> bool:
+        """Take in a vertex and move to the least norm; False if rounding leaves no way to."""
+        x = self.point()
+        self._longest = max(self._longest, float(np.linalg.norm(vertex)))
+        # Within the rounding of the two products, the vertex is not beyond the point: x is optimal.
+        # The norm itself is no measure of progress, for it is flat to 1e-16 where x is off by 1e-8.
+        if x @ x - x @ vertex <= 4 * _EPS * np.linalg.norm(x) * self._longest:
+            return False
+        if not self._insert(vertex):
+            return False
+        while True:
+            target = self._barycentric()
+            if target is None:
+                break
+            falling = np.flatnonzero(target < 0)
+            if not len(falling):
+                self.weights = target
+                break
+            # As far towards the target as no weight falls below zero; who gets there leaves.
+            steps = self.weights[falling] / (self.weights[falling] - target[falling])
+            step = float(steps.min())
+            self.weights += step * (target - self.weights)
+            self.weights[falling[steps == step]] = 0.0
+            for k in np.flatnonzero(self.weights <= _EPS)[::-1]:
+                self._delete(int(k))
+            self.weights /= self.weights.sum()
+        return not np.array_equal(x, self.point())
+
+    def _insert(self, vertex: FloatArray) -> bool:
+        column = np.concatenate([[self._height], vertex])
+        try:
+            self._q, self._r = qr_insert(
+                self._q, self._r, column, len(self.weights), which="col", rcond=1e-14
+            )
+        except LinAlgError:
+            # In exact arithmetic a vertex beyond the point is outside the affine hull of the others.
+            return False
+        self.points = np.concatenate([self.points, vertex[None, :]])
+        self.weights = np.append(self.weights, 0.0)
+        return True
+
+    def _delete(self, k: int) -> None:
+        self._q, self._r = qr_delete(self._q, self._r, k, which="col")
+        self.points = np.delete(self.points, k, axis=0)
+        self.weights = np.delete(self.weights, k)
+
+    def _barycentric(self) -> FloatArray | None:
+        """Coordinates of the least norm in the affine hull; None if rounding made M singular."""
+        try:
+            u = solve_triangular(self._r, self._q[0])
+        except LinAlgError:
+            return None
+        total = u.sum()
+        return u / total if total > 0 and np.isfinite(total) else None

@@ -1,0 +1,141 @@
+"""Coverage: the weight of what the elements of a set cover together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array, issparse
+
+from setwise.functions._arguments import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_integers,
+    as_numbers,
+)
+from setwise.functions._base import SetFunction
+
+# Masks times items held at a time by ``_values``: 32 MB of counts.
+_CHUNK = 1 << 22
+
+
+class Coverage(SetFunction):
+    r"""The weight of the items that the elements of a set cover.
+
+    Element i covers the items :math:`S_i`, and
+
+    .. math:: F(A) = \sum_{t \,\in\, \bigcup_{i \in A} S_i} w_t, \qquad w_t \ge 0.
+
+    Submodular, increasing, zero on the empty set; supermodular where no item of positive weight is
+    covered twice, for then it is modular.
+
+    A greedy pass costs O(items + total size of the sets in the order), compiled; a value costs
+    O(total size of the sets).
+
+    Parameters
+    ----------
+    sets : sequence of n arrays of int, or sparse matrix of shape (n, items)
+        What each element covers: the numbers of the items, or the non-zero entries of its row. An
+        item listed twice for one element counts once.
+    weights : array-like of shape (items,), optional
+        Not negative; 1 for every item if not given.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> F = sw.functions.Coverage([[0, 1], [1, 2, 3], []], weights=[5.0, 1.0, 1.0, 1.0])
+    >>> F([True, True, False])
+    8.0
+    >>> F.gains([1, 0, 2]).tolist()
+    [3.0, 5.0, 0.0]
+    """
+
+    indptr: IntArray
+    items: IntArray
+    weights: FloatArray
+
+    def __init__(self, sets: Sequence[ArrayLike] | Any, weights: ArrayLike | None = None) -> None:
+        given = None if weights is None else as_numbers(weights, "weights", nonnegative=True)
+        rows = _from_matrix(sets) if issparse(sets) else _from_lists(sets, given)
+        if given is None:
+            given = np.ones(rows.shape[1])
+        elif len(given) != rows.shape[1]:
+            raise ValueError(
+                f"weights must have one entry for each of the {rows.shape[1]} columns of sets, "
+                f"got {len(given)}"
+            )
+        self._set(
+            n=rows.shape[0],
+            indptr=rows.indptr.astype(np.int64),
+            items=rows.indices.astype(np.int64),
+            weights=given,
+        )
+
+    def _values(self, masks: BoolArray) -> FloatArray:
+        n_items = len(self.weights)
+        ones = np.ones(len(self.items))
+        covers = csr_array((ones, self.items, self.indptr), shape=(self.n, n_items)).T
+        values = np.empty(len(masks))
+        rows = max(1, _CHUNK // max(1, n_items))
+        for start in range(0, len(masks), rows):
+            times = covers @ masks[start : start + rows].T.astype(np.float64)
+            values[start : start + rows] = self.weights @ (times > 0)
+        return values
+
+    def _gains(self, order: IntArray) -> FloatArray:
+        from setwise import _core
+
+        gains = np.empty(len(order))
+        chain = np.ascontiguousarray(order)
+        _core.coverage_gains(self.indptr, self.items, self.weights, chain, gains)
+        return gains
+
+    @property
+    def is_submodular(self) -> bool:
+        return True
+
+    @property
+    def is_supermodular(self) -> bool:
+        times = np.bincount(self.items, minlength=len(self.weights))
+        return not (times[self.weights > 0] > 1).any()
+
+    @property
+    def is_increasing(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"Coverage(n={self.n}, items={len(self.weights)})"
+
+
+def _from_matrix(matrix: Any) -> Any:
+    if matrix.ndim != 2:
+        raise ValueError(f"sets must have shape (n, items) when sparse, got {matrix.shape}")
+    rows = csr_array(matrix, copy=True)
+    # Sum first: an entry of a sparse matrix is the sum of what is stored for it. A zero that is
+    # stored covers nothing.
+    rows.sum_duplicates()
+    rows.data = (rows.data != 0).astype(np.float64)
+    rows.eliminate_zeros()
+    return rows
+
+
+def _from_lists(sets: Sequence[ArrayLike], weights: FloatArray | None) -> Any:
+    if isinstance(sets, str | bytes) or not isinstance(sets, Sequence | np.ndarray):
+        raise TypeError(
+            "sets must be a sequence of integer arrays or a sparse matrix, "
+            f"got {type(sets).__name__}"
+        )
+    below = np.iinfo(np.int64).max if weights is None else len(weights)
+    parts = [as_integers(part, f"sets[{i}]", below=below) for i, part in enumerate(sets)]
+    for i, part in enumerate(parts):
+        if part.ndim != 1:
+            raise ValueError(f"sets[{i}] must be one-dimensional, got shape {part.shape}")
+    items = np.concatenate([np.zeros(0, np.int64), *parts])
+    indptr = np.concatenate([[0], np.cumsum([len(part) for part in parts], dtype=np.int64)])
+    n_items = (int(items.max(initial=-1)) + 1) if weights is None else len(weights)
+    rows = csr_array((np.ones(len(items)), items, indptr), shape=(len(parts), n_items))
+    rows.sum_duplicates()
+    return rows

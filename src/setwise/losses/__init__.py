@@ -1,0 +1,31 @@
+"""Losses: ground truth -> a set function of the mistakes."""
+
+from setwise.losses._base import Loss
+from setwise.losses._cardinality import CardinalityLoss, Exponential, FaceTrack
+from setwise.losses._concave import ConcaveLoss, ItemsetLoss, TruncatedModular
+from setwise.losses._counts import CountsLoss, Dice, FBeta, Jaccard
+from setwise.losses._early import EarlyDetection
+from setwise.losses._modular import Hamming
+from setwise.losses._registry import get, names
+from setwise.losses._set import SetLoss
+from setwise.losses._sum import SumLoss
+
+__all__ = [
+    "CardinalityLoss",
+    "ConcaveLoss",
+    "CountsLoss",
+    "Dice",
+    "EarlyDetection",
+    "Exponential",
+    "FBeta",
+    "FaceTrack",
+    "Hamming",
+    "ItemsetLoss",
+    "Jaccard",
+    "Loss",
+    "SetLoss",
+    "SumLoss",
+    "TruncatedModular",
+    "get",
+    "names",
+]

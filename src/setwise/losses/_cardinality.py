@@ -1,0 +1,180 @@
+"""Losses of the number of mistakes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise.functions import Cardinality
+from setwise.functions._arguments import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_count,
+    as_number,
+    call_on_arrays,
+)
+from setwise.losses._base import Loss
+from setwise.losses._families import Family, TableRows
+from setwise.losses._labels import Labels
+
+
+class OfCardinality(Loss):
+    """A loss l(I) = table_p[|I|]: one table for each size p, made once and kept."""
+
+    @abstractmethod
+    def _table(self, p: int) -> FloatArray: ...
+
+    def _cardinality(self, p: int) -> Cardinality:
+        return self._remember(p, lambda: Cardinality(self._table(p)))
+
+    def _set_function(self, positive: BoolArray) -> Cardinality:
+        return self._cardinality(len(positive))
+
+    def _key(self, positive: BoolArray) -> object:
+        return len(positive)
+
+    def _tables(self, labels: Labels) -> tuple[list[Cardinality], IntArray]:
+        if labels.layout != "ragged":
+            p = int(labels.offsets[1]) if labels.n else 0
+            return [self._cardinality(p)], np.zeros(labels.n, np.int64)
+        sizes, which = np.unique(labels.sizes, return_inverse=True)
+        return [self._cardinality(int(p)) for p in sizes], which
+
+    def _family(self, labels: Labels) -> Family:
+        return TableRows.of(*self._tables(labels))
+
+    def _values(self, labels: Labels, mistakes: BoolArray) -> FloatArray:
+        family = TableRows.of(*self._tables(labels))
+        return family.tables[family.starts + labels.counts(mistakes)]
+
+
+class CardinalityLoss(OfCardinality):
+    """l(I) = formula(|I|, p) - formula(0, p) for |I| mistakes out of p.
+
+    Parameters
+    ----------
+    formula : callable
+        Called as formula(k, p) with an array k = 0, ..., p.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> loss = sw.losses.CardinalityLoss(lambda k, p: np.minimum(k, p / 2))
+    >>> loss([1, 0, 1, 0], [0, 1, 0, 0])
+    2.0
+    >>> loss.set_function([1, 0, 1, 0]).is_submodular
+    True
+    """
+
+    formula: Callable[..., ArrayLike]
+
+    def __init__(self, formula: Callable[..., ArrayLike]) -> None:
+        if not callable(formula):
+            raise TypeError(f"formula must be a function, got {type(formula).__name__}")
+        self._set(formula=formula)
+
+    def _table(self, p: int) -> FloatArray:
+        if p == 0:  # no mistake is possible, and formulas divide by p
+            return np.zeros(1)
+        values = call_on_arrays(lambda k: self.formula(k, p), "formula", np.arange(p + 1.0))
+        return values - values[0]
+
+    def __repr__(self) -> str:
+        return f"CardinalityLoss({getattr(self.formula, '__name__', self.formula)!s})"
+
+
+class Exponential(OfCardinality):
+    r"""l(I) = :math:`1 - e^{-\alpha |I|}`, submodular and increasing (equation (53)).
+
+    With a modular part, equations (52) and (54): ``Exponential() + Hamming(beta)``.
+
+    Parameters
+    ----------
+    alpha : float
+        Positive.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> loss = sw.losses.Exponential() + sw.losses.Hamming([1.0, 0.5, 0.2])
+    >>> round(loss([1, 1, 0], [0, 1, 0]), 3)
+    1.632
+    """
+
+    alpha: float
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        self._set(alpha=as_number(alpha, "alpha", positive=True))
+
+    def _table(self, p: int) -> FloatArray:
+        return -np.expm1(-self.alpha * np.arange(p + 1.0))
+
+    @property
+    def is_submodular(self) -> bool:
+        return True
+
+    @property
+    def is_increasing(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"Exponential(alpha={self.alpha:g})"
+
+
+class FaceTrack(OfCardinality):
+    r"""The four losses of face tracks in the B_D paper, k mistakes among n frames.
+
+    None is submodular or supermodular; each is normalised by the size of the track:
+
+    1. :math:`\max(\min(k, n/3), k - n/3) / (n/3)`, equation (33);
+    2. :math:`\min(\max(\min(k, n/4), k - n/4) / (n/4), 2)`, equation (34);
+    3. :math:`\min(\max(0, k - n/3), n/3) / (n/3)`, equation (35);
+    4. :math:`[0.75 \max(0, k - n/3) - \max(0, k - 2n/3)] / (n/3)`, equation (36), which rises to
+       0.75 and ends at 0.5.
+
+    The submodular part of their decomposition is non-negative for the first two only.
+
+    Parameters
+    ----------
+    kind : {1, 2, 3, 4}
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> loss = sw.losses.FaceTrack(1)
+    >>> loss([1] * 6, [0, 0, 0, 1, 1, 1])
+    1.0
+    """
+
+    kind: int
+
+    def __init__(self, kind: int = 1) -> None:
+        if as_count(kind, "kind", least=1) > 4:
+            raise ValueError(f"kind must be 1, 2, 3 or 4, got {kind}")
+        self._set(kind=int(kind))
+
+    def _table(self, p: int) -> FloatArray:
+        k, n = np.arange(p + 1.0), float(max(p, 1))
+        if self.kind == 1:
+            return np.maximum(np.minimum(k, n / 3), k - n / 3) / (n / 3)
+        if self.kind == 2:
+            return np.minimum(np.maximum(np.minimum(k, n / 4), k - n / 4) / (n / 4), 2.0)
+        if self.kind == 3:
+            return np.minimum(np.maximum(0.0, k - n / 3), n / 3) / (n / 3)
+        return (0.75 * np.maximum(0.0, k - n / 3) - np.maximum(0.0, k - 2 * n / 3)) / (n / 3)
+
+    @property
+    def is_submodular(self) -> bool:
+        return False
+
+    @property
+    def is_increasing(self) -> bool:
+        return self.kind < 4
+
+    def __repr__(self) -> str:
+        return f"FaceTrack(kind={self.kind})"

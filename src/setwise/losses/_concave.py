@@ -1,0 +1,183 @@
+"""Concave functions of the weight of the mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise import _core
+from setwise.functions import ConcaveOfModular
+from setwise.functions._arguments import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_number,
+    as_numbers,
+    call_on_arrays,
+)
+from setwise.losses._base import Loss
+from setwise.losses._itemsets import itemset_counts
+from setwise.losses._labels import Labels
+from setwise.losses._modular import flat_weights
+
+
+class ConcaveLoss(Loss):
+    r"""l(I) = h(:math:`\sum_{i \in I} \beta_i`) - h(0), with h concave: submodular.
+
+    Parameters
+    ----------
+    concave : callable
+        h, called with an array; checked to be concave on a grid of [0, sum of the weights].
+    weights : array of shape (p,), optional
+        Not negative; 1 for every element by default, and then for sets of any size.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> loss = sw.losses.ConcaveLoss(np.sqrt, [9.0, 16.0])
+    >>> loss([1, 1], [0, 0])
+    5.0
+    """
+
+    concave: Callable[..., ArrayLike]
+    weights: FloatArray | None
+
+    def __init__(
+        self, concave: Callable[..., ArrayLike], weights: ArrayLike | None = None
+    ) -> None:
+        if not callable(concave):
+            raise TypeError(f"concave must be a function, got {type(concave).__name__}")
+        checked = None if weights is None else as_numbers(weights, "weights", nonnegative=True)
+        zero = float(call_on_arrays(concave, "concave", np.zeros(1))[0])
+        self._set(concave=concave, weights=checked, _zero=zero)
+        if checked is not None:
+            ConcaveOfModular(concave, checked)
+
+    def _set_function(self, positive: BoolArray) -> ConcaveOfModular:
+        weights = np.ones(len(positive)) if self.weights is None else self.weights
+        if len(weights) != len(positive):
+            raise ValueError(
+                f"y must have {len(weights)} elements a set, one for each weight of the loss, "
+                f"got {len(positive)}"
+            )
+        return ConcaveOfModular(partial(_from_zero, self.concave, self._zero), weights)
+
+    _zero: float
+
+    def _key(self, positive: BoolArray) -> object:
+        return len(positive)
+
+    def _gains(self, labels: Labels, order: IntArray, chains: IntArray) -> FloatArray:
+        flat_weights(self.weights, labels)
+        if self.weights is None:
+            for p in np.unique(labels.sizes):  # whether h is concave that far: once for each size
+                self._remember(int(p), lambda p=int(p): self._set_function(np.zeros(p, np.bool_)))
+        steps = np.ones(len(order)) if self.weights is None else self.weights[order]
+        sums = np.empty(len(order))
+        _core.chain_sums(steps, chains, sums)
+        values = call_on_arrays(self.concave, "concave", sums)
+        before = call_on_arrays(self.concave, "concave", _shifted(sums, chains))
+        return values - before
+
+    @property
+    def is_submodular(self) -> bool:
+        return True
+
+    @property
+    def is_increasing(self) -> bool | None:
+        if self.weights is None:
+            return None
+        return self._set_function(np.zeros(len(self.weights), np.bool_)).is_increasing
+
+    def __repr__(self) -> str:
+        name = getattr(self.concave, "__name__", repr(self.concave))
+        return f"{type(self).__name__}({name})"
+
+
+def _from_zero(concave: Callable[..., ArrayLike], zero: float, sums: FloatArray) -> FloatArray:
+    return np.asarray(concave(sums), np.float64) - zero
+
+
+def _shifted(sums: FloatArray, chains: IntArray) -> FloatArray:
+    """The sum before each element of each chain: 0 for the first."""
+    before = np.empty_like(sums)
+    before[1:] = sums[:-1]
+    starts = chains[:-1][np.diff(chains) > 0]
+    before[starts] = 0.0
+    return before
+
+
+class TruncatedModular(ConcaveLoss):
+    r"""l(I) = :math:`\min(l_{\max}, \sum_{i \in I} \beta_i)` (equation (51)).
+
+    Parameters
+    ----------
+    limit : float
+        l_max, positive. Strictly submodular if it is below the sum of the weights.
+    weights : array of shape (p,), optional
+        beta, not negative; 1 for every element by default.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> loss = sw.losses.TruncatedModular(1.3, [1.0, 0.5, 0.2])
+    >>> loss([1, 1, 0], [0, 0, 0])
+    1.3
+    """
+
+    limit: float
+
+    def __init__(self, limit: float = 1.0, weights: ArrayLike | None = None) -> None:
+        self._set(limit=as_number(limit, "limit", positive=True))
+        super().__init__(partial(np.minimum, self.limit), weights)
+
+    @property
+    def is_increasing(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        weights = "" if self.weights is None else f", {self.weights.tolist()}"
+        return f"TruncatedModular({self.limit:g}{weights})"
+
+
+class ItemsetLoss(ConcaveLoss):
+    r"""l(I) = :math:`\sqrt{\sum_{i \in I} m_i}`, m_i the frequent itemsets with i ((55), (56)).
+
+    Mistakes among labels that occur together cost more, and the more of them are wrong, the less
+    one more adds. An itemset is frequent if at least ``min_support`` of the rows of Y contain it.
+
+    Parameters
+    ----------
+    counts : array of shape (p,)
+        m_i, not negative; ``ItemsetLoss.from_labels(Y)`` counts them.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> Y = [[1, 1, 0], [1, 1, 0], [0, 1, 1], [1, 1, 1]]
+    >>> loss = sw.losses.ItemsetLoss.from_labels(Y, min_support=0.5)
+    >>> loss.weights.tolist()  # {0}, {1}, {2}, {0, 1}, {1, 2}
+    [2.0, 3.0, 2.0]
+    """
+
+    def __init__(self, counts: ArrayLike) -> None:
+        super().__init__(np.sqrt, counts)
+
+    @classmethod
+    def from_labels(
+        cls, Y: ArrayLike, min_support: float = 0.1, max_size: int | None = None
+    ) -> ItemsetLoss:
+        """The loss whose itemsets are mined from the rows of Y, shape (n, p)."""
+        return cls(itemset_counts(Y, min_support, max_size))
+
+    @property
+    def is_increasing(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        assert self.weights is not None
+        return f"ItemsetLoss({self.weights.tolist()})"

@@ -1,0 +1,105 @@
+"""Ground truths, read once: one set, a batch of rows, or sets of different sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from setwise import _core
+from setwise.functions._arguments import BoolArray, FloatArray, IntArray
+
+Layout = Literal["single", "rows", "ragged"]
+
+_MINUS, _ZERO, _OTHER = 1, 2, 8
+_READABLE = {np.dtype(t) for t in ("?", "i1", "u1", "i4", "i8", "f4", "f8")}
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Which elements are positive: flat, set i at [offsets[i], offsets[i + 1])."""
+
+    positive: NDArray[np.uint8]
+    offsets: IntArray
+    layout: Layout
+    shape: tuple[int, ...]
+
+    @property
+    def n(self) -> int:
+        """How many sets."""
+        return len(self.offsets) - 1
+
+    @property
+    def sizes(self) -> IntArray:
+        """How many elements each set has."""
+        return np.diff(self.offsets)
+
+    @property
+    def positives(self) -> IntArray:
+        """How many positives each set has."""
+        return self.counts(self.positive)
+
+    def counts(self, marks: NDArray[np.uint8] | BoolArray) -> IntArray:
+        """How many marks each set has."""
+        if self.layout != "ragged":
+            return np.count_nonzero(marks.reshape(self.n, -1), axis=1)
+        totals = np.concatenate([[0], np.cumsum(marks, dtype=np.int64)])
+        return np.diff(totals[self.offsets])
+
+    def row(self, i: int) -> BoolArray:
+        """Which elements of set i are positive."""
+        return self.positive[self.offsets[i] : self.offsets[i + 1]].view(np.bool_)
+
+    def of_shape(self, values: FloatArray) -> float | FloatArray:
+        """One number a set, as the caller asked: a float for a single set."""
+        return float(values[0]) if self.layout == "single" else values
+
+
+def read_labels(y: ArrayLike, offsets: ArrayLike | None = None, name: str = "y") -> Labels:
+    """Labels in {-1, +1}, {0, 1} or bool; (p,), (n, p), or flat with n + 1 offsets."""
+    array = np.asarray(y)
+    positive = _encode(array, name)
+    if offsets is not None:
+        if array.ndim != 1:
+            raise ValueError(f"{name} must be flat when offsets are given, got {array.shape}")
+        return Labels(positive, _read_offsets(offsets, array.size), "ragged", array.shape)
+    if array.ndim == 1:
+        return Labels(positive, np.array([0, array.size]), "single", array.shape)
+    if array.ndim == 2:
+        n, p = array.shape
+        return Labels(positive, np.arange(n + 1) * p, "rows", array.shape)
+    raise ValueError(f"{name} must have shape (p,) or (n, p), got {array.shape}")
+
+
+def _encode(array: NDArray[np.generic], name: str) -> NDArray[np.uint8]:
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold labels in {{-1, +1}} or {{0, 1}}, got {array.dtype}")
+    if array.dtype == np.bool_:
+        return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    if array.dtype not in _READABLE:
+        array = array.astype(np.float64)
+    flat = np.ascontiguousarray(array).reshape(-1)
+    positive = np.empty(flat.size, np.uint8)
+    seen = _core.encode_labels(flat, positive)
+    if seen & _OTHER:
+        other = flat[~np.isin(flat, (-1, 0, 1))][0]
+        raise ValueError(f"{name} must hold labels in {{-1, +1}} or {{0, 1}}, got {other}")
+    if seen & _MINUS and seen & _ZERO:
+        raise ValueError(f"{name} must hold labels in {{-1, +1}} or in {{0, 1}}, got -1 and 0")
+    return positive
+
+
+def _read_offsets(offsets: ArrayLike, total: int) -> IntArray:
+    array = np.asarray(offsets)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"offsets must hold n + 1 integers, got shape {array.shape}")
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"offsets must hold integers, got dtype {array.dtype}")
+    array = array.astype(np.int64)
+    if array[0] != 0 or array[-1] != total:
+        raise ValueError(f"offsets must go from 0 to {total}, got {array[0]} to {array[-1]}")
+    if np.any(np.diff(array) < 0):
+        raise ValueError("offsets must not decrease, got a set of negative size")
+    return array

@@ -1,0 +1,139 @@
+"""The two losses a loss is made of: l = f + g by the operator D, for each ground truth."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from setwise.functions import Cardinality, Counts, Decomposition, SetFunction, Sum, decompose
+from setwise.functions._arguments import BoolArray, FloatArray
+from setwise.functions._base import empty_value
+from setwise.functions._counts import CountsGrid
+from setwise.losses._base import Loss
+from setwise.losses._cardinality import OfCardinality
+from setwise.losses._counts import OfCounts, OfRatio, RatioPart
+from setwise.losses._families import Family, TableRows
+from setwise.losses._labels import Labels
+
+Which = Literal["f", "g"]
+
+
+def decomposition(loss: Loss, positive: BoolArray) -> Decomposition:
+    """f and g of the loss's set function for this ground truth, made once and kept."""
+    return loss._remember(
+        ("decomposition", loss._key(positive)), lambda: decompose(loss._set_function(positive))
+    )
+
+
+def parts(loss: Loss) -> tuple[Loss, Loss]:
+    """The losses of f and g, in the family that the kernels know best."""
+    if loss.is_submodular:
+        return loss, NoLoss()
+    if isinstance(loss, OfCardinality):
+        return CardinalityPart(loss, "f"), CardinalityPart(loss, "g")
+    if isinstance(loss, OfRatio) and loss._ratio(1).parts() is not None:
+        return RatioPart(loss, 0), RatioPart(loss, 1)
+    if isinstance(loss, OfCounts):
+        return CountsPart(loss, "f"), CountsPart(loss, "g")
+    return Part(loss, "f"), Part(loss, "g")
+
+
+class NoLoss(OfCardinality):
+    """l = 0: the supermodular part of a submodular loss."""
+
+    def _table(self, p: int) -> FloatArray:
+        return np.zeros(p + 1)
+
+
+class CardinalityPart(OfCardinality):
+    """A part of a loss of the number of mistakes, itself one."""
+
+    whole: OfCardinality
+    which: Which
+
+    def __init__(self, whole: OfCardinality, which: Which) -> None:
+        self._set(whole=whole, which=which)
+
+    def _table(self, p: int) -> FloatArray:
+        part = getattr(decomposition(self.whole, np.zeros(p, np.bool_)), self.which)
+        values = part.values if isinstance(part, Cardinality) else np.zeros(p + 1)
+        return values
+
+    @property
+    def is_submodular(self) -> bool | None:
+        return True if self.which == "f" else None
+
+    @property
+    def is_increasing(self) -> bool | None:
+        return True if self.which == "g" else None
+
+    def __repr__(self) -> str:
+        return f"part {self.which} of {self.whole!r}"
+
+
+class CountsPart(OfCounts):
+    """A part of a loss of the counts, itself one, by its grid."""
+
+    whole: OfCounts
+    which: Which
+
+    def __init__(self, whole: OfCounts, which: Which) -> None:
+        self._set(whole=whole, which=which)
+
+    def _formula(self, m: int, r: int) -> CountsGrid:
+        part = getattr(decomposition(self.whole, np.arange(m + r) < m), self.which)
+        grid = part.grid() if isinstance(part, Counts) else np.zeros((m + 1, r + 1))
+        return CountsGrid(np.array(grid))
+
+    @property
+    def is_submodular(self) -> bool | None:
+        return True if self.which == "f" else None
+
+    @property
+    def is_increasing(self) -> bool | None:
+        return True if self.which == "g" else None
+
+    def __repr__(self) -> str:
+        return f"part {self.which} of {self.whole!r}"
+
+
+class Part(Loss):
+    """A part of any other loss: small sets, decomposed one ground truth at a time."""
+
+    whole: Loss
+    which: Which
+
+    def __init__(self, whole: Loss, which: Which) -> None:
+        self._set(whole=whole, which=which)
+
+    def _set_function(self, positive: BoolArray) -> SetFunction:
+        part: SetFunction = getattr(decomposition(self.whole, positive), self.which)
+        constant = empty_value(part)
+        if constant == 0:
+            return part
+        return Sum([part, Cardinality(np.full(part.n + 1, -constant))])
+
+    def _key(self, positive: BoolArray) -> object:
+        return self.whole._key(positive)
+
+    def _family(self, labels: Labels) -> Family | None:
+        functions: list[Cardinality] = []
+        which = np.empty(labels.n, np.int64)
+        for function, rows in self._distinct(labels):
+            if not isinstance(function, Cardinality):
+                return None
+            which[rows] = len(functions)
+            functions.append(function)
+        return TableRows.of(functions, which) if functions else None
+
+    @property
+    def is_submodular(self) -> bool | None:
+        return True if self.which == "f" else None
+
+    @property
+    def is_increasing(self) -> bool | None:
+        return True if self.which == "g" else None
+
+    def __repr__(self) -> str:
+        return f"part {self.which} of {self.whole!r}"

@@ -1,0 +1,57 @@
+"""Losses by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from setwise.losses._base import Loss
+from setwise.losses._cardinality import Exponential, FaceTrack
+from setwise.losses._concave import TruncatedModular
+from setwise.losses._counts import Dice, FBeta, Jaccard
+from setwise.losses._early import EarlyDetection
+from setwise.losses._modular import Hamming
+
+_LOSSES: dict[str, Callable[[], Loss]] = {
+    "dice": Dice,
+    "early_detection": EarlyDetection,
+    "exponential": Exponential,
+    "f_beta": FBeta,
+    "face_track_1": partial(FaceTrack, 1),
+    "face_track_2": partial(FaceTrack, 2),
+    "face_track_3": partial(FaceTrack, 3),
+    "face_track_4": partial(FaceTrack, 4),
+    "hamming": Hamming,
+    "jaccard": Jaccard,
+    "truncated_modular": TruncatedModular,
+}
+
+
+def names() -> list[str]:
+    """The names that stand for a loss wherever one is asked for.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> "jaccard" in sw.losses.names()
+    True
+    """
+    return sorted(_LOSSES)
+
+
+def get(loss: str | Loss) -> Loss:
+    """The loss of a name, with its default parameters; a loss is given back as it is.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> sw.losses.get("f_beta")
+    FBeta(beta=1)
+    """
+    if isinstance(loss, Loss):
+        return loss
+    if not isinstance(loss, str):
+        raise TypeError(f"loss must be a Loss or a name, got {type(loss).__name__}")
+    if loss not in _LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(names())}, got {loss!r}")
+    return _LOSSES[loss]()

@@ -1,0 +1,116 @@
+"""Any set function, or any callable, as a loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from setwise.functions import Cardinality, Modular, Oracle, SetFunction, Sum
+from setwise.functions._arguments import BoolArray
+from setwise.functions._base import empty_value
+from setwise.losses._base import Loss
+from setwise.losses._families import Family, ModularRows, TableRows
+from setwise.losses._labels import Labels
+from setwise.losses._modular import flat_weights
+
+Callback = Callable[[BoolArray, BoolArray], float]
+
+
+class SetLoss(Loss):
+    """l(I) = F(I) - F(empty) for a set function F, or for a callable.
+
+    Parameters
+    ----------
+    function : SetFunction or callable
+        A set function on the positions, the same for every y of its size; or a callable
+        ``function(mistakes, positive) -> float`` of two boolean masks (p,), called once for each
+        set it is asked about.
+    submodular, increasing : bool, optional
+        What is known of a callable for every y; a set function speaks for itself.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> loss = sw.losses.SetLoss(sw.functions.Table([0.0, 1.0, 1.0, 1.2]))
+    >>> loss([1, -1], [-1, 1])
+    1.2
+    >>> worst = sw.losses.SetLoss(lambda mistakes, positive: float(mistakes.any()))
+    >>> worst([1, 0, 1], [1, 1, 1])
+    1.0
+    """
+
+    function: SetFunction | Callback
+    submodular: bool | None
+    increasing: bool | None
+
+    def __init__(
+        self,
+        function: SetFunction | Callback,
+        *,
+        submodular: bool | None = None,
+        increasing: bool | None = None,
+    ) -> None:
+        if isinstance(function, SetFunction):
+            constant = empty_value(function)
+            if constant != 0:
+                function = Sum([function, Cardinality(np.full(function.n + 1, -constant))])
+            submodular = function.is_submodular if submodular is None else submodular
+            increasing = function.is_increasing if increasing is None else increasing
+        elif not callable(function):
+            raise TypeError(
+                f"function must be a set function or a callable, got {type(function).__name__}"
+            )
+        self._set(function=function, submodular=submodular, increasing=increasing)
+
+    def _set_function(self, positive: BoolArray) -> SetFunction:
+        function = self.function
+        if isinstance(function, SetFunction):
+            self._check_size(len(positive))
+            return function
+        split = positive.copy()
+        zero = float(function(np.zeros(len(split), np.bool_), split))
+        return Oracle(
+            partial(_difference, function, split, zero),
+            len(split),
+            submodular=self.submodular,
+            increasing=self.increasing,
+        )
+
+    def _check_size(self, p: int) -> None:
+        if isinstance(self.function, SetFunction) and self.function.n != p:
+            raise ValueError(
+                f"y must have {self.function.n} elements a set, as the set function has, got {p}"
+            )
+
+    def _key(self, positive: BoolArray) -> object:
+        fixed = isinstance(self.function, SetFunction)
+        return len(positive) if fixed else positive.tobytes()
+
+    def _family(self, labels: Labels) -> Family | None:
+        if isinstance(self.function, Cardinality):
+            for p in np.unique(labels.sizes):
+                self._check_size(int(p))
+            which = np.zeros(labels.n, np.int64)
+            return TableRows.of([self.function], which)
+        if isinstance(self.function, Modular) and np.all(self.function.weights >= 0):
+            return ModularRows(flat_weights(self.function.weights, labels))
+        return None
+
+    @property
+    def is_submodular(self) -> bool | None:
+        return self.submodular
+
+    @property
+    def is_increasing(self) -> bool | None:
+        return self.increasing
+
+    def __repr__(self) -> str:
+        return f"SetLoss({self.function!r})"
+
+
+def _difference(
+    function: Callback, positive: BoolArray, zero: float, mistakes: BoolArray
+) -> float:
+    return float(function(mistakes, positive)) - zero

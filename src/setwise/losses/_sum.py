@@ -1,0 +1,93 @@
+"""Losses that are sums of losses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise.functions import SetFunction, Sum
+from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_numbers
+from setwise.losses._base import Loss
+from setwise.losses._labels import Labels
+
+
+class SumLoss(Loss):
+    """A weighted sum of losses, the weights positive: what ``a + b`` and ``2.0 * a`` give.
+
+    Parameters
+    ----------
+    terms : sequence of Loss
+    coefficients : array of shape (len(terms),), optional
+        Positive; 1 by default.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> loss = 0.5 * sw.losses.Jaccard() + 0.25 * sw.losses.Hamming()
+    >>> loss([1, 1, 0, 0], [1, 0, 0, 0])
+    0.5
+    """
+
+    terms: tuple[Loss, ...]
+    coefficients: FloatArray
+
+    def __init__(self, terms: Sequence[Loss], coefficients: ArrayLike | None = None) -> None:
+        if not terms:
+            raise ValueError("terms must hold at least one loss, got none")
+        scales = as_numbers(
+            np.ones(len(terms)) if coefficients is None else coefficients,
+            "coefficients",
+            shape=(len(terms),),
+        )
+        if scales.min() <= 0:
+            raise ValueError(f"coefficients must be positive, got {scales.min():g}")
+        flat: list[Loss] = []
+        flat_scales: list[float] = []
+        for term, scale in zip(terms, scales, strict=True):
+            if not isinstance(term, Loss):
+                raise TypeError(f"terms must be losses, got {type(term).__name__}")
+            if isinstance(term, SumLoss):
+                flat.extend(term.terms)
+                flat_scales.extend(scale * term.coefficients)
+            else:
+                flat.append(term)
+                flat_scales.append(float(scale))
+        self._set(terms=tuple(flat), coefficients=np.array(flat_scales))
+
+    def _set_function(self, positive: BoolArray) -> SetFunction:
+        return Sum([term._set_function(positive) for term in self.terms], self.coefficients)
+
+    def _key(self, positive: BoolArray) -> object:
+        return tuple(term._key(positive) for term in self.terms)
+
+    def _values(self, labels: Labels, mistakes: BoolArray) -> FloatArray:
+        values = np.zeros(labels.n)
+        for term, scale in zip(self.terms, self.coefficients, strict=True):
+            values += scale * term._values(labels, mistakes)
+        return values
+
+    def _gains(self, labels: Labels, order: IntArray, chains: IntArray) -> FloatArray:
+        gains = np.zeros(len(order))
+        for term, scale in zip(self.terms, self.coefficients, strict=True):
+            gains += scale * term._gains(labels, order, chains)
+        return gains
+
+    @property
+    def is_submodular(self) -> bool | None:
+        if all(term.is_submodular is True for term in self.terms):
+            return True
+        return False if len(self.terms) == 1 and self.terms[0].is_submodular is False else None
+
+    @property
+    def is_increasing(self) -> bool | None:
+        if all(term.is_increasing is True for term in self.terms):
+            return True
+        return False if len(self.terms) == 1 and self.terms[0].is_increasing is False else None
+
+    def __repr__(self) -> str:
+        return " + ".join(
+            repr(term) if scale == 1 else f"{scale:g} * {term!r}"
+            for term, scale in zip(self.terms, self.coefficients, strict=True)
+        )

@@ -1,0 +1,15 @@
+"""Convex surrogates of set losses: value and gradient with respect to the scores."""
+
+from setwise.surrogates._base import Properties, Surrogate
+from setwise.surrogates._decomposed import DecomposedHinge
+from setwise.surrogates._lovasz import LovaszHinge
+from setwise.surrogates._rescaling import MarginRescaling, SlackRescaling
+
+__all__ = [
+    "DecomposedHinge",
+    "LovaszHinge",
+    "MarginRescaling",
+    "Properties",
+    "SlackRescaling",
+    "Surrogate",
+]

@@ -1,0 +1,126 @@
+"""What every surrogate is: a value and a gradient, and true statements about them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from setwise.functions._arguments import FloatArray
+from setwise.functions._immutable import Immutable
+from setwise.losses import Loss, get
+from setwise.losses._labels import read_labels
+from setwise.losses._sum import SumLoss
+from setwise.surrogates._rows import Rows, Scores, read_rows
+
+
+@dataclass(frozen=True)
+class Properties:
+    """What holds of a surrogate for one ground truth: True, False, or None when not known."""
+
+    is_convex: bool | None
+    """Convex in the scores."""
+    is_extension: bool | None
+    """Equal to the loss at the corners of the unit cube of s = 1 - g y."""
+    is_upper_bound: bool | None
+    """At least the loss of the signs of the scores, for all scores."""
+    is_exact: bool | None
+    """The value is the one defined, not an approximation by a greedy search."""
+
+
+class Surrogate(Immutable, ABC):
+    r"""A function of scores g that stands for the loss of their signs.
+
+    ``value_and_gradient(y, scores)`` gives the value of each set and a subgradient with respect to
+    the scores. ``is_convex``, ``is_extension``, ``is_upper_bound`` and ``is_exact`` are True only
+    if that holds for every y and every size, and None otherwise; ``properties(y)`` answers for
+    one y.
+
+    Parameters
+    ----------
+    loss : Loss or str
+        A loss, or the name of one (``sw.losses.names()``).
+    """
+
+    loss: Loss
+
+    def __init__(self, loss: Loss | str) -> None:
+        self._set(loss=get(loss))
+
+    @abstractmethod
+    def _evaluate(self, rows: Rows) -> tuple[FloatArray, Scores]: ...
+
+    @abstractmethod
+    def _properties(self, positive: NDArray[np.bool_]) -> Properties: ...
+
+    @abstractmethod
+    def _always(self) -> Properties: ...
+
+    def value_and_gradient(
+        self, y: ArrayLike, scores: ArrayLike, *, offsets: ArrayLike | None = None
+    ) -> tuple[float | FloatArray, NDArray[np.floating[Any]]]:
+        """The surrogate of each set and its subgradient with respect to the scores.
+
+        Parameters
+        ----------
+        y : array of shape (p,) or (n, p), or flat with offsets
+            Labels in {-1, +1}, {0, 1} or bool.
+        scores : array of the shape of y
+            float32 scores give a float32 gradient, everything else float64; sums are in float64.
+        offsets : array of shape (n + 1,), optional
+            Set i is [offsets[i], offsets[i + 1]) of the flat y and scores.
+
+        Returns
+        -------
+        values : float, or array of shape (n,)
+        gradient : array of the shape of scores
+        """
+        rows = read_rows(y, scores, offsets)
+        values, gradient = self._evaluate(rows)
+        return rows.labels.of_shape(values), gradient.reshape(rows.labels.shape)
+
+    def __call__(
+        self, y: ArrayLike, scores: ArrayLike, *, offsets: ArrayLike | None = None
+    ) -> float | FloatArray:
+        """The value alone."""
+        return self.value_and_gradient(y, scores, offsets=offsets)[0]
+
+    def properties(self, y: ArrayLike) -> Properties:
+        """What holds for the ground truth y of shape (p,)."""
+        labels = read_labels(y)
+        if labels.layout != "single":
+            raise ValueError(f"y must have shape (p,), got {labels.shape}")
+        return self._properties(labels.row(0))
+
+    @property
+    def is_convex(self) -> bool | None:
+        """True if convex for every y and size, else None."""
+        return self._always().is_convex or None
+
+    @property
+    def is_extension(self) -> bool | None:
+        """True if equal to the loss at the corners of the unit cube for every y and size."""
+        return self._always().is_extension or None
+
+    @property
+    def is_upper_bound(self) -> bool | None:
+        """True if at least the loss of the signs for every y, size and scores, else None."""
+        return self._always().is_upper_bound or None
+
+    @property
+    def is_exact(self) -> bool | None:
+        """True if the value is never an approximation, else None."""
+        return self._always().is_exact or None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.loss!r})"
+
+
+def unscaled(loss: Loss) -> tuple[Loss, float]:
+    """The loss without a factor before it, and the factor: surrogates scale with their loss."""
+    if isinstance(loss, SumLoss) and len(loss.terms) == 1:
+        return loss.terms[0], float(loss.coefficients[0])
+    return loss, 1.0

@@ -1,0 +1,68 @@
+"""Facts about a set function that surrogates rest on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from setwise.functions import Cardinality, Counts, Ratio, SetFunction, tabulate
+from setwise.functions._cardinality import slack_of
+from setwise.functions._counts import GRID_CELLS
+
+# Sets up to this size may be enumerated.
+ENUMERABLE = 16
+
+
+def is_nonnegative(function: SetFunction) -> bool | None:
+    """Whether F(A) >= F(empty) for all A; None if that is not known."""
+    if function.is_increasing:
+        return True
+    if isinstance(function, Cardinality):
+        values = function.values
+    elif isinstance(function, Counts):
+        if isinstance(function.formula, Ratio):
+            return True  # every part of a ratio is: the submodular one by its closed form
+        if (function.m + 1) * (function.r + 1) > GRID_CELLS:
+            return None
+        values = function.grid().ravel()
+    elif function.n <= ENUMERABLE:
+        values = tabulate(function).values
+    else:
+        return None
+    return bool(values.min() >= values[0] - slack_of(values))
+
+
+def largest_gain(function: SetFunction) -> float | None:
+    """max over A and i of F(A + i) - F(A), A = empty included; None if that is not known."""
+    n = function.n
+    if n == 0:
+        return 0.0
+    if isinstance(function, Cardinality):
+        return float(np.diff(function.values).max())
+    if isinstance(function, Counts) and isinstance(function.formula, Ratio):
+        return _largest_ratio_gain(function.formula, function.r)
+    if isinstance(function, Counts) and (function.m + 1) * (function.r + 1) <= GRID_CELLS:
+        grid = function.grid()
+        steps = [np.diff(grid, axis=axis).max(initial=-np.inf) for axis in (0, 1)]
+        return float(max(steps))
+    if function.is_submodular:
+        singles = function._values(np.eye(n, dtype=np.bool_))
+        return float(singles.max() - function._values(np.zeros((1, n), np.bool_))[0])
+    if function.is_supermodular:
+        without = function._values(~np.eye(n, dtype=np.bool_))
+        return float(function._values(np.ones((1, n), np.bool_))[0] - without.min())
+    if n <= ENUMERABLE:
+        cube = tabulate(function).values.reshape((2,) * n)
+        return float(max(np.diff(cube, axis=axis).max() for axis in range(n)))
+    return None
+
+
+def _largest_ratio_gain(ratio: Ratio, r: int) -> float:
+    """Each step is largest at q = 0 for every n (the submodular part's falls in q as well)."""
+    n = np.arange(ratio.m + 1.0)
+    zero = np.zeros_like(n)
+    largest = -np.inf
+    if r > 0:
+        largest = float(ratio.step_positive(n, zero).max())
+    if ratio.m > 0:
+        largest = max(largest, float(ratio.step_negative(n[:-1], zero[:-1]).max()))
+    return largest

@@ -1,0 +1,154 @@
+"""The Lovász hinge."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setwise import _core
+from setwise.functions import SetFunction
+from setwise.functions._arguments import BoolArray, FloatArray
+from setwise.losses import Loss
+from setwise.losses._families import ModularRows, RatioRows, TableRows
+from setwise.losses._labels import Labels
+from setwise.surrogates._base import Properties, Surrogate, unscaled
+from setwise.surrogates._facts import is_nonnegative
+from setwise.surrogates._rows import Rows, Scores
+
+Case = Literal["auto", 1, 2]
+
+
+class LovaszHinge(Surrogate):
+    r"""The Lovász hinge of a submodular loss (Lovász hinge paper, Definition 6).
+
+    With s = 1 - g y sorted in decreasing order and mu the gains of l along that order,
+
+    .. math:: L(y, g) = \sum_j (s_j)_+\, \mu_j \quad \text{(case 1, l increasing)}, \qquad
+        L(y, g) = \Bigl(\sum_j s_j\, \mu_j\Bigr)_+ \quad \text{(case 2)}.
+
+    Convex and equal to the loss on the unit cube's corners (Propositions 6 and 7). Case 1 is an
+    upper bound of the loss everywhere and, for the Hamming loss, the sum of the hinge losses
+    (Proposition 8); case 2 is not a bound outside the unit cube. The subgradient is
+    :math:`-y_j \mu_j`, for violators (s > 0) only in case 1. Minimising its mean does not, in
+    general, minimise the expected loss unless l is modular: like every hinge on a set, it is not
+    consistent.
+
+    Cost: one sort of the violators (of all elements in case 2), then O(p); compiled for Jaccard,
+    losses of counts and of |I|, and the weighted Hamming loss, through ``gains`` for any other.
+
+    Parameters
+    ----------
+    loss : Loss or str
+        Submodular; a loss that is known not to be is refused.
+    case : {"auto", 1, 2}
+        "auto" takes case 1 for each y whose set function is increasing. Case 1 of a loss that is
+        not increasing is not convex (Proposition 10).
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> hinge = sw.surrogates.LovaszHinge("jaccard")
+    >>> value, gradient = hinge.value_and_gradient([1, 1, -1], [0.5, 2.0, 0.0])
+    >>> round(value, 3), gradient.round(3).tolist()
+    (0.5, [-0.333, 0.0, 0.333])
+    """
+
+    case: Case
+
+    def __init__(self, loss: Loss | str, *, case: Case = "auto") -> None:
+        super().__init__(loss)
+        if case not in ("auto", 1, 2):
+            raise ValueError(f"case must be 'auto', 1 or 2, got {case!r}")
+        if self.loss.is_submodular is False:
+            raise ValueError(
+                f"loss must be submodular for LovaszHinge, got {self.loss!r}: use DecomposedHinge"
+            )
+        self._set(case=case)
+
+    def _evaluate(self, rows: Rows) -> tuple[FloatArray, Scores]:
+        loss, factor = unscaled(self.loss)
+        values, gradient = rows.outputs()
+        family = loss._family(rows.labels)
+        if isinstance(family, RatioRows):
+            case = 0 if self.case == "auto" else self.case
+            _core.lovasz_ratio(*rows.arguments, *family.arguments, case, values, gradient)
+        elif isinstance(family, ModularRows) and self.case != 2:
+            slopes = np.full(rows.n, -1.0)
+            _core.hinge_modular(*rows.arguments, family.weights, slopes, values, gradient)
+        elif isinstance(family, TableRows):
+            flags = [self._componentwise(loss, function) for function in family.functions]
+            flags_of_rows = np.array(flags, np.uint8)[family.which]
+            kernel = _core.lovasz_counts if family.of_counts else _core.lovasz_cardinality
+            tables = family.tables, family.starts
+            kernel(*rows.arguments, *tables, flags_of_rows, values, gradient)
+        else:
+            self._through_gains(loss, rows, values, gradient)
+        if factor != 1:
+            values *= factor
+            gradient *= gradient.dtype.type(factor)
+        return values, gradient
+
+    def _through_gains(
+        self, loss: Loss, rows: Rows, values: FloatArray, gradient: Scores
+    ) -> None:
+        flags = self._flags(loss, rows.labels)
+        order = np.empty(rows.scores.size, np.int64)
+        chains = np.empty(rows.n + 1, np.int64)
+        _core.order_rows(*rows.arguments, flags, order, chains)
+        order = order[: chains[-1]]
+        gains = loss._gains(rows.labels, order, chains)
+        _core.hinge_of_gains(*rows.arguments, order, chains, gains, flags, values, gradient)
+
+    def _flags(self, loss: Loss, labels: Labels) -> NDArray[np.uint8]:
+        """Whether case 1 applies to each set; every set function is asked at most once."""
+        if loss.is_submodular and (self.case != "auto" or loss.is_increasing):
+            return np.full(labels.n, self.case != 2, np.uint8)
+        flags = np.empty(labels.n, np.uint8)
+        for function, members in loss._distinct(labels):
+            flags[members] = self._componentwise(loss, function)
+        return flags
+
+    def _componentwise(self, loss: Loss, function: SetFunction) -> bool:
+        if not loss.is_submodular and function.is_submodular is False:
+            raise ValueError(
+                f"loss must be submodular for LovaszHinge, got {self.loss!r}, whose {function!r} "
+                "is not: use DecomposedHinge"
+            )
+        if self.case == "auto":
+            return bool(loss.is_increasing or function.is_increasing)
+        return self.case == 1
+
+    def _always(self) -> Properties:
+        submodular, increasing = self.loss.is_submodular, self.loss.is_increasing
+        return Properties(
+            is_convex=submodular and (self.case != 1 or increasing),
+            is_extension=increasing or self.case == 1,
+            is_upper_bound=increasing and self.case != 2,
+            is_exact=submodular,
+        )
+
+    def _properties(self, positive: BoolArray) -> Properties:
+        function = self.loss._set_function(positive)
+        submodular = self.loss.is_submodular or function.is_submodular
+        increasing = self.loss.is_increasing or function.is_increasing
+        componentwise = self.case == 1 or (self.case == "auto" and increasing is True)
+        if componentwise:
+            convex = submodular if increasing else (None if increasing is None else False)
+            return Properties(convex, True, increasing or None, submodular)
+        return Properties(
+            submodular, is_nonnegative(function), self._bound_by_sum(function), submodular
+        )
+
+    @staticmethod
+    def _bound_by_sum(function: SetFunction) -> bool | None:
+        """False where one mistake, with all else right by far, sinks the sum below its cost."""
+        ends = function._values(
+            np.stack([np.zeros(function.n, np.bool_), np.ones(function.n, np.bool_)])
+        )
+        if function.n > 4096:
+            return None
+        singles = function._values(np.eye(function.n, dtype=np.bool_)) - ends[0]
+        sinks = (singles > 0) & (singles < ends[1] - ends[0])
+        return False if sinks.any() else None

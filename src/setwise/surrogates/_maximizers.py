@@ -1,0 +1,102 @@
+"""Most violated sets of losses that the kernels do not know: exact where that is possible.
+
+Each maximiser takes one set function l, the margins g y of some sets, and the rule
+
+    margin:  l(I) - w sum_{i in I} g_i y_i,        slack:  l(I) (1 - w sum_{i in I} g_i y_i),
+
+and gives the best value found and the set I that has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from setwise.functions import Modular, SetFunction, minimize, tabulate
+from setwise.functions._arguments import BoolArray, FloatArray
+from setwise.surrogates._facts import ENUMERABLE
+
+Method = Literal["enumerate", "minimize", "greedy"]
+
+# Objectives held at once when sets are enumerated.
+_CHUNK = 1 << 21
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Margin or slack rescaling, with the weight w of the margins."""
+
+    slack: bool
+    weight: float
+
+    def objective(self, losses: FloatArray, sums: FloatArray) -> FloatArray:
+        """The objective for losses l(I) and sums of margins over I."""
+        return losses * (1.0 - self.weight * sums) if self.slack else losses - self.weight * sums
+
+    def slopes(self, losses: FloatArray) -> FloatArray:
+        """Derivative with respect to the margin of an element of I."""
+        return -self.weight * losses if self.slack else np.full_like(losses, -self.weight)
+
+
+def best_method(function: SetFunction, *, slack: bool) -> Method:
+    """Enumeration up to 16 elements; a supermodular loss by minimisation; else greedy."""
+    if function.n <= ENUMERABLE:
+        return "enumerate"
+    if not slack and function.is_supermodular:
+        return "minimize"
+    return "greedy"
+
+
+def most_violated(
+    function: SetFunction, margins: FloatArray, rule: Rule, method: Method
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Objectives (k,), losses (k,) and sets (k, p) for margins of shape (k, p)."""
+    if method == "enumerate":
+        return _by_enumeration(function, margins, rule)
+    search = _by_minimization if method == "minimize" else _by_greedy
+    sets = np.stack([search(function, row, rule) for row in margins])
+    losses = function._values(sets)
+    return rule.objective(losses, np.sum(sets * margins, axis=1)), losses, sets
+
+
+def _by_enumeration(
+    function: SetFunction, margins: FloatArray, rule: Rule
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """All 2^p sets, many rows at once: O(2^p p) a row."""
+    p = function.n
+    table = function._remember("table", lambda: tabulate(function).values)
+    members = (np.arange(1 << p)[:, None] >> np.arange(p)) & 1 == 1
+    best = np.empty(len(margins), np.int64)
+    objectives = np.empty(len(margins))
+    step = max(1, _CHUNK >> p)
+    for begin in range(0, len(margins), step):
+        rows = slice(begin, begin + step)
+        values = rule.objective(table, margins[rows] @ members.T.astype(np.float64))
+        best[rows] = values.argmax(axis=1)
+        objectives[rows] = values.max(axis=1)
+    return objectives, table[best], members[best]
+
+
+def _by_minimization(function: SetFunction, margins: FloatArray, rule: Rule) -> BoolArray:
+    """Margin rescaling of a supermodular loss: w <margins, I> - l(I) is submodular."""
+    if rule.slack:
+        raise ValueError("slack rescaling is no submodular minimisation")
+    answer = minimize(Modular(rule.weight * margins) - function)
+    return answer.mask
+
+
+def _by_greedy(function: SetFunction, margins: FloatArray, rule: Rule) -> BoolArray:
+    """The authors' search: one pass in index order, keeping each change that does not lower."""
+    chosen = np.zeros(function.n, np.bool_)
+    value, total = float(rule.objective(function._values(chosen[None]), np.zeros(1))[0]), 0.0
+    for i in range(function.n):
+        chosen[i] = True
+        loss = function._values(chosen[None])
+        candidate = float(rule.objective(loss, np.array([total + margins[i]]))[0])
+        if candidate >= value:
+            value, total = candidate, total + float(margins[i])
+        else:
+            chosen[i] = False
+    return chosen
