@@ -45,6 +45,11 @@ void poll_signals() {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
+// Looking at the clock costs as much as a short row.
+void poll_now_and_then(Index row) {
+    if ((row & 31) == 31) poll_signals();
+}
+
 // A batch of rows: row i is [offsets[i], offsets[i + 1]) of the flat arrays.
 template <class Scalar>
 struct Batch {
@@ -65,7 +70,7 @@ struct Batch {
         for (Index i = 0; i < rows(); ++i) {
             const Index length = begin(i + 1) - begin(i);
             require(length >= 0, "offsets must not decrease");
-            require(length < (Index(1) << 32), "a set must have fewer than 2**32 elements");
+            require(length < setwise::most_elements, "a set must have fewer than 2**31 elements");
         }
         const auto total = static_cast<std::size_t>(begin(rows()));
         require(positive.size() == total && scores.size() == total && gradient.size() == total,
@@ -100,7 +105,7 @@ void lovasz_ratio(In<Byte> positive, In<Scalar> scores, In<Index> offsets, doubl
         const bool componentwise = hinge_case == 0 ? family.is_increasing() : hinge_case == 1;
         values.data()[i] = setwise::lovasz_hinge(row, componentwise, family,
                                                  gradient.data() + batch.begin(i), work, poll_signals);
-        poll_signals();
+        poll_now_and_then(i);
     }
 }
 
@@ -120,7 +125,7 @@ void lovasz_cardinality(In<Byte> positive, In<Scalar> scores, In<Index> offsets,
         values.data()[i] = setwise::lovasz_hinge(
             row, componentwise.data()[i] != 0, setwise::CardinalityTable{tables.data() + start},
             gradient.data() + batch.begin(i), work, poll_signals);
-        poll_signals();
+        poll_now_and_then(i);
     }
 }
 
@@ -141,7 +146,7 @@ void lovasz_counts(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<d
             row, componentwise.data()[i] != 0,
             setwise::CountsTable{tables.data() + start, row.p - m + 1},
             gradient.data() + batch.begin(i), work, poll_signals);
-        poll_signals();
+        poll_now_and_then(i);
     }
 }
 
@@ -164,7 +169,7 @@ void order_rows(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<Byte
                            work, poll_signals);
         for (const auto item : work.items) *next++ = setwise::index_of(item);
         chains.data()[i + 1] = next - order.data();
-        poll_signals();
+        poll_now_and_then(i);
     }
 }
 
@@ -182,18 +187,19 @@ void hinge_of_gains(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<
         const Index begin = chains.data()[i], end = chains.data()[i + 1];
         require(0 <= begin && begin <= end && end <= static_cast<Index>(order.size()),
                 "chains must not decrease and must lie inside order");
-        work.items.clear();
+        setwise::Packed* const items = work.items.reserve(static_cast<std::size_t>(end - begin));
+        work.items.resize(static_cast<std::size_t>(end - begin));
         for (Index k = begin; k < end; ++k) {
             const Index j = order.data()[k];
             require(0 <= j && j < row.p, "order must hold positions inside the row");
-            work.items.push_back(static_cast<setwise::Packed>(j));
+            items[k - begin] = row.pack(static_cast<std::uint32_t>(j));
         }
         Scalar* out = gradient.data() + batch.begin(i);
         std::fill(out, out + row.p, Scalar(0));
         values.data()[i] =
             setwise::hinge_of_chain(row, componentwise.data()[i] != 0,
                                     setwise::GivenGains{gains.data() + begin}.chain(), work.items, out);
-        poll_signals();
+        poll_now_and_then(i);
     }
 }
 
@@ -213,7 +219,7 @@ void rescale_ratio(In<Byte> positive, In<Scalar> scores, In<Index> offsets, doub
         values.data()[i] = setwise::rescale_counts(row, family, true, {slack, weights.data()[i]},
                                                    gradient.data() + batch.begin(i), work,
                                                    poll_signals);
-        poll_signals();
+        poll_now_and_then(i);
     }
 }
 
@@ -233,7 +239,7 @@ void rescale_cardinality(In<Byte> positive, In<Scalar> scores, In<Index> offsets
         values.data()[i] = setwise::rescale_cardinality(
             row, tables.data() + start, {slack, weights.data()[i]},
             gradient.data() + batch.begin(i), work, poll_signals);
-        poll_signals();
+        poll_now_and_then(i);
     }
 }
 
@@ -253,7 +259,7 @@ void rescale_counts(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<
         values.data()[i] = setwise::rescale_counts(
             row, setwise::CountsTable{tables.data() + start, row.p - m + 1}, false,
             {slack, weights.data()[i]}, gradient.data() + batch.begin(i), work, poll_signals);
-        poll_signals();
+        poll_now_and_then(i);
     }
 }
 
@@ -269,7 +275,7 @@ void hinge_modular(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<d
         const Index begin = batch.begin(i);
         values.data()[i] = setwise::hinge_modular(batch.row(i), weights.data() + begin,
                                                   slopes.data()[i], gradient.data() + begin);
-        poll_signals();
+        poll_now_and_then(i);
     }
 }
 
@@ -288,7 +294,7 @@ void rescale_prefix(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<
         values.data()[i] =
             setwise::rescale_prefix(row, terms.data(), caps.data(), weights.data()[i],
                                     gradient.data() + batch.begin(i), poll_signals);
-        poll_signals();
+        poll_now_and_then(i);
     }
 }
 
@@ -323,7 +329,7 @@ void prefix_gains(In<double> weights, In<double> caps, In<Index> order, In<Index
                                       static_cast<Index>(weights.size()), order.data() + begin,
                                       end - begin, gains.data() + begin, room),
                 "order must hold elements of the ground set");
-        poll_signals();
+        poll_now_and_then(static_cast<Index>(i));
     }
 }
 

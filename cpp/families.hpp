@@ -65,16 +65,22 @@ struct Ratio {
     struct Chain {
         const Ratio& f;
         double n = 0, q = 0;
-        double step(bool positive, std::uint32_t) {
+        // Both steps are prepared and one is looked up: which it is, no branch predictor can tell.
+        double step(bool positive) {
             double gain;
-            if (positive) {
-                gain = f.part == supermodular ? f.convex_step(n) : f.step_negative(n, q);
-                if (f.part == submodular) gain -= f.convex_step(n);
-                n += 1;
+            if (f.part == supermodular) {
+                gain = positive ? f.convex_step(n) : 0.0;
+            } else if (f.m == 0) {
+                gain = q > 0 ? 0.0 : 1.0;
             } else {
-                gain = f.part == supermodular ? 0.0 : f.step_positive(n, q);
-                q += 1;
+                const double below = f.x - f.d * n + q;
+                const double tops[2] = {f.x - (f.d + f.a) * n, f.a * below + f.d * (f.a * n + q)};
+                const double nexts[2] = {below + 1, below - f.d};
+                gain = tops[positive] / (below * nexts[positive]);
+                if (f.part == submodular && positive) gain -= f.convex_step(n);
             }
+            n += positive;
+            q += !positive;
             return gain;
         }
     };
@@ -86,7 +92,7 @@ struct CardinalityTable {
     const double* values;
     struct Chain {
         const double* values;
-        double step(bool, std::uint32_t) {
+        double step(bool) {
             const double gain = values[1] - values[0];
             ++values;
             return gain;
@@ -103,7 +109,7 @@ struct CountsTable {
     struct Chain {
         const double* here;
         std::int64_t width;
-        double step(bool positive, std::uint32_t) {
+        double step(bool positive) {
             const double* next = here + (positive ? width : 1);
             const double gain = *next - *here;
             here = next;
@@ -118,7 +124,7 @@ struct GivenGains {
     const double* gains;
     struct Chain {
         const double* gains;
-        double step(bool, std::uint32_t) { return *gains++; }
+        double step(bool) { return *gains++; }
     };
     Chain chain() const { return Chain{gains}; }
 };

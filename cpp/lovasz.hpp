@@ -11,13 +11,20 @@ namespace setwise {
 // every other element must be zero already. Case 2 takes the positive part of the whole sum.
 template <class Scalar, class Chain>
 double hinge_of_chain(const Row<Scalar>& row, bool componentwise, Chain chain,
-                      const std::vector<Packed>& items, Scalar* gradient) {
+                      const PackedBuffer& items, Scalar* gradient) {
     double value = 0;
-    for (const Packed item : items) {
-        const std::uint32_t i = index_of(item);
-        const double gain = chain.step(row.positive[i] != 0, i);
-        value += (1.0 - static_cast<double>(row.margin(i))) * gain;
-        gradient[i] = static_cast<Scalar>(row.positive[i] ? -gain : gain);
+    constexpr std::size_t ahead = 24;  // sorted elements lie all over the row: fetch in advance
+    const std::size_t n = items.size();
+    for (std::size_t k = 0; k < n; ++k) {
+        if (k + ahead < n) {
+            const std::uint32_t next = index_of(items[k + ahead]);
+            prefetch(gradient + next);
+            if constexpr (std::is_same_v<Scalar, double>) prefetch(row.scores + next);
+        }
+        const Packed item = items[k];
+        const double gain = chain.step(is_positive(item));
+        value += (1.0 - row.margin_of(item)) * gain;
+        gradient[index_of(item)] = -row.sign_of(item) * static_cast<Scalar>(gain);
     }
     if (componentwise || value > 0) return value;
     std::fill(gradient, gradient + row.p, Scalar(0));

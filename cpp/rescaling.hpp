@@ -30,7 +30,7 @@ double rescale_cardinality(const Row<Scalar>& row, const double* values, Rescali
     double best = rule.objective(values[0], 0.0), sum = 0;
     std::int64_t size = 0;
     for (std::int64_t k = 1; k <= row.p; ++k) {
-        sum += static_cast<double>(row.margin(index_of(work.items[static_cast<std::size_t>(k - 1)])));
+        sum += row.margin_of(work.items[static_cast<std::size_t>(k - 1)]);
         const double objective = rule.objective(values[k], sum);
         if (objective > best) {
             best = objective;
@@ -38,10 +38,10 @@ double rescale_cardinality(const Row<Scalar>& row, const double* values, Rescali
         }
     }
     std::fill(gradient, gradient + row.p, Scalar(0));
-    const double slope = rule.slope(values[size]);
+    const auto slope = static_cast<Scalar>(rule.slope(values[size]));
     for (std::int64_t k = 0; k < size; ++k) {
-        const std::uint32_t i = index_of(work.items[static_cast<std::size_t>(k)]);
-        gradient[i] = static_cast<Scalar>(slope * row.sign(i));
+        const Packed item = work.items[static_cast<std::size_t>(k)];
+        gradient[index_of(item)] = slope * row.sign_of(item);
     }
     return best;
 }
@@ -57,9 +57,8 @@ void split_margins(const Row<Scalar>& row, Workspace& work) {
     work.first.assign(1, 0.0);
     work.second.assign(1, 0.0);
     for (const Packed item : work.items) {
-        const std::uint32_t i = index_of(item);
-        auto& sums = row.positive[i] ? work.first : work.second;
-        sums.push_back(sums.back() + static_cast<double>(row.margin(i)));
+        auto& sums = is_positive(item) ? work.first : work.second;
+        sums.push_back(sums.back() + row.margin_of(item));
     }
 }
 
@@ -129,14 +128,13 @@ double rescale_counts(const Row<Scalar>& row, const Family& family, bool search,
     const CountsChoice best = search ? search_counts(family, work, rule, poll)
                                      : scan_counts(family, work, rule, poll);
     std::fill(gradient, gradient + row.p, Scalar(0));
-    const double slope = rule.slope(family.value(best.n, best.q));
+    const auto slope = static_cast<Scalar>(rule.slope(family.value(best.n, best.q)));
     std::int64_t n = best.n, q = best.q;
     for (const Packed item : work.items) {
-        const std::uint32_t i = index_of(item);
-        std::int64_t& left = row.positive[i] ? n : q;
+        std::int64_t& left = is_positive(item) ? n : q;
         if (left == 0) continue;
         --left;
-        gradient[i] = static_cast<Scalar>(slope * row.sign(i));
+        gradient[index_of(item)] = slope * row.sign_of(item);
     }
     return best.objective;
 }

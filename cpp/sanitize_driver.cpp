@@ -1,4 +1,209 @@
-// Runs the kernels on the inputs in a folder, under AddressSanitizer and UBSan: `make sanitize`.
-// Nothing is run yet.
+// Runs every kernel under the sanitizers: on the sets of tests/corpus, one file a set with lines
+// "label score", and on many more drawn at random. Values of small sets are compared with all 2^p
+// sets of mistakes, so that the driver also fails on a wrong answer.
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
-int main() { return 0; }
+#include "chains.hpp"
+#include "families.hpp"
+#include "grid.hpp"
+#include "labels.hpp"
+#include "lovasz.hpp"
+#include "modular.hpp"
+#include "prefix.hpp"
+#include "rescaling.hpp"
+
+namespace {
+
+using namespace setwise;
+
+void no_poll() {}
+
+struct Case {
+    std::vector<std::uint8_t> positive;
+    std::vector<double> scores;
+};
+
+void require(bool holds, const std::string& what) {
+    if (!holds) throw std::runtime_error(what);
+}
+
+bool close(double x, double y) { return std::abs(x - y) <= 1e-9 * (1 + std::abs(x) + std::abs(y)); }
+
+// The maximum over all sets of mistakes; loss(n, q) of the counts.
+template <class Scalar, class Loss>
+double enumerate(const Row<Scalar>& row, Loss loss, Rescaling rule) {
+    double best = -std::numeric_limits<double>::infinity();
+    for (std::uint32_t set = 0; set < (1u << row.p); ++set) {
+        std::int64_t n = 0, q = 0;
+        double sum = 0;
+        for (std::uint32_t i = 0; i < row.p; ++i) {
+            if (!((set >> i) & 1)) continue;
+            ++(row.positive[i] ? n : q);
+            sum += static_cast<double>(row.margin(i));
+        }
+        best = std::max(best, rule.objective(loss(n, q), sum));
+    }
+    return best;
+}
+
+template <class Scalar>
+void check_counts(const Row<Scalar>& row, std::vector<Scalar>& gradient, Workspace& work) {
+    const std::int64_t m = row.positives(), r = row.p - m;
+    const double squares[][3] = {{1, 1, 0}, {1, 2, 1}, {4, 5, 1}};
+    for (const auto& [a, c, d] : squares) {
+        for (int part : {Ratio::whole, Ratio::submodular, Ratio::supermodular}) {
+            Ratio family{a, c, d, part};
+            family.reset(m, r);
+            std::vector<double> table;
+            for (std::int64_t n = 0; n <= m; ++n)
+                for (std::int64_t q = 0; q <= r; ++q) table.push_back(family.value(n, q));
+            const CountsTable counts{table.data(), r + 1};
+            for (bool componentwise : {true, false}) {
+                const double fast = lovasz_hinge(row, componentwise, family, gradient.data(), work, no_poll);
+                const double plain = lovasz_hinge(row, componentwise, counts, gradient.data(), work, no_poll);
+                require(close(fast, plain), "Lovász hinge: ratio and table differ");
+            }
+            for (bool slack : {true, false}) {
+                const Rescaling rule{slack, 2.0};
+                auto at = [&](bool search) {
+                    return rescale_counts(row, counts, search, rule, gradient.data(), work, no_poll);
+                };
+                const double scanned = at(false);
+                const double fast = rescale_counts(row, family, true, rule, gradient.data(), work, no_poll);
+                // The submodular part may fall in q, where the search does not apply.
+                if (part != Ratio::submodular)
+                    require(close(fast, scanned) && close(at(true), scanned),
+                            "rescaling: search and scan differ");
+                if (row.p <= 10)
+                    require(close(scanned, enumerate(row, [&](std::int64_t n, std::int64_t q) {
+                                      return family.value(n, q);
+                                  }, rule)),
+                            "rescaling: scan and enumeration differ");
+            }
+            std::vector<double> g(table.size(), 0.0);
+            supermodular_grid(table.data(), m + 1, r + 1, g.data(), no_poll);
+        }
+    }
+}
+
+template <class Scalar>
+void check_sizes(const Row<Scalar>& row, std::vector<Scalar>& gradient, Workspace& work) {
+    std::vector<double> values, weights, caps;
+    for (std::int64_t k = 0; k <= row.p; ++k) values.push_back(std::sqrt(static_cast<double>(k)));
+    for (std::int64_t i = 1; i <= row.p; ++i) {
+        weights.push_back(1.0 / static_cast<double>(i));
+        caps.push_back(static_cast<double>(i) / 2);
+    }
+    lovasz_hinge(row, true, CardinalityTable{values.data()}, gradient.data(), work, no_poll);
+    for (bool slack : {true, false}) {
+        const Rescaling rule{slack, 2.0};
+        const double scanned =
+            rescale_cardinality(row, values.data(), rule, gradient.data(), work, no_poll);
+        if (row.p <= 10)
+            require(close(scanned, enumerate(row, [&](std::int64_t n, std::int64_t q) {
+                              return values[static_cast<std::size_t>(n + q)];
+                          }, rule)),
+                    "rescaling of |I|: scan and enumeration differ");
+    }
+    hinge_modular(row, weights.data(), -1.0, gradient.data());
+    rescale_prefix(row, weights.data(), caps.data(), 2.0, gradient.data(), no_poll);
+    std::vector<std::int64_t> order;
+    for (const Packed item : work.items) order.push_back(index_of(item));
+    std::vector<double> gains(order.size()), room;
+    require(prefix_gains(weights.data(), caps.data(), row.p, order.data(),
+                         static_cast<std::int64_t>(order.size()), gains.data(), room),
+            "prefix gains refused a permutation");
+    const std::int64_t outside = row.p;
+    double gain;
+    require(!prefix_gains(weights.data(), caps.data(), row.p, &outside, 1, &gain, room),
+            "prefix gains took an element outside");
+}
+
+// A ring of p vertices as a cut, and overlapping pairs as a coverage.
+void check_chains(std::int64_t p) {
+    std::vector<std::int64_t> indptr{0}, columns, order;
+    for (std::int64_t i = 0; i < p; ++i) {
+        columns.push_back((i + 1) % p);
+        columns.push_back((i + p - 1) % p);
+        indptr.push_back(2 * (i + 1));
+        order.push_back(p - 1 - i);
+    }
+    const std::vector<double> weights(columns.size() + 1, 1.0);
+    std::vector<double> gains(order.size() + 1);
+    const SparseRows rows{indptr.data(), p, columns.data(),
+                          static_cast<std::int64_t>(columns.size())};
+    require(cut_gains(rows, weights.data(), weights.data(), order.data(), p, gains.data(), no_poll) &&
+                coverage_gains(rows, weights.data(), p, order.data(), p, gains.data(), no_poll),
+            "chains refused a permutation");
+    order.assign(1, p);
+    require(!cut_gains(rows, weights.data(), weights.data(), order.data(), 1, gains.data(), no_poll),
+            "cut gains took an element outside");
+}
+
+template <class Scalar>
+void check(const Case& c) {
+    const std::vector<Scalar> scores(c.scores.begin(), c.scores.end());
+    std::vector<Scalar> gradient(scores.size());
+    const Row<Scalar> row{c.positive.data(), scores.data(), static_cast<std::int64_t>(scores.size())};
+    require(all_finite(scores.data(), row.p), "a score of the corpus is not finite");
+    Workspace work;
+    check_counts(row, gradient, work);
+    check_sizes(row, gradient, work);
+}
+
+void check_case(const Case& c) {
+    check<float>(c);
+    check<double>(c);
+    check_chains(static_cast<std::int64_t>(c.scores.size()));
+    std::vector<std::int8_t> labels(c.positive.begin(), c.positive.end());
+    std::vector<std::uint8_t> positive(labels.size());
+    encode_labels(labels.data(), static_cast<std::int64_t>(labels.size()), positive.data());
+    require(positive == c.positive, "labels were read wrong");
+}
+
+Case read_case(const std::filesystem::path& path) {
+    Case c;
+    std::ifstream file(path);
+    int label;
+    double score;
+    while (file >> label >> score) {
+        c.positive.push_back(label > 0);
+        c.scores.push_back(score);
+    }
+    return c;
+}
+
+Case draw_case(std::mt19937& random) {
+    const std::size_t sizes[] = {0, 1, 2, 5, 9, 10, 33, 70, 1100};
+    Case c;
+    const std::size_t p = sizes[random() % 9];
+    std::normal_distribution<double> normal(0.0, random() % 3 == 0 ? 100.0 : 1.0);
+    const bool rounded = random() % 3 == 0;  // ties
+    for (std::size_t i = 0; i < p; ++i) {
+        const double score = normal(random);
+        c.positive.push_back(random() % 3 == 0);
+        c.scores.push_back(rounded ? std::round(score) : score);
+    }
+    return c;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    int count = 0;
+    if (argc > 1)
+        for (const auto& entry : std::filesystem::directory_iterator(argv[1])) {
+            check_case(read_case(entry.path()));
+            ++count;
+        }
+    std::mt19937 random(0);
+    for (int k = 0; k < 300; ++k, ++count) check_case(draw_case(random));
+    std::printf("sanitize: %d sets passed\n", count);
+}

@@ -115,9 +115,7 @@ def as_masks(mask: ArrayLike, n: int) -> tuple[BoolArray, bool]:
     return (masks[None, :], True) if array.ndim == 1 else (masks, False)
 
 
-def call_on_arrays(
-    formula: Callable[..., ArrayLike], name: str, *arrays: ArrayLike
-) -> FloatArray:
+def call_on_arrays(formula: Callable[..., ArrayLike], name: str, *arrays: ArrayLike) -> FloatArray:
     """``formula`` of whole arrays: one call, its answer checked for shape and finiteness."""
     shape = np.broadcast_shapes(*(np.shape(array) for array in arrays))
     try:
@@ -132,5 +130,6 @@ def call_on_arrays(
             raise ValueError(f"{name} must return shape {shape}, got {values.shape}")
         values = np.full(shape, values)
     if not np.isfinite(values).all():
-        raise ValueError(f"{name} must return finite numbers, got {values[~np.isfinite(values)][0]}")
+        bad = values[~np.isfinite(values)][0]
+        raise ValueError(f"{name} must return finite numbers, got {bad}")
     return values

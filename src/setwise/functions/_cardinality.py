@@ -49,7 +49,8 @@ class Cardinality(SetFunction):
         self._set(n=len(array) - 1, values=array)
 
     def _values(self, masks: BoolArray) -> FloatArray:
-        return self.values[np.count_nonzero(masks, axis=1)]
+        values: FloatArray = self.values[np.count_nonzero(masks, axis=1)]
+        return values
 
     def _gains(self, order: IntArray) -> FloatArray:
         return np.diff(self.values[: len(order) + 1])
@@ -63,7 +64,8 @@ class Cardinality(SetFunction):
     @property
     def is_supermodular(self) -> bool:
         return self._remember(
-            "is_supermodular", lambda: bool(np.all(np.diff(self.values, 2) >= -slack_of(self.values)))
+            "is_supermodular",
+            lambda: bool(np.all(np.diff(self.values, 2) >= -slack_of(self.values))),
         )
 
     @property

@@ -42,9 +42,7 @@ class Sum(SetFunction):
     terms: tuple[SetFunction, ...]
     coefficients: FloatArray
 
-    def __init__(
-        self, terms: Sequence[SetFunction], coefficients: ArrayLike | None = None
-    ) -> None:
+    def __init__(self, terms: Sequence[SetFunction], coefficients: ArrayLike | None = None) -> None:
         if not terms:
             raise ValueError("terms must hold at least one set function, got none")
         for term in terms:
@@ -189,7 +187,8 @@ class Contraction(SetFunction):
         whole[:, self.subset] = True
         whole[1:, self.rest] = masks
         values = self.function._values(whole)
-        return values[1:] - values[0]
+        added: FloatArray = values[1:] - values[0]
+        return added
 
     def _gains(self, order: IntArray) -> FloatArray:
         chain = np.concatenate([self.subset, self.rest[order]])

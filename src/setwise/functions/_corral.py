@@ -14,7 +14,7 @@ class Corral:
     r"""Affinely independent points, and the point of least norm in their convex hull.
 
     It keeps a thin QR factorisation of the matrix M with columns :math:`(\sigma, q)`, one for each
-    point q, where :math:`\sigma` is the length of the first point: these columns are linearly
+    point q, where :math:`\sigma` is about the length of the first point: these columns are linearly
     independent exactly when the points are affinely independent. The point of least norm of the
     affine hull has the barycentric coordinates of the least-squares solution of
     :math:`M u = e_0`, that is :math:`R^{-1} Q^T e_0`, made to sum to one.
@@ -23,22 +23,27 @@ class Corral:
     """
 
     def __init__(self, first: FloatArray) -> None:
-        length = float(np.linalg.norm(first))
-        self._height = length if length > 0 else 1.0
-        column = np.concatenate([[self._height], first])
+        # Lengths are in a unit that is a power of two: squares cannot overflow, nothing is rounded.
+        self._unit = float(np.ldexp(1.0, np.frexp(np.abs(first).max(initial=0.0))[1] - 1))
+        self.points = first[None, :] / self._unit
+        self.weights = np.ones(1)
+        self._longest = float(np.linalg.norm(self.points))
+        self._height = max(self._longest, 1.0)
+        column = np.concatenate([[self._height], self.points[0]])
         norm = float(np.linalg.norm(column))
         self._q, self._r = (column / norm)[:, None], np.array([[norm]])
-        self._longest = length
-        self.points = first[None, :].copy()
-        self.weights = np.ones(1)
 
     def point(self) -> FloatArray:
         """The current point: a convex combination, so in the hull whatever rounding did."""
-        return self.weights @ self.points
+        return self.weights @ self.points * self._unit
+
+    def length(self) -> float:
+        """The norm of the point, in a unit of the corral's own."""
+        return float(np.linalg.norm(self.weights @ self.points))
 
     def add(self, vertex: FloatArray) -> bool:
         """Take in a vertex and move to the least norm; False if rounding leaves no way to."""
-        x = self.point()
+        x, vertex = self.weights @ self.points, vertex / self._unit
         self._longest = max(self._longest, float(np.linalg.norm(vertex)))
         # Within the rounding of the two products, the vertex is not beyond the point: x is optimal.
         # The norm itself is no measure of progress, for it is flat to 1e-16 where x is off by 1e-8.
@@ -62,16 +67,19 @@ class Corral:
             for k in np.flatnonzero(self.weights <= _EPS)[::-1]:
                 self._delete(int(k))
             self.weights /= self.weights.sum()
-        return not np.array_equal(x, self.point())
+        return not np.array_equal(x, self.weights @ self.points)
 
     def _insert(self, vertex: FloatArray) -> bool:
+        """False if the vertex is in the affine hull, where no vertex beyond the point can be."""
+        # The vertices of a base polytope in n dimensions lie in a hyperplane.
+        if len(self.weights) == max(1, len(vertex)):
+            return False
         column = np.concatenate([[self._height], vertex])
         try:
             self._q, self._r = qr_insert(
                 self._q, self._r, column, len(self.weights), which="col", rcond=1e-14
             )
         except LinAlgError:
-            # In exact arithmetic a vertex beyond the point is outside the affine hull of the others.
             return False
         self.points = np.concatenate([self.points, vertex[None, :]])
         self.weights = np.append(self.weights, 0.0)

@@ -51,9 +51,7 @@ class Counts(SetFunction):
     m: int
     r: int
 
-    def __init__(
-        self, formula: Callable[..., ArrayLike] | ArrayLike, positive: ArrayLike
-    ) -> None:
+    def __init__(self, formula: Callable[..., ArrayLike] | ArrayLike, positive: ArrayLike) -> None:
         split = np.asarray(positive)
         if split.dtype != np.bool_ and split.size:
             raise TypeError(f"positive must be boolean, got dtype {split.dtype}")

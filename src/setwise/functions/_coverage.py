@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 
+from setwise import _core
 from setwise.functions._arguments import (
     BoolArray,
     FloatArray,
@@ -86,8 +87,6 @@ class Coverage(SetFunction):
         return values
 
     def _gains(self, order: IntArray) -> FloatArray:
-        from setwise import _core
-
         gains = np.empty(len(order))
         chain = np.ascontiguousarray(order)
         _core.coverage_gains(self.indptr, self.items, self.weights, chain, gains)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import coo_array
 
+from setwise import _core
 from setwise.functions._arguments import (
     BoolArray,
     FloatArray,
@@ -97,8 +98,6 @@ class Cut(SetFunction):
         return values
 
     def _gains(self, order: IntArray) -> FloatArray:
-        from setwise import _core
-
         gains = np.empty(len(order))
         adjacency = self._remember("adjacency", self._adjacency)
         _core.cut_gains(*adjacency, np.ascontiguousarray(order), gains)

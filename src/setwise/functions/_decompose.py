@@ -30,7 +30,7 @@ TABLE_PROGRAM_ELEMENTS = 12
 
 @dataclass(frozen=True)
 class Decomposition:
-    """F = f + g, f submodular with f(empty) = F(empty), g supermodular and increasing, g(empty) = 0.
+    """F = f + g: f submodular, f(empty) = F(empty); g supermodular, increasing, g(empty) = 0.
 
     Unpacks into the two: ``f, g = decompose(F)``.
     """

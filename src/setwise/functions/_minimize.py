@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_count, as_number
 from setwise.functions._base import SetFunction, empty_value
 from setwise.functions._corral import Corral
 
-Scalar = TypeVar("Scalar", bound=np.generic)
+_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +43,9 @@ class Minimum:
     n_iter: int
     converged: bool
     certified: bool
+
+    def __post_init__(self) -> None:
+        self.mask.flags.writeable = self.x.flags.writeable = False
 
     @property
     def gap(self) -> float:
@@ -125,10 +126,10 @@ def minimize(
     certified = function.is_submodular is True
 
     base = empty_value(function)
-    mask, value = _frozen(np.zeros(n, np.bool_)), base
+    mask, value = np.zeros(n, np.bool_), base
     order = np.arange(n)
     corral: Corral | None = None
-    bound, norm = -np.inf, np.inf
+    bound, norm, largest = -np.inf, np.inf, 0.0
     idle = n_iter = 0
     while True:
         n_iter += 1
@@ -143,14 +144,17 @@ def minimize(
         else:
             moved = corral.add(vertex)
         point = corral.point()
-        lower = base + float(np.minimum(point, 0.0).sum())
+        # The vertices are rounded, and so is their mean: what lies this close to zero is zero.
+        largest = max(largest, float(np.abs(gains).max(initial=0.0)))
+        proof = np.where(np.abs(point) <= 8 * _EPS * largest, 0.0, point)
+        lower = base + float(np.minimum(proof, 0.0).sum())
         # The norm falls in exact arithmetic. Where rounding hides its fall only a better bound
         # counts, and a long search without one is at its end.
-        length = float(np.linalg.norm(point))
+        length = corral.length()
         idle = 0 if lower > bound or length < norm * (1 - 1e-12) else idle + 1
         norm = min(norm, length)
         if lower > bound:
-            bound, x = lower, _frozen(point)
+            bound, x = lower, proof
         certificate = min(bound, value)
         converged = value - certificate <= tol * max(1.0, abs(value))
         result = Minimum(mask, value, certificate, x, n_iter, converged, certified)
@@ -170,9 +174,4 @@ def _best_of_chain(
     mask[order[: values.argmin() + 1]] = True
     # What the set is worth itself: the sum of gains carries their rounding.
     reached = float(function._values(mask[None])[0])
-    return (_frozen(mask), reached) if reached < value else None
-
-
-def _frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
-    array.flags.writeable = False
-    return array
+    return (mask, reached) if reached < value else None

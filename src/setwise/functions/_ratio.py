@@ -48,9 +48,9 @@ class Ratio:
         """Value at the counts, elementwise."""
         n, q = np.asarray(n, np.float64), np.asarray(q, np.float64)
         if self.part == "supermodular":
-            return self._convex(n) + 0.0 * q
+            return self._convex(n + 0.0 * q)
         if self.m == 0:
-            return np.minimum(1.0, q) + 0.0 * n
+            return np.minimum(1.0, q + 0.0 * n)
         ratio: FloatArray = (self.a * n + q) / (self.c * self.m - self.d * n + q)
         return ratio if self.part == "whole" else ratio - self._convex(n)
 
@@ -61,9 +61,7 @@ class Ratio:
         if self.part == "supermodular":
             return self._convex_step(n) + 0.0 * q
         below = self.c * self.m - self.d * n + q
-        step: FloatArray = (self.a * below + self.d * (self.a * n + q)) / (
-            below * (below - self.d)
-        )
+        step: FloatArray = (self.a * below + self.d * (self.a * n + q)) / (below * (below - self.d))
         return step if self.part == "whole" else step - self._convex_step(n)
 
     def step_positive(self, n: FloatArray, q: FloatArray) -> FloatArray:

@@ -133,7 +133,8 @@ def _insert_zero(index: int, bit: int) -> int:
 
 def masks_of(indices: IntArray, n: int) -> BoolArray:
     """The sets with the given indices in bit order, as masks (len(indices), n)."""
-    return (indices[:, None] >> np.arange(n)) & 1 == 1
+    masks: BoolArray = (indices[:, None] >> np.arange(n)) & 1 == 1
+    return masks
 
 
 def tabulate(function: SetFunction) -> Table:

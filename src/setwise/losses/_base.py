@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +17,9 @@ from setwise.losses._labels import Labels, read_labels
 
 
 class Loss(Immutable, ABC):
-    r"""What a set of predictions costs: :math:`\Delta(y, \tilde y) = l_y(\{i : y_i \ne \tilde y_i\})`.
+    r"""What a set of predictions costs.
+
+    .. math:: \Delta(y, \tilde y) = l_y(\{i : y_i \ne \tilde y_i\})
 
     The set function l depends on the ground truth y for Jaccard, Dice and F-beta, and on its size
     p for most others; l(empty) = 0 always. Positive means y > 0; y in {-1, +1}, {0, 1} or bool.
@@ -82,7 +85,7 @@ class Loss(Immutable, ABC):
             rows.setdefault(self._key(labels.row(i)), []).append(i)
         for key, members in rows.items():
             positive = labels.row(members[0])
-            function = self._remember(key, lambda positive=positive: self._set_function(positive))
+            function = self._remember(key, partial(self._set_function, positive))
             yield function, np.array(members)
 
     # What a loss knows of itself, for every ground truth and size.

@@ -49,7 +49,8 @@ class OfCardinality(Loss):
 
     def _values(self, labels: Labels, mistakes: BoolArray) -> FloatArray:
         family = TableRows.of(*self._tables(labels))
-        return family.tables[family.starts + labels.counts(mistakes)]
+        values: FloatArray = family.tables[family.starts + labels.counts(mistakes)]
+        return values
 
 
 class CardinalityLoss(OfCardinality):
@@ -82,7 +83,8 @@ class CardinalityLoss(OfCardinality):
         if p == 0:  # no mistake is possible, and formulas divide by p
             return np.zeros(1)
         values = call_on_arrays(lambda k: self.formula(k, p), "formula", np.arange(p + 1.0))
-        return values - values[0]
+        table: FloatArray = values - values[0]
+        return table
 
     def __repr__(self) -> str:
         return f"CardinalityLoss({getattr(self.formula, '__name__', self.formula)!s})"
@@ -159,14 +161,17 @@ class FaceTrack(OfCardinality):
         self._set(kind=int(kind))
 
     def _table(self, p: int) -> FloatArray:
-        k, n = np.arange(p + 1.0), float(max(p, 1))
+        k = np.arange(p + 1.0) / max(p, 1)  # every formula is one of the share k / n
+        table: FloatArray
         if self.kind == 1:
-            return np.maximum(np.minimum(k, n / 3), k - n / 3) / (n / 3)
-        if self.kind == 2:
-            return np.minimum(np.maximum(np.minimum(k, n / 4), k - n / 4) / (n / 4), 2.0)
-        if self.kind == 3:
-            return np.minimum(np.maximum(0.0, k - n / 3), n / 3) / (n / 3)
-        return (0.75 * np.maximum(0.0, k - n / 3) - np.maximum(0.0, k - 2 * n / 3)) / (n / 3)
+            table = 3 * np.maximum(np.minimum(k, 1 / 3), k - 1 / 3)
+        elif self.kind == 2:
+            table = np.minimum(4 * np.maximum(np.minimum(k, 1 / 4), k - 1 / 4), 2.0)
+        elif self.kind == 3:
+            table = 3 * np.minimum(np.maximum(0.0, k - 1 / 3), 1 / 3)
+        else:
+            table = 2.25 * np.maximum(0.0, k - 1 / 3) - 3 * np.maximum(0.0, k - 2 / 3)
+        return table
 
     @property
     def is_submodular(self) -> bool:

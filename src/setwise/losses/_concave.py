@@ -46,9 +46,7 @@ class ConcaveLoss(Loss):
     concave: Callable[..., ArrayLike]
     weights: FloatArray | None
 
-    def __init__(
-        self, concave: Callable[..., ArrayLike], weights: ArrayLike | None = None
-    ) -> None:
+    def __init__(self, concave: Callable[..., ArrayLike], weights: ArrayLike | None = None) -> None:
         if not callable(concave):
             raise TypeError(f"concave must be a function, got {type(concave).__name__}")
         checked = None if weights is None else as_numbers(weights, "weights", nonnegative=True)
@@ -75,13 +73,9 @@ class ConcaveLoss(Loss):
         flat_weights(self.weights, labels)
         if self.weights is None:
             for p in np.unique(labels.sizes):  # whether h is concave that far: once for each size
-                self._remember(int(p), lambda p=int(p): self._set_function(np.zeros(p, np.bool_)))
+                self._remember(int(p), partial(self._set_function, np.zeros(p, np.bool_)))
         steps = np.ones(len(order)) if self.weights is None else self.weights[order]
-        sums = np.empty(len(order))
-        _core.chain_sums(steps, chains, sums)
-        values = call_on_arrays(self.concave, "concave", sums)
-        before = call_on_arrays(self.concave, "concave", _shifted(sums, chains))
-        return values - before
+        return concave_gains(self.concave, steps, chains)
 
     @property
     def is_submodular(self) -> bool:
@@ -102,13 +96,18 @@ def _from_zero(concave: Callable[..., ArrayLike], zero: float, sums: FloatArray)
     return np.asarray(concave(sums), np.float64) - zero
 
 
-def _shifted(sums: FloatArray, chains: IntArray) -> FloatArray:
-    """The sum before each element of each chain: 0 for the first."""
+def concave_gains(
+    concave: Callable[..., ArrayLike], steps: FloatArray, chains: IntArray
+) -> FloatArray:
+    """h(sum so far) - h(sum before) along chains of weights: two calls of h for all of them."""
+    sums = np.empty(len(steps))
+    _core.chain_sums(steps, chains, sums)
     before = np.empty_like(sums)
     before[1:] = sums[:-1]
-    starts = chains[:-1][np.diff(chains) > 0]
-    before[starts] = 0.0
-    return before
+    before[chains[:-1][np.diff(chains) > 0]] = 0.0  # each chain begins with the empty set
+    return np.subtract(
+        call_on_arrays(concave, "concave", sums), call_on_arrays(concave, "concave", before)
+    )
 
 
 class TruncatedModular(ConcaveLoss):

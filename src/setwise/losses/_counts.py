@@ -32,8 +32,8 @@ class OfCounts(Loss):
 
     def _set_function(self, positive: BoolArray) -> Counts:
         m = int(np.count_nonzero(positive))
-        formula = self._remember((m, len(positive) - m), lambda: self._formula(m, len(positive) - m))
-        return Counts(formula, positive)
+        r = len(positive) - m
+        return Counts(self._remember((m, r), lambda: self._formula(m, r)), positive)
 
     def _splits(self, labels: Labels) -> tuple[list[tuple[int, int]], IntArray]:
         """The distinct (m, r) of a batch, and which each set has."""
@@ -136,10 +136,10 @@ class OfRatio(OfCounts):
         n = labels.counts(mistakes & labels.positive.view(np.bool_)).astype(np.float64)
         q = labels.counts(mistakes) - n
         m = labels.positives
-        ratio, empty = self._ratio(1), m == 0
+        ratio = self._ratio(1)
         with np.errstate(divide="ignore", invalid="ignore"):
             values = (ratio.a * n + q) / (ratio.c * m - ratio.d * n + q)
-        return np.where(empty, np.minimum(1.0, q), values)
+        return np.where(m == 0, np.minimum(1.0, q), values)
 
     def _gains(self, labels: Labels, order: IntArray, chains: IntArray) -> FloatArray:
         gains = np.empty(len(order))
@@ -147,7 +147,7 @@ class OfRatio(OfCounts):
             chain = slice(chains[i], chains[i + 1])
             positive = labels.row(i)
             hit = positive[order[chain]]
-            n = np.cumsum(hit) - hit
+            n: IntArray = np.cumsum(hit) - hit
             q = np.arange(len(hit)) - n
             gains[chain] = ratio_gains(self._ratio(int(np.count_nonzero(positive))), hit, n, q)
         return gains

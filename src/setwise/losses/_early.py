@@ -45,7 +45,8 @@ class PrefixCardinality(SetFunction):
 class EarlyDetection(Loss):
     r"""Mistakes weigh more the earlier they come (equations (49) and (50)).
 
-    .. math:: l(I) = \sum_{i=1}^p e^{-\lambda i} \min(|I_i|, \phi i), \qquad I_i = \{j \in I : j \le i\}
+    .. math:: l(I) = \sum_{i=1}^p e^{-\lambda i} \min(|I_i|, \phi i),
+        \qquad I_i = \{j \in I : j \le i\}
 
     The order of the elements is time. Submodular and increasing. Margin rescaling is exact by a
     dynamic programme over (i, number of mistakes so far), O(p^2).

@@ -35,7 +35,7 @@ class TableRows:
     ``functions[which[i]]``, up to a permutation of its elements.
     """
 
-    functions: tuple[Cardinality, ...] | tuple[Counts, ...]
+    functions: Sequence[Cardinality] | Sequence[Counts]
     which: IntArray
     tables: FloatArray
     starts: IntArray
@@ -48,7 +48,7 @@ class TableRows:
         begins = np.concatenate([[0], np.cumsum([table.size for table in tables])])
         flat = tables[0] if len(tables) == 1 else np.concatenate([np.empty(0), *tables])
         of_counts = len(functions) > 0 and isinstance(functions[0], Counts)
-        return cls(tuple(functions), which, flat, begins.astype(np.int64)[which], of_counts)
+        return cls(functions, which, flat, begins.astype(np.int64)[which], of_counts)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class ModularRows:
 
 @dataclass(frozen=True)
 class PrefixRows:
-    """sum_i weights[i] min(|I_i|, caps[i]) over the prefixes I_i of the mistakes (equation (49))."""
+    """sum_i weights[i] min(|I_i|, caps[i]) over the prefixes I_i of the mistakes, as in (49)."""
 
     weights: FloatArray
     caps: FloatArray

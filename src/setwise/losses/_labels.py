@@ -44,7 +44,9 @@ class Labels:
     def counts(self, marks: NDArray[np.uint8] | BoolArray) -> IntArray:
         """How many marks each set has."""
         if self.layout != "ragged":
-            return np.count_nonzero(marks.reshape(self.n, -1), axis=1)
+            width = len(marks) // self.n if self.n else 0
+            counts: IntArray = np.count_nonzero(marks.reshape(self.n, width), axis=1)
+            return counts
         totals = np.concatenate([[0], np.cumsum(marks, dtype=np.int64)])
         return np.diff(totals[self.offsets])
 

@@ -7,10 +7,11 @@ from functools import partial
 
 import numpy as np
 
-from setwise.functions import Cardinality, Modular, Oracle, SetFunction, Sum
-from setwise.functions._arguments import BoolArray
+from setwise.functions import Cardinality, ConcaveOfModular, Modular, Oracle, SetFunction, Sum
+from setwise.functions._arguments import BoolArray, FloatArray, IntArray
 from setwise.functions._base import empty_value
 from setwise.losses._base import Loss
+from setwise.losses._concave import concave_gains
 from setwise.losses._families import Family, ModularRows, TableRows
 from setwise.losses._labels import Labels
 from setwise.losses._modular import flat_weights
@@ -98,6 +99,13 @@ class SetLoss(Loss):
             return ModularRows(flat_weights(self.function.weights, labels))
         return None
 
+    def _gains(self, labels: Labels, order: IntArray, chains: IntArray) -> FloatArray:
+        if isinstance(self.function, ConcaveOfModular):
+            for p in np.unique(labels.sizes):
+                self._check_size(int(p))
+            return concave_gains(self.function.concave, self.function.weights[order], chains)
+        return super()._gains(labels, order, chains)
+
     @property
     def is_submodular(self) -> bool | None:
         return self.submodular
@@ -110,7 +118,5 @@ class SetLoss(Loss):
         return f"SetLoss({self.function!r})"
 
 
-def _difference(
-    function: Callback, positive: BoolArray, zero: float, mistakes: BoolArray
-) -> float:
+def _difference(function: Callback, positive: BoolArray, zero: float, mistakes: BoolArray) -> float:
     return float(function(mistakes, positive)) - zero

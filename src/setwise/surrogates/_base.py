@@ -119,6 +119,13 @@ class Surrogate(Immutable, ABC):
         return f"{type(self).__name__}({self.loss!r})"
 
 
+def times(factor: float, values: FloatArray, gradient: Scores) -> tuple[FloatArray, Scores]:
+    """Both scaled; the gradient keeps its precision."""
+    if factor == 1:
+        return values, gradient
+    return factor * values, gradient * gradient.dtype.type(factor)
+
+
 def unscaled(loss: Loss) -> tuple[Loss, float]:
     """The loss without a factor before it, and the factor: surrogates scale with their loss."""
     if isinstance(loss, SumLoss) and len(loss.terms) == 1:

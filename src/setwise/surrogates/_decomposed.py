@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import warnings
 
-import numpy as np
-
-from setwise.functions import Counts, Ratio
 from setwise.functions._arguments import BoolArray, FloatArray
 from setwise.losses import Loss
 from setwise.losses._cardinality import OfCardinality
 from setwise.losses._counts import OfRatio
-from setwise.losses._families import RatioRows, TableRows
 from setwise.losses._labels import Labels
 from setwise.losses._parts import NoLoss, decomposition, parts
-from setwise.surrogates._base import Properties, Surrogate, unscaled
-from setwise.surrogates._facts import is_nonnegative
+from setwise.surrogates._base import Properties, Surrogate, times, unscaled
+from setwise.surrogates._facts import distinct_functions, is_nonnegative
 from setwise.surrogates._lovasz import LovaszHinge
 from setwise.surrogates._rescaling import SlackRescaling
 from setwise.surrogates._rows import Rows, Scores
@@ -70,32 +66,22 @@ class DecomposedHinge(Surrogate):
             self._warn_if_negative(rows.labels)
             more, slope = self.supermodular_part._evaluate(rows)
             values, gradient = values + more, gradient + slope
-        return values * factor, gradient * gradient.dtype.type(factor)
+        return times(factor, values, gradient)
 
     def _warn_if_negative(self, labels: Labels) -> None:
         """Says once that f is negative somewhere, so that B_D is no extension of this loss."""
-        if self._remember("negative", dict).get("said"):
+        said: list[bool] = self._remember("said", list)
+        if said:
             return
-        loss = self.submodular_part.loss
-        family = loss._family(labels)
-        if isinstance(family, RatioRows):
-            return
-        functions = (
-            family.functions
-            if isinstance(family, TableRows)
-            else [function for function, _ in loss._distinct(labels)]
-        )
-        for function in functions:
-            sign = self._remember(id(function), lambda f=function: (f, is_nonnegative(f)))[1]
-            if sign is False:
-                self._remember("negative", dict)["said"] = True
-                warnings.warn(
-                    f"the submodular part of {self.loss!r} is negative somewhere, so its "
-                    "DecomposedHinge is convex but lies below the loss at a corner of the cube",
-                    UserWarning,
-                    stacklevel=4,
-                )
-                return
+        functions = distinct_functions(self.submodular_part.loss, labels)
+        if any(is_nonnegative(function) is False for function in functions):
+            said.append(True)
+            warnings.warn(
+                f"the submodular part of {self.loss!r} is negative somewhere, so its "
+                "DecomposedHinge is convex but is not the loss at every corner of the unit cube",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _always(self) -> Properties:
         loss = unscaled(self.loss)[0]
@@ -115,19 +101,14 @@ class DecomposedHinge(Surrogate):
 
     def _properties(self, positive: BoolArray) -> Properties:
         loss = unscaled(self.loss)[0]
-        f, g = parts(loss)
         lovasz = self.submodular_part._properties(positive)
-        slack = None if self.supermodular_part is None else (
-            self.supermodular_part._properties(positive)
-        )
-        exact_parts = loss.is_submodular or decomposition(loss, positive).exact
-        exact_slack = True if slack is None else slack.is_exact
-        function = f._set_function(positive)
-        nonnegative = is_nonnegative(function)
-        modular_only = slack is None
+        if self.supermodular_part is None:
+            return lovasz
+        exact = self.supermodular_part._properties(positive).is_exact
+        f = self.submodular_part.loss._set_function(positive)
         return Properties(
-            is_convex=True if lovasz.is_convex and exact_slack else None,
-            is_extension=nonnegative if exact_slack else None,
-            is_upper_bound=lovasz.is_upper_bound if modular_only else None,
-            is_exact=bool(exact_parts and exact_slack),
+            is_convex=True if lovasz.is_convex and exact else None,
+            is_extension=is_nonnegative(f) if exact else None,
+            is_upper_bound=None,
+            is_exact=exact and decomposition(loss, positive).exact,
         )

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 import numpy as np
 
 from setwise.functions import Cardinality, Counts, Ratio, SetFunction, tabulate
 from setwise.functions._cardinality import slack_of
 from setwise.functions._counts import GRID_CELLS
+from setwise.losses import Loss
+from setwise.losses._families import RatioRows, TableRows
+from setwise.losses._labels import Labels
 
 # Sets up to this size may be enumerated.
 ENUMERABLE = 16
 
 
+def distinct_functions(loss: Loss, labels: Labels) -> Sequence[SetFunction]:
+    """The set functions of a batch, up to permutations; none for ratios, which need no question."""
+    family = loss._family(labels)
+    if isinstance(family, RatioRows):
+        return ()
+    if isinstance(family, TableRows):
+        return family.functions
+    return [function for function, _ in loss._distinct(labels)]
+
+
 def is_nonnegative(function: SetFunction) -> bool | None:
-    """Whether F(A) >= F(empty) for all A; None if that is not known."""
+    """Whether F(A) >= F(empty) for all A; None if that is not known. Asked once, and kept."""
+    return function._remember("is_nonnegative", partial(_is_nonnegative, function))
+
+
+def _is_nonnegative(function: SetFunction) -> bool | None:
     if function.is_increasing:
         return True
     if isinstance(function, Cardinality):

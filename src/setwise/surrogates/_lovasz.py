@@ -13,7 +13,7 @@ from setwise.functions._arguments import BoolArray, FloatArray
 from setwise.losses import Loss
 from setwise.losses._families import ModularRows, RatioRows, TableRows
 from setwise.losses._labels import Labels
-from setwise.surrogates._base import Properties, Surrogate, unscaled
+from setwise.surrogates._base import Properties, Surrogate, times, unscaled
 from setwise.surrogates._facts import is_nonnegative
 from setwise.surrogates._rows import Rows, Scores
 
@@ -69,37 +69,31 @@ class LovaszHinge(Surrogate):
 
     def _evaluate(self, rows: Rows) -> tuple[FloatArray, Scores]:
         loss, factor = unscaled(self.loss)
-        values, gradient = rows.outputs()
+        return times(factor, *self._of_loss(loss, rows))
+
+    def _of_loss(self, loss: Loss, rows: Rows) -> tuple[FloatArray, Scores]:
         family = loss._family(rows.labels)
         if isinstance(family, RatioRows):
             case = 0 if self.case == "auto" else self.case
-            _core.lovasz_ratio(*rows.arguments, *family.arguments, case, values, gradient)
-        elif isinstance(family, ModularRows) and self.case != 2:
-            slopes = np.full(rows.n, -1.0)
-            _core.hinge_modular(*rows.arguments, family.weights, slopes, values, gradient)
-        elif isinstance(family, TableRows):
+            return rows.run(_core.lovasz_ratio, *family.arguments, case)
+        if isinstance(family, ModularRows) and self.case != 2:
+            return rows.run(_core.hinge_modular, family.weights, np.full(rows.n, -1.0))
+        if isinstance(family, TableRows):
             flags = [self._componentwise(loss, function) for function in family.functions]
-            flags_of_rows = np.array(flags, np.uint8)[family.which]
             kernel = _core.lovasz_counts if family.of_counts else _core.lovasz_cardinality
-            tables = family.tables, family.starts
-            kernel(*rows.arguments, *tables, flags_of_rows, values, gradient)
-        else:
-            self._through_gains(loss, rows, values, gradient)
-        if factor != 1:
-            values *= factor
-            gradient *= gradient.dtype.type(factor)
-        return values, gradient
+            which = np.array(flags, np.uint8)[family.which]
+            return rows.run(kernel, family.tables, family.starts, which)
+        return self._through_gains(loss, rows)
 
-    def _through_gains(
-        self, loss: Loss, rows: Rows, values: FloatArray, gradient: Scores
-    ) -> None:
-        flags = self._flags(loss, rows.labels)
+    def _through_gains(self, loss: Loss, rows: Rows) -> tuple[FloatArray, Scores]:
+        labels = rows.labels
+        flags = self._flags(loss, labels)
         order = np.empty(rows.scores.size, np.int64)
         chains = np.empty(rows.n + 1, np.int64)
-        _core.order_rows(*rows.arguments, flags, order, chains)
+        _core.order_rows(labels.positive, rows.scores, labels.offsets, flags, order, chains)
         order = order[: chains[-1]]
-        gains = loss._gains(rows.labels, order, chains)
-        _core.hinge_of_gains(*rows.arguments, order, chains, gains, flags, values, gradient)
+        gains = loss._gains(labels, order, chains)
+        return rows.run(_core.hinge_of_gains, order, chains, gains, flags)
 
     def _flags(self, loss: Loss, labels: Labels) -> NDArray[np.uint8]:
         """Whether case 1 applies to each set; every set function is asked at most once."""

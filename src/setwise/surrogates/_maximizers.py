@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from setwise.functions import Modular, SetFunction, minimize, tabulate
+from setwise.functions import Counts, Modular, SetFunction, minimize, tabulate
 from setwise.functions._arguments import BoolArray, FloatArray
 from setwise.surrogates._facts import ENUMERABLE
 
@@ -91,12 +91,20 @@ def _by_greedy(function: SetFunction, margins: FloatArray, rule: Rule) -> BoolAr
     """The authors' search: one pass in index order, keeping each change that does not lower."""
     chosen = np.zeros(function.n, np.bool_)
     value, total = float(rule.objective(function._values(chosen[None]), np.zeros(1))[0]), 0.0
+    counts = [0, 0]
     for i in range(function.n):
         chosen[i] = True
-        loss = function._values(chosen[None])
+        if isinstance(function, Counts):  # a new count is known at once, a new set takes O(p)
+            side = int(not function.positive[i])
+            counts[side] += 1
+            loss = function._at(np.array(counts[:1]), np.array(counts[1:]))
+        else:
+            loss = function._values(chosen[None])
         candidate = float(rule.objective(loss, np.array([total + margins[i]]))[0])
         if candidate >= value:
             value, total = candidate, total + float(margins[i])
-        else:
-            chosen[i] = False
+            continue
+        chosen[i] = False
+        if isinstance(function, Counts):
+            counts[side] -= 1
     return chosen

@@ -16,8 +16,8 @@ from setwise.losses._early import EarlyDetection
 from setwise.losses._families import Family, ModularRows, PrefixRows, RatioRows, TableRows
 from setwise.losses._labels import Labels
 from setwise.losses._modular import flat_weights
-from setwise.surrogates._base import Properties, Surrogate, unscaled
-from setwise.surrogates._facts import is_nonnegative, largest_gain
+from setwise.surrogates._base import Properties, Surrogate, times, unscaled
+from setwise.surrogates._facts import distinct_functions, is_nonnegative, largest_gain
 from setwise.surrogates._maximizers import Method, Rule, best_method, most_violated
 from setwise.surrogates._rows import Rows, Scores
 
@@ -36,25 +36,19 @@ class _Rescaling(Surrogate):
             raise ValueError(f"maximizer must be 'auto' or 'greedy', got {maximizer!r}")
         self._set(maximizer=maximizer)
 
-    def _maximum(
-        self, loss: Loss, rows: Rows, weights: FloatArray
-    ) -> tuple[FloatArray, Scores]:
+    def _maximum(self, loss: Loss, rows: Rows, weights: FloatArray) -> tuple[FloatArray, Scores]:
         """The maximum for each set, with the weight of its margins, and the gradient."""
-        values, gradient = rows.outputs()
         family = None if self.maximizer == "greedy" else self._known(loss, rows.labels)
-        out = weights, values, gradient
         if isinstance(family, RatioRows):
-            _core.rescale_ratio(*rows.arguments, *family.arguments, self._slack, *out)
-        elif isinstance(family, TableRows):
+            return rows.run(_core.rescale_ratio, *family.arguments, self._slack, weights)
+        if isinstance(family, TableRows):
             kernel = _core.rescale_counts if family.of_counts else _core.rescale_cardinality
-            kernel(*rows.arguments, family.tables, family.starts, self._slack, *out)
-        elif isinstance(family, ModularRows):
-            _core.hinge_modular(*rows.arguments, family.weights, *out)
-        elif isinstance(family, PrefixRows):
-            _core.rescale_prefix(*rows.arguments, family.weights, family.caps, *out)
-        else:
-            self._search(loss, rows, weights, values, gradient)
-        return values, gradient
+            return rows.run(kernel, family.tables, family.starts, self._slack, weights)
+        if isinstance(family, ModularRows):
+            return rows.run(_core.hinge_modular, family.weights, weights)
+        if isinstance(family, PrefixRows):
+            return rows.run(_core.rescale_prefix, family.weights, family.caps, weights)
+        return self._search(loss, rows, weights)
 
     def _known(self, loss: Loss, labels: Labels) -> Family | None:
         """The family if there is a kernel for it."""
@@ -66,9 +60,8 @@ class _Rescaling(Surrogate):
                 return None
         return family
 
-    def _search(
-        self, loss: Loss, rows: Rows, weights: FloatArray, values: FloatArray, gradient: Scores
-    ) -> None:
+    def _search(self, loss: Loss, rows: Rows, weights: FloatArray) -> tuple[FloatArray, Scores]:
+        values, gradient = np.empty(rows.n), np.empty_like(rows.scores)
         offsets = rows.labels.offsets
         for function, members in loss._distinct(rows.labels):
             method = self._method(function)
@@ -80,6 +73,7 @@ class _Rescaling(Surrogate):
                 slopes = rule.slopes(losses)
                 for i, slope, chosen in zip(same, slopes, sets, strict=True):
                     gradient[offsets[i] : offsets[i + 1]] = slope * rows.signs(i) * chosen
+        return values, gradient
 
     def _method(self, function: SetFunction) -> Method:
         if self.maximizer == "greedy":
@@ -199,10 +193,7 @@ class MarginRescaling(_Rescaling):
             per_element = np.repeat(np.where(weights > 0, weights, 1.0), rows.labels.sizes)
             rows = rows.shifted(modular / per_element)
         loss, factor = unscaled(loss)
-        values, gradient = self._maximum(loss, rows, weights / factor)
-        if factor != 1:
-            values *= factor
-            gradient *= gradient.dtype.type(factor)
+        values, gradient = times(factor, *self._maximum(loss, rows, weights / factor))
         return values, gradient.astype(dtype, copy=False)
 
     def _always(self) -> Properties:
@@ -274,25 +265,13 @@ class SlackRescaling(_Rescaling):
     def _evaluate(self, rows: Rows) -> tuple[FloatArray, Scores]:
         loss, factor = unscaled(self.loss)
         self._refuse_negative(loss, rows.labels)
-        values, gradient = self._maximum(loss, rows, np.full(rows.n, 2.0))
-        if factor != 1:
-            values *= factor
-            gradient *= gradient.dtype.type(factor)
-        return values, gradient
+        return times(factor, *self._maximum(loss, rows, np.full(rows.n, 2.0)))
 
     def _refuse_negative(self, loss: Loss, labels: Labels) -> None:
         if loss.is_increasing:
             return
-        family = loss._family(labels)
-        if isinstance(family, RatioRows):
-            return
-        functions = (
-            family.functions
-            if isinstance(family, TableRows)
-            else [function for function, _ in loss._distinct(labels)]
-        )
-        for function in functions:
-            if function._remember("nonnegative", lambda f=function: is_nonnegative(f)) is False:
+        for function in distinct_functions(loss, labels):
+            if is_nonnegative(function) is False:
                 raise ValueError(
                     f"loss must not be negative for SlackRescaling, got {self.loss!r}, whose "
                     f"{function!r} is negative somewhere"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,14 +28,12 @@ class Rows:
         """How many sets."""
         return self.labels.n
 
-    @property
-    def arguments(self) -> tuple[Any, ...]:
-        """What every kernel takes first."""
-        return self.labels.positive, self.scores, self.labels.offsets
-
-    def outputs(self) -> tuple[FloatArray, Scores]:
-        """Room for a value a set and for the gradient."""
-        return np.empty(self.n), np.empty_like(self.scores)
+    def run(self, kernel: Callable[..., None], *arguments: object) -> tuple[FloatArray, Scores]:
+        """A value a set and the gradient, from a kernel that takes the sets first, these last."""
+        values, gradient = np.empty(self.n), np.empty_like(self.scores)
+        labels = self.labels
+        kernel(labels.positive, self.scores, labels.offsets, *arguments, values, gradient)
+        return values, gradient
 
     def margins(self, i: int) -> FloatArray:
         """g y of set i, in double precision."""
@@ -60,8 +59,11 @@ def read_rows(y: ArrayLike, scores: ArrayLike, offsets: ArrayLike | None) -> Row
     labels = read_labels(y, offsets)
     if array.shape != labels.shape:
         raise ValueError(f"scores must have the shape of y, {labels.shape}, got {array.shape}")
-    dtype = np.float32 if array.dtype == np.float32 else np.float64
-    flat = np.ascontiguousarray(array, dtype=dtype).reshape(-1)
+    flat: Scores
+    if array.dtype == np.float32:
+        flat = np.ascontiguousarray(array, np.float32).reshape(-1)
+    else:
+        flat = np.ascontiguousarray(array, np.float64).reshape(-1)
     if not _core.all_finite(flat):
         raise ValueError(f"scores must be finite, got {flat[~np.isfinite(flat)][0]}")
     return Rows(labels, flat)

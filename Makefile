@@ -1,0 +1,132 @@
+# Everything starts here. On a machine with Python 3.11 or later, make and a C++ compiler,
+# `make demo` and `make test` set up .venv, build the extension and do their job.
+#
+#   make build    (re)build the extension, as far as cpp/ changed
+#   make lint     ruff, mypy and the layers
+#   make format   let ruff rewrite the files
+#   make api      write tests/public_api.txt anew, after a change of the interface
+#   make fuzz     random tests until Ctrl-C, or FUZZ_SECONDS=600 make fuzz
+
+PYTHON ?= python3
+FUZZ_SECONDS ?= 0
+JOBS ?= 2
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+INSTALL := $(PIP) install --quiet --constraint constraints.txt
+KERNELS := $(wildcard cpp/*.hpp cpp/*.cpp)
+
+.DELETE_ON_ERROR:
+.PHONY: build demo test lint format pytest wheel-check oldest docs fuzz sanitize bench api clean
+
+# ---- Set-up. A stamp in .venv stands for each step, so that a step runs when it must and no more.
+
+# `pip install --group` needs a newer pip than Python 3.11 brings along.
+.venv/.tools: constraints.txt
+	$(PYTHON) -m venv .venv
+	$(INSTALL) --upgrade "pip>=25.1"
+	$(INSTALL) --group build
+	@touch $@
+
+# Without build isolation nanobind stays in one place and the next build is an incremental one.
+.venv/.built: .venv/.tools pyproject.toml CMakeLists.txt src/setwise/__init__.py $(KERNELS)
+	$(INSTALL) --no-build-isolation --editable ".[demo,plot]"
+	@touch $@
+
+.venv/.dev: .venv/.tools pyproject.toml
+	$(INSTALL) --group dev
+	@touch $@
+
+.venv/.docs: .venv/.tools pyproject.toml
+	$(INSTALL) --group docs
+	@touch $@
+
+# segmentation-models-pytorch asks for torchvision, which its losses do not need.
+.venv/.bench: .venv/.tools pyproject.toml
+	$(INSTALL) --group bench
+	$(INSTALL) --no-deps segmentation-models-pytorch
+	@touch $@
+
+build: .venv/.built
+
+# ---- Jobs
+
+demo: .venv/.built
+	$(BIN)/python -m setwise.demo
+
+test: lint pytest wheel-check
+
+lint: .venv/.built .venv/.dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/.dev
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+pytest: .venv/.built .venv/.dev
+	$(BIN)/python -m pytest -n $(JOBS)
+
+# The wheel is built from the sdist and tried in an environment without extras: where every extra
+# is at hand a missing dependency hides.
+wheel-check: .venv/.tools .venv-wheel/.made
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	.venv-wheel/bin/python -m pip uninstall --quiet --yes setwise
+	.venv-wheel/bin/python -m pip install --quiet dist/setwise-*.whl
+	.venv-wheel/bin/python -W error tests/smoke.py
+
+# Made anew with pyproject.toml, so that a dependency taken out of it is not there by accident.
+.venv-wheel/.made: pyproject.toml
+	$(PYTHON) -m venv --clear .venv-wheel
+	.venv-wheel/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	@touch $@
+
+# The tests with the oldest versions that pyproject.toml admits.
+oldest: .venv/.tools
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --wheel --outdir dist .
+	$(PYTHON) -m venv --clear .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python tests/oldest.py > .venv-oldest/oldest.txt
+	.venv-oldest/bin/python -m pip install --quiet --constraint constraints.txt \
+		--constraint .venv-oldest/oldest.txt --group test "$$(ls dist/setwise-*.whl)[demo,plot]"
+	.venv-oldest/bin/python -m pytest -n $(JOBS) tests
+
+docs: .venv/.built .venv/.docs
+	$(BIN)/sphinx-build -W --keep-going -n -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+# Each pass draws new examples; a failure is kept in .hypothesis and tried first next time.
+fuzz: .venv/.built .venv/.dev
+	@end=$$(( $$(date +%s) + $(FUZZ_SECONDS) )); \
+	while $(BIN)/python -m pytest -n $(JOBS) -q -x -m hypothesis --hypothesis-profile=fuzz tests; do \
+		if [ $(FUZZ_SECONDS) -gt 0 ] && [ $$(date +%s) -ge $$end ]; then exit 0; fi; \
+	done; exit 1
+
+sanitize: build/sanitize
+	build/sanitize tests/corpus
+
+# The kernels know nothing of Python, so that a plain program can run them under the sanitizers.
+build/sanitize: $(KERNELS)
+	@mkdir -p build
+	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wshadow -Werror -fno-omit-frame-pointer \
+		-fsanitize=address,undefined -fno-sanitize-recover=all \
+		$(filter-out cpp/bind.cpp,$(filter %.cpp,$^)) -o $@
+
+bench: .venv/.built .venv/.bench
+	@set -e; for script in $(sort $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))); do \
+		echo "== $$script"; $(BIN)/python $$script; \
+	done
+
+api: .venv/.built
+	$(BIN)/python tests/public_api.py
+
+clean:
+	rm -rf .venv .venv-wheel .venv-oldest build dist out docs/_build docs/gallery \
+		docs/api/generated .hypothesis .pytest_cache .mypy_cache \
+		.ruff_cache .import_linter_cache
+	find src -name '_core*.so' -delete
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,74 @@
+"""Sphinx configuration. The site is built without network: no intersphinx, MathJax from a wheel."""
+
+import importlib.util
+import shutil
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+project = "setwise"
+author = "The setwise developers"
+copyright = "2026, The setwise developers"
+version = release = installed_version("setwise")
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "myst_parser",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.md5"]
+nitpicky = True
+# Without intersphinx a reference to another project's page has nothing to point at.
+nitpick_ignore_regex = [("py:.*", r"(numpy|np|scipy|sklearn|matplotlib|torch|collections)\b.*")]
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"setwise {release}"
+html_theme_options = {"navbar_end": ["theme-switcher"], "show_prev_next": False}
+html_show_sourcelink = False
+
+# Types stand in the docstrings, in words.
+autodoc_typehints = "none"
+autosummary_generate = True
+autosummary_imported_members = True  # public names are re-exported by the folders' __init__
+autosummary_ignore_module_all = False
+numpydoc_show_class_members = False  # autodoc documents them in full, on the page of their class
+
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
+myst_heading_anchors = 3
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "min_reported_time": 3600,  # running times say something about the machine only
+    "write_computation_times": False,
+}
+
+# One script and its fonts out of the 24 MB in the wheel.
+mathjax_path = "mathjax/tex-chtml-full.js"
+mathjax3_config = {"chtml": {"displayAlign": "left"}}
+
+
+def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
+    spec = importlib.util.find_spec("sphinx-mathjax-offline")
+    if error is not None or spec is None or spec.origin is None:
+        return
+    source = Path(spec.origin).parent / "static" / "mathjax"
+    target = Path(app.outdir) / "_static" / "mathjax"
+    fonts = Path("output") / "chtml" / "fonts"
+    target.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source / "tex-chtml-full.js", target)
+    shutil.copytree(source / fonts, target / fonts, dirs_exist_ok=True)
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("build-finished", copy_mathjax)

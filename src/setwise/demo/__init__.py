@@ -1,0 +1,1 @@
+"""A report in pictures: ``python -m setwise.demo --out out``."""

@@ -1,0 +1,28 @@
+"""Settings that every test shares."""
+
+import os
+
+# No test opens a window, and no test depends on one being there. Set before pyplot is imported.
+os.environ["MPLBACKEND"] = "Agg"
+
+from hypothesis import HealthCheck, settings
+
+# `ci` draws the same examples every time, so that a failure is a change of the code. `fuzz` draws
+# new ones (`make fuzz`). Tests leave max_examples alone, or the profiles would not reach them.
+settings.register_profile(
+    "ci",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "fuzz",
+    derandomize=False,
+    deadline=None,
+    max_examples=1000,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("ci")

@@ -1,0 +1,10 @@
+"""Print the oldest version of every dependency that pyproject.toml admits, as pip constraints."""
+
+import re
+import tomllib
+from pathlib import Path
+
+project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
+extras = project["optional-dependencies"]
+for requirement in sorted({*project["dependencies"], *extras["plot"], *extras["demo"]}):
+    print(re.sub(">=", "==", requirement))

@@ -1,0 +1,47 @@
+"""A first look at an installed setwise: `python tests/smoke.py`, with no extra and no test tool.
+
+It runs on the wheel, in an environment that holds what the wheel asks for and nothing else.
+"""
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+import setwise as sw
+
+HEAVY = {"sklearn", "highspy", "daqp", "torch", "matplotlib"}
+
+
+def main() -> None:
+    loaded = HEAVY.intersection(sys.modules)
+    assert not loaded, f"import setwise loaded {sorted(loaded)}"
+    assert sw.__version__ == version("setwise")
+    assert (Path(sw.__file__).parent / "py.typed").exists()
+
+    values = np.sqrt(np.arange(5.0))
+    function = sw.functions.Cardinality(values)
+    np.testing.assert_allclose(function.gains([2, 0, 3, 1]), np.diff(values))
+    assert sw.functions.minimize(sw.functions.Modular([1.0, -2.0])).mask.tolist() == [False, True]
+
+    loss = sw.losses.Jaccard()
+    y = np.array([1, 1, -1, -1])
+    assert loss(y, np.array([1, -1, 1, -1])) == 1 - 1 / 3
+
+    value, gradient = sw.surrogates.LovaszHinge(loss).value_and_gradient(y, np.zeros(4))
+    assert np.isclose(value, 1.0), "at scores of zero every margin is violated by one"
+    assert gradient.shape == (4,)
+
+    # The quadratic and linear programming packages are dependencies, not extras.
+    import daqp  # noqa: F401
+    import highspy  # noqa: F401
+
+    part, rest = sw.functions.decompose(sw.functions.Table([0.0, 1.0, 1.0, 3.0]))
+    everything = np.ones(2, dtype=bool)
+    assert np.isclose(part(everything) + rest(everything), 3.0)
+    print(f"setwise {sw.__version__} from {Path(sw.__file__).parent}: all well")
+
+
+if __name__ == "__main__":
+    main()
