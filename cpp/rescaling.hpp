@@ -104,11 +104,14 @@ CountsChoice search_counts(const Family& family, const Workspace& work, Rescalin
             return 1.0 - rule.weight * (base + falses[static_cast<std::size_t>(q)]) > 0;
         };
         if (rule.slack && !positive(peak)) continue;
-        std::int64_t low = peak, high = r;  // the answer lies in [low, high]
+        auto rises = [&](std::int64_t q) {
+            return q < r && (!rule.slack || positive(q + 1)) && at(q + 1) > at(q);
+        };
+        // The answer lies in [low, high]; often, and always for a loss of n alone, it is the first.
+        std::int64_t low = peak, high = rises(peak) ? r : peak;
         while (low < high) {
             const std::int64_t q = low + (high - low) / 2;
-            const bool rises = (!rule.slack || positive(q + 1)) && at(q + 1) > at(q);
-            if (rises)
+            if (rises(q))
                 low = q + 1;
             else
                 high = q;

@@ -7,7 +7,7 @@ A set is an index in bit order, the sum of 2^i over its elements; a set function
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def size_of(values: np.ndarray) -> int:
 def gains(values: np.ndarray, order: Sequence[int]) -> np.ndarray:
     """The definition: F(order[:k+1]) - F(order[:k])."""
     chain = [values[index_of(order[:k])] for k in range(len(order) + 1)]
-    return np.array([after - before for before, after in zip(chain, chain[1:], strict=False)])
+    return np.array([after - before for before, after in pairwise(chain)])
 
 
 def _pairs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -80,7 +80,7 @@ def lovasz_by_integral(values: np.ndarray, w: np.ndarray) -> float:
     normalised = values - values[0]
     levels = np.unique(w)[::-1]
     total = levels[-1] * normalised[-1]
-    for high, low in zip(levels, levels[1:], strict=False):
+    for high, low in pairwise(levels):
         total += (high - low) * normalised[index_of(np.flatnonzero(w >= high))]
     return float(total)
 

@@ -62,7 +62,9 @@ def plain_greedy(function, k):
 def test_laziness_changes_nothing_but_the_number_of_evaluations():
     rng = np.random.default_rng(0)
     for _ in range(20):
-        function = Coverage([rng.integers(0, 40, size=6) for _ in range(30)], rng.random(40))
+        function = Coverage(
+            [rng.integers(0, 40, size=6) for _ in range(30)], rng.integers(1, 9, size=40)
+        )
         calls = []
         oracle = Oracle(
             lambda mask, F=function, seen=calls: seen.append(1) or F(mask),

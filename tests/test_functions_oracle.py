@@ -72,7 +72,7 @@ def test_pickle_of_a_function_of_a_module():
 
 def test_a_lambda_cannot_be_pickled_and_is_copied_by_reference():
     oracle = Oracle(lambda mask: 0.0, 3)
-    with pytest.raises(pickle.PicklingError, match="Oracle holds the callable function = .*lambda"):
+    with pytest.raises(pickle.PicklingError, match="Oracle holds the callable function"):
         pickle.dumps(oracle)
     assert copy.deepcopy(oracle) is oracle
 

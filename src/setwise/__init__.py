@@ -6,16 +6,21 @@
 from __future__ import annotations
 
 from importlib import import_module
-from types import ModuleType
+from typing import Any
 
 __version__ = "0.1.0"
 
-__all__ = ["functions", "losses", "plots", "surrogates"]
+_MODULES = ("estimators", "functions", "learning", "losses", "plots", "surrogates")
+_ESTIMATORS = ("SetClassifier",)
+
+__all__ = [*_ESTIMATORS, *_MODULES]
 
 
-def __getattr__(name: str) -> ModuleType:
-    if name in __all__:
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
         return import_module(f"setwise.{name}")
+    if name in _ESTIMATORS:
+        return getattr(import_module("setwise.estimators"), name)
     raise AttributeError(f"module 'setwise' has no attribute {name!r}")
 
 

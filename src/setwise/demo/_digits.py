@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-import setwise as sw
+from setwise.losses import Hamming, Jaccard
+from setwise.surrogates import LovaszHinge, Surrogate
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -66,15 +67,15 @@ def load() -> tuple[FloatArray, BoolArray]:
     return np.column_stack([images / 16.0, np.ones(len(images))]), digits == 8
 
 
-def surrogate_for(name: str, p: int) -> sw.surrogates.Surrogate:
+def surrogate_for(name: str, p: int) -> Surrogate:
     """The surrogate of a set of p elements; each is 1 where all scores are 0."""
     if name == "lovasz":
-        return sw.surrogates.LovaszHinge("jaccard")
-    return sw.surrogates.LovaszHinge((1.0 / p) * sw.losses.Hamming())
+        return LovaszHinge("jaccard")
+    return LovaszHinge((1.0 / p) * Hamming())
 
 
 def fit(
-    surrogate: sw.surrogates.Surrogate,
+    surrogate: Surrogate,
     X: FloatArray,
     y: BoolArray,
     C: float,
@@ -114,7 +115,7 @@ def fit(
 
 def jaccard_index(fitted: Fit, X: FloatArray, y: BoolArray) -> float:
     """Intersection over union of the digits called an 8 and those that are."""
-    return 1.0 - float(sw.losses.Jaccard()(y, X @ fitted.w > 0))
+    return 1.0 - float(Jaccard()(y, X @ fitted.w > 0))
 
 
 def run(settings: Settings) -> list[Outcome]:
@@ -147,7 +148,7 @@ def _validate(name: str, X: FloatArray, y: BoolArray, settings: Settings) -> Flo
         row[:] = [
             jaccard_index(_fit(name, X[a], y[a], C, settings), X[b], y[b]) for C in settings.Cs
         ]
-    return indices.mean(axis=0)
+    return np.asarray(indices.mean(axis=0))
 
 
 def _fit(name: str, X: FloatArray, y: BoolArray, C: float, settings: Settings) -> Fit:

@@ -115,6 +115,6 @@ def _losses(function: SetFunction, elements: IntArray) -> FloatArray:
 def _largest(gains: FloatArray, k: int) -> float:
     """The sum of the k largest positive gains."""
     positive = gains[gains > 0]
-    if len(positive) > k:
-        positive = np.partition(positive, len(positive) - k)[len(positive) - k :]
-    return float(positive.sum())
+    if 0 < k < len(positive):
+        positive = -np.partition(-positive, k - 1)
+    return float(positive[:k].sum())

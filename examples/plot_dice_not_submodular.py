@@ -1,0 +1,80 @@
+r"""
+Dice is neither submodular nor supermodular
+===========================================
+
+The Sørensen-Dice loss with m positives, n false negatives and q false positives is
+:math:`(n + q) / (2m - n + q)`. If it were submodular, one more false negative would cost at most as
+much after many mistakes as after few of them; if it were supermodular, at least as much. This is
+Figure 1 of the B_D paper: neither holds, because the two costs cross.
+"""
+
+# %%
+# The cost of one more false negative
+# -----------------------------------
+#
+# The paper's numbers: m = 10 positives; A holds :math:`n_A` false negatives and 8 false positives;
+# B, inside A, holds :math:`n_A - 1` and 5. Each point below is a difference of two values of the set
+# function itself, and equals the paper's equation (31) or (32).
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import setwise as sw
+
+m, q_A, q_B = 10, 8, 5
+y = np.repeat([1, -1], m)
+dice = sw.losses.Dice().set_function(y)
+
+
+def mistakes(n, q):
+    """The first n positives and the first q negatives."""
+    return np.r_[np.arange(m) < n, np.arange(m) < q]
+
+
+def cost_of_one_more(n, q):
+    return dice(mistakes(n + 1, q)) - dice(mistakes(n, q))
+
+
+def equation(n, q):
+    return (2 * m + 2 * q) / ((2 * m - n + q - 1) * (2 * m - n + q))
+
+
+n_A = np.arange(1, 9)
+on_A = np.array([cost_of_one_more(n, q_A) for n in n_A])
+on_B = np.array([cost_of_one_more(n - 1, q_B) for n in n_A])
+assert np.allclose(on_A, equation(n_A, q_A))
+assert np.allclose(on_B, equation(n_A - 1, q_B))
+
+fig, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
+ax.plot(n_A, on_A, "o-", color="#D55E00", label=r"on the larger set A, equation (31)")
+ax.plot(n_A, on_B, "s--", color="#0072B2", label=r"on the smaller set B, equation (32)")
+ax.fill_between(
+    n_A, on_A, on_B, where=on_A <= on_B, interpolate=True, color="#0072B2", alpha=0.12, linewidth=0
+)
+ax.fill_between(
+    n_A, on_A, on_B, where=on_A >= on_B, interpolate=True, color="#D55E00", alpha=0.12, linewidth=0
+)
+ax.text(1.4, 0.0665, "not supermodular here", color="#0072B2")
+ax.text(5.9, 0.0865, "not submodular\nhere", color="#D55E00", ha="center")
+ax.set(xlabel="false negatives in A, $n_A$", ylabel="cost of one more false negative")
+ax.legend(frameon=False)
+
+# %%
+# ``check`` finds such sets without being told where to look. For up to sixteen elements it tries
+# them all.
+
+small = sw.losses.Dice().set_function([1, 1, 1, -1, -1])
+print(sw.functions.check(small))
+
+# %%
+# What to do about it
+# -------------------
+#
+# The loss splits into a submodular and a supermodular part in closed form, at any size. Here is the
+# split as mistakes are made one by one: first all ten positives are missed, then all ten negatives
+# are called positive. The supermodular part counts false negatives alone.
+
+fig, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
+sw.plots.DecompositionDisplay.from_function(dice, np.arange(20), ax=ax)
+ax.set_xlabel("number of mistakes: ten false negatives, then ten false positives")
+ax.axvline(m, color="#9A9A9A", linewidth=0.8, linestyle=":")

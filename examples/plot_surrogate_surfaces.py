@@ -1,0 +1,79 @@
+"""
+Surfaces of surrogates over two elements
+========================================
+
+A loss of two predictions has four values: neither is wrong, the first, the second, both. A
+surrogate is a function of the two scores; seen over :math:`s_i = 1 - g_i y_i` the four values sit at
+the corners of the unit square, and a surrogate that passes through them *extends* the loss. These
+are Figures 3 and 4 of the Lovász hinge paper, for its three losses.
+"""
+
+# %%
+# Three losses by four surrogates
+# -------------------------------
+#
+# The values are listed as (neither, first, second, both). Two mistakes together cost less than
+# their sum in a submodular loss and more in a supermodular one; in the second loss they even cost
+# less than one of them.
+
+import matplotlib.pyplot as plt
+
+import setwise as sw
+
+losses = {
+    "(i) submodular, increasing": [0.0, 1.0, 1.0, 1.2],
+    "(ii) submodular, not increasing": [0.0, 1.0, 1.0, 0.4],
+    "(iii) supermodular, increasing": [0.0, 1.0, 1.0, 2.8],
+}
+losses = {name: sw.losses.SetLoss(sw.functions.Table(v)) for name, v in losses.items()}
+submodular, falling, supermodular = losses.values()
+
+fig, axes = plt.subplots(3, 3, figsize=(10.5, 9.8), subplot_kw={"projection": "3d"})
+fig.subplots_adjust(left=0.04, right=0.98, bottom=0.02, top=0.95, wspace=0.12, hspace=0.12)
+for row, (name, loss) in zip(axes, losses.items(), strict=True):
+    # The Lovász hinge asks for a submodular loss; the decomposed hinge takes any, and is the
+    # Lovász hinge where that applies.
+    first = sw.surrogates.DecomposedHinge if loss is supermodular else sw.surrogates.LovaszHinge
+    surrogates = {
+        "decomposed hinge" if loss is supermodular else "Lovász hinge": first(loss),
+        "margin rescaling": sw.surrogates.MarginRescaling(loss, scale="extension"),
+        "slack rescaling": sw.surrogates.SlackRescaling(loss),
+    }
+    for ax, (title, surrogate) in zip(row, surrogates.items(), strict=True):
+        sw.plots.SurrogateDisplay.from_surrogate(surrogate, ax=ax)
+        ax.set_title(f"{title}\n{name}", fontsize=9.5, y=0.96)
+
+# %%
+# Every surface is convex, and in the first row and the last all dots lie on it. In the second row
+# margin and slack rescaling float above a dot: they are extensions of increasing losses only.
+# ``properties`` says the same without a picture.
+
+for surrogate in (
+    sw.surrogates.LovaszHinge(falling),
+    sw.surrogates.SlackRescaling(falling),
+):
+    print(surrogate.properties([1, 1]))
+
+# %%
+# Why the Lovász hinge has two cases
+# ----------------------------------
+#
+# For an increasing loss each s is cut off at 0, so that the hinge of the Hamming loss is the usual
+# sum of hinges. Cutting in the same way when the loss falls (``case=1``, Figure 4) keeps the dots on
+# the surface but not its convexity; cutting the whole sum (``case=2``, what ``"auto"`` takes here)
+# keeps both. On the right, the line :math:`s_1 = 1` of both surfaces.
+
+fig = plt.figure(figsize=(10.5, 3.6))
+fig.subplots_adjust(left=0.03, right=0.98, bottom=0.15, top=0.86, wspace=0.18)
+line = fig.add_subplot(1, 3, 3)
+styles = {1: ("#D55E00", "-"), 2: ("#0072B2", "--")}
+for column, (case, (color, style)) in enumerate(styles.items(), start=1):
+    ax = fig.add_subplot(1, 3, column, projection="3d")
+    surrogate = sw.surrogates.LovaszHinge(falling, case=case)
+    display = sw.plots.SurrogateDisplay.from_surrogate(surrogate, ax=ax)
+    ax.set_title(f"case {case}: " + ("not convex" if case == 1 else "convex"), fontsize=10, y=0.96)
+    at_one = display.values[display.s == 1.0][0]
+    line.plot(display.s, at_one, style, color=color, linewidth=2, label=f"case {case}")
+line.plot([0, 1], [1.0, 0.4], "o", color="black", label="loss")
+line.set(xlabel="$s_2$", ylabel="surrogate at $s_1 = 1$")
+line.legend(frameon=False)

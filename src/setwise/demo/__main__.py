@@ -1,0 +1,27 @@
+"""``python -m setwise.demo``: write the report and say where it is."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Read the command line, write the report, print what it says."""
+    parser = argparse.ArgumentParser(prog="python -m setwise.demo", description=__doc__)
+    parser.add_argument("--out", default="out", help="folder for the page and its pictures")
+    parser.add_argument("--quick", action="store_true", help="a few seconds, to see that it works")
+    options = parser.parse_args(arguments)
+    try:
+        from setwise.demo import write_report
+    except ImportError as error:
+        print(f"the demo needs pip install 'setwise[demo]': {error}", file=sys.stderr)
+        return 1
+    page, summary = write_report(options.out, quick=options.quick)
+    print(summary)
+    print(page)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""Which predictions are judged together: rows of labels, groups of samples, or the whole sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from setwise.functions._arguments import FloatArray, IntArray
+
+Sets = Literal["auto", "rows", "groups", "sample"]
+
+
+@dataclass(frozen=True, eq=False)
+class Arrangement:
+    """Ground truths as sets: rows (n, p), or samples in the order of their sets.
+
+    Attributes
+    ----------
+    kind : {"rows", "groups", "sample"}
+    positive : boolean array, (n, p) for rows, else flat
+        In the order of ``order``.
+    order : array of shape (n,)
+        Which samples, in which order; a sample may stand several times (its weight) or not at all.
+    offsets : array
+        Set i is [offsets[i], offsets[i + 1]) of that order; for rows every row is a set.
+    weights : array of shape (n_sets,)
+        What each set counts.
+    """
+
+    kind: Literal["rows", "groups", "sample"]
+    positive: NDArray[np.bool_]
+    order: IntArray
+    offsets: IntArray
+    weights: FloatArray
+
+    @property
+    def n_sets(self) -> int:
+        """How many sets."""
+        return len(self.weights)
+
+    def largest(self) -> NDArray[np.bool_]:
+        """The truth of the largest set."""
+        truth: NDArray[np.bool_]
+        if self.kind == "rows":
+            truth = self.positive[0]
+            return truth
+        i = int(np.diff(self.offsets).argmax())
+        truth = self.positive[self.offsets[i] : self.offsets[i + 1]]
+        return truth
+
+
+def arrange(
+    positive: NDArray[np.bool_],
+    sets: Sets,
+    groups: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    *,
+    separate: bool = False,
+) -> Arrangement:
+    """The sets of a fit or a score; if ``separate``, every sample is a set of its own.
+
+    A weight says how often a sample counts. A row of labels is a set, and weighs as one: any
+    weight that is not negative. In a group or in the whole sample it is an element of a set, and
+    an element can be there twice but not one and a half times: whole numbers.
+    """
+    n = len(positive)
+    kind = _kind(positive, sets, groups)
+    weight = _weight(sample_weight, n)
+    if kind == "rows":
+        kept = np.flatnonzero(weight > 0)
+        _require_some(kept)
+        return Arrangement(kind, positive[kept], kept, np.arange(len(kept) + 1), weight[kept])
+    if separate:
+        kept = np.flatnonzero(weight > 0)
+        _require_some(kept)
+        offsets = np.arange(len(kept) + 1)
+        return Arrangement("groups", positive[kept], kept, offsets, weight[kept])
+    if np.any(weight != np.floor(weight)):
+        raise ValueError(
+            f"sample_weight must be whole numbers when samples are elements of a set, got "
+            f"{weight[weight != np.floor(weight)][0]:g}"
+        )
+    order = np.repeat(np.arange(n), weight.astype(np.int64))
+    _require_some(order)
+    if kind == "sample":
+        return Arrangement(kind, positive[order], order, np.array([0, len(order)]), np.ones(1))
+    group = _group_numbers(groups, n)
+    order = order[np.argsort(group[order], kind="stable")]
+    sizes = np.unique(group[order], return_counts=True)[1]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return Arrangement(kind, positive[order], order, offsets, np.ones(len(sizes)))
+
+
+def _kind(
+    positive: NDArray[np.bool_], sets: Sets, groups: ArrayLike | None
+) -> Literal["rows", "groups", "sample"]:
+    if sets not in ("auto", "rows", "groups", "sample"):
+        raise ValueError(f"sets must be 'auto', 'rows', 'groups' or 'sample', got {sets!r}")
+    if sets == "groups" and groups is None:
+        raise ValueError(
+            "groups must be given when sets='groups', got None: pass groups=, and in a search or "
+            "a pipeline route it with set_fit_request(groups=True) and "
+            "set_score_request(groups=True)"
+        )
+    if positive.ndim == 2:
+        if groups is not None or sets in ("groups", "sample"):
+            raise ValueError(
+                "y must have shape (n,) when samples are grouped into sets, got "
+                f"{positive.shape}: each row of a matrix is a set of its own"
+            )
+        return "rows"
+    if sets == "rows":
+        raise ValueError(f"y must have shape (n, p) when sets='rows', got {positive.shape}")
+    if sets == "auto":
+        return "sample" if groups is None else "groups"
+    return sets
+
+
+def _weight(sample_weight: ArrayLike | None, n: int) -> FloatArray:
+    if sample_weight is None:
+        return np.ones(n)
+    weight: FloatArray = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n, float(weight))
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight must have shape ({n},), got {weight.shape}")
+    if not np.isfinite(weight).all() or weight.min(initial=0.0) < 0:
+        raise ValueError(
+            "sample_weight must be finite and not negative, got "
+            f"{weight[~(np.isfinite(weight) & (weight >= 0))][0]}"
+        )
+    return weight
+
+
+def _group_numbers(groups: Any, n: int) -> IntArray:
+    array = np.asarray(groups)
+    if array.shape != (n,):
+        raise ValueError(f"groups must have shape ({n},), got {array.shape}")
+    numbers: IntArray = np.unique(array, return_inverse=True)[1].astype(np.int64)
+    return numbers
+
+
+def _require_some(kept: IntArray) -> None:
+    if len(kept) == 0:
+        raise ValueError("sample_weight must not be zero for every sample, got only zeros")

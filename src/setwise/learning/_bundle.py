@@ -1,0 +1,95 @@
+"""The master problem of cutting planes: a small quadratic program over the planes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from setwise.functions._arguments import FloatArray, IntArray
+from setwise.learning._fit import Planes
+
+_IDLE_ROUNDS = 20
+
+
+class Bundle:
+    r"""Planes :math:`risk(w) \ge b_k + \langle a_k, w \rangle`, and the best w under them.
+
+    The dual of min 1/2 |w|^2 + C max_k (b_k + <a_k, w>) over the simplex of :math:`\alpha`,
+
+    .. math:: \max_{\alpha \ge 0, \sum \alpha = 1} C \langle b, \alpha \rangle
+        - \tfrac12 \Bigl| C \sum_k \alpha_k a_k - \beta \Bigr|^2, \qquad
+        w = \beta - C \sum_k \alpha_k a_k,
+
+    has one variable a plane and one, :math:`\beta_j \ge 0`, for each coordinate of w that must not
+    be negative. Any feasible point bounds the primal from below, so rounding in the solver costs
+    tightness, never truth. The Gram matrix grows by one row a plane: O(k d).
+    """
+
+    def __init__(self, dimension: int, nonnegative: IntArray) -> None:
+        self.slopes = np.empty((0, dimension))
+        self.offsets = np.empty(0)
+        self.nonnegative = nonnegative
+        self._gram = np.empty((0, 0))
+        self._idle = np.empty(0, np.int64)
+
+    def add(self, slope: FloatArray, offset: float) -> None:
+        """One more plane."""
+        cross = self.slopes @ slope
+        k = len(self.offsets)
+        gram = np.empty((k + 1, k + 1))
+        gram[:k, :k] = self._gram
+        gram[k, :k] = gram[:k, k] = cross
+        gram[k, k] = slope @ slope
+        self._gram = gram
+        self.slopes = np.vstack([self.slopes, slope])
+        self.offsets = np.append(self.offsets, offset)
+        self._idle = np.append(self._idle, 0)
+
+    def solve(self, C: float) -> tuple[FloatArray, float]:
+        """The weights and the dual value at the optimum over the planes."""
+        alpha = self._weights(C)
+        self._idle = np.where(alpha > 1e-9, 0, self._idle + 1)
+        w = -C * (alpha @ self.slopes)
+        w[self.nonnegative] = np.maximum(w[self.nonnegative], 0.0)
+        return w, float(C * (self.offsets @ alpha) - 0.5 * (w @ w))
+
+    def _weights(self, C: float) -> FloatArray:
+        """Where the dual is largest, on the simplex whatever the solver's tolerance left."""
+        k = len(self.offsets)
+        if k == 1:
+            return np.ones(1)
+        # Imported by need: `import setwise` must not load a solver.
+        from daqp import solve
+
+        signed = C * self.slopes[:, self.nonnegative]
+        s = signed.shape[1]
+        hessian = np.block([[C * C * self._gram, -signed], [-signed.T, np.eye(s)]])
+        linear = np.concatenate([-C * self.offsets, np.zeros(s)])
+        # The Gram matrix is singular as soon as planes are more than coordinates; so small a
+        # ridge moves the optimum less than the solver's tolerance.
+        scale = max(float(np.trace(hessian)) / (k + s), float(np.abs(linear).max()), 1e-300)
+        hessian[np.diag_indices(k + s)] += 1e-11 * scale
+        simplex = np.concatenate([np.ones(k), np.zeros(s)])[None, :]
+        upper = np.concatenate([np.full(k, 2.0), np.full(s, 1e30), [1.0]])
+        lower = np.concatenate([np.zeros(k + s), [1.0]])
+        sense = np.zeros(k + s + 1, np.int32)
+        sense[-1] = 5  # an equality
+        answer = solve(hessian / scale, linear / scale, simplex, upper, lower, sense)
+        alpha = np.maximum(np.asarray(answer[0][:k]), 0.0)
+        total = alpha.sum()
+        if not np.isfinite(total) or total <= 0:
+            # No answer: the newest plane alone is feasible, and the next round adds another.
+            alpha, total = np.zeros(k), 1.0
+            alpha[-1] = 1.0
+        weights: FloatArray = alpha / total
+        return weights
+
+    def drop_idle(self) -> None:
+        """Forget the planes that had no weight for 20 rounds."""
+        kept = np.flatnonzero(self._idle < _IDLE_ROUNDS)
+        if len(kept) < len(self._idle):
+            self.slopes, self.offsets = self.slopes[kept], self.offsets[kept]
+            self._idle, self._gram = self._idle[kept], self._gram[np.ix_(kept, kept)]
+
+    def planes(self) -> Planes:
+        """A copy that can start another fit."""
+        return Planes(self.slopes.copy(), self.offsets.copy())

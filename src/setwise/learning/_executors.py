@@ -1,0 +1,73 @@
+"""Where the oracle runs: on one thread, or on several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+from setwise.functions._arguments import as_count
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+class Executor(Protocol):
+    """Maps a function over shards; the answers come in the order of the shards.
+
+    The shards, and the order in which their answers are summed, do not depend on the executor, so
+    neither does any answer, to the last bit.
+    """
+
+    def map(self, function: Callable[[T], S], shards: Iterable[T]) -> list[S]:
+        """The answers, in order."""
+
+    def close(self) -> None:
+        """Let go of the threads."""
+
+
+class Serial:
+    """One shard after the other, on the calling thread.
+
+    Examples
+    --------
+    >>> from setwise.learning import Serial
+    >>> Serial().map(abs, [-1, 2])
+    [1, 2]
+    """
+
+    def map(self, function: Callable[[T], S], shards: Iterable[T]) -> list[S]:
+        """The answers, in order."""
+        return [function(shard) for shard in shards]
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class Threads:
+    """Shards on a pool of threads: the kernels and NumPy release the interpreter's lock.
+
+    Parameters
+    ----------
+    n_jobs : int
+        Threads, at least 1.
+
+    Examples
+    --------
+    >>> from setwise.learning import Threads
+    >>> threads = Threads(2)
+    >>> threads.map(abs, [-1, 2])
+    [1, 2]
+    >>> threads.close()
+    """
+
+    def __init__(self, n_jobs: int) -> None:
+        self._pool = ThreadPoolExecutor(as_count(n_jobs, "n_jobs", least=1))
+
+    def map(self, function: Callable[[T], S], shards: Iterable[T]) -> list[S]:
+        """The answers, in order."""
+        return list(self._pool.map(function, shards))
+
+    def close(self) -> None:
+        """Let go of the threads."""
+        self._pool.shutdown()
