@@ -10,16 +10,21 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_MODULES = ("estimators", "functions", "learning", "losses", "plots", "surrogates")
-_ESTIMATORS = ("SetClassifier",)
-
-__all__ = [*_ESTIMATORS, *_MODULES]
+__all__ = [
+    "SetClassifier",
+    "estimators",
+    "functions",
+    "learning",
+    "losses",
+    "plots",
+    "surrogates",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
+    if name in __all__ and name.islower():
         return import_module(f"setwise.{name}")
-    if name in _ESTIMATORS:
+    if name in __all__:  # classes are estimators, and load scikit-learn
         return getattr(import_module("setwise.estimators"), name)
     raise AttributeError(f"module 'setwise' has no attribute {name!r}")
 
