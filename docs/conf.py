@@ -30,12 +30,19 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"setwise {release}"
 html_theme_options = {"navbar_end": ["theme-switcher"], "show_prev_next": False}
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["setwise.css"]
+
+# Docstrings write the size of a set as |A|, which reads well in a terminal and would be the name of
+# a substitution here.
+rst_prolog = "\n".join(f".. |{it}| replace:: :math:`|{it}|`" for it in ("A", "I", "P", "V - P"))
 
 # Types stand in the docstrings, in words.
 autodoc_typehints = "none"
 autosummary_generate = True
 autosummary_imported_members = True  # public names are re-exported by the folders' __init__
 autosummary_ignore_module_all = False
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # autodoc documents them in full, on the page of their class
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
@@ -49,6 +56,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "remove_config_comments": True,
+    "capture_repr": (),  # what a script prints is shown, what its last line returns is not
     "min_reported_time": 3600,  # running times say something about the machine only
     "write_computation_times": False,
 }

@@ -9,7 +9,8 @@ loss at the corners where f is nowhere negative.
 
 This is Figure 3 of that paper: four losses of k mistakes in a track of ten frames, equations (33)
 to (36), read with the authors' code and normalised by the size of the track. The paper draws l in
-red, f in blue and g in green; the colours here are close to those and safe for colour-blind readers.
+red, f in blue and g in green; the colours here are close to those and safe for colour-blind
+readers.
 """
 
 # %%
@@ -28,9 +29,9 @@ for kind, ax in enumerate(axes.flat, start=1):
         ax.get_legend().remove()
 
 # %%
-# f is non-negative for the first two losses, so their decomposed hinge extends them. It is negative
-# for the last two: the hinge is still convex, lies below the loss at some corner, and says so with a
-# warning when it is used. ``properties`` knows it beforehand.
+# f is non-negative for the first two losses, so their decomposed hinge extends them. It is
+# negative for the last two: the hinge is still convex, lies below the loss at some corner, and
+# says so with a warning when it is used. ``properties`` knows it beforehand.
 
 y = np.ones(10)
 for kind in (1, 2, 3, 4):

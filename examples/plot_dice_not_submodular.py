@@ -13,8 +13,8 @@ Figure 1 of the B_D paper: neither holds, because the two costs cross.
 # -----------------------------------
 #
 # The paper's numbers: m = 10 positives; A holds :math:`n_A` false negatives and 8 false positives;
-# B, inside A, holds :math:`n_A - 1` and 5. Each point below is a difference of two values of the set
-# function itself, and equals the paper's equation (31) or (32).
+# B, inside A, holds :math:`n_A - 1` and 5. Each point below is a difference of two values of the
+# set function itself, and equals the paper's equation (31) or (32).
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -45,19 +45,18 @@ on_B = np.array([cost_of_one_more(n - 1, q_B) for n in n_A])
 assert np.allclose(on_A, equation(n_A, q_A))
 assert np.allclose(on_B, equation(n_A - 1, q_B))
 
-fig, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
-ax.plot(n_A, on_A, "o-", color="#D55E00", label=r"on the larger set A, equation (31)")
-ax.plot(n_A, on_B, "s--", color="#0072B2", label=r"on the smaller set B, equation (32)")
-ax.fill_between(
-    n_A, on_A, on_B, where=on_A <= on_B, interpolate=True, color="#0072B2", alpha=0.12, linewidth=0
+fig, (left, right) = plt.subplots(1, 2, figsize=(10.0, 4.0), layout="constrained")
+left.plot(n_A, on_A, "o-", color="#D55E00", label="on the larger set A, equation (31)")
+left.plot(n_A, on_B, "s--", color="#0072B2", label="on the smaller set B, equation (32)")
+left.set(xlabel="false negatives in A, $n_A$", ylabel="cost of one more false negative")
+left.legend(frameon=False)
+right.axhline(0.0, color="#9A9A9A", linewidth=0.8)
+right.plot(n_A, on_A - on_B, "o-", color="black")
+right.text(3.4, 0.0009, "more on A than on B:\nnot submodular", color="#D55E00")
+right.text(2.2, -0.0022, "less on A than on B:\nnot supermodular", color="#0072B2")
+_ = right.set(
+    xlabel="false negatives in A, $n_A$", ylabel="(31) minus (32)", ylim=(-0.0038, 0.0018)
 )
-ax.fill_between(
-    n_A, on_A, on_B, where=on_A >= on_B, interpolate=True, color="#D55E00", alpha=0.12, linewidth=0
-)
-ax.text(1.4, 0.0665, "not supermodular here", color="#0072B2")
-ax.text(5.9, 0.0865, "not submodular\nhere", color="#D55E00", ha="center")
-ax.set(xlabel="false negatives in A, $n_A$", ylabel="cost of one more false negative")
-ax.legend(frameon=False)
 
 # %%
 # ``check`` finds such sets without being told where to look. For up to sixteen elements it tries
@@ -71,10 +70,11 @@ print(sw.functions.check(small))
 # -------------------
 #
 # The loss splits into a submodular and a supermodular part in closed form, at any size. Here is the
-# split as mistakes are made one by one: first all ten positives are missed, then all ten negatives
-# are called positive. The supermodular part counts false negatives alone.
+# split as mistakes are made one by one: first all ten negatives are called positive, then all ten
+# positives are missed. The supermodular part depends on the false negatives alone.
 
 fig, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
-sw.plots.DecompositionDisplay.from_function(dice, np.arange(20), ax=ax)
-ax.set_xlabel("number of mistakes: ten false negatives, then ten false positives")
-ax.axvline(m, color="#9A9A9A", linewidth=0.8, linestyle=":")
+order = np.r_[m : 2 * m, 0:m]
+sw.plots.DecompositionDisplay.from_function(dice, order, ax=ax)
+ax.set_xlabel("number of mistakes: ten false positives, then ten false negatives")
+_ = ax.axvline(m, color="#9A9A9A", linewidth=0.8, linestyle=":")

@@ -3,9 +3,9 @@ Surfaces of surrogates over two elements
 ========================================
 
 A loss of two predictions has four values: neither is wrong, the first, the second, both. A
-surrogate is a function of the two scores; seen over :math:`s_i = 1 - g_i y_i` the four values sit at
-the corners of the unit square, and a surrogate that passes through them *extends* the loss. These
-are Figures 3 and 4 of the Lovász hinge paper, for its three losses.
+surrogate is a function of the two scores; seen over :math:`s_i = 1 - g_i y_i` the four values sit
+at the corners of the unit square, and a surrogate that passes through them *extends* the loss.
+These are Figures 3 and 4 of the Lovász hinge paper, for its three losses.
 """
 
 # %%
@@ -59,16 +59,18 @@ for surrogate in (
 # ----------------------------------
 #
 # For an increasing loss each s is cut off at 0, so that the hinge of the Hamming loss is the usual
-# sum of hinges. Cutting in the same way when the loss falls (``case=1``, Figure 4) keeps the dots on
-# the surface but not its convexity; cutting the whole sum (``case=2``, what ``"auto"`` takes here)
-# keeps both. On the right, the line :math:`s_1 = 1` of both surfaces.
+# sum of hinges. Cutting in the same way when the loss falls (``case=1``, Figure 4) keeps the dots
+# on the surface but not its convexity; cutting the whole sum (``case=2``, what ``"auto"`` takes
+# here) keeps both. On the right, the line :math:`s_1 = 1` of both surfaces.
 
 fig = plt.figure(figsize=(10.5, 3.6))
-fig.subplots_adjust(left=0.03, right=0.98, bottom=0.15, top=0.86, wspace=0.18)
-line = fig.add_subplot(1, 3, 3)
+grid = fig.add_gridspec(
+    1, 3, width_ratios=(1.2, 1.2, 1.0), left=0.02, right=0.98, bottom=0.15, top=0.92, wspace=0.15
+)
+line = fig.add_subplot(grid[2])
 styles = {1: ("#D55E00", "-"), 2: ("#0072B2", "--")}
-for column, (case, (color, style)) in enumerate(styles.items(), start=1):
-    ax = fig.add_subplot(1, 3, column, projection="3d")
+for column, (case, (color, style)) in enumerate(styles.items()):
+    ax = fig.add_subplot(grid[column], projection="3d")
     surrogate = sw.surrogates.LovaszHinge(falling, case=case)
     display = sw.plots.SurrogateDisplay.from_surrogate(surrogate, ax=ax)
     ax.set_title(f"case {case}: " + ("not convex" if case == 1 else "convex"), fontsize=10, y=0.96)
@@ -76,4 +78,4 @@ for column, (case, (color, style)) in enumerate(styles.items(), start=1):
     line.plot(display.s, at_one, style, color=color, linewidth=2, label=f"case {case}")
 line.plot([0, 1], [1.0, 0.4], "o", color="black", label="loss")
 line.set(xlabel="$s_2$", ylabel="surrogate at $s_1 = 1$")
-line.legend(frameon=False)
+_ = line.legend(frameon=False)

@@ -13,7 +13,9 @@ from pathlib import Path
 
 MODULES = (
     "setwise",
+    "setwise.estimators",
     "setwise.functions",
+    "setwise.learning",
     "setwise.losses",
     "setwise.plots",
     "setwise.surrogates",

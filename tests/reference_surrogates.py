@@ -5,18 +5,17 @@ from __future__ import annotations
 from itertools import combinations, permutations
 
 import numpy as np
-from reference import all_masks, gains, size_of
+from reference import all_masks, size_of
 from scipy.optimize import linprog
 
 
 def base_vertices(values: np.ndarray) -> np.ndarray:
     """The gains along every permutation, each aligned with the elements: (n!, n)."""
-    n = size_of(values)
-    vertices = np.empty((0, n))
-    for order in permutations(range(n)):
-        vertex = np.empty((1, n))
-        vertex[0, list(order)] = gains(values, order)
-        vertices = np.concatenate([vertices, vertex])
+    orders = np.array(list(permutations(range(size_of(values)))), int)
+    chains = np.cumsum(np.left_shift(1, orders), axis=1)
+    chains = np.concatenate([np.zeros((len(orders), 1), int), chains], axis=1)
+    vertices = np.empty(orders.shape)
+    np.put_along_axis(vertices, orders, np.diff(values[chains], axis=1), axis=1)
     return vertices
 
 
@@ -47,7 +46,7 @@ def slack_rescaling(values: np.ndarray, margins: np.ndarray) -> np.ndarray:
 def largest_gain(values: np.ndarray) -> float:
     """max over B, the empty set included, and i outside of l(B + i) - l(B)."""
     cube = values.reshape((2,) * size_of(values))
-    return max(float(np.diff(cube, axis=axis).max()) for axis in range(cube.ndim))
+    return max((float(np.diff(cube, axis=k).max()) for k in range(cube.ndim)), default=0.0)
 
 
 def convex_closure(values: np.ndarray, s: np.ndarray) -> float:

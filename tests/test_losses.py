@@ -88,11 +88,13 @@ def test_batch_equals_single_equals_ragged(listed):
     assert all(isinstance(value, float) for value in single)
     flat = np.concatenate(sets, axis=1)
     offsets = np.cumsum([0, *(pair.shape[1] for pair in sets)])
-    np.testing.assert_array_equal(listed.loss(*flat, offsets=offsets), single)
+    # BLAS adds up a matrix times a vector in another order than a vector times a vector.
+    close = {"rtol": 4 * np.finfo(float).eps, "atol": 0}
+    np.testing.assert_allclose(listed.loss(*flat, offsets=offsets), single, **close)
     for p in listed.sizes:
         rows = np.stack([pair for pair in sets if pair.shape[1] == p], axis=1)
         expected = [value for value, pair in zip(single, sets, strict=True) if pair.shape[1] == p]
-        np.testing.assert_array_equal(listed.loss(*rows), expected)
+        np.testing.assert_allclose(listed.loss(*rows), expected, **close)
 
 
 @each_loss
@@ -349,11 +351,6 @@ def test_a_loss_of_your_own():
             ValueError,
             "max_size must be at least 1, got 0",
         ),
-        (
-            lambda: losses.ItemsetLoss.from_labels(np.ones((2, 40)), 0.5),
-            ValueError,
-            "min_support gives more than 1000000 frequent itemsets",
-        ),
     ],
 )
 def test_a_loss_that_cannot_be(make, error, sentence):
@@ -378,6 +375,12 @@ def test_a_loss_of_another_size(loss, sentence):
             loss(y, y)
     with pytest.raises(ValueError, match=sentence):
         loss.set_function(np.ones(3))
+
+
+def test_too_many_itemsets(monkeypatch):
+    monkeypatch.setattr("setwise.losses._itemsets._MOST", 100)
+    with pytest.raises(ValueError, match="more than 100 frequent itemsets, got 0.5: raise it, or"):
+        losses.ItemsetLoss.from_labels(np.ones((2, 10)), 0.5)
 
 
 def test_a_formula_that_takes_no_arrays():

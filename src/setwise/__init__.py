@@ -6,7 +6,11 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from setwise import estimators, functions, learning, losses, plots, surrogates
+    from setwise.estimators import SetClassifier
 
 __version__ = "0.1.0"
 

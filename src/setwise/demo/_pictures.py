@@ -110,10 +110,12 @@ def decompositions() -> Figure:
 def summary(outcomes: list[Outcome], settings: Settings) -> Figure:
     """Two panels that say it all: a surface, and what it does for the digits."""
     figure = Figure(figsize=(9.6, 3.9), layout="constrained")
-    grid = figure.add_gridspec(1, 2, width_ratios=(1.0, 1.25))
+    grid = figure.add_gridspec(1, 2, width_ratios=(1.0, 1.1))
     surface: Any = figure.add_subplot(grid[0], projection="3d")
     SurrogateDisplay.from_surrogate(LovaszHinge("jaccard"), [1, -1], ax=surface)
-    surface.set_title("Lovász hinge of Jaccard over two elements;\ndots: the loss", fontsize=10)
+    surface.set_title(
+        "Lovász hinge of Jaccard over two elements;\ndots: the loss", fontsize=10, y=0.96
+    )
     curves = figure.add_subplot(grid[1])
     _index_against_C(curves, outcomes, settings)
     curves.set_title("Is it an 8? One set of digits, judged by Jaccard", fontsize=10)

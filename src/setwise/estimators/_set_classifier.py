@@ -23,6 +23,8 @@ from setwise.estimators._sets import Arrangement, Sets, arrange
 from setwise.functions._arguments import FloatArray
 from setwise.learning import Fit, Progress, Serial, Threads, one_slack
 from setwise.losses import Hamming, Loss, get
+from setwise.losses._counts import OfRatio
+from setwise.losses._weighted import WeightedRatio
 from setwise.surrogates import (
     DecomposedHinge,
     LovaszHinge,
@@ -163,7 +165,12 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight = self._sample_weight(labels, sample_weight)
         # A modular loss is a sum over elements: each is a set of its own, of any weight.
         separate = _is_plain_hinge(surrogate)
-        sets = arrange(positive, self.sets, groups, weight, separate=separate)
+        fractional = isinstance(surrogate, LovaszHinge) and isinstance(surrogate.loss, OfRatio)
+        sets = arrange(
+            positive, self.sets, groups, weight, separate=separate, fractional=fractional
+        )
+        if sets.multiplicity is not None and isinstance(surrogate.loss, OfRatio):
+            surrogate = LovaszHinge(WeightedRatio(surrogate.loss, sets.multiplicity))
         self.certified_ = _is_certified(surrogate, sets)
         self._store(self._solve(X, sets, surrogate))
         return self

@@ -28,6 +28,8 @@ class Arrangement:
         Set i is [offsets[i], offsets[i + 1]) of that order; for rows every row is a set.
     weights : array of shape (n_sets,)
         What each set counts.
+    multiplicity : array of shape (n,), optional
+        How often each element of the one set of a sample counts, where that is no whole number.
     """
 
     kind: Literal["rows", "groups", "sample"]
@@ -35,6 +37,7 @@ class Arrangement:
     order: IntArray
     offsets: IntArray
     weights: FloatArray
+    multiplicity: FloatArray | None = None
 
     @property
     def n_sets(self) -> int:
@@ -59,12 +62,14 @@ def arrange(
     sample_weight: ArrayLike | None,
     *,
     separate: bool = False,
+    fractional: bool = False,
 ) -> Arrangement:
     """The sets of a fit or a score; if ``separate``, every sample is a set of its own.
 
     A weight says how often a sample counts. A row of labels is a set, and weighs as one: any
-    weight that is not negative. In a group or in the whole sample it is an element of a set, and
-    an element can be there twice but not one and a half times: whole numbers.
+    weight that is not negative. In a group it is an element of a set, and can be there twice but
+    not one and a half times. So it is in the whole sample, unless ``fractional`` says that the
+    loss knows what half an element is: then the weights are given back as ``multiplicity``.
     """
     n = len(positive)
     kind = _kind(positive, sets, groups)
@@ -78,7 +83,12 @@ def arrange(
         _require_some(kept)
         offsets = np.arange(len(kept) + 1)
         return Arrangement("groups", positive[kept], kept, offsets, weight[kept])
-    if np.any(weight != np.floor(weight)):
+    whole = bool(np.all(weight == np.floor(weight)))
+    if kind == "sample" and fractional and not whole:
+        kept = np.flatnonzero(weight > 0)
+        ends = np.array([0, len(kept)])
+        return Arrangement(kind, positive[kept], kept, ends, np.ones(1), weight[kept])
+    if not whole:
         raise ValueError(
             f"sample_weight must be whole numbers when samples are elements of a set, got "
             f"{weight[weight != np.floor(weight)][0]:g}"

@@ -41,6 +41,9 @@ class SetFunction(Immutable, ABC):
 
     n: int
 
+    # An array times a set function is a mistake, not an array of set functions.
+    __array_ufunc__ = None
+
     @abstractmethod
     def _values(self, masks: BoolArray) -> FloatArray: ...
 
@@ -113,9 +116,6 @@ class SetFunction(Immutable, ABC):
 
     def __neg__(self) -> Sum:
         return self * -1.0
-
-    def __len__(self) -> int:
-        return self.n
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n={self.n})"

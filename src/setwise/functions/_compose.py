@@ -116,6 +116,11 @@ class Sum(SetFunction):
         return " + ".join(parts)
 
 
+def _enclosed(function: SetFunction) -> str:
+    """The repr, in brackets where a method call would otherwise bind to the last term only."""
+    return f"({function!r})" if isinstance(function, Sum) else repr(function)
+
+
 class Restriction(SetFunction):
     """F on the subsets of a part of its ground set: A -> F(subset[A]).
 
@@ -156,7 +161,7 @@ class Restriction(SetFunction):
         return self.function.is_increasing or None
 
     def __repr__(self) -> str:
-        return f"{self.function!r}.restrict({self.n} of {self.function.n} elements)"
+        return f"{_enclosed(self.function)}.restrict({self.n} of {self.function.n} elements)"
 
 
 class Contraction(SetFunction):
@@ -207,7 +212,8 @@ class Contraction(SetFunction):
         return self.function.is_increasing or None
 
     def __repr__(self) -> str:
-        return f"{self.function!r}.contract({len(self.subset)} of {self.function.n} elements)"
+        whole = _enclosed(self.function)
+        return f"{whole}.contract({len(self.subset)} of {self.function.n} elements)"
 
 
 class Complement(SetFunction):
@@ -249,9 +255,9 @@ class Complement(SetFunction):
         if self.function.is_increasing is not True:
             return None
         # An increasing F has an increasing complement only if it is constant.
-        ends = np.array([[False] * self.n, [True] * self.n])
+        ends = np.array([[False] * self.n, [True] * self.n], np.bool_)
         low, high = self.function._values(ends)
         return bool(low == high)
 
     def __repr__(self) -> str:
-        return f"{self.function!r}.complement()"
+        return f"{_enclosed(self.function)}.complement()"

@@ -2,6 +2,8 @@
 
 from setwise.learning._executors import Executor, Serial, Threads
 from setwise.learning._fit import Fit, History, Planes, Progress
+from setwise.learning._frank_wolfe import block_frank_wolfe
+from setwise.learning._n_slack import n_slack
 from setwise.learning._one_slack import one_slack
 
 __all__ = [
@@ -12,5 +14,7 @@ __all__ = [
     "Progress",
     "Serial",
     "Threads",
+    "block_frank_wolfe",
+    "n_slack",
     "one_slack",
 ]

@@ -98,7 +98,7 @@ def one_slack(
     w, interrupted = best, False
     if warm_start is not None:
         _take_planes(bundle, warm_start, dimension)
-        w, bound = bundle.solve(C)
+        w = warm_start.w
     while True:
         try:
             risk, slope = oracle(w)
@@ -120,7 +120,8 @@ def one_slack(
             break
         if progress.relative_gap <= tol or progress.n_iter == limit:
             break
-        w = best + _STEP * (optimum - best) if progress.n_iter > 1 else optimum
+        cold = progress.n_iter == 1 and warm_start is None  # one plane: no model to distrust yet
+        w = optimum if cold else best + _STEP * (optimum - best)
     return Fit(
         w=best.copy(),
         value=value,

@@ -29,6 +29,9 @@ class Loss(Immutable, ABC):
     ``CountsLoss`` and ``SetLoss`` for ways that need no class.
     """
 
+    # An array times a loss is a mistake, not an array of losses.
+    __array_ufunc__ = None
+
     @abstractmethod
     def _set_function(self, positive: BoolArray) -> SetFunction: ...
 

@@ -1,0 +1,81 @@
+r"""
+One set of digits, judged by Jaccard
+====================================
+
+Is it an 8? Each digit of scikit-learn's sample gets an answer, and all answers together get one
+mark, the Jaccard index. The training sample is then *one* set with one loss, and the Lovász hinge
+of that loss is one convex function of all its scores. It is compared with the plain hinge, which
+is the Lovász hinge of the number of mistakes.
+"""
+
+# %%
+# The two surrogates differ in their loss alone. Both are 1 when all scores are 0.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+import setwise as sw
+
+images, digits = load_digits(return_X_y=True)
+X = np.column_stack([images / 16.0, np.ones(len(images))])
+y = digits == 8
+X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.4, stratify=y, random_state=0)
+surrogates = {
+    "Lovász hinge of Jaccard": sw.surrogates.LovaszHinge("jaccard"),
+    "plain hinge": sw.surrogates.LovaszHinge(sw.losses.Hamming() * (1 / len(y_train))),
+}
+
+# %%
+# The scorer minimises :math:`P(w) = \frac12 |w|^2 + C R(w)` with R the surrogate at the scores
+# :math:`Xw`. Every value and subgradient of R is a plane below it, and so is an average
+# :math:`\langle a, w \rangle + b` of planes; over the average the minimum is at :math:`w = -Ca`.
+# Each step adds the plane at the present w in the share that lifts that minimum most. There is no
+# step size, and the minimum over the average is a lower bound: P minus it is a certificate.
+
+
+def train(surrogate, X, y, C, max_iter=500, tol=1e-3):
+    a, b = np.zeros(X.shape[1]), 0.0
+    best, w_best = np.inf, a
+    for _ in range(max_iter):
+        w = -C * a
+        risk, gradient = surrogate.value_and_gradient(y, X @ w)
+        value, bound = 0.5 * w @ w + C * risk, C * b - 0.5 * C**2 * a @ a
+        if value < best:
+            best, w_best = value, w
+        if best - bound <= tol * max(1.0, best):
+            break
+        plane = X.T @ gradient
+        turn, lift = plane - a, risk - plane @ w - b
+        share = np.clip((lift - C * a @ turn) / (C * turn @ turn), 0.0, 1.0)
+        a, b = a + share * turn, b + share * lift
+    return w_best
+
+
+# %%
+# A scorer for each C and each surrogate, marked on digits it has not seen.
+
+Cs = 10.0 ** np.arange(-1.0, 4.5, 0.5)
+jaccard = sw.losses.Jaccard()
+index = {
+    name: [1.0 - jaccard(y_test, X_test @ train(surrogate, X_train, y_train, C) > 0) for C in Cs]
+    for name, surrogate in surrogates.items()
+}
+
+fig, ax = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
+for (name, values), style, color in zip(
+    index.items(), ("o-", "s--"), ("#0072B2", "#D55E00"), strict=True
+):
+    ax.plot(Cs, values, style, color=color, linewidth=2, label=name)
+    print(f"{name}: best {max(values):.3f}")
+ax.set_xscale("log")
+ax.set(xlabel="$C$, weight of the surrogate", ylabel="Jaccard index, test digits")
+ax.grid(alpha=0.25)
+_ = ax.legend(frameon=False, loc="center right")
+
+# %%
+# One digit in ten is an 8. When C is small the plain hinge calls none of them an 8, for which its
+# price is small and the index 0; the Lovász hinge pays the full price for that and finds them from
+# a much smaller C on. At their best values of C the two are level here, on this one split:
+# ``python -m setwise.demo`` compares them over five folds, with C chosen by cross-validation.

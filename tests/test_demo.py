@@ -1,0 +1,82 @@
+"""The demo: its experiment is sound, and a quick run leaves a page with its pictures."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from setwise.demo import _digits
+from setwise.demo.__main__ import main
+from setwise.demo._findings import findings
+from setwise.surrogates import LovaszHinge
+
+
+def test_quick_run_writes_the_page_and_its_pictures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "new" / "folder"
+    assert main(["--quick", "--out", str(out)]) == 0
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert "$" not in page, "a placeholder was left in the page"
+    images = re.findall(r'<img src="([^"]+)" alt="([^"]+)"', page)
+    assert {name for name, _ in images} == {"digits.png", "surfaces.png", "decompositions.png"}
+    for name in ("digits.png", "surfaces.png", "decompositions.png", "demo.png"):
+        assert (out / name).read_bytes().startswith(b"\x89PNG")
+    assert (out / "demo.png").stat().st_size < 150_000, "the README shows this picture"
+    assert not re.search(r"(src|href)=\"https?:", page), "the page must need no network"
+    printed = capsys.readouterr().out
+    assert "Lovász hinge" in printed
+    assert printed.splitlines()[-1] == str(out / "index.html")
+
+
+@pytest.mark.parametrize("name", _digits.SURROGATES)
+def test_fit_proves_how_good_it_is(name: str) -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(60, 3)), np.ones(60)])
+    y = X @ [1.0, -1.0, 0.5, -0.7] + 0.5 * rng.normal(size=60) > 0
+    surrogate = _digits.surrogate_for(name, 60)
+    found = _digits.fit(surrogate, X, y, 5.0, max_iter=5000, tol=1e-3)
+    assert 0 <= found.relative_gap <= 1e-3
+
+    def objective(w: np.ndarray) -> float:
+        return 0.5 * w @ w + 5.0 * surrogate(y, X @ w)
+
+    least = objective(found.w)
+    for scale in (1e-2, 1e-1, 1.0):
+        for _ in range(100):
+            other = objective(found.w + scale * rng.normal(size=4))
+            assert other >= least - 1e-3 * max(1.0, least)
+
+
+def test_plain_hinge_is_the_mean_hinge() -> None:
+    rng = np.random.default_rng(1)
+    scores, y = rng.normal(size=20), rng.random(20) < 0.3
+    mean = np.maximum(0.0, 1.0 - scores * np.where(y, 1.0, -1.0)).mean()
+    assert _digits.surrogate_for("hinge", 20)(y, scores) == pytest.approx(mean)
+    for name in _digits.SURROGATES:
+        assert _digits.surrogate_for(name, 20)(y, np.zeros(20)) == pytest.approx(1.0)
+    assert isinstance(_digits.surrogate_for("lovasz", 20), LovaszHinge)
+
+
+@pytest.mark.parametrize(
+    ("lovasz", "hinge", "said"),
+    [
+        ((0.7, 0.6, 0.65), (0.7, 0.61, 0.64), "no difference"),
+        ((0.80, 0.81, 0.80), (0.60, 0.61, 0.61), "the Lovász hinge is ahead"),
+        ((0.60, 0.61, 0.61), (0.80, 0.81, 0.80), "the plain hinge is ahead"),
+    ],
+)
+def test_verdict_follows_the_numbers(
+    lovasz: tuple[float, ...], hinge: tuple[float, ...], said: str
+) -> None:
+    settings = _digits.Settings(Cs=(1.0, 10.0, 100.0))
+    outcomes = [
+        _digits.Outcome(name, np.array([0.1, 0.58, 0.6]), 100.0, index, 0.05, 0.001)
+        for name, indices in (("lovasz", lovasz), ("hinge", hinge))
+        for index in indices
+    ]
+    found = findings(outcomes, settings)
+    assert said in found.verdict
+    assert "from C = 10 to 100 with the plain hinge" in found.range_of_C
+    assert found.rows[0].jaccard[0] == pytest.approx(np.mean(lovasz))
