@@ -27,7 +27,15 @@ from threadpoolctl import threadpool_limits
 import setwise as sw
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("numpy", "torch", "segmentation-models-pytorch", "kornia")
+PACKAGES = (
+    "numpy",
+    "scikit-learn",
+    "daqp",
+    "clarabel",
+    "torch",
+    "segmentation-models-pytorch",
+    "kornia",
+)
 THREADS = 1
 
 threadpool_limits(THREADS)

@@ -30,7 +30,7 @@ for kind, ax in enumerate(axes.flat, start=1):
 
 # %%
 # f is non-negative for the first two losses, so their decomposed hinge extends them. It is
-# negative for the last two: the hinge is still convex, lies below the loss at some corner, and
+# negative for the last two: the hinge is still convex, lies above the loss at some corner, and
 # says so with a warning when it is used. ``properties`` knows it beforehand.
 
 y = np.ones(10)

@@ -1,37 +1,43 @@
 """Figure 5 of the B_D paper: the primal-dual gap against the rounds of cutting planes.
 
 The paper's claim: B_D converges about as fast as a support vector machine (0-1). C is not printed;
-here every curve has the C that makes its objective 30 at w = 0, so that all start alike.
+here it is 1 for every curve, as in the authors' published example. The sum of hinge losses is
+larger than the others by the number of elements in a bag, so the table also has the rounds when
+each row has the C that makes its objective 30 at w = 0.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from _bags import Bags, risk, surrogates
+from _bags import Bags, Surrogate, risk, surrogates
 from _report import RESULTS, Table, arguments, progress, report
 from _tracks import DESCRIPTION, LOSSES, expect_negative_parts, tracks
 
 import setwise as sw
 
 TASK = "pendigits"
-START, TOLERANCE, ROUNDS = 30.0, 1e-4, 200
+C, START, TOLERANCE, ROUNDS = 1.0, 30.0, 1e-4, 250
+GREEDY = "S, greedy"
+LABELS = {"B_D": r"$\mathbf{B}_D$", "0-1": "0-1 (support vector machine)"}
 MARKS = (1e-1, 1e-2, 1e-3)
 STYLES = {
     "B_D": {"color": "#c0392b", "linestyle": "-", "linewidth": 2.2},
     "0-1": {"color": "#2e6da4", "linestyle": "-", "linewidth": 1.6},
     "S, exact": {"color": "#2e8b57", "linestyle": "-", "linewidth": 1.6},
-    "S, greedy": {"color": "#2e8b57", "linestyle": ":", "linewidth": 1.6},
+    GREEDY: {"color": "#2e8b57", "linestyle": ":", "linewidth": 1.6},
 }
 
 
-def curve(surrogate: object, bags: Bags, rounds: int) -> np.ndarray:
-    """The relative gap after each round."""
+def curves_of(surrogate: Surrogate, bags: Bags, rounds: int) -> tuple[np.ndarray, np.ndarray]:
+    """The relative gap after each round, for the same C as all others and for the same start."""
     oracle = risk(surrogate, bags)
     d = bags.X.shape[1]
-    C = START / oracle(np.zeros(d))[0]
-    fit = sw.learning.one_slack(oracle, d, C, tol=TOLERANCE, max_iter=rounds)
-    primal = fit.history.primal
-    return (primal - fit.history.dual) / np.maximum(1.0, np.abs(primal))
+    gaps = []
+    for weight in (C, START / oracle(np.zeros(d))[0]):
+        fit = sw.learning.one_slack(oracle, d, weight, tol=TOLERANCE, max_iter=rounds)
+        primal = fit.history.primal
+        gaps.append((primal - fit.history.dual) / np.maximum(1.0, np.abs(primal)))
+    return gaps[0], gaps[1]
 
 
 def rounds_to(gaps: np.ndarray, mark: float) -> str:
@@ -47,23 +53,26 @@ def draw(curves: dict[int, dict[str, np.ndarray]]) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, panels = plt.subplots(2, 2, figsize=(8, 6), sharex=True, sharey=True)
+    figure, panels = plt.subplots(2, 2, figsize=(8.4, 6), sharex=True, sharey=True)
     figure.set_layout_engine("constrained")
+    exact = [len(gaps) for row in curves.values() for name, gaps in row.items() if name != GREEDY]
     for axes, (k, by_name) in zip(panels.flat, curves.items(), strict=True):
         for name, gaps in by_name.items():
-            # A gap of 0 is the end of an inexact search, not of the optimisation: off the scale.
-            shown = np.where(gaps > 0, gaps, np.nan)
-            axes.semilogy(np.arange(1, len(gaps) + 1), shown, label=name, **STYLES[name])
-        sign = "≥ 0" if k <= 2 else "< 0"
-        axes.set_title(f"Δ{k}, submodular part {sign}", fontsize=10)
+            rounds, seen = np.arange(1, len(gaps) + 1), gaps > 0
+            axes.semilogy(rounds[seen], gaps[seen], label=LABELS.get(name, name), **STYLES[name])
+            if not seen.all():
+                axes.semilogy(rounds[seen][-1], gaps[seen][-1], "x", color=STYLES[name]["color"])
+        sign = r"\geq 0" if k <= 2 else "< 0"
+        axes.set_title(rf"$\Delta_{k}$, submodular part ${sign}$", fontsize=11)
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.set_ylim(TOLERANCE, 1.5)
+        axes.set(ylim=(TOLERANCE, 1.5), xlim=(0, 1.25 * max(exact)))
     for axes in panels[1]:
         axes.set_xlabel("rounds of cutting planes")
     for axes in panels[:, 0]:
         axes.set_ylabel("relative primal-dual gap")
-    panels[0, 1].legend(frameon=False, fontsize=9)
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
     RESULTS.mkdir(exist_ok=True)
     figure.savefig(RESULTS / "decomposed_figure5.png", dpi=150, metadata={"Software": None})
 
@@ -73,22 +82,25 @@ def main() -> None:
     expect_negative_parts()
     bags = tracks(TASK, np.random.default_rng(args.seed))
     rounds = 60 if args.quick else ROUNDS
+    head = ["loss", "training", *(f"rounds to {mark:g}" for mark in MARKS)]
+    table = Table(
+        "Figure 5: rounds until the relative gap is small",
+        [*head, f"to {MARKS[-1]:g}, same start"],
+    )
     curves: dict[int, dict[str, np.ndarray]] = {}
     for k, loss in progress(list(LOSSES.items()), "losses"):
-        rows = surrogates(loss)
-        curves[k] = {name: curve(rows[name], bags, rounds) for name in STYLES}
-    head = ["loss", "training", *(f"rounds to {mark:g}" for mark in MARKS)]
-    table = Table("Figure 5: rounds until the relative gap is small", head)
-    for k, by_name in curves.items():
-        for name, gaps in by_name.items():
-            table.rows.append([f"Δ{k}", name, *(rounds_to(gaps, mark) for mark in MARKS)])
+        curves[k] = {}
+        for name in STYLES:
+            curves[k][name], same_start = curves_of(surrogates(loss)[name], bags, rounds)
+            cells = [rounds_to(curves[k][name], mark) for mark in MARKS]
+            table.rows.append([f"Δ{k}", name, *cells, rounds_to(same_start, MARKS[-1])])
     report(
         "decomposed_figure5_gap",
         "B_D, Figure 5: convergence of cutting planes",
         [table],
         choices={
             "data": DESCRIPTION + f"; here {TASK}, {len(bags)} tracks, all to train",
-            "C": f"such that the objective at w = 0 is {START:g}, for every curve",
+            "C": f"{C:g} for every curve; same start: the objective at w = 0 is {START:g} for each",
             "learner": "one-slack cutting planes with the step of the library, which takes fewer "
             "rounds than the paper's plain method; gap relative to max(1, primal)",
             "seed": args.seed,
@@ -96,8 +108,8 @@ def main() -> None:
         data={str(k): by_name for k, by_name in curves.items()},
         notes=[
             "The picture is decomposed_figure5.png.",
-            "S with a greedy search has no valid gap: where its curve ends early, the search found "
-            "less than planes it had found before.",
+            "S with a greedy search has no valid gap. A cross marks where the search found less "
+            "than its own earlier planes and the fit ended.",
         ],
         quick=args.quick,
     )

@@ -42,7 +42,7 @@ class Listed:
         return np.array([self.definition(mistakes, truth, p) for mistakes in sets])
 
 
-# --------------------------------------------------------------- formulas that losses are made of
+# ----------------------------------------------------------------- formulas that losses are made of
 
 
 def hill(total):
@@ -87,7 +87,7 @@ def pairs_of_positives(mistakes, positive):
     return n * (n - 1) / 2 + np.sqrt(q) + 3.0
 
 
-# ------------------------------------------------------------------- definitions, from the papers
+# --------------------------------------------------------------------- definitions, from the papers
 
 
 def count(mistakes, positives, p):
@@ -163,7 +163,7 @@ def of_counts(formula):
 
 
 def face_track(kind):
-    """(33)-(36) as the notes read them with the authors' code: k mistakes in a track of n frames."""
+    """(33)-(36) as the notes read them with the authors' code: k mistakes among n frames."""
 
     def loss(mistakes, positives, p):
         k, n = len(mistakes), max(p, 1)
@@ -203,6 +203,7 @@ def total(*terms):
 INCREASING, NON_MONOTONE, SUPERMODULAR = [0, 1, 1, 1.2], [0, 1, 1, 0.4], [0, 1, 1, 2.8]
 ANY_TABLE = [1.0, 2.0, 1.5, 3.5, 1.0, 2.0, 4.0, 4.5]
 SIGNED = [1.0, -0.5, 0.25]
+FIXED_GRID = [[0.0, 1.0], [0.5, 2.0], [2.0, 2.5]]
 BETA = [1.0, 0.5, 0.2, 0.7]
 ITEMS = [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1], [1, 1, 1, 1], [0, 0, 0, 1]]
 # In 2 of the 5 rows: 0, 1, 2, 3, 01, 02, 12, 13, 23, 012 and 123.
@@ -231,14 +232,10 @@ LOSSES: dict[str, Listed] = {
     "itemsets": Listed(losses.ItemsetLoss(ITEM_COUNTS), curve(sqrt, ITEM_COUNTS), (4,)),
     "concave of the count": Listed(losses.ConcaveLoss(np.log1p), curve(log1p)),
     "hill of a sum": Listed(losses.ConcaveLoss(hill, BETA), curve(hill, BETA), (4,)),
-    "rises then falls": Listed(
-        losses.CardinalityLoss(rises_then_falls), of_size(rises_then_falls)
-    ),
+    "rises then falls": Listed(losses.CardinalityLoss(rises_then_falls), of_size(rises_then_falls)),
     "squared": Listed(losses.CardinalityLoss(squared), of_size(squared)),
     "staircase": Listed(losses.CardinalityLoss(staircase), of_size(staircase)),
-    "falls below zero": Listed(
-        losses.CardinalityLoss(falls_below_zero), of_size(falls_below_zero)
-    ),
+    "falls below zero": Listed(losses.CardinalityLoss(falls_below_zero), of_size(falls_below_zero)),
     "face track 1": Listed(losses.FaceTrack(1), face_track(1)),
     "face track 2": Listed(losses.FaceTrack(2), face_track(2)),
     "face track 3": Listed(losses.FaceTrack(3), face_track(3)),
@@ -246,7 +243,9 @@ LOSSES: dict[str, Listed] = {
     "balanced": Listed(losses.CountsLoss(balanced), of_counts(balanced)),
     "roots of counts": Listed(losses.CountsLoss(roots), of_counts(roots)),
     "mixed counts": Listed(losses.CountsLoss(mixed), of_counts(mixed)),
-    "increasing pair": Listed(losses.SetLoss(functions.Table(INCREASING)), entry(INCREASING), SMALL),
+    "increasing pair": Listed(
+        losses.SetLoss(functions.Table(INCREASING)), entry(INCREASING), SMALL
+    ),
     "non-monotone pair": Listed(
         losses.SetLoss(functions.Table(NON_MONOTONE)), entry(NON_MONOTONE), SMALL
     ),
@@ -258,6 +257,13 @@ LOSSES: dict[str, Listed] = {
     "cardinality": Listed(
         losses.SetLoss(functions.Cardinality([0.0, 2.0, 3.0, 3.5])),
         lambda mistakes, positives, p: [0.0, 2.0, 3.0, 3.5][len(mistakes)],
+        (3,),
+    ),
+    "counts of a fixed split": Listed(
+        losses.SetLoss(functions.Counts(FIXED_GRID, [True, False, True])),
+        lambda mistakes, positives, p: (
+            FIXED_GRID[len(mistakes & {0, 2})][len(mistakes & {1})] - FIXED_GRID[0][0]
+        ),
         (3,),
     ),
     "all right or not": Listed(

@@ -7,9 +7,10 @@ A set is an index in bit order, the sum of 2^i over its elements; a set function
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise, permutations
+from itertools import combinations, pairwise, permutations
 
 import numpy as np
+from scipy.optimize import linprog
 
 TOLERANCE = 1e-9
 
@@ -98,3 +99,157 @@ def in_base_polytope(values: np.ndarray, x: np.ndarray, tolerance: float = TOLER
     sums = all_masks(len(x)) @ x
     slack = tolerance * max(1.0, np.abs(values).max())
     return bool(np.all(sums <= normalised + slack) and abs(sums[-1] - normalised[-1]) <= slack)
+
+
+# --------------------------------------------------------------------------------------- surrogates
+
+
+def base_vertices(values: np.ndarray) -> np.ndarray:
+    """The gains along every permutation, each aligned with the elements: (n!, n)."""
+    orders = np.array(list(permutations(range(size_of(values)))), int)
+    chains = np.cumsum(np.left_shift(1, orders), axis=1)
+    chains = np.concatenate([np.zeros((len(orders), 1), int), chains], axis=1)
+    vertices = np.empty(orders.shape)
+    np.put_along_axis(vertices, orders, np.diff(values[chains], axis=1), axis=1)
+    return vertices
+
+
+def lovasz_hinge(values: np.ndarray, margins: np.ndarray, case: int) -> np.ndarray:
+    """Definition 6 of the Lovász hinge paper for margins g y (k, p): a maximum over permutations.
+
+    Case 1 thresholds each s = 1 - g y at zero, case 2 the whole sum.
+    """
+    s = 1.0 - margins
+    vertices = base_vertices(values)
+    if case == 1:
+        return (np.maximum(s, 0.0) @ vertices.T).max(axis=1)
+    return np.maximum((s @ vertices.T).max(axis=1), 0.0)
+
+
+def margin_rescaling(values: np.ndarray, margins: np.ndarray, scale: float = 1.0) -> np.ndarray:
+    """Equation (21) of the Lovász hinge paper, M(scale l) / scale: a maximum over all sets."""
+    sums = margins @ all_masks(margins.shape[1]).T
+    return (values - 2.0 / scale * sums).max(axis=1)
+
+
+def slack_rescaling(values: np.ndarray, margins: np.ndarray) -> np.ndarray:
+    """Equation (22) of the Lovász hinge paper: a maximum over all sets."""
+    sums = margins @ all_masks(margins.shape[1]).T
+    return (values * (1.0 - 2.0 * sums)).max(axis=1)
+
+
+def largest_gain(values: np.ndarray) -> float:
+    """max over B, the empty set included, and i outside of l(B + i) - l(B)."""
+    cube = values.reshape((2,) * size_of(values))
+    return max((float(np.diff(cube, axis=k).max()) for k in range(cube.ndim)), default=0.0)
+
+
+def convex_closure(values: np.ndarray, s: np.ndarray) -> float:
+    """The largest convex function below l at the corners: the least mean of l with mean set s."""
+    masks = all_masks(len(s)).astype(float)
+    weights = linprog(
+        values,
+        A_eq=np.vstack([masks.T, np.ones(len(values))]),
+        b_eq=np.append(s, 1.0),
+        bounds=(0, None),
+    )
+    assert weights.status == 0, weights.message
+    return float(weights.fun)
+
+
+# ----------------------------------------------------------------------------------- the operator D
+
+
+def least_supermodular_sum(values: np.ndarray) -> float:
+    """The least sum of g over all sets in the operator D (B_D paper, Definition 6)."""
+    return _least_sum(np.ones(len(values)), *_requirements(values))
+
+
+def _requirements(values: np.ndarray) -> tuple[list[np.ndarray], list[float]]:
+    """One row for each, as printed: g increasing, g supermodular, l - g submodular."""
+    size, n = len(values), size_of(values)
+    rows, bounds = [], []
+
+    def at_least(terms: dict[int, float], bound: float) -> None:
+        row = np.zeros(size)
+        for index, coefficient in terms.items():
+            row[index] += coefficient
+        rows.append(-row)
+        bounds.append(-bound)
+
+    for a in range(size):
+        outside = [1 << i for i in range(n) if not a >> i & 1]
+        for i in outside:
+            at_least({a | i: 1.0, a: -1.0}, 0.0)
+        for i, j in combinations(outside, 2):
+            square = {a | i | j: 1.0, a | i: -1.0, a | j: -1.0, a: 1.0}
+            at_least(square, 0.0)
+            at_least(square, sum(c * values[index] for index, c in square.items()))
+    return rows, bounds
+
+
+def least_supermodular_sum_on_grid(grid: np.ndarray, weights: np.ndarray) -> float:
+    """The same for a loss of two counts: unknowns g(n, q), weighted by how many sets have them."""
+    index = np.arange(grid.size).reshape(grid.shape)
+    rows, bounds = [], []
+
+    def at_least(corners: tuple[tuple[int, int, float], ...], bound: float) -> None:
+        row = np.zeros(grid.size)
+        for n, q, coefficient in corners:
+            row[index[n, q]] += coefficient
+        rows.append(-row)
+        bounds.append(-bound)
+
+    height, width = grid.shape
+    for n in range(height):
+        for q in range(width):
+            more = [(n + a, q + b) for a, b in ((1, 0), (0, 1)) if n + a < height and q + b < width]
+            for place in more:
+                at_least(((*place, 1.0), (n, q, -1.0)), 0.0)
+            squares = []
+            if n + 2 < height:
+                squares.append(((n + 2, q, 1.0), (n + 1, q, -2.0), (n, q, 1.0)))
+            if q + 2 < width:
+                squares.append(((n, q + 2, 1.0), (n, q + 1, -2.0), (n, q, 1.0)))
+            if n + 1 < height and q + 1 < width:
+                mixed = ((n + 1, q, -1.0), (n, q + 1, -1.0))
+                squares.append(((n + 1, q + 1, 1.0), *mixed, (n, q, 1.0)))
+            for square in squares:
+                at_least(square, 0.0)
+                at_least(square, sum(c * grid[a, b] for a, b, c in square))
+    return _least_sum(weights.ravel(), rows, bounds)
+
+
+def _least_sum(cost: np.ndarray, rows: list[np.ndarray], bounds: list[float]) -> float:
+    """The linear program over g with g(empty) = 0 and rows @ g <= bounds."""
+    free = [(0, 0)] + [(None, None)] * (len(cost) - 1)
+    if not rows:
+        return 0.0
+    answer = linprog(cost, A_ub=np.array(rows), b_ub=np.array(bounds), bounds=free)
+    assert answer.status == 0, answer.message
+    return float(answer.fun)
+
+
+def range_of_optimal_entries(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The smallest and the largest that each g(A) can be among the optima of the operator D."""
+    rows, bounds = _requirements(values)
+    best = _least_sum(np.ones(len(values)), rows, bounds)
+    # Among the optima: the sum may not exceed the least one, but for the solver's tolerance.
+    rows = [*rows, np.ones(len(values))]
+    bounds = [*bounds, best + 1e-9]
+    unit = np.eye(len(values))
+    least = np.array([_least_sum(direction, rows, bounds) for direction in unit])
+    most = np.array([-_least_sum(-direction, rows, bounds) for direction in unit])
+    return least, most
+
+
+def least_by_size(values: np.ndarray) -> np.ndarray:
+    """A feasible g by recursion over the sizes of the sets: an upper bound on the operator D."""
+    n = size_of(values)
+    g = np.zeros(len(values))
+    for a in sorted(range(len(values)), key=int.bit_count):
+        inside = [1 << i for i in range(n) if a >> i & 1]
+        for i, j in combinations(inside, 2):
+            bend = values[a] - values[a ^ i] - values[a ^ j] + values[a ^ i ^ j]
+            g[a] = max(g[a], g[a ^ i] + g[a ^ j] - g[a ^ i ^ j] + max(bend, 0.0))
+    return g

@@ -166,7 +166,7 @@ def oracle_of(family: Family) -> Oracle:
     )
 
 
-# ------------------------------------------------------------------------------------------- laws
+# --------------------------------------------------------------------------------------------- laws
 
 
 @each_family
@@ -264,7 +264,7 @@ def test_the_caller_keeps_the_arrays():
     assert function([True, True]) == 1.5
 
 
-# ------------------------------------------------------------------------------- drawn instances
+# ---------------------------------------------------------------------------------- drawn instances
 
 
 @given(st.data())
@@ -332,7 +332,7 @@ def test_a_convex_curve_is_refused():
         ConcaveOfModular(np.square, [1.0, 2.0])
 
 
-# ----------------------------------------------------------------------- the closed forms of Ratio
+# ------------------------------------------------------------------------ the closed forms of Ratio
 
 # beta in {1, 1.5, 2}: their squares are exact in binary, so that Fraction sees the same numbers.
 EXACT = {"jaccard": (1, 1, 0), "dice": (1, 2, 1), "f-1.5": (2.25, 3.25, 1), "f-2": (4, 5, 1)}

@@ -43,7 +43,7 @@ def every_pair(p):
     return np.repeat(masks, len(masks), axis=0), np.tile(masks, (len(masks), 1))
 
 
-# ------------------------------------------------------------------------------------------- laws
+# --------------------------------------------------------------------------------------------- laws
 
 
 @each_loss
@@ -162,7 +162,7 @@ def test_every_public_loss_is_listed():
     assert kinds == {type(entry.loss) for entry in LOSSES.values()}
 
 
-# ------------------------------------------------------------------------------- peers and papers
+# --------------------------------------------------------------------------------- peers and papers
 
 scikit_learn = pytest.mark.parametrize(
     ("loss", "score"),
@@ -180,9 +180,7 @@ scikit_learn = pytest.mark.parametrize(
 def test_one_minus_the_score_of_scikit_learn(loss, score):
     rng = np.random.default_rng(0)
     truth, prediction = rng.random((2, 40, 7)) < rng.random((2, 40, 1))
-    expected = [
-        1 - score(y, z, zero_division=1.0) for y, z in zip(truth, prediction, strict=True)
-    ]
+    expected = [1 - score(y, z, zero_division=1.0) for y, z in zip(truth, prediction, strict=True)]
     np.testing.assert_allclose(loss(truth, prediction), expected, atol=ROUNDING)
 
 
@@ -250,7 +248,7 @@ def test_mined_itemsets(data):
     np.testing.assert_array_equal(loss.weights, mined(rows, min_support, min(max_size or p, p)))
 
 
-# ----------------------------------------------------------------------------------- compositions
+# ------------------------------------------------------------------------------------- compositions
 
 
 def test_sums_are_flat_and_scales_multiply():
@@ -297,7 +295,7 @@ def test_a_loss_of_your_own():
     assert (2.0 * loss + losses.Hamming())([1, 1, 1], [0, 0, 1]) == 6.0
 
 
-# -------------------------------------------------------------------------------------- bad input
+# ---------------------------------------------------------------------------------------- bad input
 
 
 @pytest.mark.parametrize(
@@ -379,7 +377,7 @@ def test_a_loss_of_another_size(loss, sentence):
 
 def test_too_many_itemsets(monkeypatch):
     monkeypatch.setattr("setwise.losses._itemsets._MOST", 100)
-    with pytest.raises(ValueError, match="more than 100 frequent itemsets, got 0.5: raise it, or"):
+    with pytest.raises(ValueError, match="more than 100 frequent itemsets, got"):
         losses.ItemsetLoss.from_labels(np.ones((2, 10)), 0.5)
 
 

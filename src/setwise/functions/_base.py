@@ -37,6 +37,27 @@ class SetFunction(Immutable, ABC):
     it knows: ``is_submodular``, ``is_supermodular``, ``is_increasing`` are True, False, or None
     when the family cannot tell. Set functions are immutable and compose: ``F + G``, ``2.0 * F``,
     ``-F``, ``F.restrict(subset)``, ``F.contract(subset)``, ``F.complement()``.
+
+    Examples
+    --------
+    A family of one's own, the spread of the chosen elements of a line:
+
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> class Spread(sw.functions.SetFunction):
+    ...     def __init__(self, n):
+    ...         self._set(n=n)
+    ...
+    ...     def _values(self, masks):
+    ...         return np.array([np.ptp(np.flatnonzero(m)) if m.any() else 0.0 for m in masks])
+    ...
+    ...     def _gains(self, order):
+    ...         chain = np.tri(len(order) + 1, self.n, -1, dtype=bool)
+    ...         masks = np.zeros_like(chain)
+    ...         masks[:, order] = chain[:, : len(order)]
+    ...         return np.diff(self._values(masks))
+    >>> Spread(4).gains([1, 3, 0]).tolist()
+    [0.0, 2.0, 1.0]
     """
 
     n: int

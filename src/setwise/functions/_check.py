@@ -37,6 +37,13 @@ class Check:
     witness : mapping of str to tuple of boolean arrays of shape (n,)
         The sets of that sentence: (A, B) with F(A) + F(B) on the wrong side of
         F(A or B) + F(A and B), (A, B) with A inside B and F(A) > F(B), or the one set (A,).
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> report = sw.functions.check(sw.functions.Table([0.0, 1.0, 1.0, 3.0]))
+    >>> report.submodular, report.supermodular, report.exact
+    (False, True, True)
     """
 
     submodular: bool | None

@@ -16,6 +16,8 @@ from setwise.functions._arguments import (
     as_subset,
 )
 from setwise.functions._base import SetFunction
+from setwise.functions._cardinality import Cardinality
+from setwise.functions._modular import Modular
 
 Property = Literal["is_submodular", "is_supermodular", "is_increasing"]
 
@@ -83,10 +85,16 @@ class Sum(SetFunction):
         return total
 
     def _holds(self, plain: Property, negated: Property | None) -> bool | None:
-        """True when every scaled term has the property; False only for a single term."""
+        """True when every scaled term has the property; False if one fails and the rest is neutral.
+
+        Modular terms are neutral to curvature; nothing is neutral to growth.
+        """
+        whole = collected(self)
+        if not isinstance(whole, Sum):
+            return _known(whole, plain)  # a sum that is left has terms that know themselves
         answers: list[bool | None] = []
-        for term, scale in zip(self.terms, self.coefficients, strict=True):
-            if scale == 0:
+        for term, scale in zip(whole.terms, whole.coefficients, strict=True):
+            if scale == 0 or (negated and term.is_submodular and term.is_supermodular):
                 continue
             if scale > 0:
                 answers.append(_known(term, plain))
@@ -114,6 +122,41 @@ class Sum(SetFunction):
             for term, scale in zip(self.terms, self.coefficients, strict=True)
         )
         return " + ".join(parts)
+
+
+def collected(function: SetFunction) -> SetFunction:
+    """A sum with its modular terms in one and its cardinality terms in one, or what is left of it.
+
+    >>> from setwise.functions import Cardinality, Modular
+    >>> collected(2.0 * Cardinality([0.0, 1.0]) + Modular([3.0])).values.tolist()
+    [0.0, 5.0]
+    """
+    if not isinstance(function, Sum):
+        return function
+    n = function.n
+    modular, sizes = np.zeros(n), np.zeros(n + 1)
+    others: list[SetFunction] = []
+    scales: list[float] = []
+    for term, scale in zip(function.terms, function.coefficients, strict=True):
+        if isinstance(term, Modular):
+            modular += scale * term.weights
+        elif isinstance(term, Cardinality):
+            sizes += scale * term.values
+        else:
+            others.append(term)
+            scales.append(float(scale))
+    if np.any(sizes != 0) and np.all(modular == modular[:1]):
+        sizes += np.arange(n + 1) * modular[:1].sum()
+        modular = np.zeros(n)
+    if np.any(sizes != 0):
+        others.append(Cardinality(sizes))
+        scales.append(1.0)
+    if np.any(modular != 0) or not others:
+        others.append(Modular(modular))
+        scales.append(1.0)
+    if len(others) == 1 and scales[0] == 1.0:
+        return others[0]
+    return Sum(others, scales)
 
 
 def _enclosed(function: SetFunction) -> str:

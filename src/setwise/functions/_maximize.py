@@ -40,6 +40,13 @@ class Maximum:
     certified : bool
         Whether F is known to be what the bound rests on. If not, ``bound`` is a number without a
         meaning.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> best = sw.functions.maximize(sw.functions.Coverage([[0, 1], [1], [2]]), 2)
+    >>> best.order.tolist(), best.value, best.gap
+    ([0, 2], 3.0, 0.0)
     """
 
     mask: BoolArray

@@ -34,6 +34,13 @@ class Minimum:
         Whether ``relative_gap`` came down to the tolerance.
     certified : bool
         Whether F is known to be submodular. If not, ``bound`` is a number without a meaning.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> best = sw.functions.minimize(sw.functions.Modular([1.0, -2.0]))
+    >>> best.value, best.bound, best.gap
+    (-2.0, -2.0, 0.0)
     """
 
     mask: BoolArray

@@ -34,7 +34,8 @@ class Ratio:
     --------
     >>> import setwise as sw
     >>> dice = sw.functions.Ratio(a=1.0, c=2.0, d=1.0, m=3)
-    >>> dice(1, 1), dice.parts()[1](2, 0).round(3)
+    >>> f, g = dice.parts()
+    >>> float(dice(1, 1)), round(float(g(2, 0)), 3)
     (0.3333333333333333, 0.1)
     """
 

@@ -17,6 +17,12 @@ class Executor(Protocol):
 
     The shards, and the order in which their answers are summed, do not depend on the executor, so
     neither does any answer, to the last bit.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> [type(e).__name__ for e in (sw.learning.Serial(), sw.learning.Threads(2))]
+    ['Serial', 'Threads']
     """
 
     def map(self, function: Callable[[T], S], shards: Iterable[T]) -> list[S]:

@@ -11,7 +11,16 @@ from setwise.functions._arguments import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """How a fit went, one entry a round."""
+    """How a fit went, one entry a round.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> fit = sw.learning.one_slack(lambda w: (abs(w[0] - 1), np.sign(w - 1)), 1, C=0.5)
+    >>> bool((fit.history.primal >= fit.history.dual).all())
+    True
+    """
 
     primal: FloatArray
     """The best objective so far."""
@@ -23,7 +32,16 @@ class History:
 
 @dataclass(frozen=True, eq=False)
 class Planes:
-    """Affine lower bounds of the risk, risk(w) >= offsets + slopes w: they hold for every C."""
+    """Affine lower bounds of the risk, risk(w) >= offsets + slopes w: they hold for every C.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> fit = sw.learning.one_slack(lambda w: (abs(w[0] - 1), np.sign(w - 1)), 1, C=0.5)
+    >>> fit.planes.slopes.shape[1]
+    1
+    """
 
     slopes: FloatArray
     offsets: FloatArray
@@ -49,6 +67,14 @@ class Fit:
         Whether a callback or Ctrl-C ended the fit; ``w`` is then the best so far all the same.
     history : History
         Primal, dual and seconds of each round.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> fit = sw.learning.one_slack(lambda w: (abs(w[0] - 1), np.sign(w - 1)), 1, C=0.5)
+    >>> fit.value >= fit.bound, fit.relative_gap <= 1e-3
+    (True, True)
     """
 
     w: FloatArray
@@ -76,7 +102,19 @@ class Fit:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a learner tells its callback after each round."""
+    """What a learner tells its callback after each round.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> rounds = []
+    >>> fit = sw.learning.one_slack(
+    ...     lambda w: (abs(w[0] - 1), np.sign(w - 1)), 1, callback=rounds.append
+    ... )
+    >>> len(rounds) == fit.n_iter
+    True
+    """
 
     n_iter: int
     value: float

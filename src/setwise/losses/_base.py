@@ -27,6 +27,15 @@ class Loss(Immutable, ABC):
     A loss is immutable, and losses compose: ``Exponential() + Hamming([1.0, 0.5])``,
     ``2.0 * Jaccard()``. A new one implements ``_set_function(positive)``; see ``CardinalityLoss``,
     ``CountsLoss`` and ``SetLoss`` for ways that need no class.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> class AnyMistake(sw.losses.Loss):
+    ...     def _set_function(self, positive):
+    ...         return sw.functions.Cardinality([0.0] + [1.0] * len(positive))
+    >>> AnyMistake()([[1, 0], [1, 1]], [[1, 0], [0, 0]]).tolist()
+    [0.0, 1.0]
     """
 
     # An array times a loss is a mistake, not an array of losses.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise import _core
-from setwise.functions import ConcaveOfModular
+from setwise.functions import Cardinality, ConcaveOfModular
 from setwise.functions._arguments import (
     BoolArray,
     FloatArray,
@@ -19,6 +19,7 @@ from setwise.functions._arguments import (
     call_on_arrays,
 )
 from setwise.losses._base import Loss
+from setwise.losses._families import Family, TableRows
 from setwise.losses._itemsets import itemset_counts
 from setwise.losses._labels import Labels
 from setwise.losses._modular import flat_weights
@@ -68,6 +69,20 @@ class ConcaveLoss(Loss):
 
     def _key(self, positive: BoolArray) -> object:
         return len(positive)
+
+    def _family(self, labels: Labels) -> Family | None:
+        """Without weights it is a loss of the number of mistakes."""
+        if self.weights is not None:
+            return None
+        sizes, which = np.unique(labels.sizes, return_inverse=True)
+        return TableRows.of([self._sizes(int(p)) for p in sizes], which)
+
+    def _sizes(self, p: int) -> Cardinality:
+        def table() -> Cardinality:
+            function = self._set_function(np.zeros(p, np.bool_))  # checks that h is concave so far
+            return Cardinality(function._at(np.arange(p + 1.0)))
+
+        return self._remember(("sizes", p), table)
 
     def _gains(self, labels: Labels, order: IntArray, chains: IntArray) -> FloatArray:
         flat_weights(self.weights, labels)

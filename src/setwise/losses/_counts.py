@@ -42,7 +42,12 @@ class OfCounts(Loss):
         return [(int(a), int(b)) for a, b in pairs.T], which
 
     def _sorted(self, m: int, r: int) -> Counts:
-        """The set function with its positives first: the grid is the same in any order."""
+        """The set function with its positives first: the grid is the same in any order.
+
+        Small grids are kept, large ones (half a megabyte and more) are made when they are needed.
+        """
+        if (m + 1) * (r + 1) > 1 << 16:
+            return self._set_function(np.arange(m + r) < m)
         return self._remember(("sorted", m, r), lambda: self._set_function(np.arange(m + r) < m))
 
     def _family(self, labels: Labels) -> Family | None:

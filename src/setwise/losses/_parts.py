@@ -9,7 +9,7 @@ import numpy as np
 from setwise.functions import Cardinality, Counts, Decomposition, SetFunction, Sum, decompose
 from setwise.functions._arguments import BoolArray, FloatArray
 from setwise.functions._base import empty_value
-from setwise.functions._counts import CountsGrid
+from setwise.functions._counts import GRID_CELLS, CountsGrid
 from setwise.losses._base import Loss
 from setwise.losses._cardinality import OfCardinality
 from setwise.losses._counts import OfCounts, OfRatio, RatioPart
@@ -118,14 +118,22 @@ class Part(Loss):
         return self.whole._key(positive)
 
     def _family(self, labels: Labels) -> Family | None:
-        functions: list[Cardinality] = []
-        which = np.empty(labels.n, np.int64)
+        sizes: list[Cardinality] = []
+        counts: list[Counts] = []
+        which, cells = np.empty(labels.n, np.int64), 0
         for function, rows in self._distinct(labels):
-            if not isinstance(function, Cardinality):
+            if isinstance(function, Cardinality):
+                which[rows] = len(sizes)
+                sizes.append(function)
+            elif isinstance(function, Counts):
+                which[rows] = len(counts)
+                counts.append(function)
+                cells += (function.m + 1) * (function.r + 1)
+            else:
                 return None
-            which[rows] = len(functions)
-            functions.append(function)
-        return TableRows.of(functions, which) if functions else None
+        if (sizes and counts) or cells > GRID_CELLS:
+            return None
+        return TableRows.of(sizes or counts, which) if sizes or counts else None
 
     @property
     def is_submodular(self) -> bool | None:

@@ -54,11 +54,12 @@ class SetLoss(Loss):
         increasing: bool | None = None,
     ) -> None:
         if isinstance(function, SetFunction):
+            known = function.is_submodular, function.is_increasing
+            submodular = submodular if known[0] is None else known[0]
+            increasing = increasing if known[1] is None else known[1]
             constant = empty_value(function)
             if constant != 0:
                 function = Sum([function, Cardinality(np.full(function.n + 1, -constant))])
-            submodular = function.is_submodular if submodular is None else submodular
-            increasing = function.is_increasing if increasing is None else increasing
         elif not callable(function):
             raise TypeError(
                 f"function must be a set function or a callable, got {type(function).__name__}"

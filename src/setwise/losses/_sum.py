@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.functions import SetFunction, Sum
+from setwise.functions import Cardinality, Modular, SetFunction, Sum
 from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_numbers
+from setwise.functions._compose import collected
 from setwise.losses._base import Loss
+from setwise.losses._families import Family, TableRows
 from setwise.losses._labels import Labels
 
 
@@ -61,6 +64,23 @@ class SumLoss(Loss):
 
     def _key(self, positive: BoolArray) -> object:
         return tuple(term._key(positive) for term in self.terms)
+
+    def _family(self, labels: Labels) -> Family | None:
+        """A sum of losses of the number of mistakes is one."""
+        sizes, which = np.unique(labels.sizes, return_inverse=True)
+        functions: list[Cardinality] = []
+        for p in sizes:
+            function = self._remember(("collected", int(p)), partial(self._of_size, int(p)))
+            if not isinstance(function, Cardinality):
+                return None
+            functions.append(function)
+        return TableRows.of(functions, which)
+
+    def _of_size(self, p: int) -> SetFunction | None:
+        parts = [term._set_function(np.zeros(p, np.bool_)) for term in self.terms]
+        if not all(isinstance(part, Cardinality | Modular) for part in parts):
+            return None
+        return collected(Sum(parts, self.coefficients))
 
     def _values(self, labels: Labels, mistakes: BoolArray) -> FloatArray:
         values = np.zeros(labels.n)

@@ -19,7 +19,15 @@ from setwise.surrogates._rows import Rows, Scores, read_rows
 
 @dataclass(frozen=True)
 class Properties:
-    """What holds of a surrogate for one ground truth: True, False, or None when not known."""
+    """What holds of a surrogate for one ground truth: True, False, or None when not known.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> facts = sw.surrogates.DecomposedHinge("dice").properties([1, 1, 1, 0, 0, 0])
+    >>> facts.is_convex, facts.is_extension, facts.is_upper_bound
+    (True, True, None)
+    """
 
     is_convex: bool | None
     """Convex in the scores."""
@@ -43,6 +51,13 @@ class Surrogate(Immutable, ABC):
     ----------
     loss : Loss or str
         A loss, or the name of one (``sw.losses.names()``).
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> surrogates = [sw.surrogates.LovaszHinge, sw.surrogates.SlackRescaling]
+    >>> [surrogate("jaccard")([1, 0], [-0.5, 0.5]) for surrogate in surrogates]
+    [1.5, 3.0]
     """
 
     loss: Loss

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 
 from setwise.functions._arguments import BoolArray, FloatArray
@@ -17,6 +18,14 @@ from setwise.surrogates._rescaling import SlackRescaling
 from setwise.surrogates._rows import Rows, Scores
 
 
+def _callers_level() -> int:
+    """The stack level of the first caller outside the library, whichever way it came in."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("setwise."):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 class DecomposedHinge(Surrogate):
     r"""The operator B_D (B_D paper, Definition 9) for any loss that is a set function.
 
@@ -27,9 +36,9 @@ class DecomposedHinge(Surrogate):
 
     Convex (Theorem 3), and equal to the loss at the corners of the unit cube where f >= 0
     (Theorem 4): so for Dice and F-beta with beta >= 1; where f is negative somewhere a warning
-    names the loss. It equals the Lovász hinge of a submodular loss (Theorem 2). It is **not** an
-    upper bound outside the unit cube: for Dice it can be 0, with zero gradient, at a wrong
-    prediction.
+    names the loss. It equals the Lovász hinge of a submodular loss (Theorem 2). Where f is not
+    increasing it is **not** an upper bound outside the unit cube: for Dice it can be 0, with zero
+    gradient, at a wrong prediction.
 
     Cost: for losses of |I|, Dice and F-beta with beta >= 1, two sorts at any size. Other losses of
     counts take a linear program up to 30 elements and O(m r) beyond; any other loss takes a linear
@@ -61,9 +70,9 @@ class DecomposedHinge(Surrogate):
 
     def _evaluate(self, rows: Rows) -> tuple[FloatArray, Scores]:
         factor = unscaled(self.loss)[1]
+        self._warn_if_negative(rows.labels)
         values, gradient = self.submodular_part._evaluate(rows)
         if self.supermodular_part is not None:
-            self._warn_if_negative(rows.labels)
             more, slope = self.supermodular_part._evaluate(rows)
             values, gradient = values + more, gradient + slope
         return times(factor, values, gradient)
@@ -71,7 +80,7 @@ class DecomposedHinge(Surrogate):
     def _warn_if_negative(self, labels: Labels) -> None:
         """Says once that f is negative somewhere, so that B_D is no extension of this loss."""
         said: list[bool] = self._remember("said", list)
-        if said:
+        if said or self.submodular_part.loss.is_increasing:
             return
         functions = distinct_functions(self.submodular_part.loss, labels)
         if any(is_nonnegative(function) is False for function in functions):
@@ -80,7 +89,7 @@ class DecomposedHinge(Surrogate):
                 f"the submodular part of {self.loss!r} is negative somewhere, so its "
                 "DecomposedHinge is convex but is not the loss at every corner of the unit cube",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=_callers_level(),
             )
 
     def _always(self) -> Properties:
@@ -109,6 +118,7 @@ class DecomposedHinge(Surrogate):
         return Properties(
             is_convex=True if lovasz.is_convex and exact else None,
             is_extension=is_nonnegative(f) if exact else None,
-            is_upper_bound=None,
+            # Both parts are bounds where f is increasing, and then so is their sum.
+            is_upper_bound=True if lovasz.is_upper_bound and exact else None,
             is_exact=exact and decomposition(loss, positive).exact,
         )

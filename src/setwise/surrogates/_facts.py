@@ -28,6 +28,14 @@ def distinct_functions(loss: Loss, labels: Labels) -> Sequence[SetFunction]:
     return [function for function, _ in loss._distinct(labels)]
 
 
+def is_increasing(function: SetFunction) -> bool | None:
+    """Whether F is increasing: what it knows, or what its 2^n values say up to 10 elements."""
+    known = function.is_increasing
+    if known is not None or function.n > 10:
+        return known
+    return function._remember("is_increasing", lambda: tabulate(function).is_increasing)
+
+
 def is_nonnegative(function: SetFunction) -> bool | None:
     """Whether F(A) >= F(empty) for all A; None if that is not known. Asked once, and kept."""
     return function._remember("is_nonnegative", partial(_is_nonnegative, function))
@@ -48,7 +56,9 @@ def _is_nonnegative(function: SetFunction) -> bool | None:
         values = tabulate(function).values
     else:
         return None
-    return bool(values.min() >= values[0] - slack_of(values))
+    # The parts of a long table carry the rounding of its slopes, times their number.
+    slack = max(slack_of(values), 8 * np.finfo(np.float64).eps * function.n * np.abs(values).max())
+    return bool(values.min() >= values[0] - slack)
 
 
 def largest_gain(function: SetFunction) -> float | None:

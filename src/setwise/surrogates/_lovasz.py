@@ -14,7 +14,7 @@ from setwise.losses import Loss
 from setwise.losses._families import ModularRows, RatioRows, TableRows
 from setwise.losses._labels import Labels
 from setwise.surrogates._base import Properties, Surrogate, times, unscaled
-from setwise.surrogates._facts import is_nonnegative
+from setwise.surrogates._facts import is_increasing, is_nonnegative
 from setwise.surrogates._rows import Rows, Scores
 
 Case = Literal["auto", 1, 2]
@@ -111,7 +111,7 @@ class LovaszHinge(Surrogate):
                 "is not: use DecomposedHinge"
             )
         if self.case == "auto":
-            return bool(loss.is_increasing or function.is_increasing)
+            return bool(loss.is_increasing or is_increasing(function))
         return self.case == 1
 
     def _always(self) -> Properties:
@@ -126,7 +126,7 @@ class LovaszHinge(Surrogate):
     def _properties(self, positive: BoolArray) -> Properties:
         function = self.loss._set_function(positive)
         submodular = self.loss.is_submodular or function.is_submodular
-        increasing = self.loss.is_increasing or function.is_increasing
+        increasing = self.loss.is_increasing or is_increasing(function)
         componentwise = self.case == 1 or (self.case == "auto" and increasing is True)
         if componentwise:
             convex = submodular if increasing else (None if increasing is None else False)

@@ -9,6 +9,7 @@ and gives the best value found and the set I that has it.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Literal
 
@@ -84,6 +85,13 @@ def _by_minimization(function: SetFunction, margins: FloatArray, rule: Rule) -> 
     if rule.slack:
         raise ValueError("slack rescaling is no submodular minimisation")
     answer = minimize(Modular(rule.weight * margins) - function)
+    if not answer.converged:
+        warnings.warn(
+            f"the most violated set of {function!r} was found to a relative gap of "
+            f"{answer.relative_gap:.1e} only",
+            RuntimeWarning,
+            stacklevel=2,
+        )
     return answer.mask
 
 

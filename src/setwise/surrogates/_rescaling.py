@@ -9,7 +9,7 @@ import numpy as np
 from setwise import _core
 from setwise.functions import Cardinality, SetFunction
 from setwise.functions._arguments import BoolArray, FloatArray, as_number
-from setwise.losses import Hamming, Loss, SumLoss
+from setwise.losses import ConcaveLoss, Hamming, Loss, SumLoss
 from setwise.losses._cardinality import OfCardinality
 from setwise.losses._counts import OfRatio
 from setwise.losses._early import EarlyDetection
@@ -64,6 +64,14 @@ class _Rescaling(Surrogate):
         values, gradient = np.empty(rows.n), np.empty_like(rows.scores)
         offsets = rows.labels.offsets
         for function, members in loss._distinct(rows.labels):
+            if len(members) < rows.n and self.maximizer == "auto":
+                part = rows.take(members)
+                if self._known(loss, part.labels) is not None:
+                    # The tables of the batch are too large only together.
+                    values[members], slopes = self._maximum(loss, part, weights[members])
+                    for i, slope in zip(members, slopes.reshape(len(members), -1), strict=True):
+                        gradient[offsets[i] : offsets[i + 1]] = slope
+                    continue
             method = self._method(function)
             for weight in np.unique(weights[members]):
                 same = members[weights[members] == weight]
@@ -253,8 +261,8 @@ class SlackRescaling(_Rescaling):
     --------
     >>> import setwise as sw
     >>> surrogate = sw.surrogates.SlackRescaling("jaccard")
-    >>> round(surrogate([1, 1, -1], [0.5, 2.0, -1.0]), 3)
-    0.333
+    >>> surrogate([1, 1, -1], [-0.5, 2.0, -1.0])
+    1.0
     """
 
     _slack = True
@@ -301,6 +309,8 @@ def _has_kernel(loss: Loss, *, slack: bool) -> bool:
     loss, _ = unscaled(loss)
     if isinstance(loss, OfCardinality | OfRatio):
         return True
+    if isinstance(loss, ConcaveLoss):
+        return loss.weights is None
     if isinstance(loss, Hamming):
         return not slack or loss.weights is None
     if slack:

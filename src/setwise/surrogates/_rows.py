@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise import _core
-from setwise.functions._arguments import FloatArray
+from setwise.functions._arguments import FloatArray, IntArray
 from setwise.losses._labels import Labels, read_labels
 
 Scores = NDArray[np.floating[Any]]
@@ -34,6 +34,19 @@ class Rows:
         labels = self.labels
         kernel(labels.positive, self.scores, labels.offsets, *arguments, values, gradient)
         return values, gradient
+
+    def take(self, members: IntArray) -> Rows:
+        """Some of the sets, all of one size."""
+        offsets = self.labels.offsets
+        where = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in members])
+        size = len(where) // len(members)
+        labels = Labels(
+            self.labels.positive[where],
+            np.arange(len(members) + 1) * size,
+            "rows",
+            (len(members), size),
+        )
+        return Rows(labels, self.scores[where])
 
     def margins(self, i: int) -> FloatArray:
         """g y of set i, in double precision."""
