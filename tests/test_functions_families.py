@@ -406,6 +406,18 @@ def test_parts_are_not_closed_for_beta_below_one():
     assert f_ratio(1, 3).parts()[0].parts() is None
 
 
+@pytest.mark.parametrize("constants", [(2.0, 1.0, 0.0), (0.0, 2.0, 1.0), (1.0, 3.0, 2.0)])
+@pytest.mark.parametrize("statement", ["is_submodular", "is_supermodular", "is_increasing"])
+def test_a_ratio_of_other_constants_is_refused_or_tells_the_truth(constants, statement):
+    for m, r in ((1, 2), (2, 0), (2, 2), (3, 1)):
+        try:
+            function = Counts(Ratio(*constants, m), np.arange(m + r) < m)
+        except ValueError:
+            continue
+        truth = getattr(reference, statement)(reference.all_values(function))
+        assert getattr(function, statement) in (truth, None)
+
+
 def test_a_ratio_without_positives_has_no_false_negative():
     with pytest.raises(ValueError, match="m must be positive for a false negative, got 0"):
         f_ratio(1, 0).step_negative(np.zeros(1), np.zeros(1))

@@ -102,6 +102,7 @@ def one_slack(
     while True:
         try:
             risk, slope = oracle(w)
+            risk = float(risk)
             objective = 0.5 * float(w @ w) + C * risk
             if objective < value:
                 best, value = w, objective

@@ -34,7 +34,10 @@ class Rule:
 
     def objective(self, losses: FloatArray, sums: FloatArray) -> FloatArray:
         """The objective for losses l(I) and sums of margins over I."""
-        return losses * (1.0 - self.weight * sums) if self.slack else losses - self.weight * sums
+        if not self.slack:
+            return losses - self.weight * sums
+        # A set that costs nothing costs nothing, also where the sum overflows.
+        return np.where(losses == 0, 0.0, losses * (1.0 - self.weight * sums))
 
     def slopes(self, losses: FloatArray) -> FloatArray:
         """Derivative with respect to the margin of an element of I."""
