@@ -133,7 +133,7 @@ def report(
     notes: Sequence[str] = (),
     quick: bool,
 ) -> None:
-    """Prints the table and the notes; writes them to results/NAME.json, unless it was a quick look."""
+    """Prints the table and the notes; writes results/NAME.json, unless it was a quick look."""
     print(markdown(table), *notes, "", sep="\n")
     if quick:
         return

@@ -87,7 +87,7 @@ def main() -> None:
             "balanced over the number of labels present as in Tables 3 and 4",
             "seed": given.seed,
             "C": f"{C:g} times the sum over the examples, for all curves",
-            "gap": "(best primal - best dual) / best primal after each round",
+            "gap": "(best primal - best dual) / best primal after each round; 0 is drawn as 1e-6",
             "stop": f"at a relative gap of {tolerance:g} or {ROUNDS} rounds",
             "solver": "one-slack cutting planes that ask for the risk a fifth of the way from the "
             "best weights to the model's optimum; the authors ask at the optimum itself",

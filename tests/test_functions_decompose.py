@@ -159,13 +159,18 @@ def test_a_table_of_twelve():
     assert g.values.sum() <= greedy.sum() + 1e-6
 
 
-@pytest.mark.parametrize("function", [Oracle(lambda mask: 0.0, 13), Table(np.zeros(1 << 13) + 1.0)])
-def test_beyond_twelve_elements(function):
-    if function.is_submodular:
-        assert decompose(function).exact
-        return
+def test_beyond_twelve_elements_it_must_be_declared():
     with pytest.raises(ValueError, match=r"at most 12 elements .* got 13: declare it as"):
-        decompose(function)
+        decompose(Oracle(lambda mask: float(mask[0] and mask[1]), 13))
+
+
+def test_beyond_twelve_elements_what_is_known_is_enough():
+    function = Oracle(lambda mask: float(mask.any()), 13)
+    declared = Oracle(function.function, 13, submodular=True)
+    assert not decompose(declared).g(np.ones(13, bool))
+    supermodular = decompose(Oracle(lambda mask: float(mask.all()), 13, supermodular=True))
+    assert supermodular.exact
+    assert supermodular.g(np.ones(13, bool)) == 1
 
 
 def test_any_object_but_a_set_function_is_a_type_error():

@@ -1,7 +1,9 @@
 """What `import setwise` loads, asked in a fresh interpreter."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -39,3 +41,23 @@ def test_unknown_attribute_is_an_attribute_error() -> None:
 
     with pytest.raises(AttributeError, match="no_such_name"):
         setwise.no_such_name  # noqa: B018
+
+
+SOURCES = Path(__file__).parents[1] / "src" / "setwise"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in sorted(SOURCES.glob("*/*.py")) if path.parent.name != "demo"],
+    ids=lambda path: f"{path.parent.name}/{path.name}",
+)
+def test_no_layer_imports_the_root(path: Path) -> None:
+    """The root reaches every layer, so a layer that imported it would reach those above its own.
+
+    The compiled kernels are the exception: import-linter cannot see them, so it cannot see this.
+    """
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            assert all(alias.name != "setwise" for alias in node.names)
+        if isinstance(node, ast.ImportFrom) and node.module == "setwise":
+            assert [alias.name for alias in node.names] == ["_core"]

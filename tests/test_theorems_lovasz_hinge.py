@@ -182,7 +182,7 @@ def test_proposition_6_case_2_is_convex_and_an_extension(data):
     # A modular function that lifts l above zero leaves it submodular.
     lifted = Table(values + np.bitwise_count(np.arange(len(values))) * -lowest)
     assert lifted.values.min() > -TOLERANCE
-    surrogate = LovaszHinge(SetLoss(lifted, submodular=True), case=2)
+    surrogate = LovaszHinge(SetLoss(lifted), case=2)
     assert_convex(surrogate, function.n)
     assert_extension(surrogate, lifted.values)
 

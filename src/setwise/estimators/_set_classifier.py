@@ -243,8 +243,12 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """1 - the mean over the sets of (loss / loss of everything wrong)."""
         predicted = self.predict(X) == self.classes_[1]
         truth = self._encode(np.asarray(y))
-        sets = arrange(truth, self.sets, groups, sample_weight)
         loss = get(self.loss)
+        sets = arrange(
+            truth, self.sets, groups, sample_weight, fractional=isinstance(loss, OfRatio)
+        )
+        if sets.multiplicity is not None and isinstance(loss, OfRatio):
+            loss = WeightedRatio(loss, sets.multiplicity)
         offsets = None if sets.kind == "rows" else sets.offsets
         losses = loss(sets.positive, predicted[sets.order], offsets=offsets)
         worst = loss(sets.positive, ~sets.positive, offsets=offsets)

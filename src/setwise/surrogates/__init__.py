@@ -3,7 +3,8 @@
 from setwise.surrogates._base import Properties, Surrogate
 from setwise.surrogates._decomposed import DecomposedHinge
 from setwise.surrogates._lovasz import LovaszHinge
-from setwise.surrogates._rescaling import MarginRescaling, SlackRescaling
+from setwise.surrogates._margin import MarginRescaling
+from setwise.surrogates._slack import SlackRescaling
 
 __all__ = [
     "DecomposedHinge",

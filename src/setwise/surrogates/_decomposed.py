@@ -14,8 +14,8 @@ from setwise.losses._parts import NoLoss, decomposition, parts
 from setwise.surrogates._base import Properties, Surrogate, times, unscaled
 from setwise.surrogates._facts import distinct_functions, is_nonnegative
 from setwise.surrogates._lovasz import LovaszHinge
-from setwise.surrogates._rescaling import SlackRescaling
 from setwise.surrogates._rows import Rows, Scores
+from setwise.surrogates._slack import SlackRescaling
 
 
 def _callers_level() -> int:
