@@ -167,7 +167,7 @@ def _signed(gap: Estimate) -> str:
 
 
 def main() -> None:
-    given = arguments("Lovász hinge paper, Tables 3 and 4", repeats=10)
+    given = arguments("Lovász hinge paper, Tables 3 and 4", repeats=5)
     names = ("emotions",) if given.quick else DATA
     tasks = [(name, t, r) for r in range(given.repeats) for t in SETTINGS for name in names]
     results = collect(tasks, given.seed, given.jobs)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import perf_counter
 
 import numpy as np
 
-from setwise.functions._arguments import FloatArray
+from setwise.functions._arguments import FloatArray, as_count, as_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,19 +125,57 @@ class Progress:
     seconds: float
 
 
-class Log:
-    """The best primal and dual so far, written down after each round."""
+class Search:
+    """What every learner keeps: the best weights, the best bound, and when to stop."""
 
-    def __init__(self) -> None:
-        self.rows: list[Progress] = []
+    def __init__(
+        self,
+        dimension: int,
+        tol: float,
+        max_iter: int,
+        callback: Callable[[Progress], object] | None,
+    ) -> None:
+        self.tol = as_number(tol, "tol", nonnegative=True)
+        self.limit = as_count(max_iter, "max_iter", least=1)
+        self.callback = callback
+        self.best, self.value, self.bound = np.zeros(dimension), np.inf, -np.inf
+        self.rounds: list[Progress] = []
+        self.interrupted = False
+        self._start = perf_counter()
 
-    def add(self, value: float, bound: float, seconds: float) -> Progress:
-        """Write a round down."""
-        relative = (value - bound) / max(1.0, abs(value))
-        self.rows.append(Progress(len(self.rows) + 1, value, bound, relative, seconds))
-        return self.rows[-1]
+    def offer(self, w: FloatArray, objective: float) -> None:
+        """Keep the weights if none were better."""
+        if objective < self.value:
+            self.best, self.value = w.copy(), objective
 
-    def history(self) -> History:
-        """All rounds, as arrays."""
-        columns = np.array([(row.value, row.bound, row.seconds) for row in self.rows])
-        return History(*columns.reshape(-1, 3).T.copy())
+    def end_round(self, lower: float) -> bool:
+        """Write a round and its lower bound down; True if it was the last."""
+        self.bound = min(max(self.bound, lower), self.value)
+        gap = (self.value - self.bound) / max(1.0, abs(self.value))
+        seconds = perf_counter() - self._start
+        progress = Progress(len(self.rounds) + 1, self.value, self.bound, gap, seconds)
+        self.rounds.append(progress)
+        if self.callback is not None and self.callback(progress) is True:
+            self.interrupted = gap > self.tol
+            return True
+        return gap <= self.tol or len(self.rounds) == self.limit
+
+    def interrupt(self) -> None:
+        """Ctrl-C: what there is stands, unless there is nothing yet."""
+        if not self.rounds:
+            raise KeyboardInterrupt
+        self.interrupted = True
+
+    def fit(self, planes: Planes) -> Fit:
+        """The record of it all."""
+        columns = np.array([(row.value, row.bound, row.seconds) for row in self.rounds])
+        return Fit(
+            w=self.best,
+            value=self.value,
+            bound=self.bound,
+            n_iter=len(self.rounds),
+            converged=self.rounds[-1].relative_gap <= self.tol,
+            interrupted=self.interrupted,
+            history=History(*columns.T.copy()),
+            planes=planes,
+        )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import perf_counter
 
 import numpy as np
 
 from setwise.functions._arguments import FloatArray, as_count, as_number
 from setwise.functions._randomness import as_generator
 from setwise.learning._blocks import ExampleOracle, evaluate
-from setwise.learning._fit import Fit, Log, Planes, Progress
+from setwise.learning._fit import Fit, Planes, Progress, Search
 
 
 def block_frank_wolfe(
@@ -71,47 +70,24 @@ def block_frank_wolfe(
     [0.5]
     """
     C = as_number(C, "C", positive=True)
-    tol = as_number(tol, "tol", nonnegative=True)
-    limit = as_count(max_iter, "max_iter", least=1)
+    search = Search(as_count(dimension, "dimension"), tol, max_iter, callback)
     sweeps = as_count(passes, "passes", least=1)
     random = as_generator(random_state)
-    start, log = perf_counter(), Log()
     parts, heights = np.zeros((as_count(n, "n"), dimension)), np.zeros(n)
     w = np.zeros(dimension)
-    best, value, bound = w.copy(), np.inf, -np.inf
-    interrupted = False
-    while True:
-        try:
+    try:
+        while True:
             risk, _ = evaluate(oracle, n, w)
-            objective = 0.5 * float(w @ w) + C * risk
-            if objective < value:
-                best, value = w.copy(), objective
-            bound = min(max(bound, float(heights.sum()) - 0.5 * float(w @ w)), value)
-            progress = log.add(value, bound, perf_counter() - start)
-            if callback is not None and callback(progress) is True:
-                interrupted = progress.relative_gap > tol
-                break
-            if progress.relative_gap <= tol or progress.n_iter == limit:
+            search.offer(w, 0.5 * float(w @ w) + C * risk)
+            if search.end_round(float(heights.sum()) - 0.5 * float(w @ w)):
                 break
             for _ in range(sweeps):
                 for i in random.permutation(n):
                     _step(oracle, int(i), w, parts, heights, C)
                 w = parts.sum(axis=0)  # anew: rounding of many small steps does not build up
-        except KeyboardInterrupt:
-            if not log.rows:
-                raise
-            interrupted = True
-            break
-    return Fit(
-        w=best,
-        value=value,
-        bound=bound,
-        n_iter=len(log.rows),
-        converged=log.rows[-1].relative_gap <= tol,
-        interrupted=interrupted,
-        history=log.history(),
-        planes=Planes(np.empty((0, dimension)), np.empty(0)),
-    )
+    except KeyboardInterrupt:
+        search.interrupt()
+    return search.fit(Planes(np.empty((0, dimension)), np.empty(0)))
 
 
 def _step(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import perf_counter
 
 import numpy as np
 
 from setwise.functions._arguments import FloatArray, as_count, as_number
 from setwise.learning._blocks import Block, ExampleOracle, evaluate
-from setwise.learning._fit import Fit, Log, Planes, Progress
+from setwise.learning._fit import Fit, Planes, Progress, Search
 
 
 def n_slack(
@@ -55,46 +54,24 @@ def n_slack(
     [0.5]
     """
     C = as_number(C, "C", positive=True)
-    tol = as_number(tol, "tol", nonnegative=True)
-    limit = as_count(max_iter, "max_iter", least=1)
+    search = Search(as_count(dimension, "dimension"), tol, max_iter, callback)
     blocks = [Block(dimension) for _ in range(as_count(n, "n"))]
-    start, log = perf_counter(), Log()
     w = np.zeros(dimension)
-    best, value, bound = w.copy(), np.inf, -np.inf
-    interrupted = False
-    while True:
-        try:
+    try:
+        while True:
             risk, planes = evaluate(oracle, n, w)
-            objective = 0.5 * float(w @ w) + C * risk
-            if objective < value:
-                best, value = w.copy(), objective
+            search.offer(w, 0.5 * float(w @ w) + C * risk)
             for block, (height, slope) in zip(blocks, planes, strict=True):
                 if height > block.slack(w) + 1e-12:
                     block.add(slope, height - float(slope @ w))
-            _maximize(blocks, w, C, accuracy=0.1 * tol * max(1.0, abs(value)) / max(1, C * n))
-        except KeyboardInterrupt:
-            if not log.rows:
-                raise
-            interrupted = True
-            break
-        dual = C * sum(float(b.offsets @ b.alpha) for b in blocks) - 0.5 * float(w @ w)
-        bound = min(max(bound, dual), value)
-        progress = log.add(value, bound, perf_counter() - start)
-        if callback is not None and callback(progress) is True:
-            interrupted = progress.relative_gap > tol
-            break
-        if progress.relative_gap <= tol or progress.n_iter == limit:
-            break
-    return Fit(
-        w=best,
-        value=value,
-        bound=bound,
-        n_iter=len(log.rows),
-        converged=log.rows[-1].relative_gap <= tol,
-        interrupted=interrupted,
-        history=log.history(),
-        planes=Planes(np.empty((0, dimension)), np.empty(0)),
-    )
+            level = 0.1 * search.tol * max(1.0, abs(search.value)) / max(1.0, C * n)
+            _maximize(blocks, w, C, level)
+            dual = C * sum(float(b.offsets @ b.alpha) for b in blocks) - 0.5 * float(w @ w)
+            if search.end_round(dual):
+                break
+    except KeyboardInterrupt:
+        search.interrupt()
+    return search.fit(Planes(np.empty((0, dimension)), np.empty(0)))
 
 
 def _maximize(blocks: list[Block], w: FloatArray, C: float, accuracy: float) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import perf_counter
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise.functions._arguments import FloatArray, as_count, as_number, as_subset
 from setwise.learning._bundle import Bundle
-from setwise.learning._fit import Fit, Log, Progress
+from setwise.learning._fit import Fit, Progress, Search
 
 Oracle = Callable[[FloatArray], tuple[float, FloatArray]]
 
@@ -86,53 +85,28 @@ def one_slack(
     ([0.5], 0.125, True)
     """
     C = as_number(C, "C", positive=True)
-    tol = as_number(tol, "tol", nonnegative=True)
-    limit = as_count(max_iter, "max_iter", least=1)
-    bundle = Bundle(
-        as_count(dimension, "dimension"), as_subset(nonnegative, dimension, "nonnegative")
-    )
+    search = Search(as_count(dimension, "dimension"), tol, max_iter, callback)
+    bundle = Bundle(dimension, as_subset(nonnegative, dimension, "nonnegative"))
     if least_risk is not None:
         bundle.add(np.zeros(dimension), as_number(least_risk, "least_risk"))
-    start, log = perf_counter(), Log()
-    best, value, bound = np.zeros(dimension), np.inf, -np.inf
-    w, interrupted = best, False
+    w = search.best
     if warm_start is not None:
         _take_planes(bundle, warm_start, dimension)
         w = warm_start.w
-    while True:
-        try:
+    try:
+        while True:
             risk, slope = oracle(w)
-            risk = float(risk)
-            objective = 0.5 * float(w @ w) + C * risk
-            if objective < value:
-                best, value = w, objective
-            bundle.add(slope, risk - float(slope @ w))
+            search.offer(w, 0.5 * float(w @ w) + C * float(risk))
+            bundle.add(slope, float(risk) - float(slope @ w))
             optimum, lower = bundle.solve(C)
             bundle.drop_idle()
-        except KeyboardInterrupt:
-            if not log.rows:
-                raise
-            interrupted = True
-            break
-        bound = min(max(bound, lower), value)
-        progress = log.add(value, bound, perf_counter() - start)
-        if callback is not None and callback(progress) is True:
-            interrupted = progress.relative_gap > tol
-            break
-        if progress.relative_gap <= tol or progress.n_iter == limit:
-            break
-        cold = progress.n_iter == 1 and warm_start is None  # one plane: no model to distrust yet
-        w = optimum if cold else best + _STEP * (optimum - best)
-    return Fit(
-        w=best.copy(),
-        value=value,
-        bound=bound,
-        n_iter=len(log.rows),
-        converged=log.rows[-1].relative_gap <= tol,
-        interrupted=interrupted,
-        history=log.history(),
-        planes=bundle.planes(),
-    )
+            if search.end_round(lower):
+                break
+            cold = len(search.rounds) == 1 and warm_start is None  # no model to distrust yet
+            w = optimum if cold else search.best + _STEP * (optimum - search.best)
+    except KeyboardInterrupt:
+        search.interrupt()
+    return search.fit(bundle.planes())
 
 
 def _take_planes(bundle: Bundle, earlier: Fit, dimension: int) -> None:

@@ -39,67 +39,8 @@ def parts(loss: Loss) -> tuple[Loss, Loss]:
     return Part(loss, "f"), Part(loss, "g")
 
 
-class NoLoss(OfCardinality):
-    """l = 0: the supermodular part of a submodular loss."""
-
-    def _table(self, p: int) -> FloatArray:
-        return np.zeros(p + 1)
-
-
-class CardinalityPart(OfCardinality):
-    """A part of a loss of the number of mistakes, itself one."""
-
-    whole: OfCardinality
-    which: Which
-
-    def __init__(self, whole: OfCardinality, which: Which) -> None:
-        self._set(whole=whole, which=which)
-
-    def _table(self, p: int) -> FloatArray:
-        part = getattr(decomposition(self.whole, np.zeros(p, np.bool_)), self.which)
-        values = part.values if isinstance(part, Cardinality) else np.zeros(p + 1)
-        return values
-
-    @property
-    def is_submodular(self) -> bool | None:
-        return True if self.which == "f" else None
-
-    @property
-    def is_increasing(self) -> bool | None:
-        return True if self.which == "g" else None
-
-    def __repr__(self) -> str:
-        return f"part {self.which} of {self.whole!r}"
-
-
-class CountsPart(OfCounts):
-    """A part of a loss of the counts, itself one, by its grid."""
-
-    whole: OfCounts
-    which: Which
-
-    def __init__(self, whole: OfCounts, which: Which) -> None:
-        self._set(whole=whole, which=which)
-
-    def _formula(self, m: int, r: int) -> CountsGrid:
-        part = getattr(decomposition(self.whole, np.arange(m + r) < m), self.which)
-        grid = part.grid() if isinstance(part, Counts) else np.zeros((m + 1, r + 1))
-        return CountsGrid(np.array(grid))
-
-    @property
-    def is_submodular(self) -> bool | None:
-        return True if self.which == "f" else None
-
-    @property
-    def is_increasing(self) -> bool | None:
-        return True if self.which == "g" else None
-
-    def __repr__(self) -> str:
-        return f"part {self.which} of {self.whole!r}"
-
-
-class Part(Loss):
-    """A part of any other loss: small sets, decomposed one ground truth at a time."""
+class PartOf(Loss):
+    """f or g of another loss."""
 
     whole: Loss
     which: Which
@@ -107,8 +48,51 @@ class Part(Loss):
     def __init__(self, whole: Loss, which: Which) -> None:
         self._set(whole=whole, which=which)
 
+    def _part(self, positive: BoolArray) -> SetFunction:
+        decomposed = decomposition(self.whole, positive)
+        return decomposed.f if self.which == "f" else decomposed.g
+
+    @property
+    def is_submodular(self) -> bool | None:
+        return True if self.which == "f" else None
+
+    @property
+    def is_increasing(self) -> bool | None:
+        return True if self.which == "g" else None
+
+    def __repr__(self) -> str:
+        return f"part {self.which} of {self.whole!r}"
+
+
+class NoLoss(OfCardinality):
+    """l = 0: the supermodular part of a submodular loss."""
+
+    def _table(self, p: int) -> FloatArray:
+        return np.zeros(p + 1)
+
+
+class CardinalityPart(PartOf, OfCardinality):
+    """A part of a loss of the number of mistakes, itself one."""
+
+    def _table(self, p: int) -> FloatArray:
+        part = self._part(np.zeros(p, np.bool_))
+        return part.values if isinstance(part, Cardinality) else np.zeros(p + 1)
+
+
+class CountsPart(PartOf, OfCounts):
+    """A part of a loss of the counts, itself one, by its grid."""
+
+    def _formula(self, m: int, r: int) -> CountsGrid:
+        part = self._part(np.arange(m + r) < m)
+        grid = part.grid() if isinstance(part, Counts) else np.zeros((m + 1, r + 1))
+        return CountsGrid(np.array(grid))
+
+
+class Part(PartOf):
+    """A part of any other loss: small sets, decomposed one ground truth at a time."""
+
     def _set_function(self, positive: BoolArray) -> SetFunction:
-        part: SetFunction = getattr(decomposition(self.whole, positive), self.which)
+        part = self._part(positive)
         constant = empty_value(part)
         if constant == 0:
             return part
@@ -134,14 +118,3 @@ class Part(Loss):
         if (sizes and counts) or cells > GRID_CELLS:
             return None
         return TableRows.of(sizes or counts, which) if sizes or counts else None
-
-    @property
-    def is_submodular(self) -> bool | None:
-        return True if self.which == "f" else None
-
-    @property
-    def is_increasing(self) -> bool | None:
-        return True if self.which == "g" else None
-
-    def __repr__(self) -> str:
-        return f"part {self.which} of {self.whole!r}"
