@@ -109,7 +109,9 @@ class Part(PartOf):
             if isinstance(function, Cardinality):
                 which[rows] = len(sizes)
                 sizes.append(function)
-            elif isinstance(function, Counts):
+            elif isinstance(function, Counts) and all(
+                np.array_equal(function.positive, labels.row(i)) for i in rows
+            ):  # the kernels count by the truth, and so must the function
                 which[rows] = len(counts)
                 counts.append(function)
                 cells += (function.m + 1) * (function.r + 1)

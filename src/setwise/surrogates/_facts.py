@@ -7,7 +7,16 @@ from functools import partial
 
 import numpy as np
 
-from setwise.functions import Cardinality, Counts, Ratio, SetFunction, tabulate
+from setwise.functions import (
+    Cardinality,
+    Counts,
+    Modular,
+    Oracle,
+    Ratio,
+    SetFunction,
+    Sum,
+    tabulate,
+)
 from setwise.functions._cardinality import slack_of
 from setwise.functions._counts import GRID_CELLS
 from setwise.losses import Loss
@@ -29,11 +38,38 @@ def distinct_functions(loss: Loss, labels: Labels) -> Sequence[SetFunction]:
 
 
 def is_increasing(function: SetFunction) -> bool | None:
-    """Whether F is increasing: what it knows, or what its 2^n values say up to 10 elements."""
+    """Whether F is increasing: what it knows, what its counts say, or what its 2^n values say."""
     known = function.is_increasing
-    if known is not None or function.n > 10:
+    if known is not None:
         return known
+    counts = _as_counts(function)
+    if counts is not None:
+        return function._remember("is_increasing", lambda: counts.is_increasing)
+    # A callable is asked set by set.
+    if function.n > (10 if isinstance(function, Oracle) else ENUMERABLE):
+        return None
     return function._remember("is_increasing", lambda: tabulate(function).is_increasing)
+
+
+def _as_counts(function: SetFunction) -> Counts | None:
+    """A sum of functions of the same counts, of the size, and of equal weights, on its grid."""
+    if not isinstance(function, Sum):
+        return None
+    split = next((term for term in function.terms if isinstance(term, Counts)), None)
+    if split is None or (split.m + 1) * (split.r + 1) > GRID_CELLS:
+        return None
+    n, q = np.ogrid[: split.m + 1, : split.r + 1]
+    grid = np.zeros((split.m + 1, split.r + 1))
+    for term, scale in zip(function.terms, function.coefficients, strict=True):
+        if isinstance(term, Counts) and np.array_equal(term.positive, split.positive):
+            grid += scale * term.grid()
+        elif isinstance(term, Cardinality):
+            grid += scale * term.values[n + q]
+        elif isinstance(term, Modular) and np.all(term.weights == term.weights[:1]):
+            grid += scale * (n + q) * term.weights[:1].sum()
+        else:
+            return None
+    return Counts(grid, split.positive)
 
 
 def is_nonnegative(function: SetFunction) -> bool | None:
