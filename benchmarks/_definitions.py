@@ -54,10 +54,14 @@ def lovasz_hinge_jaccard(y: np.ndarray, scores: np.ndarray) -> Answer:
 
 
 def decomposed_hinge_face_track(y: np.ndarray, scores: np.ndarray) -> Answer:
-    """l = f + g; the second difference of g is the positive part of that of l."""
+    """l = f + g; the second difference of g is the positive part of that of l.
+
+    The loss is a broken line: what rounding leaves of its second difference elsewhere is dropped.
+    """
     p = len(y)
     loss = face_track(np.arange(p + 1.0), p)
-    bends = np.maximum(np.diff(loss, 2), 0.0)
+    bends = np.diff(loss, 2)
+    bends[bends < 1e-12] = 0.0
     g = np.concatenate([[0.0, 0.0], np.cumsum(np.cumsum(bends))])
     mu = np.diff(loss - g)
     f_value, f_gradient = lovasz_hinge(y, scores, lambda _: mu, bool(mu.min() >= -1e-12))

@@ -2,7 +2,8 @@
 
 Machines have moods: a figure alone says little. So every repeat runs all contenders on the same
 input, one right after the other, and what is reported is the ratio of neighbours: its median and
-its range over the repeats. One thread, unless threads are the question.
+its range over the repeats. One thread, unless threads are the question. One thread may be timed by
+``time.process_time``: what other programs take on a shared machine does not count.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import os
 import platform
 import subprocess
 import sys
+import time
 import timeit
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import metadata
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +63,26 @@ def require_close(what: str, ours: Any, theirs: Any, tolerance: float) -> float:
     return difference
 
 
+def in_turn(call: Callable[..., object], inputs: Sequence[tuple]) -> Callable[[], object]:
+    """A contender that takes the inputs one after the other, for ever.
+
+    On the same small input again and again a branch predictor would learn the answer by heart.
+    """
+    turn = cycle(inputs)
+    return lambda: call(*next(turn))
+
+
+def how_many(p: int) -> int:
+    """How many inputs of p elements are more than a branch predictor remembers."""
+    return max(1, min(1000, 300_000 // p))
+
+
 def alternate(
-    contenders: dict[str, Callable[[], object]], *, repeats: int, least: float = 2e-3
+    contenders: dict[str, Callable[[], object]],
+    *,
+    repeats: int,
+    least: float = 2e-3,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, np.ndarray]:
     """Seconds a call, one figure a repeat for each contender.
 
@@ -71,7 +92,7 @@ def alternate(
     calls = {}
     for name, contender in contenders.items():
         contender()  # the warm-up: caches, tables kept by the library, pages of memory
-        once = timeit.timeit(contender, number=1)
+        once = timeit.timeit(contender, timer=clock, number=1)
         calls[name] = max(1, round(least / max(once, 1e-9)))
     names = list(contenders)
     seconds: dict[str, list[float]] = {name: [] for name in names}
@@ -79,7 +100,7 @@ def alternate(
         turn = repeat % len(names)
         gc.collect()
         for name in names[turn:] + names[:turn]:
-            total = timeit.timeit(contenders[name], number=calls[name])
+            total = timeit.timeit(contenders[name], timer=clock, number=calls[name])
             seconds[name].append(total / calls[name])
     return {name: np.array(times) for name, times in seconds.items()}
 

@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 
 #include <chrono>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 
@@ -79,75 +80,87 @@ struct Batch {
     }
 };
 
-void check_tables(const In<double>& tables, Index start, Index size) {
-    require(start >= 0 && size >= 0 && start <= static_cast<Index>(tables.size()) - size,
-            "starts must lie inside tables");
+constexpr const char* each_row_an_entry = "an argument must have one entry for each row";
+
+
+// Calls kernel(i, row, gradient of the row, workspace) -> value for each row. `lengths` are those of
+// the arguments that have one entry for each row.
+template <class Scalar, class Kernel>
+void each_row(const Batch<Scalar>& batch, Out<double>& values, Out<Scalar>& gradient,
+              std::initializer_list<std::size_t> lengths, Kernel kernel) {
+    batch.check(values, gradient);
+    for (const std::size_t length : lengths)
+        require(static_cast<Index>(length) == batch.rows(), each_row_an_entry);
+    setwise::Workspace work;
+    for (Index i = 0; i < batch.rows(); ++i) {
+        values.data()[i] = kernel(i, batch.row(i), gradient.data() + batch.begin(i), work);
+        poll_now_and_then(i);
+    }
 }
 
-template <class T>
-void check_rows(const In<T>& array, Index rows, const char* what) {
-    require(static_cast<Index>(array.size()) == rows, what);
-}
+// A table for each row: row i uses the one that begins at starts[i].
+struct Tables {
+    In<double> tables;
+    In<Index> starts;
 
-constexpr const char* each_row = "an argument must have one entry for each row";
+    const double* at(Index i, Index size) const {
+        const Index start = starts.data()[i];
+        require(start >= 0 && size >= 0 && start <= static_cast<Index>(tables.size()) - size,
+                "starts must lie inside tables");
+        return tables.data() + start;
+    }
+    template <class Scalar>
+    setwise::CardinalityTable of_size(Index i, const setwise::Row<Scalar>& row) const {
+        return {at(i, row.p + 1)};
+    }
+    template <class Scalar>
+    setwise::CountsTable of_counts(Index i, const setwise::Row<Scalar>& row) const {
+        const Index m = row.positives(), r = row.p - m;
+        return {at(i, (m + 1) * (r + 1)), r + 1};
+    }
+};
+
+template <class Scalar>
+setwise::Ratio ratio_of(setwise::Ratio family, const setwise::Row<Scalar>& row) {
+    const Index m = row.positives();
+    family.reset(m, row.p - m);
+    return family;
+}
 
 template <class Scalar>
 void lovasz_ratio(In<Byte> positive, In<Scalar> scores, In<Index> offsets, double a, double c,
                   double d, int part, int hinge_case, Out<double> values, Out<Scalar> gradient) {
-    const Batch<Scalar> batch{positive, scores, offsets};
-    batch.check(values, gradient);
-    setwise::Workspace work;
-    setwise::Ratio family{a, c, d, part};
-    for (Index i = 0; i < batch.rows(); ++i) {
-        const auto row = batch.row(i);
-        const Index m = row.positives();
-        family.reset(m, row.p - m);
-        const bool componentwise = hinge_case == 0 ? family.is_increasing() : hinge_case == 1;
-        values.data()[i] = setwise::lovasz_hinge(row, componentwise, family,
-                                                 gradient.data() + batch.begin(i), work, poll_signals);
-        poll_now_and_then(i);
-    }
+    each_row(Batch<Scalar>{positive, scores, offsets}, values, gradient, {},
+             [&](Index, const auto& row, Scalar* out, auto& work) {
+                 const auto family = ratio_of({a, c, d, part}, row);
+                 const bool componentwise =
+                     hinge_case == 0 ? family.is_increasing() : hinge_case == 1;
+                 return setwise::lovasz_hinge(row, componentwise, family, out, work, poll_signals);
+             });
 }
 
 template <class Scalar>
 void lovasz_cardinality(In<Byte> positive, In<Scalar> scores, In<Index> offsets,
                         In<double> tables, In<Index> starts, In<Byte> componentwise,
                         Out<double> values, Out<Scalar> gradient) {
-    const Batch<Scalar> batch{positive, scores, offsets};
-    batch.check(values, gradient);
-    check_rows(starts, batch.rows(), each_row);
-    check_rows(componentwise, batch.rows(), each_row);
-    setwise::Workspace work;
-    for (Index i = 0; i < batch.rows(); ++i) {
-        const auto row = batch.row(i);
-        const Index start = starts.data()[i];
-        check_tables(tables, start, row.p + 1);
-        values.data()[i] = setwise::lovasz_hinge(
-            row, componentwise.data()[i] != 0, setwise::CardinalityTable{tables.data() + start},
-            gradient.data() + batch.begin(i), work, poll_signals);
-        poll_now_and_then(i);
-    }
+    const Tables table{tables, starts};
+    each_row(Batch<Scalar>{positive, scores, offsets}, values, gradient, {starts.size(), componentwise.size()},
+             [&](Index i, const auto& row, Scalar* out, auto& work) {
+                 return setwise::lovasz_hinge(row, componentwise.data()[i] != 0,
+                                              table.of_size(i, row), out, work, poll_signals);
+             });
 }
 
 template <class Scalar>
 void lovasz_counts(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<double> tables,
                    In<Index> starts, In<Byte> componentwise, Out<double> values,
                    Out<Scalar> gradient) {
-    const Batch<Scalar> batch{positive, scores, offsets};
-    batch.check(values, gradient);
-    check_rows(starts, batch.rows(), each_row);
-    check_rows(componentwise, batch.rows(), each_row);
-    setwise::Workspace work;
-    for (Index i = 0; i < batch.rows(); ++i) {
-        const auto row = batch.row(i);
-        const Index m = row.positives(), start = starts.data()[i];
-        check_tables(tables, start, (m + 1) * (row.p - m + 1));
-        values.data()[i] = setwise::lovasz_hinge(
-            row, componentwise.data()[i] != 0,
-            setwise::CountsTable{tables.data() + start, row.p - m + 1},
-            gradient.data() + batch.begin(i), work, poll_signals);
-        poll_now_and_then(i);
-    }
+    const Tables table{tables, starts};
+    each_row(Batch<Scalar>{positive, scores, offsets}, values, gradient, {starts.size(), componentwise.size()},
+             [&](Index i, const auto& row, Scalar* out, auto& work) {
+                 return setwise::lovasz_hinge(row, componentwise.data()[i] != 0,
+                                              table.of_counts(i, row), out, work, poll_signals);
+             });
 }
 
 // Positions, inside the row, of the elements that count, by increasing margin; row i of the answer
@@ -156,8 +169,8 @@ template <class Scalar>
 void order_rows(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<Byte> componentwise,
                 Out<Index> order, Out<Index> chains) {
     const Batch<Scalar> batch{positive, scores, offsets};
-    require(chains.size() == offsets.size(), each_row);
-    check_rows(componentwise, batch.rows(), each_row);
+    require(chains.size() == offsets.size() && componentwise.size() + 1 == offsets.size(),
+            each_row_an_entry);
     batch.check(Out<double>(nullptr, {static_cast<std::size_t>(batch.rows())}),
                 Out<Scalar>(nullptr, {order.size()}));
     setwise::Workspace work;
@@ -179,11 +192,9 @@ void hinge_of_gains(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<
                     Out<double> values, Out<Scalar> gradient) {
     const Batch<Scalar> batch{positive, scores, offsets};
     batch.check(values, gradient);
-    check_rows(componentwise, batch.rows(), each_row);
-    require(chains.size() == offsets.size() && order.size() == gains.size(), each_row);
-    setwise::Workspace work;
-    for (Index i = 0; i < batch.rows(); ++i) {
-        const auto row = batch.row(i);
+    require(chains.size() == offsets.size() && order.size() == gains.size(), each_row_an_entry);
+    each_row(batch, values, gradient, {componentwise.size()},
+             [&](Index i, const auto& row, Scalar* out, auto& work) {
         const Index begin = chains.data()[i], end = chains.data()[i + 1];
         require(0 <= begin && begin <= end && end <= static_cast<Index>(order.size()),
                 "chains must not decrease and must lie inside order");
@@ -194,73 +205,47 @@ void hinge_of_gains(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<
             require(0 <= j && j < row.p, "order must hold positions inside the row");
             items[k - begin] = row.pack(static_cast<std::uint32_t>(j));
         }
-        Scalar* out = gradient.data() + batch.begin(i);
         std::fill(out, out + row.p, Scalar(0));
-        values.data()[i] =
-            setwise::hinge_of_chain(row, componentwise.data()[i] != 0,
-                                    setwise::GivenGains{gains.data() + begin}.chain(), work.items, out);
-        poll_now_and_then(i);
-    }
+        return setwise::hinge_of_chain(row, componentwise.data()[i] != 0,
+                                       setwise::GivenGains{gains.data() + begin}.chain(),
+                                       work.items, out);
+    });
 }
 
 template <class Scalar>
 void rescale_ratio(In<Byte> positive, In<Scalar> scores, In<Index> offsets, double a, double c,
                    double d, int part, bool slack, In<double> weights, Out<double> values,
                    Out<Scalar> gradient) {
-    const Batch<Scalar> batch{positive, scores, offsets};
-    batch.check(values, gradient);
-    check_rows(weights, batch.rows(), each_row);
-    setwise::Workspace work;
-    setwise::Ratio family{a, c, d, part};
-    for (Index i = 0; i < batch.rows(); ++i) {
-        const auto row = batch.row(i);
-        const Index m = row.positives();
-        family.reset(m, row.p - m);
-        values.data()[i] = setwise::rescale_counts(row, family, true, {slack, weights.data()[i]},
-                                                   gradient.data() + batch.begin(i), work,
-                                                   poll_signals);
-        poll_now_and_then(i);
-    }
+    each_row(Batch<Scalar>{positive, scores, offsets}, values, gradient, {weights.size()},
+             [&](Index i, const auto& row, Scalar* out, auto& work) {
+                 return setwise::rescale_counts(row, ratio_of({a, c, d, part}, row), true,
+                                                {slack, weights.data()[i]}, out, work, poll_signals);
+             });
 }
 
 template <class Scalar>
 void rescale_cardinality(In<Byte> positive, In<Scalar> scores, In<Index> offsets,
                          In<double> tables, In<Index> starts, bool slack, In<double> weights,
                          Out<double> values, Out<Scalar> gradient) {
-    const Batch<Scalar> batch{positive, scores, offsets};
-    batch.check(values, gradient);
-    check_rows(starts, batch.rows(), each_row);
-    check_rows(weights, batch.rows(), each_row);
-    setwise::Workspace work;
-    for (Index i = 0; i < batch.rows(); ++i) {
-        const auto row = batch.row(i);
-        const Index start = starts.data()[i];
-        check_tables(tables, start, row.p + 1);
-        values.data()[i] = setwise::rescale_cardinality(
-            row, tables.data() + start, {slack, weights.data()[i]},
-            gradient.data() + batch.begin(i), work, poll_signals);
-        poll_now_and_then(i);
-    }
+    const Tables table{tables, starts};
+    each_row(Batch<Scalar>{positive, scores, offsets}, values, gradient, {starts.size(), weights.size()},
+             [&](Index i, const auto& row, Scalar* out, auto& work) {
+                 return setwise::rescale_cardinality(row, table.of_size(i, row).values,
+                                                     {slack, weights.data()[i]}, out, work,
+                                                     poll_signals);
+             });
 }
 
 template <class Scalar>
 void rescale_counts(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<double> tables,
                     In<Index> starts, bool slack, In<double> weights, Out<double> values,
                     Out<Scalar> gradient) {
-    const Batch<Scalar> batch{positive, scores, offsets};
-    batch.check(values, gradient);
-    check_rows(starts, batch.rows(), each_row);
-    check_rows(weights, batch.rows(), each_row);
-    setwise::Workspace work;
-    for (Index i = 0; i < batch.rows(); ++i) {
-        const auto row = batch.row(i);
-        const Index m = row.positives(), start = starts.data()[i];
-        check_tables(tables, start, (m + 1) * (row.p - m + 1));
-        values.data()[i] = setwise::rescale_counts(
-            row, setwise::CountsTable{tables.data() + start, row.p - m + 1}, false,
-            {slack, weights.data()[i]}, gradient.data() + batch.begin(i), work, poll_signals);
-        poll_now_and_then(i);
-    }
+    const Tables table{tables, starts};
+    each_row(Batch<Scalar>{positive, scores, offsets}, values, gradient, {starts.size(), weights.size()},
+             [&](Index i, const auto& row, Scalar* out, auto& work) {
+                 return setwise::rescale_counts(row, table.of_counts(i, row), false,
+                                                {slack, weights.data()[i]}, out, work, poll_signals);
+             });
 }
 
 // The Lovász hinge (slope < 0) or the margin rescaling of a modular loss with a weight an element.
@@ -269,33 +254,25 @@ void hinge_modular(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<d
                    In<double> slopes, Out<double> values, Out<Scalar> gradient) {
     const Batch<Scalar> batch{positive, scores, offsets};
     batch.check(values, gradient);
-    check_rows(slopes, batch.rows(), each_row);
     require(weights.size() == scores.size(), "weights must have one entry for each score");
-    for (Index i = 0; i < batch.rows(); ++i) {
-        const Index begin = batch.begin(i);
-        values.data()[i] = setwise::hinge_modular(batch.row(i), weights.data() + begin,
-                                                  slopes.data()[i], gradient.data() + begin);
-        poll_now_and_then(i);
-    }
+    each_row(batch, values, gradient, {slopes.size()}, [&](Index i, const auto& row, Scalar* out, auto&) {
+        return setwise::hinge_modular(row, weights.data() + batch.begin(i), slopes.data()[i], out);
+    });
 }
 
 template <class Scalar>
 void rescale_prefix(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<double> terms,
                     In<double> caps, In<double> weights, Out<double> values,
                     Out<Scalar> gradient) {
-    const Batch<Scalar> batch{positive, scores, offsets};
-    batch.check(values, gradient);
-    check_rows(weights, batch.rows(), each_row);
-    for (Index i = 0; i < batch.rows(); ++i) {
-        const auto row = batch.row(i);
-        require(row.p <= static_cast<Index>(terms.size()) && terms.size() == caps.size(),
-                "terms and caps must be as long as the longest row");
-        require(row.p <= 65536, "a set must have at most 65536 elements for its dynamic programme");
-        values.data()[i] =
-            setwise::rescale_prefix(row, terms.data(), caps.data(), weights.data()[i],
-                                    gradient.data() + batch.begin(i), poll_signals);
-        poll_now_and_then(i);
-    }
+    each_row(Batch<Scalar>{positive, scores, offsets}, values, gradient, {weights.size()},
+             [&](Index i, const auto& row, Scalar* out, auto&) {
+                 require(row.p <= static_cast<Index>(terms.size()) && terms.size() == caps.size(),
+                         "terms and caps must be as long as the longest row");
+                 require(row.p <= 65536,
+                         "a set must have at most 65536 elements for its dynamic programme");
+                 return setwise::rescale_prefix(row, terms.data(), caps.data(), weights.data()[i],
+                                                out, poll_signals);
+             });
 }
 
 // [chains[i], chains[i + 1]) must lie in an array of `size` entries.
