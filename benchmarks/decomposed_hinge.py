@@ -138,7 +138,8 @@ def main() -> None:
             f"{'met' if power <= 1 else 'NOT met'}",
         ]
     notes.append(
-        "Processor time of one thread. Relative to p log p: time / (p log2 p), over the same at p = 1,000."
+        "Processor time of one thread. Relative to p log p: time / (p log2 p), over the same at "
+        "p = 1,000."
     )
     report("decomposed_hinge", table, data, notes=notes, quick=args.quick)
     if not args.quick:

@@ -173,8 +173,9 @@ def main() -> None:
             least = min(ratios[f"{peer} / setwise"]["median"] for peer in ("smp", "kornia"))
             notes.append(f"{kind}, p = {p:,}: {verdict(least, TARGETS[kind, p])}")
     notes.append(
-        "Processor time of one thread. Gradient off: distance, in the 1-norm and relative, from the gradient in float64. The "
-        "peers subtract Jaccard values near 1, of which float32 keeps few digits."
+        "Processor time of one thread. Gradient off: distance from the gradient in float64, in the "
+        "1-norm, relative. The peers subtract Jaccard values near 1, of which float32 keeps few "
+        "digits."
     )
     report("lovasz_hinge", table, data, notes=notes, quick=args.quick)
 

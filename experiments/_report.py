@@ -26,12 +26,14 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "daqp")
 T = TypeVar("T")
 S = TypeVar("S")
 
-# Small products: a library that split them among the cores would only wait for itself.
-threadpool_limits(1, user_api="blas")
-
 
 def arguments(question: str, *, repeats: int, quick_repeats: int = 1) -> argparse.Namespace:
-    """The command line of every script: ``quick``, ``repeats``, ``seed``, ``jobs``."""
+    """The command line of every script: ``quick``, ``repeats``, ``seed``, ``jobs``.
+
+    From here on products of matrices run on one thread: they are small, and the processes of
+    ``parallel`` have the cores.
+    """
+    threadpool_limits(1, user_api="blas")
     parser = argparse.ArgumentParser(description=question)
     parser.add_argument("--quick", action="store_true", help="a minute's look, nothing written")
     parser.add_argument("--repeats", type=int, help=f"default {repeats}, quick {quick_repeats}")

@@ -40,6 +40,11 @@ def main() -> None:
     part, rest = sw.functions.decompose(sw.functions.Table([0.0, 1.0, 1.0, 3.0]))
     everything = np.ones(2, dtype=bool)
     assert np.isclose(part(everything) + rest(everything), 3.0)
+
+    X = np.array([[2.0], [1.0], [-1.0], [-2.0]])
+    model = sw.SetClassifier(C=10.0).fit(X, y)
+    assert model.gap_ <= 1e-3
+    assert model.score(X, y) == 1.0
     print(f"setwise {sw.__version__} from {Path(sw.__file__).parent}: all well")
 
 

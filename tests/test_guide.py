@@ -10,7 +10,14 @@ from public_api import public_objects
 ROOT = Path(__file__).parent.parent
 GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", *GUIDE]
-EXPLAINED = ("setwise.functions.", "setwise.losses.", "setwise.plots.", "setwise.surrogates.")
+EXPLAINED = (
+    "setwise.estimators.",
+    "setwise.functions.",
+    "setwise.learning.",
+    "setwise.losses.",
+    "setwise.plots.",
+    "setwise.surrogates.",
+)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

@@ -1,0 +1,130 @@
+r"""
+Which labels are judged together
+================================
+
+Five labels for each of many examples make a table of answers, and the Jaccard index can mark that
+table in two ways: row by row, the labels of one example together, or column by column, all answers
+for one label together. ``SetClassifier`` learns for either, since it is told what a set is. Here it
+does both, next to the plain hinge, for which every answer is a set of its own, and all three are
+marked both ways.
+"""
+
+# %%
+# The data
+# --------
+#
+# Four samples to learn from, of 200 examples each, and a thousand examples to be marked on.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import make_multilabel_classification
+from sklearn.preprocessing import StandardScaler
+
+import setwise as sw
+
+N, P, SAMPLES = 200, 5, 4
+X, Y = make_multilabel_classification(n_samples=1000 + SAMPLES * N, n_classes=P, random_state=0)
+X = StandardScaler().fit_transform(X)
+X_test, Y_test = X[:1000], Y[:1000]
+X_train, Y_train = X[1000:].reshape(SAMPLES, N, -1), Y[1000:].reshape(SAMPLES, N, P)
+
+# %%
+# Three kinds of sets
+# -------------------
+#
+# A matrix Y makes rows the sets. A column y without groups is one set, so that the second model is
+# one classifier a label. All surrogates are 1 for each set when the weights are 0; with K for the
+# weight of all sets together and C = K / (number of sets), the three objectives begin at the same
+# height and can be compared over K. A relative gap of 1e-2 is enough for a picture.
+
+
+def by_rows(X, Y, K):
+    return sw.SetClassifier("jaccard", C=K / len(Y), tol=1e-2).fit(X, Y)
+
+
+def by_columns(X, Y, K):
+    return [sw.SetClassifier("jaccard", C=K / Y.shape[1], tol=1e-2).fit(X, y) for y in Y.T]
+
+
+def one_by_one(X, Y, K):
+    return sw.SetClassifier("jaccard", surrogate="hinge", C=K / Y.size, tol=1e-2).fit(X, Y)
+
+
+def predict(model, X):
+    if isinstance(model, list):
+        return np.column_stack([each.predict(X) for each in model])
+    return model.predict(X)
+
+
+# %%
+# Each model gets two marks on the test examples: the mean index of the rows, and of the columns.
+
+jaccard = sw.losses.Jaccard()
+
+
+def marks(answers):
+    return 1.0 - jaccard(Y_test, answers).mean(), 1.0 - jaccard(Y_test.T, answers.T).mean()
+
+
+learners = {
+    "Lovász hinge, rows": by_rows,
+    "Lovász hinge, columns": by_columns,
+    "plain hinge": one_by_one,
+}
+Ks = 10.0 ** np.arange(0.5, 3.1, 0.5)
+samples = list(zip(X_train, Y_train, strict=True))
+index = {
+    name: np.array([[marks(predict(learn(*s, K), X_test)) for K in Ks] for s in samples])
+    for name, learn in learners.items()
+}  # (samples, Ks, two marks)
+
+# %%
+# The gap
+# -------
+#
+# One fit by rows as it went. Each round of cutting planes may lower the best objective met, the
+# primal, and raises the bound, the dual; between them lies the minimum, whatever the last round.
+
+history = by_rows(X_train[0], Y_train[0], Ks[-1]).history_
+rounds = np.arange(1, len(history.primal) + 1)
+
+fig, (left, *axes) = plt.subplots(1, 3, figsize=(11.5, 3.9), layout="constrained")
+left.plot(rounds, history.primal / Ks[-1], color="black", linewidth=2, label="best objective")
+left.plot(rounds, history.dual / Ks[-1], "--", color="black", linewidth=2, label="bound")
+left.fill_between(rounds, history.dual / Ks[-1], history.primal / Ks[-1], color="0.88")
+left.set(xlabel="round", ylabel="objective / $K$", title=f"Fit by rows, $K$ = {Ks[-1]:g}")
+left.legend(frameon=False)
+
+styles = (("o-", "#0072B2"), ("^-.", "#009E73"), ("s--", "#D55E00"))
+for k, (ax, title) in enumerate(zip(axes, ("Marked by rows", "Marked by columns"), strict=True)):
+    for (name, values), (style, color) in zip(index.items(), styles, strict=True):
+        mean = values[:, :, k].mean(axis=0)
+        error = values[:, :, k].std(axis=0, ddof=1) / np.sqrt(SAMPLES)
+        ax.plot(Ks, mean, style, color=color, linewidth=2, label=name)
+        ax.fill_between(Ks, mean - error, mean + error, color=color, alpha=0.15, linewidth=0)
+    ax.set(xscale="log", xlabel="$K$, weight of all sets", ylabel="mean Jaccard index", title=title)
+for ax in (left, *axes):
+    ax.grid(alpha=0.25)
+_ = axes[0].legend(frameon=False)
+
+# %%
+# The best mark of each over K, with the standard error over the samples.
+
+for name, values in index.items():
+    told = []
+    for k, kind in enumerate(("rows", "columns")):
+        best = values[:, :, k].mean(axis=0).argmax()
+        error = values[:, best, k].std(ddof=1) / np.sqrt(SAMPLES)
+        told.append(f"{kind} {values[:, best, k].mean():.3f} ± {error:.3f}")
+    print(f"{name:22s}{', '.join(told)}")
+
+# %%
+# K is picked on the test examples, which flatters all three alike; a search would pick it by
+# cross-validation. In this sample each Lovász hinge has the highest mark of the kind it was trained
+# for. By columns it is clearly ahead, and clearly behind by rows: what is a set matters more than
+# which surrogate. By rows the plain hinge is level with it, within the standard error.
+#
+# That is one draw of the generator. With ``random_state`` from 1 to 6 in its place, the models
+# trained by columns have the best mark by columns in three draws, and those trained by rows in the
+# other three; by rows the plain hinge is ahead in two, the Lovász hinge in one, and three are level
+# within the standard error. So try both, and let a search decide by the score you are judged by.

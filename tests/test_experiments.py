@@ -1,0 +1,181 @@
+"""The parts of the experiments that need no data: generators, samplers, searches, readers."""
+
+import gzip
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+import setwise as sw
+
+FOLDER = Path(__file__).parent.parent / "experiments"
+if not FOLDER.exists():
+    pytest.skip("the experiments are not part of this copy", allow_module_level=True)
+sys.path.insert(0, str(FOLDER))
+
+_data, _greedy, _labels, _linear, _report, early, jaccard, multilabel, gap = map(
+    import_module,
+    (
+        "_data",
+        "_greedy",
+        "_labels",
+        "_linear",
+        "_report",
+        "lovasz_table1_early_detection",
+        "lovasz_table2_jaccard",
+        "lovasz_tables3_4_multilabel",
+        "lovasz_figure8_gap",
+    ),
+)
+
+
+def test_bags_are_half_of_each_class_and_change_after_three_points() -> None:
+    X, Y = early.bags(4000, np.random.default_rng(0))
+    assert X.shape == (4000, 15, 2)
+    assert Y.shape == (4000, 15)
+    assert np.ptp(Y, axis=1).max() == 0
+    assert np.sum(Y[:, 0] == 1) == 2000
+    means = X[Y[:, 0] == 1].mean(axis=0)
+    assert np.allclose(means[:3], [-2, 2], atol=0.1)
+    assert np.allclose(means[3:], [2, -2], atol=0.1)
+    assert np.allclose(X[Y[:, 0] == -1].mean(axis=0), 1, atol=0.1)
+    assert set(Y[:10, 0]) == {-1, 1}, "the bags are shuffled"
+
+
+@pytest.mark.parametrize("slack", [True, False])
+def test_greedy_is_the_library_s_for_all_sets_at_once(slack: bool) -> None:
+    rng = np.random.default_rng(0)
+    Y, scores = rng.choice([-1, 1], (30, 6)), rng.standard_normal((30, 6))
+    loss = sw.losses.ItemsetLoss([4.0, 3.0, 2.0, 2.0, 1.0, 1.0])
+    kind = sw.surrogates.SlackRescaling if slack else sw.surrogates.MarginRescaling
+    theirs = kind(loss, maximizer="greedy").value_and_gradient(Y, scores)
+    ours = _greedy.GreedyRescaling(loss, slack=slack).value_and_gradient(Y, scores)
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-12)
+
+
+@pytest.mark.parametrize("slack", [True, False])
+def test_no_greedy_search_finds_more_than_there_is(slack: bool) -> None:
+    rng = np.random.default_rng(1)
+    Y, scores = rng.choice([-1, 1], (50, 5)), rng.standard_normal((50, 5))
+    loss = sw.losses.Exponential()
+    exact = (sw.surrogates.SlackRescaling if slack else sw.surrogates.MarginRescaling)(loss)
+    for published in (True, False):
+        search = _greedy.GreedyRescaling(loss, slack=slack, published=published)
+        found, _ = search.value_and_gradient(Y, scores)
+        assert np.all(found <= exact(Y, scores) + 1e-12)
+        assert np.all(found >= 0)
+
+
+def test_common_itemset_counts_examples_that_have_all() -> None:
+    Y = np.array([[1, 1, 0, 1], [1, 1, 0, 1], [0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 1, 0]])
+    assert _labels.common_itemset(Y, 2) == [1, 0]
+    assert _labels.common_itemset(Y, 3) == [1, 0, 3]
+    assert _labels.common_itemset(Y, 4) == [1, 2, 0, 3], "a tie at no example: all, by frequency"
+
+
+def test_balanced_split_draws_the_same_shares_to_train_and_to_test() -> None:
+    present = np.repeat([0, 1, 2, 3], [500, 60, 9, 0])
+    rng = np.random.default_rng(0)
+    train, test = _labels.balanced_split(present, (150, 150, 150, 30), rng)
+    assert np.bincount(present[train]).tolist() == [150, 40, 6]
+    assert np.bincount(present[test]).tolist() == [75, 20, 3]
+    assert len(np.intersect1d(train, test)) == 0
+
+
+@pytest.mark.parametrize(("size", "names"), [(3, ("Δ2", "Δ3")), (6, ("Δ4", "Δ5", "Δ6"))])
+def test_losses_have_the_paper_s_values(size: int, names: tuple[str, ...]) -> None:
+    Y = np.where(np.random.default_rng(0).random((40, size)) < 0.5, 1, -1)
+    none, everything = Y[0], -Y[0]
+    worst = {
+        "Δ2": 1.3,
+        "Δ3": 1 - np.exp(-3) + 1.7,
+        "Δ4": 1 - np.exp(-6),
+        "Δ5": 1 - np.exp(-6) + 4.0,
+        "Δ6": 1.0,
+    }
+    for name in names:
+        loss = _labels.make_loss(name, Y)
+        assert loss(Y[0], none) == 0
+        assert loss(Y[0], everything) == pytest.approx(worst[name])
+        for method in multilabel.METHODS:
+            surrogate = _labels.make_surrogate(method, loss)
+            values, gradient = surrogate.value_and_gradient(Y, np.zeros(Y.shape))
+            assert values.shape == (40,)
+            assert gradient.shape == Y.shape
+
+
+def test_risks_have_the_gradient_they_say() -> None:
+    rng = np.random.default_rng(0)
+    surrogate = sw.surrogates.LovaszHinge("exponential")
+    Y = rng.choice([-1, 1], (7, 3))
+    for risk in (
+        _linear.LabelRisk(surrogate, rng.standard_normal((7, 4)), Y),
+        _linear.BagRisk(surrogate, rng.standard_normal((7, 3, 4)), Y),
+    ):
+        w = rng.standard_normal(risk.dimension)
+        _, gradient = risk(w)
+        step = 1e-6 * rng.standard_normal(risk.dimension)
+        change = risk(w + step)[0] - risk(w - step)[0]
+        assert change == pytest.approx(2 * gradient @ step, rel=1e-4)
+
+
+def test_path_goes_up_in_c() -> None:
+    rng = np.random.default_rng(0)
+    X, Y = early.bags(20, rng)
+    risk = _linear.BagRisk(sw.surrogates.LovaszHinge("hamming"), X, Y)
+    fits = _linear.path(risk, [1.0, 0.01], tol=1e-3, max_iter=100)
+    assert np.linalg.norm(fits[0].w) < np.linalg.norm(fits[1].w)
+
+
+def test_pairs_are_those_that_occur_together() -> None:
+    train = csr_matrix(np.array([[1, 1, 0], [1, 1, 1], [0, 1, 1], [1, 1, 0]], np.float64))
+    test = csr_matrix(np.array([[1, 1, 1]], np.float64))
+    X, X_test = jaccard.with_pairs(train, test, 3)
+    assert X.toarray()[:, 3:].ravel().tolist() == [1, 1, 0, 1]
+    assert X_test.toarray().tolist() == [[1, 1, 1, 1]]
+
+
+def test_wins_are_counted_at_three_digits() -> None:
+    ours, theirs = np.array([0.1, 0.2001, 0.3]), np.array([0.2, 0.2002, 0.1])
+    assert jaccard.wins(ours, theirs) == "1 / 1 / 1"
+
+
+def test_rounds_to_a_gap() -> None:
+    gaps = np.array([1.0, 0.05, 0.001])
+    assert gap.rounds_to(gaps, 0.1) == "2"
+    assert gap.rounds_to(gaps, 1e-4) == "–"
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [("1.5,0\n2,1\n", [[1.5, 0], [2, 1]]), ("{0 1.5}\n{}\n{1 1}\n", [[1.5, 0], [0, 0], [0, 1]])],
+)
+def test_arff_dense_and_sparse(tmp_path: Path, rows: str, expected: list[list[float]]) -> None:
+    path = tmp_path / "a.arff.gz"
+    head = "@relation r\n@attribute 'it\\'s a' numeric\n@attribute b {0,1}\n\n@data\n"
+    path.write_bytes(gzip.compress((head + rows).encode()))
+    names, values = _data.read_arff(path)
+    assert names == ["it's a", "b"]
+    assert np.asarray(values.todense() if hasattr(values, "todense") else values).tolist() == (
+        expected
+    )
+
+
+def test_missing_data_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SETWISE_DATA", str(tmp_path))
+    with pytest.raises(SystemExit) as end:
+        _data.multilabel("yeast")
+    assert str(end.value).startswith("missing data: multilabel/yeast/yeast.xml")
+    assert "\n" not in str(end.value)
+
+
+def test_estimates_and_tables() -> None:
+    assert _report.estimate([1.0, 3.0]) == _report.Estimate(2.0, 1.0)
+    assert _report.estimate([1.0]).show(2) == "1.00"
+    assert _report.beside(None, _report.Estimate(0.5, 0.25), 2) == ["–", "0.50 ± 0.25"]
+    table = _report.Table("T", ["a", "b"], [["1", "22"]])
+    assert table.markdown().splitlines()[-1] == "| 1 | 22 |"
