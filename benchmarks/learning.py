@@ -38,6 +38,7 @@ AGREEMENT = 1e-3
 NUMPY_TARGET, THREADS_TARGET = 10.0, 1.6
 STEP = 0.2  # the step of sw.learning.one_slack
 LIBLINEAR_TOLERANCES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+BY_NUMPY, BY_THREADS = "one-slack in NumPy, clarabel", "two threads against one"
 HEAD = ["question", "examples", "C", "setwise", "peer", "peer / setwise", "objective, relative"]
 
 
@@ -215,20 +216,24 @@ def cells(question: str, row: dict) -> list[str]:
 def main() -> None:
     args = arguments(__doc__)
     few = args.quick
-    rows = {
-        "one-slack in NumPy, clarabel": against_numpy(1000, 2 if few else 9, STEP),
+    questions = {
+        BY_NUMPY: partial(against_numpy, 1000, 2 if few else 9, STEP),
+        f"{BY_NUMPY}, full steps": partial(against_numpy, 1000, 3, 1.0),
+        "LinearSVC, 20 fits": partial(against_liblinear, 10**4, TOTAL_WEIGHT / 10**4, 3),
+        "LinearSVC, 20 fits, C = 1": partial(against_liblinear, 10**4, 1.0, 3),
+        "LinearSVC, 20 fits, more": partial(against_liblinear, 10**5, TOTAL_WEIGHT / 10**5, 3),
+        BY_THREADS: partial(of_threads, 10**4 if few else 10**5, 3 if few else 15),
     }
-    if not few:
-        rows["one-slack in NumPy, clarabel, full steps"] = against_numpy(1000, 3, 1.0)
-    for n in (10**4,) if few else (10**4, 10**5):
-        rows[f"LinearSVC, {n:,}"] = against_liblinear(n, TOTAL_WEIGHT / n, 2 if few else 3)
-    if not few:
-        rows["LinearSVC, C = 1"] = against_liblinear(10**4, 1.0, 2)
-    rows["two threads against one"] = of_threads(10**4 if few else 10**5, 3 if few else 9)
+    if few:
+        questions = {name: questions[name] for name in (BY_NUMPY, "LinearSVC, 20 fits", BY_THREADS)}
+    rows = {}
+    for name, question in questions.items():
+        rows[name] = question()
+        print(f"{name}: {as_ratio(rows[name]['peer / setwise'])}", flush=True)
     sizes = [10**3, 10**4, 10**5] if few else [10**3, 10**4, 10**5, 3 * 10**5, 10**6]
     grown = growth(sizes)
-    faster = rows["one-slack in NumPy, clarabel"]["peer / setwise"]["median"]
-    threads = rows["two threads against one"]["peer / setwise"]["median"]
+    faster = rows[BY_NUMPY]["peer / setwise"]["median"]
+    threads = rows[BY_THREADS]["peer / setwise"]["median"]
     notes = [
         f"NumPy and clarabel: {verdict(faster, NUMPY_TARGET)}",
         f"two threads: {verdict(threads, THREADS_TARGET)}",
