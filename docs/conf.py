@@ -1,6 +1,7 @@
 """Sphinx configuration. The site is built without network: no intersphinx, MathJax from a wheel."""
 
 import importlib.util
+import re
 import shutil
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -78,5 +79,19 @@ def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
     shutil.copytree(source / fonts, target / fonts, dirs_exist_ok=True)
 
 
+def typeset_norms(app: Sphinx, what: str, name: str, it: object, opts: object, doc: list) -> None:
+    """Write "1/2 |w|^2", which no substitution can end, as a formula."""
+    doc[:] = [re.sub(r"1/2 (\|[wW]\|\^2)", r":math:`\\tfrac12 \1`", line) for line in doc]
+
+
+def skip_foreign(
+    app: Sphinx, what: str, name: str, it: object, skip: bool, opts: object
+) -> bool | None:
+    """Leave out what scikit-learn's base classes bring: its own reference has it."""
+    return True if str(getattr(it, "__module__", "")).startswith("sklearn.") else None
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("autodoc-process-docstring", typeset_norms)
+    app.connect("autodoc-skip-member", skip_foreign)
     app.connect("build-finished", copy_mathjax)

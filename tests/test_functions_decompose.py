@@ -211,6 +211,14 @@ def test_cardinality_at_a_million():
     assert g(np.ones(n, bool)) == pytest.approx(1.0, abs=1e-9)
 
 
+def test_a_slight_bend_is_a_bend_however_many_there_are():
+    """(k / n)^2 at two million: bends of 5e-13 that add up to all of it."""
+    n = 2 * 10**6
+    function = Cardinality((np.arange(n + 1) / n) ** 2)
+    assert function.is_submodular is False
+    assert decompose(function).g(np.ones(n, bool)) == pytest.approx(1.0, abs=1e-5)
+
+
 @pytest.mark.parametrize("beta", [1.0, 1.5, 2.0])
 @pytest.mark.parametrize(("m", "r"), [(1, 3), (2, 0), (2, 2), (3, 4), (5, 1), (6, 6)])
 def test_f_beta_against_the_program_on_the_grid(beta, m, r):

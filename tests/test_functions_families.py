@@ -223,6 +223,11 @@ def test_pickle_gives_an_equal_function_back(family):
         again.n = 3
 
 
+def test_a_table_of_counts_stays_read_only_when_pickled():
+    again = pickle.loads(pickle.dumps(Counts(GRID, SPLIT)))
+    assert not again.formula.values.flags.writeable
+
+
 @each_family
 def test_a_copy_is_the_function_itself(family):
     assert copy.copy(family.function) is family.function

@@ -9,8 +9,9 @@ from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_num
 from setwise.functions._base import SetFunction
 
 # Values that come from a formula carry its rounding: a difference below this share of the largest
-# value is taken for zero when a family asks whether it is submodular or increasing.
-ROUNDING = 1e-12
+# value is taken for zero when a family asks whether it is submodular or increasing. It must be no
+# larger: the second differences of (k / n)^2 are 2 / n^2.
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
 def slack_of(values: FloatArray) -> float:
@@ -21,8 +22,8 @@ def slack_of(values: FloatArray) -> float:
 class Cardinality(SetFunction):
     """F(A) = values[|A|]: submodular when the values are concave (B_D paper, Proposition 1).
 
-    The answers about itself are exact, up to differences below 1e-12 of the largest value, which
-    are taken for rounding. A greedy pass is O(m).
+    The answers about itself are exact, up to differences below 1.4e-14 of the largest value (64
+    units of rounding), which are taken for zero. A greedy pass is O(m).
 
     Parameters
     ----------

@@ -16,6 +16,7 @@ from setwise.functions._arguments import (
 )
 from setwise.functions._base import SetFunction
 from setwise.functions._cardinality import slack_of
+from setwise.functions._immutable import Immutable
 from setwise.functions._ratio import Ratio
 
 # A grid of counts up to this many cells is written out to answer questions about a formula.
@@ -150,12 +151,13 @@ def ratio_gains(formula: Ratio, positive: BoolArray, n: IntArray, q: IntArray) -
     return gains
 
 
-class CountsGrid:
+class CountsGrid(Immutable):
     """A formula of counts that looks its values up in an array (m + 1, r + 1)."""
 
+    values: FloatArray
+
     def __init__(self, values: FloatArray) -> None:
-        self.values = values
-        self.values.flags.writeable = False
+        self._set(values=values)
 
     def __call__(self, n: ArrayLike, q: ArrayLike) -> FloatArray:
         return self.values[np.asarray(n, np.int64), np.asarray(q, np.int64)]

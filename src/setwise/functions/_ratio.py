@@ -45,6 +45,14 @@ class Ratio:
     m: int
     part: Part = "whole"
 
+    def __post_init__(self) -> None:
+        jaccard = (self.a, self.c, self.d) == (1, 1, 0)
+        if not jaccard and not (self.is_fbeta and self.a > 0):
+            raise ValueError(
+                "a, c, d must be 1, 1, 0 (Jaccard) or b, 1 + b, 1 with b > 0 (F-beta), "
+                f"got {self.a}, {self.c}, {self.d}"
+            )
+
     def __call__(self, n: ArrayLike, q: ArrayLike) -> FloatArray:
         """Value at the counts, elementwise."""
         n, q = np.asarray(n, np.float64), np.asarray(q, np.float64)

@@ -39,7 +39,7 @@ class OfCounts(Loss):
         """The distinct (m, r) of a batch, and which each set has."""
         m = labels.positives
         pairs, which = np.unique(np.stack([m, labels.sizes - m]), axis=1, return_inverse=True)
-        return [(int(a), int(b)) for a, b in pairs.T], which
+        return [(int(a), int(b)) for a, b in pairs.T], which.reshape(-1)
 
     def _sorted(self, m: int, r: int) -> Counts:
         """The set function with its positives first: the grid is the same in any order.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,22 +30,24 @@ def itemset_counts(Y: ArrayLike, min_support: float, max_size: int | None) -> Fl
     if not 0 < min_support <= 1:
         raise ValueError(f"min_support must lie in (0, 1], got {min_support}")
     largest = labels.shape[1] if max_size is None else as_count(max_size, "max_size", least=1)
-    least = min_support * labels.n - 1e-9
+    least = max(1.0, min_support * labels.n - 1e-9)
     columns = np.packbits(labels.positive.reshape(labels.shape).astype(np.bool_).T, axis=1)
     counts = np.zeros(labels.shape[1])
-    level: list[Itemset] = [((j,), column) for j, column in enumerate(columns)]
+    level: Iterable[Itemset] = [((j,), column) for j, column in enumerate(columns)]
     found = 0
     for _ in range(largest):
-        level = [(items, rows) for items, rows in level if _support(rows) >= least]
-        found += len(level)
-        if found > _MOST:
-            raise ValueError(
-                f"min_support gives more than {_MOST} frequent itemsets, got {min_support}: "
-                "raise it, or set max_size"
-            )
-        for items, _rows in level:
-            counts[list(items)] += 1
-        level = list(_joined(level))
+        frequent: list[Itemset] = []
+        for items, rows in level:
+            if _support(rows) >= least:
+                frequent.append((items, rows))
+                counts[list(items)] += 1
+            if found + len(frequent) > _MOST:
+                raise ValueError(
+                    f"min_support gives more than {_MOST} frequent itemsets, got {min_support}: "
+                    "raise it, or set max_size"
+                )
+        found += len(frequent)
+        level = _joined(frequent)
     return counts
 
 
@@ -55,7 +58,7 @@ def _support(rows: Rows) -> int:
 def _joined(level: list[Itemset]) -> Iterator[Itemset]:
     """Candidates one label larger: pairs of sets that share all but their last label."""
     for k, (items, rows) in enumerate(level):
-        for others, other_rows in level[k + 1 :]:
+        for others, other_rows in islice(level, k + 1, None):
             if others[:-1] != items[:-1]:
                 break
             yield (*items, others[-1]), rows & other_rows

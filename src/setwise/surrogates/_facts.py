@@ -18,6 +18,7 @@ from setwise.functions import (
     tabulate,
 )
 from setwise.functions._cardinality import slack_of
+from setwise.functions._compose import collected
 from setwise.functions._counts import GRID_CELLS
 from setwise.losses import Loss
 from setwise.losses._families import RatioRows, TableRows
@@ -78,7 +79,7 @@ def is_nonnegative(function: SetFunction) -> bool | None:
 
 
 def _is_nonnegative(function: SetFunction) -> bool | None:
-    if function.is_increasing:
+    if is_increasing(function):
         return True
     if isinstance(function, Cardinality):
         values = function.values
@@ -102,6 +103,10 @@ def largest_gain(function: SetFunction) -> float | None:
     n = function.n
     if n == 0:
         return 0.0
+    if isinstance(function, Sum):
+        of_sum = _largest_gain_of_sum(function)
+        if of_sum is not None:
+            return of_sum
     if isinstance(function, Cardinality):
         return float(np.diff(function.values).max())
     if isinstance(function, Counts) and isinstance(function.formula, Ratio):
@@ -122,8 +127,26 @@ def largest_gain(function: SetFunction) -> float | None:
     return None
 
 
+def _largest_gain_of_sum(function: Sum) -> float | None:
+    """A multiple of one function, a function of the counts, or of the size plus a modular one."""
+    whole = collected(function)
+    if not isinstance(whole, Sum):
+        return largest_gain(whole)
+    if len(whole.terms) == 1 and whole.coefficients[0] > 0:
+        inner = largest_gain(whole.terms[0])
+        return None if inner is None else float(whole.coefficients[0]) * inner
+    counts = _as_counts(whole)
+    if counts is not None:
+        return largest_gain(counts)
+    sizes = [term for term in whole.terms if isinstance(term, Cardinality)]
+    weights = [term for term in whole.terms if isinstance(term, Modular)]
+    if len(whole.terms) == 2 and sizes and weights:  # every element may come at every size
+        return float(np.diff(sizes[0].values).max() + weights[0].weights.max())
+    return None
+
+
 def _largest_ratio_gain(ratio: Ratio, r: int) -> float:
-    """Each step is largest at q = 0 for every n (the submodular part's falls in q as well)."""
+    """The false-positive step is largest at q = 0, the false-negative one at n = m - 1, q = 0."""
     n = np.arange(ratio.m + 1.0)
     zero = np.zeros_like(n)
     largest = -np.inf

@@ -14,7 +14,7 @@ from setwise.losses._counts import OfRatio
 from setwise.losses._labels import Labels
 from setwise.losses._modular import flat_weights
 from setwise.surrogates._base import Properties, times, unscaled
-from setwise.surrogates._facts import largest_gain
+from setwise.surrogates._facts import is_increasing, largest_gain
 from setwise.surrogates._rescaling import Maximizer, Rescaling, has_kernel
 from setwise.surrogates._rows import Rows, Scores
 
@@ -76,6 +76,11 @@ class MarginRescaling(Rescaling):
         return np.inf if gain == 0 else 2.0 / gain
 
     def _largest_gain(self, function: SetFunction) -> float:
+        if is_increasing(function) is False:
+            raise ValueError(
+                f"scale must be a number for {self.loss!r}, which is not increasing, got "
+                "'extension', which no scale gives"
+            )
         gain = largest_gain(function)
         if gain is None:
             raise ValueError(
