@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise, permutations
 
 import numpy as np
-from highspy import Highs
-from scipy.optimize import linprog
+from scipy.optimize import linprog, minimize, nnls
 
 TOLERANCE = 1e-9
 
@@ -256,7 +255,7 @@ def least_by_size(values: np.ndarray) -> np.ndarray:
     return g
 
 
-# ------------------------------------------------------------------------------------------ learning
+# ----------------------------------------------------------------------------------------- learning
 
 Planes = tuple[np.ndarray, np.ndarray]
 
@@ -286,49 +285,46 @@ def least_objective(
 ) -> float:
     """min 1/2 |w|^2 + C sum_i max_k (b_ik + <a_ik, w>) over w, some coordinates not negative.
 
-    The multipliers of the quadratic program prove it: the dual value is recomputed from them, and
-    bounds every objective from below. HiGHS 1.15 errs in one of a thousand of these programs, and
-    then not with another order of their rows.
+    The quadratic program in w and the slacks by SLSQP. Then multipliers of its active planes, by
+    non-negative least squares, bound every objective from below, and so prove the answer.
     """
     if not risks or risks[0][0].shape[1] == 0:
         return C * float(sum(offsets.max() for _, offsets in risks))
     nonnegative = list(nonnegative)
     slopes = np.concatenate([slopes for slopes, _ in risks])
     offsets = np.concatenate([offsets for _, offsets in risks])
-    example = np.repeat(np.arange(len(risks)), [len(offsets) for _, offsets in risks])
-    for seed in range(10):
-        order = np.random.default_rng(seed).permutation(len(offsets))
-        w, alpha = _structural_program(slopes[order], offsets[order], example[order], C, nonnegative)
-        alpha = np.maximum(alpha[np.argsort(order)], 1e-300)
-        alpha /= np.bincount(example, alpha)[example]
-        w[nonnegative] = np.maximum(w[nonnegative], 0.0)
-        value = 0.5 * w @ w + C * sum(float((b + a @ w).max()) for a, b in risks)
-        push = -C * alpha @ slopes
-        push[nonnegative] = np.maximum(push[nonnegative], 0.0)
-        bound = C * alpha @ offsets - 0.5 * push @ push
-        if abs(value - bound) <= TOLERANCE * max(1.0, value):
-            return float(value)
-    raise AssertionError(f"no order of the rows was solved: {value} and {bound}")
+    example = np.repeat(np.eye(len(risks)), [len(offsets) for _, offsets in risks], axis=0)
+    d, n = slopes.shape[1], len(risks)
 
+    def heights(w: np.ndarray) -> np.ndarray:
+        """Of the highest plane of each example."""
+        return np.array([(b + a @ w).max() for a, b in risks])
 
-def _structural_program(
-    slopes: np.ndarray, offsets: np.ndarray, example: np.ndarray, C: float, nonnegative: list[int]
-) -> tuple[np.ndarray, np.ndarray]:
-    """min 1/2 |w|^2 + C sum xi, xi_i >= b_ik + <a_ik, w>, by HiGHS: w and the multipliers."""
-    (rows, d), n = slopes.shape, example.max() + 1
-    matrix = np.hstack([slopes, -np.eye(n)[example]])
-    least = np.full(d + n, -np.inf)
-    least[nonnegative] = 0.0
-    solver = Highs()
-    solver.silent()
-    solver.passModel(
-        *(d + n, rows, matrix.size, d),  # columns, rows, entries, entries of the Hessian
-        *(2, 1, 1, 0.0),  # by rows, triangular, minimise, no constant
-        *(np.repeat([0.0, C], [d, n]), least, np.full(d + n, np.inf)),
-        *(np.full(rows, -np.inf), -offsets),
-        *(np.arange(0, matrix.size, d + n), np.tile(np.arange(d + n), rows), matrix.ravel()),
-        *(np.minimum(np.arange(d + n), d), np.arange(d), np.ones(d), np.zeros(d + n, int)),
+    answer = minimize(
+        lambda x: 0.5 * x[:d] @ x[:d] + C * x[d:].sum(),
+        np.append(np.zeros(d), heights(np.zeros(d))),
+        jac=lambda x: np.append(x[:d], np.full(n, C)),
+        method="SLSQP",
+        bounds=[(0.0 if j in nonnegative else None, None) for j in range(d + n)],
+        constraints={
+            "type": "ineq",
+            "fun": lambda x: example @ x[d:] - offsets - slopes @ x[:d],
+            "jac": lambda x: np.hstack([-slopes, example]),
+        },
+        options={"ftol": 1e-15, "maxiter": 1000},
     )
-    solver.run()
-    answer = solver.getSolution()
-    return np.array(answer.col_value[:d]), -np.array(answer.row_dual)
+    w = answer.x[:d]
+    w[nonnegative] = np.maximum(w[nonnegative], 0.0)
+    value = 0.5 * w @ w + C * heights(w).sum()
+    active = offsets + slopes @ w >= example @ heights(w) - 1e-4
+    # w = beta - C sum alpha a, alpha on a simplex for each example, beta >= 0 at the bounds of w.
+    stopped = [j for j in nonnegative if w[j] < 1e-6]
+    push = np.hstack([-C * slopes[active].T, np.eye(d)[:, stopped]])
+    total = np.hstack([example[active].T, np.zeros((n, len(stopped)))])
+    alpha = nnls(np.vstack([push, total]), np.append(w, np.ones(n)))[0][: active.sum()]
+    alpha /= example[active] @ (alpha @ example[active])
+    w = -C * alpha @ slopes[active]
+    w[nonnegative] = np.maximum(w[nonnegative], 0.0)
+    bound = C * alpha @ offsets[active] - 0.5 * w @ w
+    assert abs(value - bound) <= 1e-6 * max(1.0, value), (value, bound)
+    return float(bound)

@@ -92,7 +92,8 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     gap_ : float
         The relative gap that was reached.
     certified_ : bool
-        Whether the surrogate was computed exactly, so that ``gap_`` is a certificate.
+        Whether the surrogate is known to be convex and was computed exactly, so that ``gap_`` is a
+        certificate.
     n_iter_ : int
         Rounds.
     history_ : History
@@ -242,10 +243,19 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> float:
         """1 - the mean over the sets of (loss / loss of everything wrong)."""
         predicted = self.predict(X) == self.classes_[1]
-        truth = self._encode(np.asarray(y))
+        labels = np.asarray(y)
+        if labels.shape != predicted.shape:
+            raise ValueError(f"y must have shape {predicted.shape}, got {labels.shape}")
         loss = get(self.loss)
+        # The share of mistakes in the one set of a sample is their mean, whatever they weigh.
+        plain = isinstance(loss, Hamming) and loss.weights is None
         sets = arrange(
-            truth, self.sets, groups, sample_weight, fractional=isinstance(loss, OfRatio)
+            self._encode(labels),
+            self.sets,
+            groups,
+            sample_weight,
+            separate=plain and groups is None,
+            fractional=isinstance(loss, OfRatio),
         )
         if sets.multiplicity is not None and isinstance(loss, OfRatio):
             loss = WeightedRatio(loss, sets.multiplicity)
@@ -321,13 +331,14 @@ def _is_plain_hinge(surrogate: Surrogate) -> bool:
 
 
 def _is_certified(surrogate: Surrogate, sets: Arrangement) -> bool:
-    """Whether the surrogate is exact for the sets at hand; warns if not."""
-    if surrogate.is_exact:
+    """Whether the surrogate is exact and convex for all sets at hand; warns if it is not exact."""
+    if surrogate.is_exact and surrogate.is_convex:
         return True
-    first = sets.positive[0] if sets.kind == "rows" else sets.positive[: sets.offsets[1]]
-    largest = sets.largest()
-    for truth in (first, largest):
-        if surrogate.properties(truth).is_exact is False:
+    certified = True
+    for truth in sets.distinct(surrogate.loss._key):
+        known = surrogate.properties(truth)
+        certified = certified and known.is_exact is True and known.is_convex is True
+        if known.is_exact is False:
             warnings.warn(
                 f"{type(surrogate).__name__} of {surrogate.loss!r} has no exact maximiser for "
                 f"{len(truth)} elements: a greedy search stands for it, and gap_ is no certificate",
@@ -335,4 +346,4 @@ def _is_certified(surrogate: Surrogate, sets: Arrangement) -> bool:
                 stacklevel=4,
             )
             return False
-    return True
+    return certified

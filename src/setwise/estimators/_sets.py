@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -44,15 +45,19 @@ class Arrangement:
         """How many sets."""
         return len(self.weights)
 
-    def largest(self) -> NDArray[np.bool_]:
-        """The truth of the largest set."""
-        truth: NDArray[np.bool_]
-        if self.kind == "rows":
-            truth = self.positive[0]
-            return truth
-        i = int(np.diff(self.offsets).argmax())
-        truth = self.positive[self.offsets[i] : self.offsets[i + 1]]
-        return truth
+    def distinct(self, key: Callable[[NDArray[np.bool_]], object]) -> Iterator[NDArray[np.bool_]]:
+        """A truth for each key that the sets have."""
+        seen: set[object] = set()
+        for i in range(self.n_sets):
+            truth: NDArray[np.bool_] = (
+                self.positive[i]
+                if self.kind == "rows"
+                else self.positive[self.offsets[i] : self.offsets[i + 1]]
+            )
+            name = key(truth)
+            if name not in seen:
+                seen.add(name)
+                yield truth
 
 
 def arrange(
@@ -124,6 +129,8 @@ def _kind(
         return "rows"
     if sets == "rows":
         raise ValueError(f"y must have shape (n, p) when sets='rows', got {positive.shape}")
+    if sets == "sample" and groups is not None:
+        raise ValueError("groups must be None when sets='sample', the whole sample is one set")
     if sets == "auto":
         return "sample" if groups is None else "groups"
     return sets

@@ -165,7 +165,8 @@ def minimize(
         certificate = min(bound, value)
         converged = value - certificate <= tol * max(1.0, abs(value))
         result = Minimum(mask, value, certificate, x, n_iter, converged, certified)
-        stopped = callback is not None and callback(result) is True
+        answer = None if callback is None else callback(result)
+        stopped = isinstance(answer, bool | np.bool_) and bool(answer)
         if converged or stopped or not moved or idle > 100 + n or n_iter == limit:
             return result
         order = np.argsort(point, kind="stable")

@@ -155,7 +155,8 @@ class Search:
         seconds = perf_counter() - self._start
         progress = Progress(len(self.rounds) + 1, self.value, self.bound, gap, seconds)
         self.rounds.append(progress)
-        if self.callback is not None and self.callback(progress) is True:
+        answer = None if self.callback is None else self.callback(progress)
+        if isinstance(answer, bool | np.bool_) and answer:
             self.interrupted = gap > self.tol
             return True
         return gap <= self.tol or len(self.rounds) == self.limit
