@@ -6,7 +6,7 @@ A set is an index in bit order, the sum of 2^i over its elements; a set function
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, pairwise, permutations
 
 import numpy as np
@@ -316,15 +316,31 @@ def least_objective(
     w = answer.x[:d]
     w[nonnegative] = np.maximum(w[nonnegative], 0.0)
     value = 0.5 * w @ w + C * heights(w).sum()
-    active = offsets + slopes @ w >= example @ heights(w) - 1e-4
-    # w = beta - C sum alpha a, alpha on a simplex for each example, beta >= 0 at the bounds of w.
-    stopped = [j for j in nonnegative if w[j] < 1e-6]
-    push = np.hstack([-C * slopes[active].T, np.eye(d)[:, stopped]])
-    total = np.hstack([example[active].T, np.zeros((n, len(stopped)))])
-    alpha = nnls(np.vstack([push, total]), np.append(w, np.ones(n)))[0][: active.sum()]
-    alpha /= example[active] @ (alpha @ example[active])
-    w = -C * alpha @ slopes[active]
-    w[nonnegative] = np.maximum(w[nonnegative], 0.0)
-    bound = C * alpha @ offsets[active] - 0.5 * w @ w
+    bound = max(_structural_bound(w, slopes, offsets, example, C, nonnegative))
     assert abs(value - bound) <= 1e-6 * max(1.0, value), (value, bound)
     return float(bound)
+
+
+def _structural_bound(
+    w: np.ndarray,
+    slopes: np.ndarray,
+    offsets: np.ndarray,
+    example: np.ndarray,
+    C: float,
+    nonnegative: list[int],
+) -> Iterator[float]:
+    """Dual values near w = beta - C sum alpha a: what is active is a matter of rounding."""
+    heights = offsets + slopes @ w
+    highest = np.array([heights[of == 1].max() for of in example.T])
+    for slack in (1e-4, 1e-6, 1e-8):
+        active = heights >= example @ highest - slack
+        stopped = [j for j in nonnegative if w[j] < slack]
+        # alpha on a simplex for each example, beta not negative, and only at the bounds of w.
+        push = np.hstack([-C * slopes[active].T, np.eye(len(w))[:, stopped]])
+        total = np.hstack([example[active].T, np.zeros((len(highest), len(stopped)))])
+        target = np.append(w, np.ones(len(highest)))
+        alpha = nnls(np.vstack([push, total]), target)[0][: active.sum()]
+        alpha /= example[active] @ (alpha @ example[active])
+        v = -C * alpha @ slopes[active]
+        v[nonnegative] = np.maximum(v[nonnegative], 0.0)
+        yield float(C * alpha @ offsets[active] - 0.5 * v @ v)
