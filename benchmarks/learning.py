@@ -168,30 +168,34 @@ def growth(sizes: list[int]) -> list[dict[str, float]]:
 
 
 def exponent(rows: list[dict[str, float]], what: str) -> float:
-    """The slope of log time or memory against log n, from 10,000 examples on."""
-    big = [row for row in rows if row["n"] >= 10**4]
-    return float(np.polyfit(np.log([r["n"] for r in big]), np.log([r[what] for r in big]), 1)[0])
+    """The slope of log time or memory against log n over the three largest sizes."""
+    n, y = (np.log([row[key] for row in rows[-3:]]) for key in ("n", what))
+    return float(np.polyfit(n, y, 1)[0])
 
 
 def plot(rows: list[dict[str, float]]) -> None:
-    """Time and memory against n, with lines of slope 1 through the figures at 10,000."""
+    """Time and memory against n, with lines of slope 1 through the largest figures."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    n = np.array([row["n"] for row in rows])
-    at = next(k for k, row in enumerate(rows) if row["n"] == 10**4)
+    n, seconds, rounds, peak, inputs = (
+        np.array([row[key] for row in rows], float)
+        for key in ("n", "seconds", "rounds", "peak_bytes", "input_bytes")
+    )
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
-    seconds = np.array([row["seconds"] for row in rows])
-    left.loglog(n, seconds, "o-", color="C0", label="fit, one thread")
-    left.loglog(n[at:], seconds[at] * n[at:] / n[at], ":", color="0.4", label="linear")
+    curves = [
+        (left, seconds, "o-", "C0", "fit, one thread"),
+        (left, seconds / rounds, "s-", "C2", "one round"),
+        (right, inputs / 2**20, "s-", "C1", "X and Y themselves"),
+        (right, peak / 2**20, "o-", "C0", "taken by the fit, at most"),
+    ]
+    for axes, y, style, color, label in curves:
+        axes.loglog(n, y, style, color=color, label=label)
+        axes.loglog(n, y[-1] * n / n[-1], ":", color=color, alpha=0.7)
+    left.plot([], [], ":", color="0.4", label="linear")
     left.set(xlabel="examples", ylabel="seconds", title="time")
-    peak = np.array([row["peak_bytes"] for row in rows]) / 2**20
-    inputs = np.array([row["input_bytes"] for row in rows]) / 2**20
-    right.loglog(n, peak, "o-", color="C0", label="taken by the fit, at most")
-    right.loglog(n, inputs, "s--", color="C1", label="X and Y themselves")
-    right.loglog(n[at:], peak[at] * n[at:] / n[at], ":", color="0.4", label="linear")
     right.set(xlabel="examples", ylabel="MiB", title="memory")
     for axes in (left, right):
         axes.grid(which="major", alpha=0.3)
@@ -242,7 +246,7 @@ def main() -> None:
         f"two threads: {verdict(threads, THREADS_TARGET)}; by the fastest of each, "
         f"{rows[-1]['fastest peer'] / rows[-1]['fastest setwise']:.2f}, which other work on the "
         "cores touches less",
-        f"growth from 10,000 to {sizes[-1]:,} examples: time as n to the power "
+        f"growth from {sizes[-3]:,} to {sizes[-1]:,} examples: time as n to the power "
         f"{exponent(grown, 'seconds'):.2f}, memory beyond the input as n to the power "
         f"{exponent(grown, 'peak_bytes'):.2f}; {as_seconds(grown[-1]['seconds'])} and "
         f"{grown[-1]['peak_bytes'] / 2**20:.0f} MiB at the end (results/learning_growth.png)",

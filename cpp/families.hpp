@@ -2,7 +2,9 @@
 // value at counts of false negatives n and false positives q (`value`).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace setwise {
 
@@ -49,6 +51,14 @@ struct Ratio {
         const auto n = static_cast<double>(n_), q = static_cast<double>(q_);
         if (part == supermodular) return convex(n);
         return part == whole ? ratio(n, q) : ratio(n, q) - convex(n);
+    }
+
+    // No step of the ratio is larger. For beta >= 1 a step to a false negative is largest at
+    // (m - 1, 0) and one to a false positive at (0, 0).
+    double largest_step() const {
+        if (part != whole) return std::numeric_limits<double>::infinity();
+        if (m == 0 || a < 1) return 1.0;
+        return std::max(step_negative(static_cast<double>(m - 1), 0.0), step_positive(0.0, 0.0));
     }
 
     // The submodular part falls somewhere unless its false-negative step is non-negative at q = r,
@@ -106,6 +116,7 @@ struct CountsTable {
     const double* values;
     std::int64_t width;  // r + 1
     double value(std::int64_t n, std::int64_t q) const { return values[n * width + q]; }
+    double largest_step() const { return std::numeric_limits<double>::infinity(); }
     struct Chain {
         const double* here;
         std::int64_t width;

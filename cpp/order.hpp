@@ -45,6 +45,29 @@ inline float from_ordered_bits(std::uint32_t bits) {
     return x;
 }
 
+template <class Scalar>
+Packed pack(Scalar margin, std::uint32_t index, bool positive) {
+    const Packed key = ordered_bits(static_cast<float>(margin));
+    return (key << 32) | (index << 1) | static_cast<std::uint32_t>(positive);
+}
+
+// y ? x : -x without a branch: labels are as good as random to a branch predictor.
+template <class Scalar>
+Scalar with_sign(bool y, Scalar x) {
+    using Bits = std::conditional_t<std::is_same_v<Scalar, float>, std::uint32_t, std::uint64_t>;
+    Bits bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    bits ^= static_cast<Bits>(!y) << (8 * sizeof bits - 1);
+    std::memcpy(&x, &bits, sizeof bits);
+    return x;
+}
+
+// y ? x : z without a branch.
+inline double choose(bool y, double x, double z) {
+    const double both[2] = {z, x};
+    return both[y];
+}
+
 // Packed elements in memory that grows and is never cleared: a vector would fill each new element
 // with zeros, as much traffic as the packing itself.
 class PackedBuffer {
@@ -128,21 +151,21 @@ struct Row {
     const Scalar* scores;
     std::int64_t p;
 
-    // Labels are as good as random to a branch predictor: look the sign up and multiply.
-    static constexpr Scalar signs[2] = {Scalar(-1), Scalar(1)};
-    Scalar sign(std::uint32_t i) const { return signs[positive[i] != 0]; }
-    Scalar margin(std::uint32_t i) const { return scores[i] * sign(i); }
+    Scalar sign(std::uint32_t i) const { return with_sign(positive[i] != 0, Scalar(1)); }
+    Scalar margin(std::uint32_t i) const { return with_sign(positive[i] != 0, scores[i]); }
 
-    Packed pack(std::uint32_t i) const {
-        const std::uint32_t key = ordered_bits(static_cast<float>(margin(i)));
-        return (static_cast<Packed>(key) << 32) | (i << 1) | (positive[i] != 0);
-    }
-    static Scalar sign_of(Packed item) { return signs[is_positive(item)]; }
+    Packed pack(std::uint32_t i) const { return setwise::pack(margin(i), i, positive[i] != 0); }
+    static Scalar sign_of(Packed item) { return with_sign(is_positive(item), Scalar(1)); }
     double margin_of(Packed item) const {
         if constexpr (std::is_same_v<Scalar, float>)
             return static_cast<double>(from_ordered_bits(static_cast<std::uint32_t>(item >> 32)));
         else
-            return scores[index_of(item)] * sign_of(item);
+            return with_sign(is_positive(item), scores[index_of(item)]);
+    }
+    // Sorted elements lie all over the row: fetches the margin of a later one than the k-th.
+    void prefetch_margin(const PackedBuffer& items, std::size_t k) const {
+        if constexpr (std::is_same_v<Scalar, double>)
+            prefetch(scores + index_of(items[std::min(k + 24, items.size() - 1)]));
     }
     std::int64_t positives() const {
         std::int64_t m = 0;
@@ -168,7 +191,7 @@ void sort_by_margin(const Row<Scalar>& row, PackedBuffer& items, PackedBuffer& o
         rank_sort<32>(items.data(), n);
     else if (n <= 64)
         rank_sort<64>(items.data(), n);
-    else if (n <= 4096)
+    else if (n <= 4096 || n > 500000)  // few counters to clear, or few far-apart pages to write to
         radix_sort<8>(items, other, poll);
     else
         radix_sort<11>(items, other, poll);
@@ -191,18 +214,26 @@ struct Workspace {
     std::vector<double> first, second;
 };
 
-// Fills workspace.items with the elements of margin below `limit`, by increasing margin.
-template <class Scalar>
-void order_row(const Row<Scalar>& row, double limit, Workspace& work, Poll poll) {
+// Fills workspace.items with the elements that keep(positive, margin), by increasing margin.
+template <class Scalar, class Keep>
+void order_kept(const Row<Scalar>& row, Keep keep, Workspace& work, Poll poll) {
     Packed* const items = work.items.reserve(static_cast<std::size_t>(row.p));
     std::size_t count = 0;
     const auto p = static_cast<std::uint32_t>(row.p);
     for (std::uint32_t i = 0; i < p; ++i) {
-        items[count] = row.pack(i);  // overwritten unless it counts: no branch to miss
-        count += static_cast<double>(row.margin(i)) < limit;
+        const bool positive = row.positive[i] != 0;
+        const Scalar margin = with_sign(positive, row.scores[i]);
+        items[count] = pack(margin, i, positive);  // overwritten unless it counts: no branch to miss
+        count += keep(positive, static_cast<double>(margin));
     }
     work.items.resize(count);
     sort_by_margin(row, work.items, work.other, poll);
+}
+
+// The elements of margin below `limit`, by increasing margin.
+template <class Scalar>
+void order_row(const Row<Scalar>& row, double limit, Workspace& work, Poll poll) {
+    order_kept(row, [limit](bool, double margin) { return margin < limit; }, work, poll);
 }
 
 }  // namespace setwise

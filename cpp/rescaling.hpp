@@ -30,6 +30,7 @@ double rescale_cardinality(const Row<Scalar>& row, const double* values, Rescali
     double best = rule.objective(values[0], 0.0), sum = 0;
     std::int64_t size = 0;
     for (std::int64_t k = 1; k <= row.p; ++k) {
+        row.prefetch_margin(work.items, static_cast<std::size_t>(k - 1));
         sum += row.margin_of(work.items[static_cast<std::size_t>(k - 1)]);
         const double objective = rule.objective(values[k], sum);
         if (objective > best) {
@@ -54,12 +55,21 @@ struct CountsChoice {
 // Prefix sums of the sorted margins of the positives (first) and of the negatives (second).
 template <class Scalar>
 void split_margins(const Row<Scalar>& row, Workspace& work) {
-    work.first.assign(1, 0.0);
-    work.second.assign(1, 0.0);
-    for (const Packed item : work.items) {
-        auto& sums = is_positive(item) ? work.first : work.second;
-        sums.push_back(sums.back() + row.margin_of(item));
+    work.first.resize(work.items.size() + 1);
+    work.second.resize(work.items.size() + 1);
+    work.first[0] = work.second[0] = 0;
+    std::size_t n = 0, q = 0;
+    double firsts = 0, seconds = 0;
+    for (std::size_t k = 0; k < work.items.size(); ++k) {
+        row.prefetch_margin(work.items, k);
+        const Packed item = work.items[k];  // one of the two writes repeats what is there
+        const bool positive = is_positive(item);
+        const double margin = row.margin_of(item);
+        work.first[n += positive] = firsts += choose(positive, margin, 0.0);
+        work.second[q += !positive] = seconds += choose(positive, 0.0, margin);
     }
+    work.first.resize(n + 1);
+    work.second.resize(q + 1);
 }
 
 // Any loss of counts: every cell of the grid.
@@ -95,6 +105,7 @@ CountsChoice search_counts(const Family& family, const Workspace& work, Rescalin
         while (peak < r && falses[static_cast<std::size_t>(peak + 1)] <
                                falses[static_cast<std::size_t>(peak)])
             ++peak;
+    std::int64_t near = peak;
     for (std::int64_t n = 0; n <= m; ++n) {
         const double base = work.first[static_cast<std::size_t>(n)];
         auto at = [&](std::int64_t q) {
@@ -107,15 +118,19 @@ CountsChoice search_counts(const Family& family, const Workspace& work, Rescalin
         auto rises = [&](std::int64_t q) {
             return q < r && (!rule.slack || positive(q + 1)) && at(q + 1) > at(q);
         };
-        // The answer lies in [low, high]; often, and always for a loss of n alone, it is the first.
-        std::int64_t low = peak, high = rises(peak) ? r : peak;
-        while (low < high) {
-            const std::int64_t q = low + (high - low) / 2;
+        // The answer lies in [low, high], near the one before: steps of growing length enclose it.
+        std::int64_t low = peak, high = r;
+        const bool up = rises(near);
+        (up ? low : high) = up ? near + 1 : near;
+        for (std::int64_t step = 1; low < high; step *= 2) {
+            const std::int64_t half = low + (high - low) / 2;
+            const std::int64_t q = up ? std::min(low + step - 1, half) : std::max(high - step, half);
             if (rises(q))
                 low = q + 1;
             else
                 high = q;
         }
+        near = low;
         const double objective = at(low);
         if (objective > best.objective) best = {objective, n, low};
         if ((n & 0xFFFF) == 0xFFFF) poll();
@@ -123,10 +138,44 @@ CountsChoice search_counts(const Family& family, const Workspace& work, Rescalin
     return best;
 }
 
+// Slack rescaling of a function of the false negatives alone, the supermodular part of F-beta:
+// every negative of negative margin helps and no other does, so only the positives are sorted.
+template <class Scalar>
+double slack_of_positives(const Row<Scalar>& row, const Ratio& family, Rescaling rule,
+                          Scalar* gradient, Workspace& work, Poll poll) {
+    order_kept(row, [](bool positive, double) { return positive; }, work, poll);
+    double sum = 0;
+    for (std::int64_t i = 0; i < row.p; ++i)
+        sum -= choose(row.positive[i] != 0, 0.0, std::max(static_cast<double>(row.scores[i]), 0.0));
+    double best = 0;
+    std::size_t size = 0;
+    for (std::size_t n = 1; n <= work.items.size(); ++n) {
+        row.prefetch_margin(work.items, n - 1);
+        sum += row.margin_of(work.items[n - 1]);
+        const double objective = rule.objective(family.convex(static_cast<double>(n)), sum);
+        if (objective > best) {
+            best = objective;
+            size = n;
+        }
+    }
+    const auto slope = static_cast<Scalar>(rule.slope(family.convex(static_cast<double>(size))));
+    for (std::int64_t i = 0; i < row.p; ++i)
+        gradient[i] = -slope * static_cast<Scalar>((row.positive[i] == 0) & (row.scores[i] > 0));
+    for (std::size_t n = 0; n < size; ++n) gradient[index_of(work.items[n])] = slope;
+    return best;
+}
+
+// An element that costs more margin than any step of the loss gains is in no best set: margin
+// rescaling need not sort it. For slack rescaling there is no such bound.
 template <class Scalar, class Family>
 double rescale_counts(const Row<Scalar>& row, const Family& family, bool search, Rescaling rule,
                       Scalar* gradient, Workspace& work, Poll poll) {
-    order_row(row, std::numeric_limits<double>::infinity(), work, poll);
+    if constexpr (std::is_same_v<Family, Ratio>)
+        if (rule.slack && family.part == Ratio::supermodular)
+            return slack_of_positives(row, family, rule, gradient, work, poll);
+    const double infinity = std::numeric_limits<double>::infinity();
+    const bool bounded = !rule.slack && rule.weight > 0;
+    order_row(row, bounded ? family.largest_step() / rule.weight : infinity, work, poll);
     split_margins(row, work);
     const CountsChoice best = search ? search_counts(family, work, rule, poll)
                                      : scan_counts(family, work, rule, poll);
@@ -134,10 +183,12 @@ double rescale_counts(const Row<Scalar>& row, const Family& family, bool search,
     const auto slope = static_cast<Scalar>(rule.slope(family.value(best.n, best.q)));
     std::int64_t n = best.n, q = best.q;
     for (const Packed item : work.items) {
-        std::int64_t& left = is_positive(item) ? n : q;
-        if (left == 0) continue;
-        --left;
-        gradient[index_of(item)] = slope * row.sign_of(item);
+        if (n + q == 0) break;
+        const bool positive = is_positive(item), taken = (positive ? n : q) > 0;
+        n -= positive & taken;
+        q -= !positive & taken;
+        gradient[index_of(item)] =
+            static_cast<Scalar>(choose(taken, slope * row.sign_of(item), 0.0));
     }
     return best.objective;
 }

@@ -135,7 +135,7 @@ class OfRatio(OfCounts):
         return self._ratio(m)
 
     def _family(self, labels: Labels) -> Family | None:
-        return RatioRows(self._ratio(0))
+        return self._remember("family", lambda: RatioRows(self._ratio(0)))
 
     def _values(self, labels: Labels, mistakes: BoolArray) -> FloatArray:
         n = labels.counts(mistakes & labels.positive.view(np.bool_)).astype(np.float64)

@@ -44,9 +44,15 @@ class TableRows:
     @classmethod
     def of(cls, functions: Sequence[Cardinality] | Sequence[Counts], which: IntArray) -> TableRows:
         """The tables of the functions, one after the other."""
+        if (
+            len(functions) == 1
+        ):  # a single set, above all: `which` is 0 everywhere, and so are starts
+            (only,) = functions
+            table = only.values if isinstance(only, Cardinality) else only.grid().ravel()
+            return cls(functions, which, table, which, isinstance(only, Counts))
         tables = [f.values if isinstance(f, Cardinality) else f.grid().ravel() for f in functions]
         begins = np.concatenate([[0], np.cumsum([table.size for table in tables])])
-        flat = tables[0] if len(tables) == 1 else np.concatenate([np.empty(0), *tables])
+        flat = np.concatenate([np.empty(0), *tables])
         of_counts = len(functions) > 0 and isinstance(functions[0], Counts)
         return cls(functions, which, flat, begins.astype(np.int64)[which], of_counts)
 

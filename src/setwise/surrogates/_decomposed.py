@@ -74,7 +74,8 @@ class DecomposedHinge(Surrogate):
         values, gradient = self.submodular_part._evaluate(rows)
         if self.supermodular_part is not None:
             more, slope = self.supermodular_part._evaluate(rows)
-            values, gradient = values + more, gradient + slope
+            values += more
+            gradient += slope
         return times(factor, values, gradient)
 
     def _warn_if_negative(self, labels: Labels) -> None:
