@@ -34,9 +34,11 @@ for row, (name, loss) in zip(axes, losses.items(), strict=True):
     # The Lovász hinge asks for a submodular loss; the decomposed hinge takes any, and is the
     # Lovász hinge where that applies.
     first = sw.surrogates.DecomposedHinge if loss is supermodular else sw.surrogates.LovaszHinge
+    # Margin rescaling at the largest scale that extends the loss; no scale extends one that falls.
+    scale = 1.0 if loss is falling else "extension"
     surrogates = {
         "decomposed hinge" if loss is supermodular else "Lovász hinge": first(loss),
-        "margin rescaling": sw.surrogates.MarginRescaling(loss, scale="extension"),
+        "margin rescaling": sw.surrogates.MarginRescaling(loss, scale=scale),
         "slack rescaling": sw.surrogates.SlackRescaling(loss),
     }
     for ax, (title, surrogate) in zip(row, surrogates.items(), strict=True):

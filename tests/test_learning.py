@@ -351,6 +351,28 @@ def test_nonnegative_coordinates_meet_the_conditions_of_karush_kuhn_and_tucker()
     np.testing.assert_allclose(some.w, [0.0, -0.5, 0.0, 0.5, 1.0], atol=3e-3)
 
 
+def test_nonnegative_coordinates_at_a_high_price():
+    """1/2 |w|^2 + C max(0, 2 - 2 w_0 + w_1, 2 w_1 - w_0) has its minimum at (1, 0)."""
+    slopes, offsets = np.array([[0.0, 0.0], [-2.0, 1.0], [-1.0, 2.0]]), np.array([0.0, 2.0, 0.0])
+    problem = Problem([(slopes, offsets)], 2)
+    assert problem.least(1000.0, [0, 1]) == pytest.approx(0.5)
+    fit = one_slack(problem.risk, 2, C=1000.0, nonnegative=[0, 1], max_iter=50)
+    assert fit.converged
+    assert fit.value == pytest.approx(0.5, abs=1e-3)
+
+
+def test_a_warm_start_with_other_signs():
+    """|w + 1| has its minimum at -1; where w may not be negative, at 0."""
+
+    def risk(w):
+        return abs(w[0] + 1.0), np.sign(w + 1.0)
+
+    free = one_slack(risk, 1, C=2.0)
+    fit = one_slack(risk, 1, C=2.0, nonnegative=[0], warm_start=free)
+    assert fit.w[0] >= 0.0
+    assert fit.value == pytest.approx(2.0)
+
+
 # -------------------------------------------------------------------------------------- warm starts
 
 
@@ -583,6 +605,32 @@ BAD = [
 def test_bad_input(call, error, sentence):
     with pytest.raises(error, match=sentence):
         call()
+
+
+BAD_ORACLES = [
+    (np.nan, [0.0, 0.0], "oracle must return finite numbers"),
+    (np.inf, [0.0, 0.0], "oracle must return finite numbers"),
+    (1.0, [np.nan, 0.0], "oracle must return finite numbers"),
+    (1.0, [0.0, 0.0, 0.0], r"oracle must return a subgradient of shape \(2,\), got \(3,\)"),
+    (1.0, [[0.0, 0.0]], r"oracle must return a subgradient of shape \(2,\), got \(1, 2\)"),
+    (-1.0, [0.0, 0.0], "oracle must not return a risk below 0"),
+]
+
+
+@each_learner
+@pytest.mark.parametrize(("risk", "slope", "sentence"), BAD_ORACLES)
+def test_bad_oracles(learner, risk, slope, sentence):
+    """Never a wrong bound in silence: a risk below the least one has planes above it."""
+
+    class Bad(Problem):
+        def example(self, i, w):
+            return risk, np.array(slope)
+
+        def risk(self, w):
+            return self.example(0, w)
+
+    with pytest.raises(ValueError, match=sentence):
+        learner.call(Bad([None], 2), 1.0, max_iter=3)
 
 
 # ---------------------------------------------------------------------------------------- executors

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_s
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from setwise import SetClassifier
 from setwise.functions import decompose
@@ -70,9 +70,17 @@ def objective(model, X, Y, groups=None):
 # ------------------------------------------------------------------------------------- scikit-learn
 
 
-# Two skips are scikit-learn's own, for want of pandas and of an array API; one is for want of
-# predict_proba, which a hinge does not have.
-@parametrize_with_checks([SetClassifier(), SetClassifier(surrogate="hinge", C=0.1)])
+# What parametrize_with_checks does, which under scikit-learn 1.6 makes pytest 9 warn. Three skips
+# are scikit-learn's own, for want of pandas and of an array API; one is for want of predict_proba,
+# which a hinge does not have.
+CHECKS = [
+    pytest.param(estimator, check, id=f"{estimator.surrogate} {check.func.__name__}")
+    for model in (SetClassifier(), SetClassifier(surrogate="hinge", C=0.1))
+    for estimator, check in estimator_checks_generator(model)
+]
+
+
+@pytest.mark.parametrize(("estimator", "check"), CHECKS)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
@@ -289,6 +297,12 @@ def test_hamming_is_the_problem_of_liblinear():
     ours = squares + 0.5 * np.maximum(slack, 0.0).sum()
     assert ours == pytest.approx(other, rel=1e-3)
     assert ours == pytest.approx(value_and_bound(model)[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("surrogate", ["lovasz", "margin", "slack", "hinge"])
+def test_features_far_from_zero_take_no_more_rounds(surrogate):
+    model = SetClassifier(surrogate=surrogate, max_iter=60).fit(X + 1000.0, y)
+    assert model.gap_ <= 1e-3
 
 
 def test_sets_of_one_are_hinge_losses():
@@ -693,6 +707,13 @@ def test_no_exact_maximiser_is_said_once(loss, surrogate):
     assert not model.certified_
 
 
+def test_the_warning_points_at_the_call_of_fit():
+    model = SetClassifier(EarlyDetection(), "slack", callback=lambda p: True)
+    with pytest.warns(UserWarning, match="has no exact maximiser") as caught:
+        model.fit(X, MANY)
+    assert caught[0].filename == __file__
+
+
 @pytest.mark.parametrize(
     ("loss", "surrogate"),
     [
@@ -852,6 +873,32 @@ BAD = [
 def test_bad_input_to_fit(options, arguments, error, sentence):
     with pytest.raises(error, match=sentence):
         SetClassifier(**options).fit(**{"X": X, "y": Y, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments", "sentence"),
+    [
+        (
+            {"loss": "hamming"},
+            {"groups": GROUPS[:9]},
+            r"groups must have shape \(60,\), got \(9,\)",
+        ),
+        (
+            {"class_weight": {0: 1, 1: 2}},
+            {"sample_weight": np.ones(9)},
+            r"sample_weight must have shape \(60,\), got \(9,\)",
+        ),
+        (
+            {"class_weight": {0: 1, 1: 2}},
+            {"sample_weight": np.ones((n, 1))},
+            r"sample_weight must have shape \(60,\), got \(60, 1\)",
+        ),
+        ({}, {"y": sparse.csr_array(Y)}, "y must be dense, got csr_array"),
+    ],
+)
+def test_bad_input_that_is_found_late(options, arguments, sentence):
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        SetClassifier(**options).fit(**{"X": X, "y": y, **arguments})
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
@@ -19,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from setwise.estimators._progress import progress_callback
 from setwise.estimators._risk import LinearRisk, linear_scores
-from setwise.estimators._sets import Arrangement, Sets, arrange
+from setwise.estimators._sets import Arrangement, Sets, arrange, as_weight
 from setwise.functions._arguments import FloatArray
 from setwise.learning import Fit, Progress, Serial, Threads, one_slack
 from setwise.losses import Hamming, Loss, get
@@ -160,6 +161,8 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         surrogate = self._make_surrogate()
+        if issparse(y):
+            raise TypeError(f"y must be dense, got {type(y).__name__}")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
         labels = np.asarray(y)
         positive = self._learn_encoding(labels)
@@ -312,9 +315,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         weights = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         of_class = weights[(y == self.classes_[1]).astype(np.int64)]
-        if sample_weight is None:
-            return np.asarray(of_class)
-        return np.asarray(of_class * np.asarray(sample_weight, np.float64))
+        return np.asarray(of_class * as_weight(sample_weight, len(y)))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -343,7 +344,7 @@ def _is_certified(surrogate: Surrogate, sets: Arrangement) -> bool:
                 f"{type(surrogate).__name__} of {surrogate.loss!r} has no exact maximiser for "
                 f"{len(truth)} elements: a greedy search stands for it, and gap_ is no certificate",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
             return False
     return certified

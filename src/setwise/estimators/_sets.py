@@ -78,7 +78,8 @@ def arrange(
     """
     n = len(positive)
     kind = _kind(positive, sets, groups)
-    weight = _weight(sample_weight, n)
+    weight = as_weight(sample_weight, n)
+    number = None if groups is None else _group_numbers(groups, n)
     if kind == "rows":
         kept = np.flatnonzero(weight > 0)
         _require_some(kept)
@@ -102,9 +103,9 @@ def arrange(
     _require_some(order)
     if kind == "sample":
         return Arrangement(kind, positive[order], order, np.array([0, len(order)]), np.ones(1))
-    group = _group_numbers(groups, n)
-    order = order[np.argsort(group[order], kind="stable")]
-    sizes = np.unique(group[order], return_counts=True)[1]
+    assert number is not None
+    order = order[np.argsort(number[order], kind="stable")]
+    sizes = np.unique(number[order], return_counts=True)[1]
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     return Arrangement(kind, positive[order], order, offsets, np.ones(len(sizes)))
 
@@ -136,7 +137,8 @@ def _kind(
     return sets
 
 
-def _weight(sample_weight: ArrayLike | None, n: int) -> FloatArray:
+def as_weight(sample_weight: ArrayLike | None, n: int) -> FloatArray:
+    """A weight for each sample: 1 by default, finite and not negative."""
     if sample_weight is None:
         return np.ones(n)
     weight: FloatArray = np.asarray(sample_weight, dtype=np.float64)

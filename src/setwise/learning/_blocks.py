@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from setwise.functions._arguments import FloatArray
+from setwise.learning._fit import checked_answer
 
 # (i, w) -> the risk of example i and a subgradient with respect to w.
 ExampleOracle = Callable[[int, FloatArray], tuple[float, FloatArray]]
@@ -67,5 +68,5 @@ def evaluate(
     oracle: ExampleOracle, n: int, w: FloatArray
 ) -> tuple[float, list[tuple[float, FloatArray]]]:
     """The whole risk at w, and the plane of each example there."""
-    planes = [oracle(i, w) for i in range(n)]
+    planes = [checked_answer(oracle(i, w), len(w), 0.0) for i in range(n)]
     return float(sum(value for value, _ in planes)), planes

@@ -60,9 +60,10 @@ class Bundle:
         # Imported by need: `import setwise` must not load a solver.
         from daqp import solve
 
-        signed = C * self.slopes[:, self.nonnegative]
+        # beta / C is the unknown: beta itself would be on another scale when C is large.
+        signed = self.slopes[:, self.nonnegative]
         s = signed.shape[1]
-        hessian = np.block([[C * C * self._gram, -signed], [-signed.T, np.eye(s)]])
+        hessian = C * C * np.block([[self._gram, -signed], [-signed.T, np.eye(s)]])
         linear = np.concatenate([-C * self.offsets, np.zeros(s)])
         # The Gram matrix is singular as soon as planes are more than coordinates; so small a
         # ridge moves the optimum less than the solver's tolerance.
@@ -73,7 +74,11 @@ class Bundle:
         lower = np.concatenate([np.zeros(k + s), [1.0]])
         sense = np.zeros(k + s + 1, np.int32)
         sense[-1] = 5  # an equality
-        answer = solve(hessian / scale, linear / scale, simplex, upper, lower, sense)
+        # Multipliers of the scaled program can be tiny where features lie far from zero, so that
+        # the solver's own tolerance for them would stop it early.
+        answer = solve(
+            hessian / scale, linear / scale, simplex, upper, lower, sense, dual_tol=1e-16
+        )
         alpha = np.maximum(np.asarray(answer[0][:k]), 0.0)
         total = alpha.sum()
         if not np.isfinite(total) or total <= 0:

@@ -180,3 +180,19 @@ class Search:
             history=History(*columns.T.copy()),
             planes=planes,
         )
+
+
+def checked_answer(
+    answer: tuple[float, FloatArray], dimension: int, least: float | None
+) -> tuple[float, FloatArray]:
+    """What an oracle said, if it can be: a bound made from anything else would be none."""
+    risk, slope = float(answer[0]), np.asarray(answer[1], np.float64)
+    if slope.shape != (dimension,):
+        raise ValueError(
+            f"oracle must return a subgradient of shape ({dimension},), got {slope.shape}"
+        )
+    if not (np.isfinite(risk) and np.isfinite(slope).all()):
+        raise ValueError(f"oracle must return finite numbers, got a risk of {risk}")
+    if least is not None and risk < least - 1e-9 * max(1.0, abs(least)):
+        raise ValueError(f"oracle must not return a risk below {least:g}, got {risk}")
+    return risk, slope

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from setwise.functions._arguments import FloatArray, as_count, as_number, as_subset
 from setwise.learning._bundle import Bundle
-from setwise.learning._fit import Fit, Progress, Search
+from setwise.learning._fit import Fit, Progress, Search, checked_answer
 
 Oracle = Callable[[FloatArray], tuple[float, FloatArray]]
 
@@ -92,12 +92,13 @@ def one_slack(
     w = search.best
     if warm_start is not None:
         _take_planes(bundle, warm_start, dimension)
-        w = warm_start.w
+        w = warm_start.w.copy()
+        w[bundle.nonnegative] = np.maximum(w[bundle.nonnegative], 0.0)
     try:
         while True:
-            risk, slope = oracle(w)
-            search.offer(w, 0.5 * float(w @ w) + C * float(risk))
-            bundle.add(slope, float(risk) - float(slope @ w))
+            risk, slope = checked_answer(oracle(w), dimension, least_risk)
+            search.offer(w, 0.5 * float(w @ w) + C * risk)
+            bundle.add(slope, risk - float(slope @ w))
             optimum, lower = bundle.solve(C)
             bundle.drop_idle()
             if search.end_round(lower):
