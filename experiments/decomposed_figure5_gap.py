@@ -15,8 +15,9 @@ from _tracks import DESCRIPTION, LOSSES, expect_negative_parts, tracks
 
 import setwise as sw
 
-TASK = "pendigits"
-C, START, TOLERANCE, ROUNDS = 1.0, 30.0, 1e-4, 250
+TASKS = ("pendigits", "usps")
+SHOWN = "pendigits"
+C, START, TOLERANCE, ROUNDS = 1.0, 30.0, 1e-4, 400
 GREEDY = "S, greedy"
 LABELS = {"B_D": r"$\mathbf{B}_D$", "0-1": "0-1 (support vector machine)"}
 MARKS = (1e-1, 1e-2, 1e-3)
@@ -80,41 +81,45 @@ def draw(curves: dict[int, dict[str, np.ndarray]]) -> None:
 def main() -> None:
     args = arguments(__doc__, repeats=1)
     expect_negative_parts()
-    bags = tracks(TASK, np.random.default_rng(args.seed))
     rounds = 60 if args.quick else ROUNDS
-    head = ["loss", "training", *(f"rounds to {mark:g}" for mark in MARKS)]
+    head = ["data", "loss", "training", *(f"rounds to {mark:g}" for mark in MARKS)]
     table = Table(
         "Figure 5: rounds until the relative gap is small",
         [*head, f"to {MARKS[-1]:g}, same start"],
     )
-    curves: dict[int, dict[str, np.ndarray]] = {}
-    for k, loss in progress(list(LOSSES.items()), "losses"):
-        curves[k] = {}
-        for name in STYLES:
-            curves[k][name], same_start = curves_of(surrogates(loss)[name], bags, rounds)
-            cells = [rounds_to(curves[k][name], mark) for mark in MARKS]
-            table.rows.append([f"Δ{k}", name, *cells, rounds_to(same_start, MARKS[-1])])
+    curves: dict[str, dict[int, dict[str, np.ndarray]]] = {}
+    for task in TASKS[:1] if args.quick else TASKS:
+        bags = tracks(task, np.random.default_rng(args.seed))
+        curves[task] = {}
+        for k, loss in progress(list(LOSSES.items()), f"{task}, losses"):
+            by_name = curves[task][k] = {}
+            for name in STYLES:
+                by_name[name], same_start = curves_of(surrogates(loss)[name], bags, rounds)
+                cells = [rounds_to(by_name[name], mark) for mark in MARKS]
+                row = [task, f"Δ{k}", name, *cells, rounds_to(same_start, MARKS[-1])]
+                table.rows.append(row)
     report(
         "decomposed_figure5_gap",
         "B_D, Figure 5: convergence of cutting planes",
         [table],
         choices={
-            "data": DESCRIPTION + f"; here {TASK}, {len(bags)} tracks, all to train",
+            "data": DESCRIPTION + "; here all tracks train",
             "C": f"{C:g} for every curve; same start: the objective at w = 0 is {START:g} for each",
             "learner": "one-slack cutting planes with the step of the library, which takes fewer "
             "rounds than the paper's plain method; gap relative to max(1, primal)",
             "seed": args.seed,
         },
-        data={str(k): by_name for k, by_name in curves.items()},
+        data=curves,
         notes=[
-            "The picture is decomposed_figure5.png.",
+            f"The picture, decomposed_figure5.png, shows {SHOWN} with the same C for all.",
+            "Same start was the first rule tried here, and is the worse one for B_D.",
             "S with a greedy search has no valid gap. A cross marks where the search found less "
             "than its own earlier planes and the fit ended.",
         ],
         quick=args.quick,
     )
     if not args.quick:
-        draw(curves)
+        draw(curves[SHOWN])
 
 
 if __name__ == "__main__":
