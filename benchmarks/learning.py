@@ -248,8 +248,8 @@ def main() -> None:
         f"NumPy and clarabel: {verdict(faster, NUMPY_TARGET)}",
         f"two threads: {verdict(threads, THREADS_TARGET)}; by the fastest of each "
         f"{rows[-1]['fastest peer'] / rows[-1]['fastest setwise']:.2f}. In a last run they got "
-        f"{rows[-1]['processors']:.2f} processors: below 1.8 other work had the rest, and the "
-        "ratio says nothing",
+        f"{rows[-1]['processors']:.2f} processors; near 1, other work had the rest, and the "
+        "ratio says little",
         f"growth from {sizes[-3]:,} to {sizes[-1]:,} examples: time as n to the power "
         f"{exponent(grown, 'seconds'):.2f}, memory beyond the input as n to the power "
         f"{exponent(grown, 'peak_bytes'):.2f}; {as_seconds(grown[-1]['seconds'])} and "
