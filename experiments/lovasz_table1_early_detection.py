@@ -21,7 +21,7 @@ import setwise as sw
 POINTS, EARLY = 15, 3
 TRAIN, VALIDATION, TEST = 1000, 1000, 5000
 GRID = [10.0**k for k in range(-4, 2)]
-TOLERANCE, ROUNDS = 1e-5, 200
+TOLERANCE, ROUNDS = 1e-5, 60
 
 DELTA_1 = sw.losses.EarlyDetection()
 ZERO_ONE = sw.losses.Hamming()

@@ -25,6 +25,7 @@ from setwise.functions._arguments import FloatArray
 from setwise.learning import Fit, Progress, Serial, Threads, one_slack
 from setwise.losses import Hamming, Loss, get
 from setwise.losses._counts import OfRatio
+from setwise.losses._labels import read_labels
 from setwise.losses._weighted import WeightedRatio
 from setwise.surrogates import (
     DecomposedHinge,
@@ -272,15 +273,16 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Which labels are positive; remembers the encoding."""
         self._rows = y.ndim == 2
         if self._rows:
-            values = np.unique(y)
-            if not (np.isin(values, (0, 1)).all() or np.isin(values, (-1, 1)).all()):
+            try:
+                positive = read_labels(y).positive  # one compiled pass: a sort would take longer
+            except (TypeError, ValueError) as error:
                 raise ValueError(
                     "y must hold labels in {0, 1} or {-1, +1} when it is a matrix, got "
-                    f"{values[:5].tolist()}"
-                )
-            low = -1 if np.any(values == -1) else 0
+                    f"{np.unique(y)[:5].tolist()}"
+                ) from error
+            low = -1 if y.dtype.kind in "if" and np.any(y == -1) else 0
             self.classes_ = np.array([low, 1]).astype(y.dtype)
-            return np.asarray(y == 1)
+            return positive.reshape(y.shape).view(np.bool_)
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         if len(self.classes_) > 2:
