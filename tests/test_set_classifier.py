@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import reference
+import sklearn
 import skops.io
 from scipy import sparse
 from sklearn import config_context
@@ -70,6 +71,13 @@ def objective(model, X, Y, groups=None):
 # ------------------------------------------------------------------------------------- scikit-learn
 
 
+# Before scikit-learn 1.7 these reduce y to two classes after shuffling it, and so fit the weighted
+# and the repeated samples with different labels.
+MISTAKEN = (
+    {f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")}
+    if sklearn.__version__.startswith("1.6.")
+    else set()
+)
 # What parametrize_with_checks does, which under scikit-learn 1.6 makes pytest 9 warn. Three skips
 # are scikit-learn's own, for want of pandas and of an array API; one is for want of predict_proba,
 # which a hinge does not have.
@@ -77,6 +85,7 @@ CHECKS = [
     pytest.param(estimator, check, id=f"{estimator.surrogate} {check.func.__name__}")
     for model in (SetClassifier(), SetClassifier(surrogate="hinge", C=0.1))
     for estimator, check in estimator_checks_generator(model)
+    if check.func.__name__ not in MISTAKEN
 ]
 
 
@@ -585,6 +594,15 @@ def test_the_number_of_threads_changes_no_bit(truth, monkeypatch):
         assert np.array_equal(model.coef_, one.coef_)
         assert np.array_equal(model.intercept_, one.intercept_)
         assert np.array_equal(model.history_.dual, one.history_.dual)
+
+
+def test_a_fit_made_again_is_the_same_to_the_last_bit():
+    """Also where the solver gives up on a program: what it leaves then must not be old memory."""
+    first = SetClassifier(tol=1e-6).fit(X, y)
+    for size in range(1, 200, 20):
+        memory = np.full(size, np.nan)
+        del memory
+        assert np.array_equal(SetClassifier(tol=1e-6).fit(X, y).coef_, first.coef_)
 
 
 def test_shards_change_nothing_but_rounding(monkeypatch):

@@ -77,11 +77,13 @@ class Bundle:
         # Multipliers of the scaled program can be tiny where features lie far from zero, so that
         # the solver's own tolerance for them would stop it early.
         answer = solve(
-            hessian / scale, linear / scale, simplex, upper, lower, sense, dual_tol=1e-16
+            hessian / scale, linear / scale, simplex, upper, lower, sense, dual_tol=1e-13
         )
         alpha = np.maximum(np.asarray(answer[0][:k]), 0.0)
         total = alpha.sum()
-        if not np.isfinite(total) or total <= 0:
+        # Infeasible, cycling, or not convex in the solver's eyes: what it left is no solution.
+        failed = answer[2] in (-1, -2, -5)
+        if failed or not np.isfinite(total) or total <= 0:
             # No answer: the newest plane alone is feasible, and the next round adds another.
             alpha, total = np.zeros(k), 1.0
             alpha[-1] = 1.0
