@@ -1,0 +1,39 @@
+"""A potential: one summand of a field's energy."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from setwise.fields._terms import Term
+from setwise.functions._arguments import FloatArray, IntArray
+from setwise.functions._immutable import Immutable
+
+
+class Potential(Immutable):
+    r"""A summand of an energy over N variables with L labels each; added to a field with ``+``.
+
+    A subclass evaluates itself (``_energies``), says whether it fits a field (``_check``), and
+    translates itself into the terms that inference reads (``_terms``).
+    """
+
+    @property
+    @abstractmethod
+    def is_submodular(self) -> bool | None:
+        r"""Whether the energy is a submodular function of the chosen pairs (variable, label).
+
+        :math:`E(x) = F(\{(i, x_i)\})` with F submodular on all N L pairs: the model of
+        log-supermodular inference, whose Lovász relaxation bounds every labelling's energy.
+        None: that depends on the number of labels, and ``Field.is_submodular`` knows.
+        """
+
+    @abstractmethod
+    def _check(self, n_variables: int, n_labels: int) -> None:
+        """Raise a ``ValueError`` when the potential does not fit a field of this size."""
+
+    @abstractmethod
+    def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
+        """Energies (m,) of checked labellings (m, N), in compiled code."""
+
+    @abstractmethod
+    def _terms(self, n_variables: int, n_labels: int) -> tuple[Term, ...]:
+        """Terms whose sum is this potential, for every labelling of a field of this size."""

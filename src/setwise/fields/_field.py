@@ -1,0 +1,121 @@
+"""A field: unaries plus potentials."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise.fields._base import Potential
+from setwise.fields._terms import Term
+from setwise.functions._arguments import FloatArray, IntArray, as_integers
+from setwise.functions._immutable import Immutable
+
+
+class Field(Immutable):
+    r"""An energy over N variables with labels 0..L-1, lower is better.
+
+    .. math:: E(x) = \sum_i u_{i x_i} + \sum_k \varphi_k(x)
+
+    Parameters
+    ----------
+    unary : array of shape (N, L)
+        ``+inf`` forbids a label; each row needs a finite entry.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0], [0.0, 0.5]])
+    >>> field = field + sw.fields.Potts([[0, 1], [1, 2]], 0.75)
+    >>> field.energy([0, 1, 0]), field.energy([[0, 0, 0], [1, 1, 1]]).tolist()
+    (1.5, [2.0, 1.5])
+    """
+
+    unary: FloatArray
+    potentials: tuple[Potential, ...]
+
+    def __init__(self, unary: ArrayLike) -> None:
+        self._set(unary=_as_unary(unary), potentials=())
+
+    @property
+    def n_variables(self) -> int:
+        """N."""
+        return int(self.unary.shape[0])
+
+    @property
+    def n_labels(self) -> int:
+        """L."""
+        return int(self.unary.shape[1])
+
+    @property
+    def is_submodular(self) -> bool:
+        """Whether the energy is a submodular function of the chosen pairs (variable, label)."""
+        return all(term.is_submodular for _, term in self._terms())
+
+    def __add__(self, potential: Potential) -> Field:
+        """The field with one more potential."""
+        if not isinstance(potential, Potential):
+            return NotImplemented
+        potential._check(self.n_variables, self.n_labels)
+        field = Field.__new__(Field)
+        field._set(unary=self.unary, potentials=(*self.potentials, potential))
+        return field
+
+    def with_unary(self, unary: ArrayLike) -> Field:
+        """The same potentials over other unaries of the same shape."""
+        changed = _as_unary(unary)
+        if changed.shape != self.unary.shape:
+            raise ValueError(f"unary must have shape {self.unary.shape}, got {changed.shape}")
+        field = Field.__new__(Field)
+        field._set(unary=changed, potentials=self.potentials)
+        return field
+
+    def energy(self, labels: ArrayLike) -> float | FloatArray:
+        """E(x): labels (N,) give a float, (m, N) give (m,); ``inf`` where a label is forbidden."""
+        array = np.asarray(labels)
+        if array.ndim not in (1, 2) or array.shape[-1] != self.n_variables:
+            raise ValueError(
+                f"labels must have shape ({self.n_variables},) or (m, {self.n_variables}), "
+                f"got {array.shape}"
+            )
+        checked = as_integers(array, "labels", below=self.n_labels)
+        energies = self._energies(np.atleast_2d(checked))
+        return float(energies[0]) if array.ndim == 1 else energies
+
+    def _energies(self, labels: IntArray) -> FloatArray:
+        """Energies (m,) of checked labellings (m, N)."""
+        energies = np.take_along_axis(self.unary[None], labels[:, :, None], axis=2).sum((1, 2))
+        for potential in self.potentials:
+            energies += potential._energies(labels, self.n_labels)
+        return energies
+
+    def _terms(self) -> list[tuple[Potential, Term]]:
+        """Every term beside the potential it comes from."""
+
+        def translate() -> list[tuple[Potential, Term]]:
+            n, labels = self.n_variables, self.n_labels
+            return [(p, term) for p in self.potentials for term in p._terms(n, labels)]
+
+        return self._remember("terms", translate)
+
+    def __repr__(self) -> str:
+        parts = [f"Field({self.n_variables} variables, {self.n_labels} labels)"]
+        return " + ".join([*parts, *(repr(potential) for potential in self.potentials)])
+
+
+def _as_unary(unary: ArrayLike) -> FloatArray:
+    """An energy for each variable and label, as a new float64 array."""
+    array = np.asarray(unary)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"unary must hold real numbers, got dtype {array.dtype}")
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ValueError(f"unary must have shape (N, L) with L at least 1, got {array.shape}")
+    array = np.array(array, dtype=np.float64, order="C")
+    bad = ~(array > -np.inf)  # NaN and -inf
+    if bad.any():
+        raise ValueError(f"unary must hold numbers or +inf, got {array[bad][0]}")
+    empty = np.isinf(array).all(axis=1)
+    if empty.any():
+        raise ValueError(
+            f"unary must have a finite entry in each row, got none in row {np.argmax(empty)}"
+        )
+    return array
