@@ -1,0 +1,65 @@
+"""What every search for the best labelling returns: the labels, and how far they can be from best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from setwise.functions._arguments import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class MapProgress:
+    """Where a search stands, for a callback: one that returns True ends it."""
+
+    n_iter: int
+    value: float
+    bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class MapResult:
+    """A labelling of low energy, with its certificate.
+
+    Attributes
+    ----------
+    labels : array of shape (N,)
+        The best labelling met.
+    value : float
+        Its energy.
+    bound : float
+        No labelling has a lower energy; ``-inf`` where the method knows none.
+    method : str
+        The method that ran.
+    reason : str
+        Why it was chosen, in one sentence.
+    n_iter : int
+        Rounds of the method: cuts, sweeps over the labels, passes.
+    converged : bool
+        Whether the method came to its own end (a local optimum for moves), not to ``max_iter``.
+    interrupted : bool
+        Whether a callback or Ctrl-C ended it; ``labels`` and ``bound`` hold all the same.
+    """
+
+    labels: IntArray
+    value: float
+    bound: float
+    method: str
+    reason: str
+    n_iter: int
+    converged: bool
+    interrupted: bool = False
+
+    @property
+    def gap(self) -> float:
+        """value - bound, never negative."""
+        return max(self.value - self.bound, 0.0)
+
+    @property
+    def relative_gap(self) -> float:
+        """gap / max(1, abs(value))."""
+        return self.gap / max(1.0, abs(self.value))
+
+    @property
+    def exact(self) -> bool:
+        """Whether the gap is rounding only: no labelling is better."""
+        return self.relative_gap <= 1e-9
