@@ -1,0 +1,172 @@
+"""The best labelling of a field, by the method that fits it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise.fields._field import Field
+from setwise.functions._arguments import IntArray, as_count, as_integers
+from setwise.functions._randomness import as_generator
+from setwise.inference import _convex, _cut, _enumerate, _expansion, _messages, _swap
+from setwise.inference._result import MapProgress, MapResult
+
+_METHODS: dict[str, Callable[..., MapResult]] = {
+    "cut": _cut.cut,
+    "expansion": _expansion.expansion,
+    "swap": _swap.swap,
+    "convex": _convex.convex,
+    "messages": _messages.messages,
+    "enumerate": _enumerate.enumerate_labels,
+}
+
+# Moves find labels and prove little: the relaxation supplies the bound.
+_WITHOUT_BOUND = ("expansion", "swap")
+
+# So few labellings are enumerated before a method without a guarantee is tried.
+_FEW = 1 << 14
+
+
+def solve_map(
+    field: Field,
+    method: str = "auto",
+    *,
+    tol: float = 1e-9,
+    max_iter: int | None = None,
+    init: ArrayLike | None = None,
+    n_jobs: int | None = None,
+    random_state: object = None,
+    callback: Callable[[MapProgress], object] | None = None,
+) -> MapResult:
+    r"""The labelling of least energy, as far as it can be found, with a bound on every other.
+
+    ========== ==================================== =====================================
+    method     fields                               answer
+    ========== ==================================== =====================================
+    cut        two labels, submodular               exact: a minimum cut
+    expansion  any number of labels; metric tables, no expansion to a label is better;
+               regions, label costs                 the bound is that of ``convex``
+    swap       tables with zero diagonal and more,  no swap of two labels is better;
+               label transitions                    the bound is that of ``convex``
+    convex     any, transitions and tables through  rounded minimiser of the Lovász
+               a submodular minorant                relaxation, and its bound
+    messages   any pairwise tables, any function of max-product and dual decomposition
+               a count
+    enumerate  at most about 2e7 labellings         exact
+    ========== ==================================== =====================================
+
+    Parameters
+    ----------
+    field : Field
+        Unaries plus potentials; ``+inf`` unaries are never chosen.
+    method : str
+        "auto" takes the first that fits of cut, enumerate (when labellings are few), expansion,
+        swap where labels touch, messages; the result says which and why.
+    tol : float
+        Stop when ``relative_gap`` is at most this. With ``tol=inf`` any labelling of a local
+        optimum will do, and moves skip the search for a bound beyond the trivial one.
+    max_iter : int, optional
+        The most rounds: sweeps over the labels for moves, passes for relaxations and messages.
+    init : array of shape (N,), optional
+        Where moves start; elsewhere a labelling to beat.
+    n_jobs : int, optional
+        Threads; None for all cores. The answer does not depend on it.
+    random_state : optional
+        Order of the moves; None for the order of the labels.
+    callback : callable, optional
+        Called with a ``MapProgress`` each round; the search stops when it returns True.
+
+    Returns
+    -------
+    MapResult
+        ``labels``, ``value``, ``bound``, ``gap``, ``exact``, ``method``, ``reason``. Ctrl-C ends
+        the search too, with the best so far.
+
+    Examples
+    --------
+    Five pixels in a row, two labels:
+
+    >>> import setwise as sw
+    >>> field = sw.fields.Field([[0, 2], [1, 0], [0, 2], [2, 0], [2, 0]])
+    >>> field = field + sw.fields.Potts([[0, 1], [1, 2], [2, 3], [3, 4]], 0.75)
+    >>> best = sw.solve_map(field)
+    >>> best.labels.tolist(), best.value, best.exact, best.method
+    ([0, 0, 0, 1, 1], 1.75, True, 'cut')
+    """
+    if not isinstance(field, Field):
+        raise TypeError(f"field must be a Field, got {type(field).__name__}")
+    if method != "auto" and method not in _METHODS:
+        names = ", ".join(repr(name) for name in ["auto", *_METHODS])
+        raise ValueError(f"method must be one of {names}, got {method!r}")
+    options = {
+        "tol": _as_tolerance(tol),
+        "max_iter": None if max_iter is None else as_count(max_iter, "max_iter", least=1),
+        "init": None if init is None else _as_labelling(init, field),
+        "n_jobs": None if n_jobs is None else _as_jobs(n_jobs),
+        "random_state": None if random_state is None else as_generator(random_state),
+        "callback": callback,
+    }
+    if method == "auto":
+        method, reason = _choose(field)
+    else:
+        reason = "asked for"
+    result = _METHODS[method](field, **options)
+    if method in _WITHOUT_BOUND and not result.interrupted and result.relative_gap > options["tol"]:
+        result = _certify(field, result, options)
+    return replace(result, reason=reason)
+
+
+def _choose(field: Field) -> tuple[str, str]:
+    """The method for a field, and why."""
+    if _cut.obstacle(field) is None:
+        return "cut", "two labels and a submodular energy: a cut is exact"
+    if _enumerate.count(field) <= _FEW:
+        return "enumerate", "few labellings, and no cut is exact"
+    no_expansion = _expansion.obstacle(field)
+    if no_expansion is None:
+        return "expansion", "every potential can take expansion moves"
+    no_messages = _messages.obstacle(field)
+    if no_messages is None:
+        return "messages", f"no expansion moves: {no_expansion}"
+    no_swap = _swap.obstacle(field)
+    if no_swap is None:
+        return "swap", f"neither expansion moves nor messages: {no_messages}"
+    return "convex", f"neither moves nor messages: {no_swap}"
+
+
+def _certify(field: Field, result: MapResult, options: dict[str, Any]) -> MapResult:
+    """A result with the bound of the relaxation, where that is better."""
+    bound = _convex.lower_bound(
+        field, value=result.value, tol=options["tol"], n_jobs=options["n_jobs"]
+    )
+    return replace(result, bound=max(result.bound, min(bound, result.value)))
+
+
+def _as_tolerance(tol: object) -> float:
+    if tol == np.inf:
+        return np.inf
+    return as_number(tol, "tol", nonnegative=True)
+
+
+def _as_jobs(n_jobs: object) -> int:
+    if as_count(n_jobs, "n_jobs", least=-1) == 0:
+        raise ValueError("n_jobs must be -1 for all cores, or at least 1, got 0")
+    return int(n_jobs)
+
+
+def _as_labelling(labels: ArrayLike, field: Field) -> IntArray:
+    """A labelling of finite energy."""
+    array = np.asarray(labels)
+    if array.shape != (field.n_variables,):
+        raise ValueError(f"init must have shape ({field.n_variables},), got {array.shape}")
+    checked = as_integers(array, "init", below=field.n_labels)
+    forbidden = np.isinf(field.unary[np.arange(len(checked)), checked])
+    if forbidden.any():
+        i = int(np.argmax(forbidden))
+        raise ValueError(
+            f"init must take labels of finite unary, got {checked[i]} for variable {i}"
+        )
+    return checked
