@@ -16,7 +16,7 @@
 
 namespace {
 
-using namespace setwise_bind;
+using namespace setwise::bind;
 
 // Looking at the clock costs as much as a short row.
 void poll_now_and_then(Index row) {
@@ -366,6 +366,7 @@ void bind_rows(nb::module_& m) {
 
 }  // namespace
 
+
 NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of setwise; arguments are checked for size, not for meaning.";
     bind_labels<bool>(m);
@@ -388,5 +389,6 @@ NB_MODULE(_core, m) {
           "weights"_a.noconvert(), "order"_a.noconvert(), "gains"_a.noconvert(), Unlocked());
     m.def("supermodular_grid", &supermodular_grid, "values"_a.noconvert(), "g"_a.noconvert(),
           Unlocked());
+    bind_fields(m);
     bind_flow(m);
 }

@@ -1,6 +1,6 @@
-// What the bindings share. Every array argument is noconvert(), so nothing is copied in silence;
-// outputs are arrays that the caller made; sizes are checked there, so that no call from Python can
-// read or write out of bounds.
+// What the files bind*.cpp share, the only ones that know nanobind. Every array argument is
+// noconvert(), so nothing is copied in silence; outputs are arrays that the caller made; sizes are
+// checked there, so that no call from Python can read or write out of bounds.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <stdexcept>
 
-namespace setwise_bind {
+namespace setwise::bind {
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -18,7 +18,11 @@ using namespace nb::literals;
 template <class T>
 using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
+using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
 using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 using Index = std::int64_t;
 using Byte = std::uint8_t;
@@ -39,7 +43,8 @@ inline void poll_signals() {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-}  // namespace setwise_bind
+}  // namespace setwise::bind
 
 // One for each bind_*.cpp; bind.cpp makes the module of them.
+void bind_fields(nanobind::module_& m);
 void bind_flow(nanobind::module_& m);

@@ -19,7 +19,7 @@
 
 namespace {
 
-using namespace setwise_bind;
+using namespace setwise::bind;
 
 template <class T>
 using Pairs = nb::ndarray<const T, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
