@@ -366,7 +366,6 @@ void bind_rows(nb::module_& m) {
 
 }  // namespace
 
-
 NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of setwise; arguments are checked for size, not for meaning.";
     bind_labels<bool>(m);
@@ -391,4 +390,5 @@ NB_MODULE(_core, m) {
           Unlocked());
     bind_fields(m);
     bind_flow(m);
+    bind_messages(m);
 }

@@ -48,3 +48,4 @@ inline void poll_signals() {
 // One for each bind_*.cpp; bind.cpp makes the module of them.
 void bind_fields(nanobind::module_& m);
 void bind_flow(nanobind::module_& m);
+void bind_messages(nanobind::module_& m);

@@ -1,0 +1,79 @@
+// A search for the best labelling of a factor graph by messages, with a bound.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "factor_graph.hpp"
+#include "labelling.hpp"
+#include "messages.hpp"
+
+namespace setwise {
+
+// Two sets of messages: those of the dual, whose bound rises pass by pass, and those of max-product,
+// which bound nothing and often find better labellings. The best labelling of both is kept.
+class MessageSearch {
+  public:
+    MessageSearch(FactorGraph graph, const std::vector<double>& forward,
+                  const std::vector<double>& backward, double damping)
+        : graph_(std::move(graph)),
+          labelling_(graph_),
+          dual_(graph_, forward, backward, 0.0),
+          product_(graph_, std::vector<double>(graph_.n, 1.0), std::vector<double>(graph_.n, 1.0),
+                   damping) {}
+
+    const FactorGraph& graph() const { return graph_; }
+    const std::vector<Index>& best() const { return best_; }
+    double value() const { return value_; }
+
+    template <class Poll>
+    void pass(bool dual, Poll poll) {
+        Messages& messages = dual ? dual_ : product_;
+        least_ = unbounded;
+        const auto note = [&](const std::vector<Index>& labels) { consider(labels); };
+        for (const bool forward : {false, true}) {
+            messages.sweep(forward, decoded_, poll);
+            consider(decoded_);
+            messages.update_factors(forward, note, poll);
+        }
+        offer(candidate_, poll);
+    }
+
+    template <class Poll>
+    double bound(Poll poll) {
+        return dual_.bound(poll);
+    }
+
+    // Descends from a labelling and keeps where it ends, if that is the best so far.
+    template <class Poll>
+    void offer(const std::vector<Index>& labels, Poll poll) {
+        labelling_.set(labels);
+        labelling_.descend(most_rounds, poll);
+        const double energy = labelling_.energy();
+        if (energy < value_ || best_.empty()) {
+            value_ = energy;
+            best_ = labelling_.labels();
+        }
+    }
+
+  private:
+    // The best of the pass, from which to descend.
+    void consider(const std::vector<Index>& labels) {
+        labelling_.set(labels);
+        const double energy = labelling_.energy();
+        if (energy < least_ || candidate_.empty()) {
+            least_ = energy;
+            candidate_ = labels;
+        }
+    }
+
+    static constexpr int most_rounds = 20;
+
+    const FactorGraph graph_;
+    Labelling labelling_;
+    Messages dual_, product_;
+    std::vector<Index> decoded_, candidate_, best_;
+    double least_ = unbounded, value_ = unbounded;
+};
+
+}  // namespace setwise

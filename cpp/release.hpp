@@ -1,0 +1,72 @@
+// How a factor of a dual decomposition gives its costs back to its variables.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace setwise {
+
+constexpr double unbounded = std::numeric_limits<double>::infinity();
+
+// A sum that carries what rounding left out (Neumaier).
+class ExactSum {
+  public:
+    explicit ExactSum(double start = 0) : sum_(start) {}
+    void add(double x) {
+        const double next = sum_ + x;
+        rest_ += std::abs(sum_) >= std::abs(x) ? (sum_ - next) + x : (x - next) + sum_;
+        sum_ = next;
+    }
+    double value() const { return sum_ + rest_; }
+
+  private:
+    double sum_, rest_ = 0;
+};
+
+// Room for `release`, kept between calls.
+struct ReleaseSpace {
+    std::vector<double> step, trial;
+};
+
+// Moves out of a factor as much of its costs as its minimum allows. On return `out` is what the
+// variables get, `costs` what stays, and the least of `out` (each variable by itself) plus the
+// minimum of what stays is the minimum before, up to rounding: so the bound never falls.
+//
+// Each round takes the largest multiple of the min-marginals m for which that holds. The minimum of
+// costs - t m is concave and piecewise linear in t, so Newton's method from t = 1 ends at the largest
+// t after a few minimisations; t = 1 / (number of variables), the step of max-product linear
+// programming, is always possible.
+template <class Factor, class Poll>
+void release(Factor& factor, std::vector<double>& costs, std::vector<double>& out, int rounds,
+             ReleaseSpace& space, Poll poll) {
+    auto& [step, trial] = space;
+    out.assign(costs.size(), 0.0);
+    trial.resize(costs.size());
+    for (int round = 0; round < rounds && !costs.empty(); ++round) {
+        const double best = factor.min_marginals(costs, step);
+        const double least = factor.least(step);
+        double size = std::abs(best);
+        for (const double x : step) size += std::abs(x);
+        double multiple = 1;
+        bool found = false;
+        for (int tries = 0; tries < 16 && !found; ++tries) {
+            poll();
+            for (std::size_t i = 0; i < costs.size(); ++i) trial[i] = costs[i] - multiple * step[i];
+            const double value = factor.minimize(trial) + multiple * least;
+            const double slope = factor.at_minimizer(step) - least;
+            found = value >= best - 1e-15 * size || slope <= 0;
+            if (!found) multiple += (value - best) / slope;
+        }
+        const double always = 1 / factor.size();
+        if (!found || multiple < always) multiple = always;
+        for (std::size_t i = 0; i < costs.size(); ++i) {
+            out[i] += multiple * step[i];
+            costs[i] -= multiple * step[i];
+        }
+        if (multiple >= 1) return;
+    }
+}
+
+}  // namespace setwise

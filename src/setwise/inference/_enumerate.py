@@ -1,0 +1,87 @@
+"""The best labelling by trying all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+import numpy as np
+
+from setwise.fields._field import Field
+from setwise.functions._arguments import IntArray
+from setwise.inference._result import MapProgress, MapResult
+
+MOST_LABELLINGS = 20_000_000
+_CHUNK = 1 << 20  # entries of the labellings that are held at once
+
+
+def enumerate_labels(
+    field: Field, *, callback: Callable[[MapProgress], object] | None = None
+) -> MapResult:
+    """The best of all labellings without forbidden labels: exact, for any potential.
+
+    Of several best labellings the first in lexicographic order is returned. Cost: the product of the
+    numbers of allowed labels, at most 2e7, times that of one energy; memory is bounded.
+
+    Parameters
+    ----------
+    field : Field
+    callback : callable or None
+        Called with a ``MapProgress`` (``n_iter`` in chunks) as labellings are tried; True ends the
+        search, with no bound.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> from setwise.inference._enumerate import enumerate_labels
+    >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]]) + sw.fields.Potts([[0, 1]], 1.5)
+    >>> best = enumerate_labels(field)
+    >>> best.labels.tolist(), best.value, best.exact
+    ([1, 1], 1.0, True)
+    """
+    allowed = [np.flatnonzero(np.isfinite(row)) for row in field.unary]
+    total = prod(len(labels) for labels in allowed)
+    if total > MOST_LABELLINGS:
+        raise ValueError(
+            f"field must have at most {MOST_LABELLINGS} labellings for method='enumerate', "
+            f"got {total if total < 1e18 else 'over 1e18'}"
+        )
+    rows = max(1, _CHUNK // max(1, field.n_variables))
+    # The first labelling stands for the answer until there is one.
+    best = np.array([labels[0] for labels in allowed], np.int64)
+    value = float(field._energies(best[None])[0])
+    n_iter, interrupted = 0, False
+    try:
+        for start in range(0, total, rows):
+            labels = _labellings(allowed, start, min(start + rows, total))
+            energies = field._energies(labels)
+            k = int(np.argmin(energies))
+            if energies[k] < value:
+                best, value = labels[k].copy(), float(energies[k])
+            n_iter += 1
+            if callback is not None and start + rows < total:
+                interrupted = callback(MapProgress(n_iter, value, -np.inf)) is True
+                if interrupted:
+                    break
+    except KeyboardInterrupt:
+        interrupted = True
+    return MapResult(
+        labels=best,
+        value=value,
+        bound=-np.inf if interrupted else value,
+        method="enumerate",
+        reason="all labellings were tried",
+        n_iter=n_iter,
+        converged=not interrupted,
+        interrupted=interrupted,
+    )
+
+
+def _labellings(allowed: list[IntArray], start: int, stop: int) -> IntArray:
+    """Labellings start..stop-1 in lexicographic order, one a row."""
+    rest = np.arange(start, stop)
+    labels = np.empty((stop - start, len(allowed)), np.int64)
+    for i in range(len(allowed) - 1, -1, -1):
+        rest, digit = np.divmod(rest, len(allowed[i]))
+        labels[:, i] = allowed[i][digit]
+    return labels
