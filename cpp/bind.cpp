@@ -1,14 +1,10 @@
-// The Python face of the kernels: the only file that knows nanobind. Every array argument is
-// noconvert(), so nothing is copied in silence; outputs are arrays that the caller made; sizes are
-// checked here, so that no call from Python can read or write out of bounds.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-
-#include <chrono>
+// The Python face of the kernels. The files bind*.cpp, with bind.hpp, are the only ones that know
+// nanobind.
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
 
+#include "bind.hpp"
 #include "chains.hpp"
 #include "families.hpp"
 #include "grid.hpp"
@@ -18,33 +14,9 @@
 #include "prefix.hpp"
 #include "rescaling.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
-
 namespace {
 
-template <class T>
-using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-using Index = std::int64_t;
-using Byte = std::uint8_t;
-
-void require(bool holds, const char* what) {
-    if (!holds) throw std::invalid_argument(what);
-}
-
-// Lets Ctrl-C through a few times a second, from code that runs without the interpreter's lock.
-void poll_signals() {
-    using Clock = std::chrono::steady_clock;
-    static thread_local Clock::time_point last = Clock::now();
-    const auto now = Clock::now();
-    if (now - last < std::chrono::milliseconds(200)) return;
-    last = now;
-    nb::gil_scoped_acquire lock;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
+using namespace setwise_bind;
 
 // Looking at the clock costs as much as a short row.
 void poll_now_and_then(Index row) {
@@ -346,8 +318,6 @@ void supermodular_grid(Matrix values, OutMatrix g) {
                                static_cast<Index>(values.shape(1)), g.data(), poll_signals);
 }
 
-using Unlocked = nb::call_guard<nb::gil_scoped_release>;
-
 template <class Label>
 void bind_labels(nb::module_& m) {
     m.def(
@@ -418,4 +388,5 @@ NB_MODULE(_core, m) {
           "weights"_a.noconvert(), "order"_a.noconvert(), "gains"_a.noconvert(), Unlocked());
     m.def("supermodular_grid", &supermodular_grid, "values"_a.noconvert(), "g"_a.noconvert(),
           Unlocked());
+    bind_flow(m);
 }

@@ -15,6 +15,7 @@ MODULES = (
     "setwise",
     "setwise.estimators",
     "setwise.functions",
+    "setwise.inference",
     "setwise.learning",
     "setwise.losses",
     "setwise.plots",

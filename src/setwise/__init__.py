@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from setwise import estimators, functions, learning, losses, plots, surrogates
+    from setwise import estimators, functions, inference, learning, losses, plots, surrogates
     from setwise.estimators import SetClassifier
 
 __version__ = "0.1.0"
@@ -18,6 +18,7 @@ __all__ = [
     "SetClassifier",
     "estimators",
     "functions",
+    "inference",
     "learning",
     "losses",
     "plots",

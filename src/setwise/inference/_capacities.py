@@ -1,0 +1,78 @@
+"""Capacities and edges, checked where they enter a graph."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from setwise import _core
+from setwise.functions._arguments import as_integers
+
+Capacities = NDArray[np.int64 | np.float64]
+
+
+def as_kind(dtype: DTypeLike, name: str = "dtype") -> type[np.int64] | type[np.float64]:
+    """The type a graph computes in: int64 for whole numbers, float64 for real ones."""
+    kind = np.dtype(dtype).kind
+    if kind in "biu":
+        return np.int64
+    if kind == "f":
+        return np.float64
+    raise TypeError(f"{name} must hold real numbers, got dtype {np.dtype(dtype)}")
+
+
+def kind_of(*values: tuple[ArrayLike | None, str]) -> type[np.int64] | type[np.float64]:
+    """float64 as soon as one of the named arrays holds floats (an empty list does not)."""
+    kinds = [as_kind(np.asarray(x).dtype, name) for x, name in values if x is not None]
+    sizes = [np.size(x) for x, name in values if x is not None]
+    floats = any(kind is np.float64 and size for kind, size in zip(kinds, sizes, strict=True))
+    return np.float64 if floats else np.int64
+
+
+def as_capacities(
+    values: ArrayLike,
+    name: str,
+    kind: type[np.int64] | type[np.float64],
+    length: int,
+    *,
+    infinite: bool = False,
+) -> Capacities:
+    """Numbers of one type that are not negative; a single number stands for all ``length``."""
+    array = np.asarray(values)
+    given = as_kind(array.dtype, name)
+    if kind is np.int64 and given is np.float64 and array.size:
+        raise TypeError(
+            f"{name} must hold integers in a graph of integers, got dtype {array.dtype}: "
+            "make the graph with dtype=float"
+        )
+    if array.ndim == 0:
+        array = np.broadcast_to(array, length)
+    if array.shape != (length,):
+        raise ValueError(f"{name} must be a number or have shape ({length},), got {array.shape}")
+    if array.dtype == np.uint64 and kind is np.int64 and length and array.max() > 2**63 - 1:
+        raise ValueError(f"{name} must be below 2**63, got {array.max()}")
+    numbers: Capacities = np.ascontiguousarray(array, dtype=kind)
+    bad = _core.first_not_capacity(numbers, infinite)
+    if bad >= 0:
+        wanted = "must not be negative" if infinite else "must be finite and not negative"
+        raise ValueError(f"{name} {wanted}, got {array[bad]}")
+    return numbers
+
+
+def as_edges(edges: ArrayLike, n: int) -> NDArray[np.int32] | NDArray[np.int64]:
+    """Pairs of different nodes, as rows; 32-bit and 64-bit integers are taken as they are."""
+    pairs = np.asarray(edges)
+    if pairs.size == 0:
+        pairs = np.zeros((0, 2), np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise ValueError(f"edges must have shape (E, 2), got {pairs.shape}")
+    if pairs.dtype not in (np.int32, np.int64):
+        pairs = as_integers(pairs, "edges", below=n)
+    pairs = np.ascontiguousarray(pairs)
+    bad = _core.first_not_edge(pairs, n)
+    if bad >= 0:
+        tail, head = map(int, pairs[bad])
+        if tail == head and 0 <= tail < n:
+            raise ValueError(f"edges must join two different nodes, got ({tail}, {head})")
+        raise ValueError(f"edges must lie between 0 and {n - 1}, got ({tail}, {head})")
+    return pairs
