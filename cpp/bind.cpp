@@ -389,4 +389,5 @@ NB_MODULE(_core, m) {
     m.def("supermodular_grid", &supermodular_grid, "values"_a.noconvert(), "g"_a.noconvert(),
           Unlocked());
     bind_flow(m);
+    bind_moves(m);
 }

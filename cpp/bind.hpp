@@ -43,3 +43,4 @@ inline void poll_signals() {
 
 // One for each bind_*.cpp; bind.cpp makes the module of them.
 void bind_flow(nanobind::module_& m);
+void bind_moves(nanobind::module_& m);
