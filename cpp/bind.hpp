@@ -18,7 +18,11 @@ using namespace nb::literals;
 template <class T>
 using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
+using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
 using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 using Index = std::int64_t;
 using Byte = std::uint8_t;
@@ -41,6 +45,11 @@ inline void poll_signals() {
 
 }  // namespace setwise_bind
 
+namespace setwise {
+namespace bind = setwise_bind;
+}
+
 // One for each bind_*.cpp; bind.cpp makes the module of them.
+void bind_fields(nanobind::module_& m);
 void bind_flow(nanobind::module_& m);
 void bind_moves(nanobind::module_& m);

@@ -9,7 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from setwise import estimators, functions, inference, learning, losses, plots, surrogates
+    from setwise import (
+        estimators,
+        fields,
+        functions,
+        inference,
+        learning,
+        losses,
+        plots,
+        surrogates,
+    )
     from setwise.estimators import SetClassifier
 
 __version__ = "0.1.0"
@@ -17,6 +26,7 @@ __version__ = "0.1.0"
 __all__ = [
     "SetClassifier",
     "estimators",
+    "fields",
     "functions",
     "inference",
     "learning",
