@@ -391,4 +391,5 @@ NB_MODULE(_core, m) {
     bind_fields(m);
     bind_flow(m);
     bind_messages(m);
+    bind_moves(m);
 }

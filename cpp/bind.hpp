@@ -49,3 +49,4 @@ inline void poll_signals() {
 void bind_fields(nanobind::module_& m);
 void bind_flow(nanobind::module_& m);
 void bind_messages(nanobind::module_& m);
+void bind_moves(nanobind::module_& m);

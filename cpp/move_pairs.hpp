@@ -1,0 +1,158 @@
+// The pairwise terms of a field as rows of neighbours, and transitions between labels as tangents.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace setwise {
+
+using Variable = std::int32_t;
+using LabelIndex = std::int32_t;
+
+constexpr std::int64_t most_pairs = (std::int64_t(1) << 30) - 1;
+
+// sum over pairs a < b of costs[a, b] h(n_ab), n_ab the number of edges that join labels a and b.
+struct Transitions {
+    std::vector<double> costs;     // (L, L)
+    const double* concave;         // h(0), h(1), ..., h(edges)
+    std::vector<Variable> tails, heads;
+    std::vector<std::int64_t> joins;  // n_ab at [a * L + b], a < b
+    std::vector<std::int64_t> before; // the same before a move
+    std::vector<double> slopes;    // (L, L), the table of every edge in a move
+
+    std::size_t pair(LabelIndex a, LabelIndex b, LabelIndex labels) const {
+        return static_cast<std::size_t>(a < b ? a * labels + b : b * labels + a);
+    }
+};
+
+// Every edge lies in the rows of both its ends: an entry is a neighbour with the cost of a pair of
+// labels, and knows the entry of the other end.
+class Pairs {
+  public:
+    Pairs(Variable n, LabelIndex labels) : n_(n), labels_(labels) {}
+
+    // Edges are (i, j) one after the other, different ends in [0, n).
+    void add_potts(const std::int64_t* edges, const double* weights, std::int64_t count) {
+        for (std::int64_t e = 0; e < count; ++e)
+            add({static_cast<Variable>(edges[2 * e]), static_cast<Variable>(edges[2 * e + 1]), potts,
+                 weights[e]});
+    }
+    // tables (count, L, L) must outlive this.
+    void add_tables(const std::int64_t* edges, const double* tables, std::int64_t count) {
+        const std::size_t size = table_size();
+        for (std::int64_t e = 0; e < count; ++e)
+            add({static_cast<Variable>(edges[2 * e]), static_cast<Variable>(edges[2 * e + 1]),
+                 add_table(tables + static_cast<std::size_t>(e) * size), 0.0});
+    }
+    // concave (count + 1,) must outlive this.
+    void add_transitions(const std::int64_t* edges, std::int64_t count, const double* costs,
+                         const double* concave) {
+        Transitions term{{costs, costs + table_size()}, concave, {}, {},
+                         std::vector<std::int64_t>(table_size()), {},
+                         std::vector<double>(table_size())};
+        // A vector's elements stay where they are when the vector is moved, so this pointer holds.
+        const std::int32_t table = add_table(term.slopes.data());
+        for (std::int64_t e = 0; e < count; ++e) {
+            term.tails.push_back(static_cast<Variable>(edges[2 * e]));
+            term.heads.push_back(static_cast<Variable>(edges[2 * e + 1]));
+            add({term.tails.back(), term.heads.back(), table, 0.0});
+        }
+        transitions_.push_back(std::move(term));
+    }
+
+    // Lays the rows, to be called once after all edges are there.
+    void lay() {
+        first_.assign(static_cast<std::size_t>(n_) + 1, 0);
+        for (const Edge& edge : edges_) {
+            ++first_[static_cast<std::size_t>(edge.tail) + 1];
+            ++first_[static_cast<std::size_t>(edge.head) + 1];
+        }
+        for (std::size_t i = 0; i < static_cast<std::size_t>(n_); ++i) first_[i + 1] += first_[i];
+        const std::size_t size = 2 * edges_.size();
+        neighbor_.resize(size);
+        sister_.resize(size);
+        weight_.resize(size);
+        if (!tables_.empty()) table_.resize(size);
+        std::vector<std::int32_t> next(first_.begin(), first_.end() - 1);
+        for (const Edge& edge : edges_) {
+            const std::int32_t a = next[static_cast<std::size_t>(edge.tail)]++;
+            const std::int32_t b = next[static_cast<std::size_t>(edge.head)]++;
+            enter(a, b, edge.head, edge, 0);
+            enter(b, a, edge.tail, edge, 1);
+        }
+        edges_ = {};
+    }
+
+    std::int32_t begin(Variable i) const { return first_[static_cast<std::size_t>(i)]; }
+    std::int32_t end(Variable i) const { return first_[static_cast<std::size_t>(i) + 1]; }
+    std::int32_t entries() const { return static_cast<std::int32_t>(neighbor_.size()); }
+    Variable neighbor(std::int32_t entry) const { return neighbor_[static_cast<std::size_t>(entry)]; }
+    std::int32_t sister(std::int32_t entry) const { return sister_[static_cast<std::size_t>(entry)]; }
+
+    // The cost of own label a and the neighbour's label b.
+    double cost(std::int32_t entry, LabelIndex a, LabelIndex b) const {
+        const auto e = static_cast<std::size_t>(entry);
+        if (table_.empty() || table_[e] == potts) return a == b ? 0.0 : weight_[e];
+        const double* table = tables_[static_cast<std::size_t>(table_[e] >> 1)];
+        return table_[e] & 1 ? table[b * labels_ + a] : table[a * labels_ + b];
+    }
+    bool has_table(std::int32_t entry, const double* table) const {
+        const auto e = static_cast<std::size_t>(entry);
+        return !table_.empty() && table_[e] != potts &&
+               tables_[static_cast<std::size_t>(table_[e] >> 1)] == table;
+    }
+    // The largest cost minus the smallest.
+    double range(std::int32_t entry) const {
+        const auto e = static_cast<std::size_t>(entry);
+        if (table_.empty() || table_[e] == potts) return weight_[e];
+        const double* table = tables_[static_cast<std::size_t>(table_[e] >> 1)];
+        const auto [low, high] = std::minmax_element(table, table + table_size());
+        return *high - *low;
+    }
+
+    std::vector<Transitions>& transitions() { return transitions_; }
+    const std::vector<Transitions>& transitions() const { return transitions_; }
+    std::size_t table_size() const {
+        return static_cast<std::size_t>(labels_) * static_cast<std::size_t>(labels_);
+    }
+
+  private:
+    static constexpr std::int32_t potts = -1;
+    struct Edge {
+        Variable tail, head;
+        std::int32_t table;
+        double weight;
+    };
+
+    void add(const Edge& edge) {
+        if (static_cast<std::int64_t>(edges_.size()) >= most_pairs)
+            throw std::length_error("a field must have fewer than 2**30 edges");
+        edges_.push_back(edge);
+    }
+    std::int32_t add_table(const double* table) {
+        tables_.push_back(table);
+        return static_cast<std::int32_t>(tables_.size() - 1);
+    }
+    void enter(std::int32_t entry, std::int32_t sister, Variable neighbor, const Edge& edge, int side) {
+        const auto e = static_cast<std::size_t>(entry);
+        neighbor_[e] = neighbor;
+        sister_[e] = sister;
+        weight_[e] = edge.weight;
+        if (!table_.empty()) table_[e] = edge.table == potts ? potts : 2 * edge.table + side;
+    }
+
+    Variable n_;
+    LabelIndex labels_;
+    std::vector<Edge> edges_;
+    std::vector<const double*> tables_;
+    std::vector<Transitions> transitions_;
+    std::vector<std::int32_t> first_, sister_, table_;
+    std::vector<Variable> neighbor_;
+    std::vector<double> weight_;
+};
+
+}  // namespace setwise

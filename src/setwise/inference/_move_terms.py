@@ -1,0 +1,171 @@
+"""The terms of a field as the moves of graph cuts read them, and what each method must refuse."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise._core import Moves
+from setwise.fields._base import Potential
+from setwise.fields._field import Field
+from setwise.fields._terms import (
+    CardinalityTerm,
+    ConstantTerm,
+    CountTerm,
+    LabelTerm,
+    PottsTerm,
+    RobustTerm,
+    TableTerm,
+    TransitionTerm,
+    UnaryTerm,
+)
+from setwise.functions._arguments import FloatArray, IntArray, as_integers
+
+Method = Literal["cut", "expansion", "swap"]
+
+# Entries of tables that are held at a time while they are checked: 32 MB.
+_CHUNK = 1 << 22
+
+
+def start_moves(field: Field, method: Method, init: ArrayLike | None) -> tuple[Moves, IntArray]:
+    """A kernel that holds the field's terms, and the labelling that it starts from.
+
+    That is ``init``, or the label of least unary energy for each variable. Raises a
+    ``ValueError`` that names the potential where the method's moves are not submodular.
+    """
+    n, labels = field.n_variables, field.n_labels
+    for potential, term in field._terms():
+        reason = _why_not(term, method)
+        if reason is not None:
+            raise ValueError(f"{method} cannot take {potential!r}: {reason}")
+    unary = field.unary
+    for _, term in field._terms():
+        if isinstance(term, UnaryTerm):
+            unary = unary + term.unary
+    start = np.argmin(unary, axis=1) if init is None else _as_labels(init, field)
+    kernel = Moves(np.ascontiguousarray(unary.T).ravel(), n, labels)
+    for potential, term in field._terms():
+        _add(kernel, term, potential, n, labels)
+    kernel.start(start)
+    return kernel, start
+
+
+def trivial_bound(field: Field) -> float:
+    """The sum of the least unary energies and of the least value of every term."""
+    bound = float(field.unary.min(axis=1).sum())
+    n, labels = field.n_variables, field.n_labels
+    for _, term in field._terms():
+        match term:
+            case ConstantTerm(value):
+                bound += value
+            case UnaryTerm(unary):
+                bound += float(unary.min(axis=1).sum())
+            case TableTerm(_, tables):
+                bound += float(tables.min(axis=(1, 2)).sum())
+            case CountTerm(_, starts, table):
+                # A sum of concave functions over a simplex is least at a corner: one label.
+                bound += float((table[starts[1:] - 1] + (labels - 1) * table[starts[:-1]]).sum())
+            case LabelTerm(cost, group) if n > 0 and group.all():
+                bound += cost
+            case CardinalityTerm(_, table):
+                bound += float(table.min())
+            case _:
+                pass  # not negative
+    return bound
+
+
+def _as_labels(init: ArrayLike, field: Field) -> IntArray:
+    array = np.asarray(init)
+    if array.shape != (field.n_variables,):
+        raise ValueError(f"init must have shape ({field.n_variables},), got {array.shape}")
+    labels = as_integers(array, "init", below=field.n_labels)
+    forbidden = np.isinf(field.unary[np.arange(len(labels)), labels])
+    if forbidden.any():
+        where = int(np.argmax(forbidden))
+        raise ValueError(
+            f"init must not take a forbidden label, got {labels[where]} for variable {where}"
+        )
+    return labels
+
+
+def _add(kernel: Moves, term: object, potential: Potential, n: int, labels: int) -> None:
+    own = np.arange(labels)  # every label is a group of its own
+    match term:
+        case PottsTerm(edges, weights):
+            kernel.add_potts(_ints(edges), _floats(weights))
+        case TableTerm(edges, tables):
+            kernel.add_tables(_ints(edges), _floats(tables))
+        case CountTerm(regions, starts, table):
+            kernel.add_counts(_ints(regions), _ints(starts), _floats(table), own)
+        case RobustTerm(regions, weights, truncation):
+            kernel.add_robust(_ints(regions), _floats(weights), _floats(truncation), own)
+        case LabelTerm(cost, group):
+            kernel.add_cost(cost, np.where(group, 0, -1))
+        case CardinalityTerm(center, table) if n > 0:
+            # h(k) = table[n - k] of the count k of the one label that is the center.
+            kernel.add_counts(
+                np.zeros(n, np.int64),
+                np.array([0, n + 1]),
+                _floats(table[::-1]),
+                np.where(own == center[0], 0, -1),
+            )
+        case TransitionTerm(edges, costs, concave):
+            counts = np.arange(len(edges) + 1, dtype=np.float64)
+            values = np.minimum(counts, 1.0) if concave is None else concave(counts)
+            kernel.add_transitions(_ints(edges), _floats(costs), _floats(values))
+        case ConstantTerm() | UnaryTerm() | CardinalityTerm():
+            pass
+        case _:
+            raise TypeError(f"{potential!r} has a term of an unknown kind: {type(term).__name__}")
+
+
+def _ints(array: IntArray) -> IntArray:
+    return np.ascontiguousarray(array, np.int64).ravel()
+
+
+def _floats(array: FloatArray) -> FloatArray:
+    return np.ascontiguousarray(array, np.float64).ravel()
+
+
+def _why_not(term: object, method: Method) -> str | None:
+    """Why moves of this method cannot take the term, or None."""
+    match term:
+        case TableTerm(edges, tables):
+            worst = _worst_expansion if method == "expansion" else _worst_swap
+            for begin in range(0, len(edges), step := max(1, _CHUNK // tables[:1].size)):
+                chunk = tables[begin : begin + step]
+                excess = worst(chunk) - 1e-12 * np.abs(chunk).max(axis=(1, 2))
+                if (excess > 0).any():
+                    i, j = edges[begin + int(np.argmax(excess > 0))]
+                    moves = "" if method == "cut" else f" in every {method}"
+                    return f"its table is not submodular{moves} on edge ({i}, {j})"
+        case RobustTerm() if method == "expansion":
+            return "expansions need a truncation of at most half of every region; swaps do not"
+        case TransitionTerm() if method != "swap":
+            return "the cost of a pair of labels that touch is for swaps alone"
+        case CardinalityTerm(center, _):
+            if len(center) and (center != center[0]).any():
+                return "its center must be the same label for all variables"
+            if not term.is_submodular:
+                return "its table is not concave"
+        case _:
+            pass
+    return None
+
+
+def _worst_swap(tables: FloatArray) -> FloatArray:
+    """The largest t(a, a) + t(b, b) - t(a, b) - t(b, a) of each table (E, L, L)."""
+    same = np.diagonal(tables, axis1=1, axis2=2)
+    rise = same[:, :, None] + same[:, None, :] - tables - tables.transpose(0, 2, 1)
+    return np.asarray(rise.max(axis=(1, 2)))
+
+
+def _worst_expansion(tables: FloatArray) -> FloatArray:
+    """The largest t(a, a) + t(b, c) - t(b, a) - t(a, c) of each table (E, L, L)."""
+    worst = np.zeros(len(tables))
+    for a in range(tables.shape[1]):
+        rise = tables + tables[:, a, a, None, None] - tables[:, :, a, None] - tables[:, a, None, :]
+        np.maximum(worst, rise.max(axis=(1, 2)), out=worst)
+    return worst
