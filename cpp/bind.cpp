@@ -1,6 +1,6 @@
-// The Python face of the kernels: the only file that knows nanobind. Every array argument is
-// noconvert(), so nothing is copied in silence; outputs are arrays that the caller made; sizes are
-// checked here, so that no call from Python can read or write out of bounds.
+// The Python face of the kernels: the bind*.cpp files are the only ones that know nanobind. Every
+// array argument is noconvert(), so nothing is copied in silence; outputs are arrays that the caller
+// made; sizes are checked here, so that no call from Python can read or write out of bounds.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
@@ -396,6 +396,8 @@ void bind_rows(nb::module_& m) {
 
 }  // namespace
 
+void bind_relaxation(nb::module_& m);  // bind_relaxation.cpp
+
 NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of setwise; arguments are checked for size, not for meaning.";
     bind_labels<bool>(m);
@@ -418,4 +420,5 @@ NB_MODULE(_core, m) {
           "weights"_a.noconvert(), "order"_a.noconvert(), "gains"_a.noconvert(), Unlocked());
     m.def("supermodular_grid", &supermodular_grid, "values"_a.noconvert(), "g"_a.noconvert(),
           Unlocked());
+    bind_relaxation(m);
 }
