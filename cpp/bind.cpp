@@ -366,6 +366,8 @@ void bind_rows(nb::module_& m) {
 
 }  // namespace
 
+void bind_relaxation(nb::module_& m);  // bind_relaxation.cpp
+
 NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of setwise; arguments are checked for size, not for meaning.";
     bind_labels<bool>(m);
@@ -392,4 +394,5 @@ NB_MODULE(_core, m) {
     bind_flow(m);
     bind_messages(m);
     bind_moves(m);
+    bind_relaxation(m);
 }

@@ -50,3 +50,4 @@ void bind_fields(nanobind::module_& m);
 void bind_flow(nanobind::module_& m);
 void bind_messages(nanobind::module_& m);
 void bind_moves(nanobind::module_& m);
+void bind_relaxation(nanobind::module_& m);

@@ -1,0 +1,91 @@
+// Edges into few classes of vertex-disjoint paths: what can be projected in one go.
+#pragma once
+
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+namespace setwise {
+
+// Which vertices of a growing forest of paths may take one more edge.
+class PathForest {
+  public:
+    explicit PathForest(std::int64_t n) : degree_(static_cast<std::size_t>(n)), root_(degree_.size()) {
+        std::iota(root_.begin(), root_.end(), std::int64_t(0));
+    }
+    // Adds the edge unless a vertex would have three or a cycle would close.
+    bool take(std::int64_t i, std::int64_t j) {
+        if (degree_[i] == 2 || degree_[j] == 2) return false;
+        const std::int64_t a = find(i), b = find(j);
+        if (a == b) return false;
+        root_[a] = b;
+        ++degree_[i];
+        ++degree_[j];
+        return true;
+    }
+
+  private:
+    std::int64_t find(std::int64_t i) {
+        while (root_[i] != i) i = root_[i] = root_[root_[i]];
+        return i;
+    }
+    std::vector<std::int8_t> degree_;
+    std::vector<std::int64_t> root_;
+};
+
+// First fit: the class of each edge (i[e], j[e]), i != j. Returns the number of classes, at most the
+// sum of two neighbouring vertices' degrees. O(E classes).
+inline std::int64_t path_classes(std::int64_t n, const std::int64_t* edges, std::int64_t n_edges,
+                                 std::int64_t* classes, void (*poll)()) {
+    std::vector<PathForest> forests;
+    for (std::int64_t e = 0; e < n_edges; ++e) {
+        std::int64_t k = 0;
+        while (k < static_cast<std::int64_t>(forests.size()) &&
+               !forests[k].take(edges[2 * e], edges[2 * e + 1]))
+            ++k;
+        if (k == static_cast<std::int64_t>(forests.size())) {
+            forests.emplace_back(n);
+            forests.back().take(edges[2 * e], edges[2 * e + 1]);
+        }
+        classes[e] = k;
+        if ((e & 4095) == 4095) poll();
+    }
+    return static_cast<std::int64_t>(forests.size());
+}
+
+// Walks the paths that the edges form, each from its end of smaller index: `vertices` in order of the
+// walk, `starts` of the paths among them, `weights` of the edge from each vertex to the next (0 at a
+// path's end). False when the edges are not vertex-disjoint paths.
+inline bool walk_paths(std::int64_t n, const std::int64_t* edges, const double* edge_weights,
+                       std::int64_t n_edges, std::vector<std::int64_t>& vertices,
+                       std::vector<std::int64_t>& starts, std::vector<double>& weights) {
+    std::vector<std::int64_t> at(2 * static_cast<std::size_t>(n), -1);  // edges at each vertex
+    for (std::int64_t e = 0; e < n_edges; ++e)
+        for (int side = 0; side < 2; ++side) {
+            std::int64_t* const slots = at.data() + 2 * edges[2 * e + side];
+            if (slots[1] >= 0) return false;
+            slots[slots[0] >= 0] = e;
+        }
+    starts.assign(1, 0);
+    std::int64_t walked = 0;
+    for (std::int64_t first = 0; first < n; ++first) {
+        if (at[2 * first] < 0 || at[2 * first + 1] >= 0) continue;  // not the end of a path
+        std::int64_t vertex = first, edge = at[2 * first];
+        while (true) {
+            vertices.push_back(vertex);
+            if (edge < 0) break;
+            weights.push_back(edge_weights[edge]);
+            ++walked;
+            vertex = edges[2 * edge] == vertex ? edges[2 * edge + 1] : edges[2 * edge];
+            std::int64_t* const slots = at.data() + 2 * vertex;
+            const std::int64_t next = slots[0] == edge ? slots[1] : slots[0];
+            slots[0] = slots[1] = edge;  // walked: no end of a path any more
+            edge = next;
+        }
+        weights.push_back(0);
+        starts.push_back(static_cast<std::int64_t>(vertices.size()));
+    }
+    return walked == n_edges;
+}
+
+}  // namespace setwise

@@ -1,0 +1,192 @@
+// Euclidean projections onto the base polytopes of three families of submodular functions:
+//   a chain of cuts     F(A) = sum_k w_k [one of k, k + 1 is in A]
+//   a concave count     F(A) = h(|A|) - h(0)
+//   a scaled simplex    F(A) = cost [A is not empty]
+// A projection onto B(F) minimises sum_i phi(s_i - z_i) for every symmetric convex phi at once: it is
+// the exact block step of the relaxation in relaxation.hpp.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace setwise {
+
+// What the projections need beside their arguments; grows and is never cleared.
+template <class Scalar>
+struct ProjectionWork {
+    struct Segment {
+        std::int64_t length;
+        double rise;
+        double slope;
+    };
+    struct Item {
+        Scalar value;
+        std::int32_t index;
+    };
+    struct Pool {
+        double sum;
+        std::int64_t count;
+    };
+    std::vector<Segment> upper, lower;
+    std::vector<Item> items;
+    std::vector<Pool> pools;
+    std::vector<Scalar> active;
+
+    void reserve(std::int64_t n) {
+        const auto size = static_cast<std::size_t>(n);
+        if (upper.size() >= size) return;
+        upper.resize(size);
+        lower.resize(size);
+        items.resize(size);
+        pools.resize(size);
+        active.resize(size);
+    }
+};
+
+// One side of the funnel of project_chain: the hull of the tube's wall as seen from the apex. Segments
+// keep their own rise, not absolute heights, so that long chains lose no digits.
+template <class Segment>
+struct Hull {
+    Segment* segments;
+    std::int64_t first = 0, last = -1;
+
+    bool is_single() const { return first == last; }
+    const Segment& front() const { return segments[first]; }
+
+    // `sign` +1: slopes increase away from the apex (the upper wall), -1: they decrease.
+    void append(double rise, double sign) {
+        Segment segment{1, rise, rise};
+        while (last >= first && sign * segment.slope <= sign * segments[last].slope) {
+            segment.length += segments[last].length;
+            segment.rise += segments[last].rise;
+            segment.slope = segment.rise / static_cast<double>(segment.length);
+            --last;
+        }
+        segments[++last] = segment;
+    }
+    // The apex moves to a vertex of the other wall, by `step`; this wall is a single segment.
+    void shorten(const Segment& step) {
+        Segment& segment = segments[first];
+        segment.length -= step.length;
+        segment.rise -= step.rise;
+        segment.slope = segment.rise / static_cast<double>(segment.length);
+    }
+};
+
+// Projects z (n,) onto B of a chain of cuts with weights w (n - 1,), w >= 0. O(n).
+// B = {y_k - y_(k-1): |y_k| <= w_k, y_0 = y_n = 0}. The running sums of z - s are the shortest string
+// through the tube of half-width w around those of z, whose slopes are the total-variation prox of z.
+template <class Scalar>
+void project_chain(const Scalar* z, const Scalar* w, std::int64_t n, Scalar* s,
+                   ProjectionWork<Scalar>& work) {
+    if (n == 0) return;
+    work.reserve(n);
+    using Segment = typename ProjectionWork<Scalar>::Segment;
+    Hull<Segment> upper{work.upper.data()}, lower{work.lower.data()};
+    std::int64_t position = 0;
+    Scalar y = 0;  // the dual variable of the edge before `position`
+    const auto wall = [&](std::int64_t k) { return k + 1 < n ? w[k] : Scalar(0); };
+    // The string follows `segment` and touches there the wall where y = side * w.
+    const auto follow = [&](const Segment& segment, Scalar side) {
+        const std::int64_t end = position + segment.length;
+        const auto slope = static_cast<Scalar>(segment.slope);
+        for (; position < end; ++position) {
+            const Scalar limit = wall(position);
+            Scalar next = std::clamp(y + (z[position] - slope), -limit, limit);
+            if (position + 1 == end) next = side * limit;
+            s[position] = next - y;
+            y = next;
+        }
+    };
+    double before = 0;
+    for (std::int64_t k = 0; k < n; ++k) {
+        const double width = wall(k), value = z[k];
+        upper.append(value + (width - before), 1);
+        lower.append(value - (width - before), -1);
+        before = width;
+        while (upper.front().slope < lower.front().slope) {
+            if (upper.is_single() && !lower.is_single()) {
+                const Segment step = lower.front();
+                follow(step, Scalar(1));
+                upper.shorten(step);
+                ++lower.first;
+            } else if (lower.is_single() && !upper.is_single()) {
+                const Segment step = upper.front();
+                follow(step, Scalar(-1));
+                lower.shorten(step);
+                ++upper.first;
+            } else {
+                break;  // rounding: both walls end at the same point
+            }
+        }
+    }
+    for (std::int64_t k = lower.first; k <= lower.last; ++k) follow(work.lower[k], Scalar(1));
+}
+
+// Sorts items by decreasing value; equal values by increasing index, so that the order is one and
+// the same on every machine.
+template <class Item>
+void sort_decreasing(Item* items, std::int64_t n) {
+    std::sort(items, items + n, [](const Item& x, const Item& y) {
+        return x.value > y.value || (x.value == y.value && x.index < y.index);
+    });
+}
+
+// Projects z (n,) onto B of a concave count with gains[k] = h(k + 1) - h(k), which do not increase.
+// O(n log n): sort, then pool adjacent violators on z_(k) - gains[k]; the pools' means are z - s.
+template <class Scalar>
+void project_count(const Scalar* z, const Scalar* gains, std::int64_t n, Scalar* s,
+                   ProjectionWork<Scalar>& work) {
+    work.reserve(n);
+    auto* const items = work.items.data();
+    auto* const pools = work.pools.data();
+    for (std::int64_t i = 0; i < n; ++i) items[i] = {z[i], static_cast<std::int32_t>(i)};
+    sort_decreasing(items, n);
+    std::int64_t top = -1;
+    for (std::int64_t k = 0; k < n; ++k) {
+        double sum = static_cast<double>(items[k].value) - static_cast<double>(gains[k]);
+        std::int64_t count = 1;
+        // means must not increase; compared as products, to divide once a pool only
+        while (top >= 0 && sum * static_cast<double>(pools[top].count) >=
+                               pools[top].sum * static_cast<double>(count)) {
+            sum += pools[top].sum;
+            count += pools[top].count;
+            --top;
+        }
+        pools[++top] = {sum, count};
+    }
+    std::int64_t k = 0;
+    for (std::int64_t pool = 0; pool <= top; ++pool) {
+        const double mean = pools[pool].sum / static_cast<double>(pools[pool].count);
+        for (const std::int64_t end = k + pools[pool].count; k < end; ++k)
+            s[items[k].index] = static_cast<Scalar>(static_cast<double>(items[k].value) - mean);
+    }
+}
+
+// Projects z (n,) onto {s >= 0, sum of s = cost}: s = max(z - level, 0). About O(n): the level
+// rises from that of all elements while elements below it drop out (Michelot).
+template <class Scalar>
+void project_simplex(const Scalar* z, Scalar cost, std::int64_t n, Scalar* s,
+                     ProjectionWork<Scalar>& work) {
+    if (n == 0) return;
+    work.reserve(n);
+    Scalar* const active = work.active.data();
+    std::copy(z, z + n, active);
+    std::int64_t count = n;
+    double level = 0;
+    for (;;) {
+        double sum = 0;
+        for (std::int64_t i = 0; i < count; ++i) sum += static_cast<double>(active[i]);
+        level = (sum - static_cast<double>(cost)) / static_cast<double>(count);
+        std::int64_t kept = 0;
+        for (std::int64_t i = 0; i < count; ++i)
+            if (static_cast<double>(active[i]) > level) active[kept++] = active[i];
+        if (kept == count || kept == 0) break;
+        count = kept;
+    }
+    for (std::int64_t i = 0; i < n; ++i)
+        s[i] = static_cast<Scalar>(std::max(static_cast<double>(z[i]) - level, 0.0));
+}
+
+}  // namespace setwise

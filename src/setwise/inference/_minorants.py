@@ -1,0 +1,160 @@
+r"""Submodular terms below any terms: what lets the Lovász relaxation bound every field.
+
+A lower bound on a smaller energy is one on the energy. Each term that is not a submodular function
+of the pairs (variable, label) gives way to one below it for every labelling:
+
+- a table of two variables to unaries plus the largest Potts term that fits under it;
+- label transitions to a Potts term, by the chord of the concave function;
+- a robust term whose truncation is above half its region to one truncated at half, scaled down;
+- a cardinality table that is not concave to a line below it.
+
+Every formula is checked against all labellings of small fields in the tests.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from setwise.fields._field import Field
+from setwise.fields._terms import (
+    CardinalityTerm,
+    ConstantTerm,
+    CountTerm,
+    PottsTerm,
+    RobustTerm,
+    TableTerm,
+    Term,
+    TransitionTerm,
+    UnaryTerm,
+)
+from setwise.functions._arguments import FloatArray
+
+
+def submodular_minorant(field: Field) -> tuple[list[Term], bool]:
+    """Submodular terms whose sum is at most that of the field's, and whether it equals it."""
+    terms: list[Term] = []
+    equal = True
+    for _, term in field._terms():
+        if term.is_submodular:
+            terms.append(term)
+            continue
+        below, same = _below(term, field)
+        terms.extend(below)
+        equal = equal and same
+    return terms, equal
+
+
+def _below(term: Term, field: Field) -> tuple[list[Term], bool]:
+    match term:
+        case TableTerm():
+            return _below_tables(term, field.n_variables)
+        case TransitionTerm():
+            return _below_transitions(term), False
+        case RobustTerm():
+            return _below_robust(term, field.n_labels), False
+        case CardinalityTerm():
+            return _below_cardinality(term, field), False
+        case _:
+            raise TypeError(f"no submodular term below a {type(term).__name__} is known")
+
+
+def _below_tables(term: TableTerm, n: int) -> tuple[list[Term], bool]:
+    r"""theta(a, b) >= alpha_a + beta_b + w [a != b] for each edge; equal where a = b, if w > 0.
+
+    alpha_a = theta(a, a) / 2 + gamma_a and beta_b = theta(b, b) / 2 - gamma_b touch the diagonal
+    for every gamma; the best gamma makes w the least mean of theta - its diagonal over the cycles
+    of labels. Half the difference of its row and column means is that gamma for two labels and
+    wherever the table is a Potts term plus unaries, so these come out equal. Where w would be
+    negative the term is no minorant of that form: w = 0 and the unaries are lowered until they fit.
+    """
+    n_labels = term.tables.shape[1]
+    half = np.einsum("eaa->ea", term.tables) / 2
+    rest = term.tables - half[:, :, None] - half[:, None, :]
+    gamma = (rest.mean(axis=2) - rest.mean(axis=1)) / 2
+    alpha, beta = half + gamma, half - gamma
+    off_diagonal = 1.0 - np.eye(n_labels)
+    rest = term.tables - alpha[:, :, None] - beta[:, None, :]
+    weights = np.where(off_diagonal > 0, rest, np.inf).min(axis=(1, 2), initial=np.inf)
+    weights = np.where(np.isfinite(weights), np.maximum(weights, 0.0), 0.0)
+    rest -= weights[:, None, None] * off_diagonal
+    raised = rest.min(axis=2)
+    rest -= raised[:, :, None]
+    lifted = rest.min(axis=1)
+    rest -= lifted[:, None, :]
+    unary = np.zeros((n, n_labels))
+    np.add.at(unary, term.edges[:, 0], alpha + raised)
+    np.add.at(unary, term.edges[:, 1], beta + lifted)
+    scale = max(1.0, float(np.abs(term.tables).max(initial=0.0)))
+    equal = float(np.abs(rest).max(initial=0.0)) <= 1e-12 * scale
+    return [UnaryTerm(unary), PottsTerm(term.edges, weights)], equal
+
+
+def _below_transitions(term: TransitionTerm) -> list[Term]:
+    """h(c) >= c h(E) / E for 0 <= c <= E, h concave, h(0) = 0; costs[a, b] >= the least one."""
+    n_edges, n_labels = len(term.edges), len(term.costs)
+    if n_edges == 0 or n_labels < 2:
+        return []
+    whole = np.array([float(n_edges)])
+    height = np.minimum(whole, 1.0) if term.concave is None else np.asarray(term.concave(whole))
+    least = term.costs[~np.eye(n_labels, dtype=np.bool_)].min()
+    chord = max(float(height[0]), 0.0) / n_edges
+    return [PottsTerm(term.edges, np.full(n_edges, least * chord))]
+
+
+def _below_robust(term: RobustTerm, n_labels: int) -> list[Term]:
+    r"""c (sum_j min(1, (S - n_j) / (S / 2)) - (L - 1)) = c min(1, 2 r), r = (S - max_j n_j) / S.
+
+    At most one label has more than half of the region, and all others have the summand 1. The term
+    is weight min(1, r S / Q) with the truncation Q > S / 2: it is c min(1, 2 r) for c = weight S /
+    (2 Q) up to r = 1/2, and not below c from there on.
+    """
+    inside = term.regions[term.regions >= 0]
+    sizes = np.bincount(inside, minlength=len(term.weights)).astype(np.float64)
+    scales = np.where(
+        term.truncation > sizes / 2, term.weights * sizes / (2 * term.truncation), term.weights
+    )
+    halves = np.minimum(term.truncation, sizes / 2)
+    tables: list[FloatArray] = []
+    for size, scale, half in zip(sizes, scales, halves, strict=True):
+        missing = size - np.arange(size + 1)
+        tables.append(scale * np.minimum(1.0, missing / half) if size else np.zeros(1))
+    starts = np.concatenate([[0], np.cumsum([len(table) for table in tables])]).astype(np.int64)
+    table = np.concatenate([np.zeros(0), *tables])
+    constant = -float((scales * (sizes > 0)).sum()) * (n_labels - 1)
+    return [CountTerm(term.regions, starts, table), ConstantTerm(constant)]
+
+
+def _below_cardinality(term: CardinalityTerm, field: Field) -> list[Term]:
+    """The line that touches the table's lower convex hull where the unaries' minimiser lies.
+
+    A line is a unary term. Among all concave functions below a convex table lines are the best;
+    which of them is best depends on the field, and this choice is a guess: the bound is valid, and
+    weak.
+    """
+    k = int((field.unary.argmin(axis=1) != term.center).sum())
+    slope, height = _support(term.table, k)
+    unary = np.full(field.unary.shape, slope)
+    unary[np.arange(len(unary)), term.center] = 0.0
+    return [UnaryTerm(unary), ConstantTerm(height)]
+
+
+def _support(table: FloatArray, k: int) -> tuple[float, float]:
+    """Slope, and height at 0, of a line below the table that touches its convex hull at k. O(N)."""
+    hull: list[int] = []
+    for right, height in enumerate(table):
+        while len(hull) > 1:
+            left, middle = hull[-2], hull[-1]
+            if (table[middle] - table[left]) * (right - left) < (height - table[left]) * (
+                middle - left
+            ):
+                break
+            hull.pop()
+        hull.append(right)
+    slopes = np.diff(table[hull]) / np.diff(hull)
+    around = [
+        slope
+        for slope, left, right in zip(slopes, hull[:-1], hull[1:], strict=True)
+        if left <= k <= right
+    ]
+    slope = float(np.mean(around)) if around else 0.0  # a table of one entry has no edges
+    return slope, float((table - slope * np.arange(len(table))).min())
