@@ -40,12 +40,13 @@ def enumerate_labels(
     ([1, 1], 1.0, True)
     """
     allowed = [np.flatnonzero(np.isfinite(row)) for row in field.unary]
-    total = prod(len(labels) for labels in allowed)
+    total = count_labellings(field)
     if total > MOST_LABELLINGS:
         raise ValueError(
             f"field must have at most {MOST_LABELLINGS} labellings for method='enumerate', "
-            f"got {total if total < 1e18 else 'over 1e18'}"
+            f"got {'over 1e15' if total == np.inf else total}"
         )
+    total = int(total)
     rows = max(1, _CHUNK // max(1, field.n_variables))
     # The first labelling stands for the answer until there is one.
     best = np.array([labels[0] for labels in allowed], np.int64)
@@ -75,6 +76,12 @@ def enumerate_labels(
         converged=not interrupted,
         interrupted=interrupted,
     )
+
+
+def count_labellings(field: Field) -> float:
+    """How many labellings take no forbidden label; ``inf`` stands for over 1e15."""
+    choices = np.isfinite(field.unary).sum(axis=1)
+    return prod(choices.tolist()) if np.log10(choices).sum() <= 15 else np.inf
 
 
 def _labellings(allowed: list[IntArray], start: int, stop: int) -> IntArray:

@@ -18,6 +18,7 @@ from setwise.fields._terms import (
     PottsTerm,
     RobustTerm,
     TableTerm,
+    TransitionTerm,
     UnaryTerm,
 )
 from setwise.functions._arguments import BoolArray, FloatArray, IntArray
@@ -69,14 +70,25 @@ class Factors:
     robust: list[RobustFactor]
 
 
+def obstacle(field: Field) -> str | None:
+    """Why messages cannot take the field, in a sentence; None if they can."""
+    for potential, term in field._terms():
+        if isinstance(term, TransitionTerm):
+            return f"messages cannot take {potential!r}: its counts are of pairs, not of variables"
+    return None
+
+
 def factors_of(field: Field) -> Factors:
     """The factors whose sum is the field's energy; a potential that has none is refused."""
+    why = obstacle(field)
+    if why is not None:
+        raise ValueError(why)
     constant, unary = 0.0, field.unary
     potts: list[PottsTerm] = []
     tables: list[TableTerm] = []
     counts: list[CountFactor] = []
     robust: list[RobustFactor] = []
-    for potential, term in field._terms():
+    for _, term in field._terms():
         match term:
             case ConstantTerm():
                 constant += term.value
@@ -112,10 +124,7 @@ def factors_of(field: Field) -> Factors:
                     if len(region)
                 ]
             case _:
-                raise ValueError(
-                    f"{type(potential).__name__} has no messages, so method='messages' cannot take "
-                    "it: choose another method"
-                )
+                raise TypeError(f"a term of an unknown kind: {type(term).__name__}")
     pairs = _merge(potts, tables, field.n_variables, field.n_labels)
     return Factors(constant, unary, pairs, counts, robust)
 

@@ -36,10 +36,9 @@ def start_moves(field: Field, method: Method, init: ArrayLike | None) -> tuple[M
     ``ValueError`` that names the potential where the method's moves are not submodular.
     """
     n, labels = field.n_variables, field.n_labels
-    for potential, term in field._terms():
-        reason = _why_not(term, method)
-        if reason is not None:
-            raise ValueError(f"{method} cannot take {potential!r}: {reason}")
+    why = obstacle(field, method)
+    if why is not None:
+        raise ValueError(why)
     unary = field.unary
     for _, term in field._terms():
         if isinstance(term, UnaryTerm):
@@ -50,6 +49,15 @@ def start_moves(field: Field, method: Method, init: ArrayLike | None) -> tuple[M
         _add(kernel, term, potential, n, labels)
     kernel.start(start)
     return kernel, start
+
+
+def obstacle(field: Field, method: Method) -> str | None:
+    """Why the moves of this method cannot take the field, in a sentence; None if they can."""
+    for potential, term in field._terms():
+        reason = _why_not(term, method)
+        if reason is not None:
+            return f"{method} cannot take {potential!r}: {reason}"
+    return None
 
 
 def trivial_bound(field: Field) -> float:

@@ -11,16 +11,23 @@ from numpy.typing import ArrayLike
 from setwise.fields._field import Field
 from setwise.functions._arguments import IntArray, as_count, as_integers
 from setwise.functions._randomness import as_generator
-from setwise.inference import _convex, _cut, _enumerate, _expansion, _messages, _swap
+from setwise.inference._convex import convex, lower_bound
+from setwise.inference._cut import cut
+from setwise.inference._enumerate import count_labellings, enumerate_labels
+from setwise.inference._expansion import expansion
+from setwise.inference._factors import obstacle as obstacle_to_messages
+from setwise.inference._messages import messages
+from setwise.inference._move_terms import obstacle as obstacle_to_moves
 from setwise.inference._result import MapProgress, MapResult
+from setwise.inference._swap import swap
 
 _METHODS: dict[str, Callable[..., MapResult]] = {
-    "cut": _cut.cut,
-    "expansion": _expansion.expansion,
-    "swap": _swap.swap,
-    "convex": _convex.convex,
-    "messages": _messages.messages,
-    "enumerate": _enumerate.enumerate_labels,
+    "cut": cut,
+    "expansion": expansion,
+    "swap": swap,
+    "convex": convex,
+    "messages": messages,
+    "enumerate": enumerate_labels,
 }
 
 # Moves find labels and prove little: the relaxation supplies the bound.
@@ -115,33 +122,31 @@ def solve_map(
         reason = "asked for"
     result = _METHODS[method](field, **options)
     if method in _WITHOUT_BOUND and not result.interrupted and result.relative_gap > options["tol"]:
-        result = _certify(field, result, options)
+        result = _certify(field, result, options["tol"], options["n_jobs"])
     return replace(result, reason=reason)
 
 
 def _choose(field: Field) -> tuple[str, str]:
     """The method for a field, and why."""
-    if _cut.obstacle(field) is None:
-        return "cut", "two labels and a submodular energy: a cut is exact"
-    if _enumerate.count(field) <= _FEW:
-        return "enumerate", "few labellings, and no cut is exact"
-    no_expansion = _expansion.obstacle(field)
+    if field.n_labels <= 2 and obstacle_to_moves(field, "cut") is None:
+        return "cut", "at most two labels and a submodular energy: a cut is exact"
+    if count_labellings(field) <= _FEW:
+        return "enumerate", "no cut is exact, and the labellings are few"
+    no_expansion = obstacle_to_moves(field, "expansion")
     if no_expansion is None:
-        return "expansion", "every potential can take expansion moves"
-    no_messages = _messages.obstacle(field)
+        return "expansion", "more than two labels, and every potential can take expansion moves"
+    no_messages = obstacle_to_messages(field)
     if no_messages is None:
-        return "messages", f"no expansion moves: {no_expansion}"
-    no_swap = _swap.obstacle(field)
+        return "messages", no_expansion
+    no_swap = obstacle_to_moves(field, "swap")
     if no_swap is None:
-        return "swap", f"neither expansion moves nor messages: {no_messages}"
-    return "convex", f"neither moves nor messages: {no_swap}"
+        return "swap", no_messages
+    return "convex", f"{no_messages}; {no_swap}"
 
 
-def _certify(field: Field, result: MapResult, options: dict[str, Any]) -> MapResult:
-    """A result with the bound of the relaxation, where that is better."""
-    bound = _convex.lower_bound(
-        field, value=result.value, tol=options["tol"], n_jobs=options["n_jobs"]
-    )
+def _certify(field: Field, result: MapResult, tol: float, n_jobs: int | None) -> MapResult:
+    """The result with the bound of the relaxation, where that is better than its own."""
+    bound = lower_bound(field, value=result.value, tol=tol, n_jobs=n_jobs)
     return replace(result, bound=max(result.bound, min(bound, result.value)))
 
 
