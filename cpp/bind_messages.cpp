@@ -122,6 +122,20 @@ void bind_messages(nb::module_& m) {
             [](MessageSearch& s, Ints labels) { s.offer(labels_of(s, labels), poll_signals); },
             "labels"_a.noconvert(), Unlocked())
         .def(
+            "move_tree",
+            [](MessageSearch& s, bool anew, Ints order, Doubles noise) {
+                const std::vector<Index> visits = copy(order);
+                require(s.graph().only_pairs() && !s.best().empty(),
+                        "a tree can move in a labelled graph of pairs only");
+                require(static_cast<Index>(visits.size()) == s.graph().n,
+                        "order must hold every variable");
+                require_below(visits, s.graph().n, "order must hold variables");
+                require(static_cast<Index>(noise.size()) == s.graph().n * s.graph().labels,
+                        "noise must have n * labels entries");
+                s.move_tree(anew, visits, copy(noise), poll_signals);
+            },
+            "anew"_a, "order"_a.noconvert(), "noise"_a.noconvert(), Unlocked())
+        .def(
             "best",
             [](const MessageSearch& s, Out<std::int64_t> labels) {
                 require(labels.size() == s.best().size(), "labels must have n entries");

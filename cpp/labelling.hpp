@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "factor_graph.hpp"
@@ -65,7 +67,8 @@ class Labelling {
         return graph_.robust_weights[r] * std::min(1.0, differ / graph_.robust_truncations[r]);
     }
 
-    bool improve(Index i) {
+    // costs_[x]: the energy with label x at variable i, less what does not depend on x.
+    void weigh(Index i) {
         const FactorGraph& g = graph_;
         const Index L = g.labels, old = labels_[i];
         costs_.assign(g.unary_of(i), g.unary_of(i) + L);
@@ -91,21 +94,31 @@ class Labelling {
                 costs_[x] += robust_energy(r, std::max(most, taken[x] + 1));
             ++taken[old];
         }
-        const Index best = std::min_element(costs_.begin(), costs_.end()) - costs_.begin();
-        // A gain of rounding only could go round in circles.
-        if (!(costs_[best] < costs_[old] - 1e-12 * std::max(1.0, std::abs(costs_[old]))))
-            return false;
-        labels_[i] = best;
+    }
+
+    void change(Index i, Index label) {
+        const FactorGraph& g = graph_;
+        const Index old = labels_[i];
+        labels_[i] = label;
         for (Index k = g.count_member_starts[i]; k < g.count_member_starts[i + 1]; ++k) {
             const Index m = g.count_members[k];
             const std::uint8_t* const in = g.pattern_of(m);
-            chosen_[g.count_factor[m]] += (in[best] != 0) - (in[old] != 0);
+            chosen_[g.count_factor[m]] += (in[label] != 0) - (in[old] != 0);
         }
         for (Index k = g.robust_member_starts[i]; k < g.robust_member_starts[i + 1]; ++k) {
-            Index* const taken = taken_.data() + g.robust_factor[g.robust_members[k]] * L;
+            Index* const taken = taken_.data() + g.robust_factor[g.robust_members[k]] * g.labels;
             --taken[old];
-            ++taken[best];
+            ++taken[label];
         }
+    }
+
+    bool improve(Index i) {
+        weigh(i);
+        const Index best = std::min_element(costs_.begin(), costs_.end()) - costs_.begin();
+        // A gain of rounding only could go round in circles.
+        const double now = costs_[labels_[i]];
+        if (!(costs_[best] < now - 1e-12 * std::max(1.0, std::abs(now)))) return false;
+        change(i, best);
         return true;
     }
 

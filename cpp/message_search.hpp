@@ -7,6 +7,7 @@
 #include "factor_graph.hpp"
 #include "labelling.hpp"
 #include "messages.hpp"
+#include "tree_move.hpp"
 
 namespace setwise {
 
@@ -18,6 +19,7 @@ class MessageSearch {
                   const std::vector<double>& backward, double damping)
         : graph_(std::move(graph)),
           labelling_(graph_),
+          trees_(graph_),
           dual_(graph_, forward, backward, 0.0),
           product_(graph_, std::vector<double>(graph_.n, 1.0), std::vector<double>(graph_.n, 1.0),
                    damping) {}
@@ -56,6 +58,21 @@ class MessageSearch {
         }
     }
 
+    // Relabels a forest, grown in this order, of the labelling where the walk stands; for graphs of
+    // pairs only. A walk starts anew from the best labelling.
+    template <class Poll>
+    void move_tree(bool anew, const std::vector<Index>& order, const std::vector<double>& noise,
+                   Poll poll) {
+        if (anew || walk_.empty()) walk_ = best_;
+        trees_.move(walk_, order, noise, poll);
+        labelling_.set(walk_);
+        const double energy = labelling_.energy();
+        if (energy < value_) {
+            value_ = energy;
+            best_ = walk_;
+        }
+    }
+
   private:
     // The best of the pass, from which to descend.
     void consider(const std::vector<Index>& labels) {
@@ -71,8 +88,9 @@ class MessageSearch {
 
     const FactorGraph graph_;
     Labelling labelling_;
+    TreeMove trees_;
     Messages dual_, product_;
-    std::vector<Index> decoded_, candidate_, best_;
+    std::vector<Index> decoded_, candidate_, best_, walk_;
     double least_ = unbounded, value_ = unbounded;
 };
 

@@ -37,6 +37,14 @@ class Pairs:
     tables: FloatArray
     """(T, L, L): [label of low, label of high]"""
 
+    @property
+    def spread(self) -> float:
+        """The standard deviation of a pair's energy over its labels, on average."""
+        labels = self.tables.shape[1]
+        potts = self.weights[self.table < 0] * np.sqrt(labels - 1.0) / labels
+        spreads = np.append(potts, self.tables.std(axis=(1, 2)))
+        return float(spreads.mean()) if len(spreads) else 0.0
+
 
 @dataclass(frozen=True, eq=False)
 class CountFactor:
@@ -68,6 +76,11 @@ class Factors:
     pairs: Pairs
     counts: list[CountFactor]
     robust: list[RobustFactor]
+
+    @property
+    def only_pairs(self) -> bool:
+        """Whether pairs are the only factors."""
+        return not (self.counts or self.robust)
 
 
 def obstacle(field: Field) -> str | None:

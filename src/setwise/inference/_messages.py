@@ -7,14 +7,17 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from setwise._core import MessageSearch
 from setwise.fields._field import Field
 from setwise.functions._arguments import IntArray, as_count, as_integers, as_number
 from setwise.functions._randomness import as_generator
-from setwise.inference._factors import factors_of, message_search
+from setwise.inference._factors import Factors, factors_of, message_search
 from setwise.inference._result import MapProgress, MapResult
 
 _DAMPING = 0.5
-_PATIENCE = 20
+_HEAD_START = 10  # passes before forests are relabelled: most fields are solved by then
+_WALK, _MOVES = 20, 4  # passes in a walk, forests relabelled in a pass
+_PATIENCE = 50  # passes without news before the search ends
 
 
 def messages(
@@ -82,38 +85,31 @@ def messages(
     most = 1000 if max_iter is None else as_count(max_iter, "max_iter", least=1)
     if n_jobs is not None:
         as_count(n_jobs, "n_jobs", least=-1)
-    as_generator(random_state)
-    search, order = message_search(factors_of(field), _DAMPING)
+    random = as_generator(random_state)
+    factors = factors_of(field)
+    search, order = message_search(factors, _DAMPING)
     # A labelling to return whatever happens: an interruption may come in the first pass.
-    first = np.argmin(field.unary, axis=1)
-    if init is not None:
-        first = _as_labels(init, field)
-    best, value = first, _energy(field, first)
-    bound = -np.inf
+    best = np.argmin(field.unary, axis=1) if init is None else _as_labels(init, field)
+    value, bound = _energy(field, best), -np.inf
+    values: list[float] = []
     bounds: list[float] = []
-    last_found = 0  # the pass in which max-product last found the best labelling
     n_iter, converged, interrupted = 0, False, False
     try:
-        search.offer(np.ascontiguousarray(first[order]))
+        search.offer(np.ascontiguousarray(best[order]))
         while n_iter < most and not (converged or interrupted):
             search.dual_pass()
-            dual_value = search.best(np.empty(len(order), np.int64))
-            if n_iter - last_found < _PATIENCE:
-                search.max_product_pass()
-            labels = np.empty(len(order), np.int64)
-            found = np.empty(len(order), np.int64)
-            if search.best(found) < dual_value:
-                last_found = n_iter
-            labels[order] = found
+            search.max_product_pass()
+            if factors.only_pairs and n_iter >= _HEAD_START:
+                _walk(search, n_iter - _HEAD_START, factors, random)
+            labels = _best(search, order)
             energy = _energy(field, labels)
             if energy < value:
                 best, value = labels, energy
             bound = min(max(bound, search.bound()), value)
-            bounds.append(bound)
             n_iter += 1
-            gap = value - bound
-            if gap <= tol * max(1.0, abs(value)) or _has_stopped(bounds, gap):
-                converged = True
+            values.append(value)
+            bounds.append(bound)
+            converged = value - bound <= tol * max(1.0, abs(value)) or _has_stopped(values, bounds)
             if callback is not None and callback(MapProgress(n_iter, value, bound)) is True:
                 interrupted = not converged
     except KeyboardInterrupt:
@@ -130,9 +126,32 @@ def messages(
     )
 
 
-def _has_stopped(bounds: list[float], gap: float) -> bool:
-    """Whether the bound would need 20,000 passes to close the gap at its present pace."""
-    return len(bounds) > _PATIENCE and bounds[-1] - bounds[-1 - _PATIENCE] <= 1e-3 * gap
+def _has_stopped(values: list[float], bounds: list[float]) -> bool:
+    """Whether 20 passes found no better labelling and closed less than a thousandth of the gap."""
+    if len(bounds) <= _PATIENCE or values[-1] < values[-1 - _PATIENCE]:
+        return False
+    return bounds[-1] - bounds[-1 - _PATIENCE] <= 1e-3 * (values[-1] - bounds[-1])
+
+
+def _walk(
+    search: MessageSearch, k: int, factors: Factors, random: np.random.Generator
+) -> None:
+    """Relabel random forests, with noise on the unaries that falls to nothing in 20 passes.
+
+    At first the noise is as large as the pairs' energies vary.
+    """
+    n, size = len(factors.unary), factors.unary.size
+    for move in range(k % _WALK * _MOVES, (k % _WALK + 1) * _MOVES):
+        noise = factors.pairs.spread * (1.0 - (move + 1) / (_WALK * _MOVES))
+        search.move_tree(move == 0, random.permutation(n), noise * random.standard_normal(size))
+
+
+def _best(search: MessageSearch, order: IntArray) -> IntArray:
+    """The search's best labelling, with the field's numbering of the variables."""
+    found, labels = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
+    search.best(found)
+    labels[order] = found
+    return labels
 
 
 def _energy(field: Field, labels: IntArray) -> float:
