@@ -117,6 +117,9 @@ def random_term(kind: str, n: int, n_labels: int, rng: np.random.Generator) -> t
             return t.TransitionTerm(edges, costs, np.sqrt if rng.random() < 0.5 else None)
         case "concave cardinality":
             return t.CardinalityTerm(center, concave(n, rng))
+        case "concave cardinality of one label":
+            label = int(rng.integers(n_labels))
+            return t.CardinalityTerm(np.full(n, label, np.int64), concave(n, rng))
         case "cardinality":
             return t.CardinalityTerm(center, rng.normal(size=n + 1) * 2)
     raise ValueError(kind)
@@ -127,7 +130,8 @@ def concave(size: int, rng: np.random.Generator) -> np.ndarray:
     return np.concatenate([[0.0], np.cumsum(gains)]) + rng.normal()
 
 
-SUBMODULAR = ["potts", "count", "label", "labels", "concave cardinality"]
+BY_LABEL = ["potts", "count", "label", "labels", "concave cardinality of one label"]
+SUBMODULAR = [*BY_LABEL, "concave cardinality"]
 ANY = [*SUBMODULAR, "tables", "robust", "transition", "cardinality"]
 
 

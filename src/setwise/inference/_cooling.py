@@ -1,0 +1,95 @@
+r"""The Lovász relaxation cooled down: its limit at temperature 0 is a linear programme.
+
+.. math:: \max_{s \in B(F)} \sum_i \min_j s_{ij} = \min_{p \in \Delta^N} f(p) \le \min_x E(x)
+
+with f the Lovász extension. Any s gives a bound and any p the most that a bound of this relaxation
+can be, so the distance to the end is known at every step:
+
+.. math:: f(p) - \sum_i \min_j s_{ij}
+   = \mathrm{gap} + \sum_i (\langle s_i, p_i \rangle - \min_j s_{ij})
+
+the first part is what the passes have not done, the second what the temperature has smoothed away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from setwise.functions._arguments import FloatArray
+from setwise.inference._descent import Descent
+from setwise.inference._relaxation import Relaxation
+
+COOLING = 0.3
+PASSES_A_STAGE = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Where the cooling stands after the passes at one temperature.
+
+    Attributes
+    ----------
+    scores : array of shape (N, L)
+        s, infinite unaries counting as finite ones.
+    temperature : float
+        The one of the passes so far; the next is lower.
+    bound : float
+        The best bound so far.
+    slack : float
+        No bound of this relaxation is above the present one plus this.
+    n_iter : int
+        Passes so far.
+    """
+
+    scores: FloatArray
+    temperature: float
+    bound: float
+    slack: float
+    n_iter: int
+
+
+def cool(relaxation: Relaxation, max_iter: int, n_threads: int) -> Iterator[Stage]:
+    """Stages of falling temperature, ``max_iter`` passes in all at most; the caller ends it.
+
+    A stage lasts until the passes have done more than the temperature smooths away, 20 passes at
+    most. With two labels every temperature has the same passes and the same minimiser, which is
+    exact, so the temperature stays.
+    """
+    temperature = first_temperature(relaxation)
+    descent = Descent(relaxation, temperature, n_threads)
+    least = temperature * 1e-9
+    while True:
+        scores, slack = _slack(descent)
+        yield Stage(scores, descent.temperature, descent.best_bound, slack, descent.n_iter)
+        if descent.n_iter >= max_iter:
+            return
+        if descent.n_iter > 0 and relaxation.n_labels > 2:
+            descent.set_temperature(max(descent.temperature * COOLING, least))
+        for done in range(1, PASSES_A_STAGE + 1):
+            descent.sweep()
+            if descent.n_iter >= max_iter:
+                break
+            if done % 3 == 0:
+                _, slack = _slack(descent)
+                if descent.gap <= 0.1 * slack:
+                    break
+
+
+def first_temperature(relaxation: Relaxation) -> float:
+    """About what the blocks can do to a variable, and no more than the unaries differ."""
+    finite = relaxation.unary[np.isfinite(relaxation.unary)]
+    spread = float(finite.std()) if finite.size else 0.0
+    reach = float(relaxation.reach.mean()) / 4 if relaxation.n_variables else 0.0
+    scales = [scale for scale in (spread, reach) if scale > 0]
+    return 0.3 * min(scales) if scales else 1.0
+
+
+def _slack(descent: Descent) -> tuple[FloatArray, float]:
+    """s, and f(p) - sum_i min_j s_ij."""
+    descent.measure()
+    scores = descent.scores()
+    smoothed = (descent.probabilities() * (scores - scores.min(axis=1, keepdims=True))).sum()
+    return scores, descent.gap + float(smoothed)
