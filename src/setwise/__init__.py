@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         surrogates,
     )
     from setwise.estimators import SetClassifier
+    from setwise.inference import solve_map
 
 __version__ = "0.1.0"
 
@@ -32,15 +33,19 @@ __all__ = [
     "learning",
     "losses",
     "plots",
+    "solve_map",
     "surrogates",
 ]
 
+# Names that stand for themselves at the root, and where they live.
+_HOMES = {"SetClassifier": "estimators", "solve_map": "inference"}
+
 
 def __getattr__(name: str) -> Any:
-    if name in __all__ and name.islower():
+    if name in _HOMES:
+        return getattr(import_module(f"setwise.{_HOMES[name]}"), name)
+    if name in __all__:
         return import_module(f"setwise.{name}")
-    if name in __all__:  # classes are estimators, and load scikit-learn
-        return getattr(import_module("setwise.estimators"), name)
     raise AttributeError(f"module 'setwise' has no attribute {name!r}")
 
 

@@ -16,7 +16,10 @@ _CHUNK = 1 << 20  # entries of the labellings that are held at once
 
 
 def enumerate_labels(
-    field: Field, *, callback: Callable[[MapProgress], object] | None = None
+    field: Field,
+    *,
+    callback: Callable[[MapProgress], object] | None = None,
+    **_: object,
 ) -> MapResult:
     """The best of all labellings without forbidden labels: exact, for any potential.
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise.fields._field import Field
-from setwise.functions._arguments import IntArray, as_count, as_integers
+from setwise.functions._arguments import IntArray, as_count, as_integers, as_number
 from setwise.functions._randomness import as_generator
 from setwise.inference._convex import convex, lower_bound
 from setwise.inference._cut import cut
@@ -108,7 +109,7 @@ def solve_map(
     if method != "auto" and method not in _METHODS:
         names = ", ".join(repr(name) for name in ["auto", *_METHODS])
         raise ValueError(f"method must be one of {names}, got {method!r}")
-    options = {
+    options: dict[str, Any] = {
         "tol": _as_tolerance(tol),
         "max_iter": None if max_iter is None else as_count(max_iter, "max_iter", least=1),
         "init": None if init is None else _as_labelling(init, field),
