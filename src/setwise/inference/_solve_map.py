@@ -146,7 +146,16 @@ def _choose(field: Field) -> tuple[str, str]:
 
 
 def _certify(field: Field, result: MapResult, tol: float, n_jobs: int | None) -> MapResult:
-    """The result with the bound of the relaxation, where that is better than its own."""
+    """The result of moves with a bound that is better than theirs.
+
+    The relaxation sees a table that is not Potts through a minorant; the dual of messages sees the
+    table itself, and their labellings are no worse than the one they start from.
+    """
+    if not field.is_submodular and obstacle_to_messages(field) is None:
+        dual = messages(field, tol=tol, init=result.labels)
+        return replace(
+            result, labels=dual.labels, value=dual.value, bound=max(result.bound, dual.bound)
+        )
     bound = lower_bound(field, value=result.value, tol=tol, n_jobs=n_jobs)
     return replace(result, bound=max(result.bound, min(bound, result.value)))
 
