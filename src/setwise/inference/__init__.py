@@ -1,6 +1,8 @@
-"""Inference: the best labelling of a field, maximum flows and minimum cuts."""
+"""Inference: the best labelling of a field, its marginals, maximum flows and minimum cuts."""
 
 from setwise.inference._flow_graph import FlowGraph
+from setwise.inference._marginals import marginals
+from setwise.inference._marginals_result import MarginalsProgress, MarginalsResult
 from setwise.inference._maxflow import Flow, maxflow, maxflow_batch
 from setwise.inference._result import MapProgress, MapResult
 from setwise.inference._solve_map import solve_map
@@ -10,6 +12,9 @@ __all__ = [
     "FlowGraph",
     "MapProgress",
     "MapResult",
+    "MarginalsProgress",
+    "MarginalsResult",
+    "marginals",
     "maxflow",
     "maxflow_batch",
     "solve_map",
