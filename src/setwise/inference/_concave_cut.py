@@ -24,8 +24,8 @@ MOST_ARCS = 4_000_000
 class ConcaveCut:
     r"""G(A) = min over Z of sum of costs of A + Z and of the arcs that leave it, A = {i: x_i = 1}.
 
-    An edge (i, j) costs ``there`` if i is in and j is not, ``back`` the other way round. Nodes 0..N-1
-    are the variables, the rest (Z) are auxiliary: a concave count is linear plus
+    An edge (i, j) costs ``there`` if i is in and j is not, ``back`` the other way round. Nodes
+    0..N-1 are the variables, the rest (Z) are auxiliary: a concave count is linear plus
     :math:`\sum_m c_m \min(k, m)`, and :math:`\min(k, m)` is the cheaper of a node z inside (m) and
     of the arcs from the k variables to it outside (1 each).
     """
@@ -65,8 +65,8 @@ def as_cut(field: Field, unary: FloatArray) -> ConcaveCut:
             n_arcs += len(kept) * len(variables)
             if n_arcs > MOST_ARCS:
                 raise ValueError(
-                    f"field must need at most {MOST_ARCS} auxiliary arcs for exact_binary, got more "
-                    f"from {type(potential).__name__}: take projection"
+                    f"field must need at most {MOST_ARCS} auxiliary arcs for exact_binary, got "
+                    f"more from {type(potential).__name__}: take projection"
                 )
             heads = n_nodes + np.arange(len(kept))
             costs.append(pieces[kept] * (kept + 1))

@@ -19,7 +19,7 @@ from setwise.inference._relaxation import Relaxation
 
 
 def exact_binary(field: Field, options: Options) -> Solution:
-    """The minimiser by at most N levels of cuts (16 on a photograph), all blocks of a level at once.
+    """The minimiser by levels of cuts (16 on a photograph, N at most), all blocks at once.
 
     Regions become auxiliary nodes, one for each kink of their function: few for robust terms and
     label costs, as many as variables for powers, so that these are refused where the arcs would be
@@ -59,57 +59,41 @@ def exact_binary(field: Field, options: Options) -> Solution:
 def base_minimiser(cut: ConcaveCut, n: int) -> tuple[FloatArray, int]:
     """The s (n,) in the base polytope whose level sets minimise G(A) - lambda |A|; and the levels.
 
-    A block is cut at the mean of its costs; one that the cut leaves whole has s equal to the mean. An
-    edge that leaves the lower part becomes a cost: its flow is at its capacity, and stays there. So s
-    is the boundary of a flow within the capacities, and lies in the base polytope up to rounding.
+    A block is cut at the mean of its costs; one that the cut leaves whole has s equal to the mean.
+    Flow is kept: it moves cost along the edges and leaves less capacity, none across a cut. So s is
+    the boundary of a flow within the capacities, and lies in the base polytope up to rounding.
     """
-    costs = cut.costs.copy()
-    nodes = np.arange(len(costs))  # of blocks that are not done
+    s = cut.costs.copy()
+    nodes = np.arange(len(s))  # of blocks that are not done
     is_variable = (nodes < n).astype(np.float64)
-    block = np.zeros(len(costs), np.int64)
+    block = np.zeros(len(s), np.int64)
     edges, there, back = cut.edges, cut.there, cut.back
-    s = np.zeros(len(costs))
-    place = np.empty(len(costs), np.int64)
+    place = np.empty(len(s), np.int64)
+    inside = np.empty(len(s), np.bool_)
     n_levels = 0
     while len(nodes):
         n_levels += 1
-        n_blocks = int(block[nodes].max()) + 1
-        weight = np.bincount(block[nodes], is_variable[nodes], n_blocks)
-        level = np.bincount(block[nodes], costs[nodes], n_blocks) / np.maximum(weight, 1.0)
-        excess = costs[nodes] - level[block[nodes]] * is_variable[nodes]
+        member, free = block[nodes], is_variable[nodes]
+        weight = np.bincount(member, free)
+        level = np.bincount(member, s[nodes]) / np.maximum(weight, 1.0)
+        excess = s[nodes] - level[member] * free
         place[nodes] = np.arange(len(nodes))
         graph = FlowGraph(len(nodes), place[edges], there, back, dtype=np.float64)
         graph.set_terminals(np.maximum(-excess, 0.0), np.maximum(excess, 0.0))
         graph.solve()
-        inside = np.zeros(len(costs), np.bool_)
-        inside[nodes] = graph.mask
-        forth = inside[edges[:, 0]] & ~inside[edges[:, 1]]
-        hither = inside[edges[:, 1]] & ~inside[edges[:, 0]]
-        leaving = np.where(forth, there, 0.0) + np.where(hither, back, 0.0)
-        value = np.bincount(block[nodes], excess * inside[nodes], n_blocks)
-        value += np.bincount(block[edges[:, 0]], leaving, n_blocks)
-        scale = np.bincount(block[nodes], np.abs(excess), n_blocks)
-        splits = (value < -1e-14 * scale) & (weight > 0)
-        _settle(s, costs, edges, graph.flows, ~splits[block[edges[:, 0]]])
-        done = ~splits[block[nodes]]
-        s[nodes[done]] += costs[nodes[done]]
-        # cut edges turn into costs of their two ends
-        for crossing, capacity, tail, head in ((forth, there, 0, 1), (hither, back, 1, 0)):
-            which = crossing & splits[block[edges[:, 0]]]
-            costs += np.bincount(edges[which, tail], capacity[which], len(costs))
-            costs -= np.bincount(edges[which, head], capacity[which], len(costs))
-        nodes = nodes[~done]
-        kept = splits[block[edges[:, 0]]] & ~forth & ~hither
-        edges, there, back = edges[kept], there[kept], back[kept]
-        _, fresh = np.unique(2 * block[nodes] + inside[nodes], return_inverse=True)
-        block[nodes] = fresh
+        flows, mask = graph.flows, graph.mask
+        moved = np.bincount(place[edges[:, 0]], flows, len(nodes))
+        moved -= np.bincount(place[edges[:, 1]], flows, len(nodes))
+        s[nodes] += moved
+        inside[nodes] = mask
+        # what is left below the mean could not flow out of the lower part: it is the cut's value
+        value = np.bincount(member, (excess + moved) * mask)
+        scale = np.bincount(member, np.abs(s[nodes]) + np.abs(excess))
+        lower = np.bincount(member, mask)
+        splits = (value < -1e-14 * scale) & (lower > 0) & (lower < np.bincount(member))
+        nodes = nodes[splits[member]]
+        kept = splits[block[edges[:, 0]]] & (inside[edges[:, 0]] == inside[edges[:, 1]])
+        residuals = graph.residuals[kept]
+        edges, there, back = edges[kept], residuals[:, 0], residuals[:, 1]
+        _, block[nodes] = np.unique(2 * block[nodes] + inside[nodes], return_inverse=True)
     return s[:n], n_levels
-
-
-def _settle(
-    s: FloatArray, costs: FloatArray, edges: np.ndarray, flows: np.ndarray, done: np.ndarray
-) -> None:
-    """Add the boundary of the flows on the edges of finished blocks."""
-    n = len(costs)
-    s += np.bincount(edges[done, 0], flows[done], n)
-    s -= np.bincount(edges[done, 1], flows[done], n)

@@ -70,8 +70,8 @@ def frank_wolfe(field: Field, options: Options, *, line_search: bool = False) ->
        \quad k = 0, 1, \dots
 
     The gap is :math:`\langle s - x, \nabla g(s) \rangle = \langle x - s, p \rangle` (printed with
-    the other sign) and falls as O(1 / (t k)), Claim 3. With ``line_search`` the step is the best one
-    on the way to x. A ``warm_start`` gives the p of the first vertex. Memory: 5 arrays of N L
+    the other sign) and falls as O(1 / (t k)), Claim 3. With ``line_search`` the step is the best
+    one on the way to x. A ``warm_start`` gives the p of the first vertex. Memory: 5 arrays of N L
     numbers, beside the groups' own.
     """
     vertices = Vertices(field, options)

@@ -49,8 +49,8 @@ def marginals(
 
     The distribution is :math:`P_t(x) = \exp(-E(x) / t) / Z_t` with :math:`Z_t = \sum_x \exp(-E(x) /
     t)`; ``temperature`` is t, and every log Z below is :math:`\log Z_t`. A submodular energy is
-    :math:`E(x) = c + F(\{(i, x_i)\})` with F submodular on the pairs (variable, label); each point s
-    of its base polytope B(F) gives an upper bound, and the best one a factorised distribution:
+    :math:`E(x) = c + F(\{(i, x_i)\})` with F submodular on the pairs (variable, label); each point
+    s of its base polytope B(F) gives an upper bound, and the best one a factorised distribution:
 
     .. math:: \log Z_t \le -c / t + \min_{s \in B(F)} \sum_i \log \sum_j \exp(-s_{ij} / t), \qquad
        p_{ij} \propto \exp(-s_{ij} / t)
@@ -103,8 +103,8 @@ def marginals(
     -------
     MarginalsResult
         ``probabilities``, ``log_partition_upper``, ``log_partition_lower``, ``width``, ``gap``,
-        ``relative_gap``, ``entropy``, ``n_iter``, ``converged``, ``method``, ``reason``. Ctrl-C ends
-        the search too, with what it has.
+        ``relative_gap``, ``entropy``, ``n_iter``, ``converged``, ``method``, ``reason``. Ctrl-C
+        ends the search too, with what it has.
 
     Notes
     -----
@@ -118,9 +118,9 @@ def marginals(
     >>> field = field + sw.fields.Potts([[0, 1], [1, 2], [2, 3], [3, 4]], 0.75)
     >>> post = sw.marginals(field, tol=1e-6)
     >>> post.probabilities[:, 1].round(2).tolist()
-    [0.22, 0.34, 0.34, 0.84, 0.84]
-    >>> post.log_partition_lower <= -0.06 <= post.log_partition_upper  # log Z is -0.06
-    True
+    [0.22, 0.38, 0.38, 0.84, 0.84]
+    >>> round(post.log_partition_lower, 2), round(post.log_partition_upper, 2)  # log Z: -0.66
+    (-0.76, -0.19)
     """
     if not isinstance(field, Field):
         raise TypeError(f"field must be a Field, got {type(field).__name__}")
@@ -190,8 +190,7 @@ def _as_start(
     shape = field.unary.shape
     if warm_start.probabilities.shape != shape:
         raise ValueError(
-            f"warm_start must be for a field of shape {shape}, "
-            f"got {warm_start.probabilities.shape}"
+            f"warm_start must be for a field of shape {shape}, got {warm_start.probabilities.shape}"
         )
     q = _allowed(np.array(warm_start.probabilities, np.float64), field)
     return q, warm_start.state

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from setwise.functions._arguments import FloatArray
+from setwise.functions._arguments import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class MarginalsResult:
     >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]]) + sw.fields.Potts([[0, 1]], 1.0)
     >>> post = sw.marginals(field, tol=1e-9)
     >>> post.probabilities.round(3).tolist()
-    [[0.622, 0.378], [0.269, 0.731]]
+    [[0.5, 0.5], [0.269, 0.731]]
     >>> post.log_partition_lower <= post.log_partition_upper, post.converged, post.method
     (True, True, 'projection')
     """
@@ -121,9 +121,11 @@ class MarginalsResult:
         """(N,): the entropy of each variable's probabilities, in nats."""
         p = self.probabilities.astype(np.float64, copy=False)
         logs = np.log(p, out=np.zeros_like(p), where=p > 0)
-        return np.maximum(-(p * logs).sum(axis=1), 0.0)
+        entropy: FloatArray = np.maximum(-(p * logs).sum(axis=1), 0.0)
+        return entropy
 
     @property
-    def labels(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def labels(self) -> IntArray:
         """(N,): the most probable label of each variable."""
-        return self.probabilities.argmax(axis=1)
+        labels: IntArray = self.probabilities.argmax(axis=1)
+        return labels

@@ -26,16 +26,14 @@ def projection(field: Field, options: Options) -> Solution:
             f"warm_start must be a result with {size} block entries, got {options.state.size}: "
             "its field had other edges, regions or label costs"
         )
-    descent = Descent(
-        relaxation, t, options.n_threads, options.state, dtype=options.dtype, unit=t
-    )
+    descent = Descent(relaxation, t, options.n_threads, options.state, dtype=options.dtype, unit=t)
 
     def report(now: Descent) -> bool:
         value = (now.objective - relaxation.constant) / t
         return options.report(now.n_iter, value, now.relative_gap)
 
     if options.state is not None:
-        descent.sweep()  # blocks of other weights lie outside this base polytope, projections do not
+        descent.sweep()  # blocks of other weights need not lie in this base polytope
         descent.history = descent.history[1:]
     try:
         converged, interrupted = descent.run(options.tol, options.max_iter, callback=report)
