@@ -161,8 +161,6 @@ class FlowGraph:
         """
         which = as_order(edges, self.n_edges, "edges")
         there, back = self._both(capacities, reverse, len(which))
-        if reverse is None:
-            back = np.zeros(len(which), self.dtype)
         self._graph.set_capacities(which, there, back)
 
     def solve(self) -> int | float:
@@ -212,39 +210,39 @@ class FlowGraph:
     def mask(self) -> BoolArray:
         """(n,) booleans: the nodes on the source side of a minimum cut."""
         mask = np.empty(self.n, np.bool_)
-        self._solved().mask(mask)
+        self._solved().read_sides(mask)
         return mask
 
     @property
     def flows(self) -> Capacities:
         """(E,) the net flow on each edge, negative where it runs backwards."""
         flows = np.empty(self.n_edges, self.dtype)
-        self._solved().flows(flows, np.empty(0, self.dtype))
+        self._solved().read_flows(flows, np.empty(0, self.dtype))
         return flows
 
     @property
     def residuals(self) -> Capacities:
         """(E, 2) what each edge could still carry, forwards and backwards."""
         residuals = np.empty(2 * self.n_edges, self.dtype)
-        self._solved().flows(np.empty(0, self.dtype), residuals)
+        self._solved().read_flows(np.empty(0, self.dtype), residuals)
         return residuals.reshape(-1, 2)
 
     @property
     def edges(self) -> IntArray:
         """(E, 2) the edges."""
         edges = np.empty((self.n_edges, 2), np.int64)
-        self._graph.edges(edges)
+        self._graph.read_edges(edges)
         return edges
 
     def _solved(self) -> Any:
-        if not self._graph.is_current:
+        if not self._graph.is_solved:
             raise RuntimeError("the graph has no answer yet: call solve() first, after any change")
         return self._graph
 
     def __getstate__(self) -> dict[str, Any]:
         """The problem; the flow is not kept, so the first solve of a loaded graph is a cold one."""
         numbers = [np.empty(k, self.dtype) for k in (self.n_edges, self.n_edges, self.n, self.n)]
-        self._graph.problem(*numbers)
+        self._graph.read_problem(*numbers)
         return {"n": self.n, "edges": self.edges, "dtype": self.dtype, "numbers": numbers}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

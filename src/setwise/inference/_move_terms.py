@@ -47,6 +47,7 @@ def start_moves(field: Field, method: Method, init: ArrayLike | None) -> tuple[M
     kernel = Moves(np.ascontiguousarray(unary.T).ravel(), n, labels)
     for potential, term in field._terms():
         _add(kernel, term, potential, n, labels)
+    _add_costs(kernel, [term for _, term in field._terms() if isinstance(term, LabelTerm)], labels)
     kernel.start(start)
     return kernel, start
 
@@ -109,8 +110,6 @@ def _add(kernel: Moves, term: object, potential: Potential, n: int, labels: int)
             kernel.add_counts(_ints(regions), _ints(starts), _floats(table), own)
         case RobustTerm(regions, weights, truncation):
             kernel.add_robust(_ints(regions), _floats(weights), _floats(truncation), own)
-        case LabelTerm(cost, group):
-            kernel.add_cost(cost, np.where(group, 0, -1))
         case CardinalityTerm(center, table) if n > 0:
             # h(k) = table[n - k] of the count k of the one label that is the center.
             kernel.add_counts(
@@ -123,10 +122,26 @@ def _add(kernel: Moves, term: object, potential: Potential, n: int, labels: int)
             counts = np.arange(len(edges) + 1, dtype=np.float64)
             values = np.minimum(counts, 1.0) if concave is None else concave(counts)
             kernel.add_transitions(_ints(edges), _floats(costs), _floats(values))
-        case ConstantTerm() | UnaryTerm() | CardinalityTerm():
+        case ConstantTerm() | UnaryTerm() | LabelTerm() | CardinalityTerm():
             pass
         case _:
             raise TypeError(f"{potential!r} has a term of an unknown kind: {type(term).__name__}")
+
+
+def _add_costs(kernel: Moves, terms: list[LabelTerm], labels: int) -> None:
+    """Label costs in layers of groups that do not overlap, as few as the first fit makes them."""
+    layers: list[tuple[list[float], IntArray]] = []
+    for term in terms:
+        for costs, groups in layers:
+            if (groups[term.labels] < 0).all():
+                break
+        else:
+            costs, groups = [], np.full(labels, -1)
+            layers.append((costs, groups))
+        groups[term.labels] = len(costs)
+        costs.append(term.cost)
+    for costs, groups in layers:
+        kernel.add_costs(np.array(costs, np.float64), groups)
 
 
 def _ints(array: IntArray) -> IntArray:
