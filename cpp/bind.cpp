@@ -396,6 +396,7 @@ void bind_rows(nb::module_& m) {
 
 }  // namespace
 
+void bind_fields(nb::module_& m);  // bind_fields.cpp
 void bind_relaxation(nb::module_& m);  // bind_relaxation.cpp
 
 NB_MODULE(_core, m) {
@@ -420,5 +421,6 @@ NB_MODULE(_core, m) {
           "weights"_a.noconvert(), "order"_a.noconvert(), "gains"_a.noconvert(), Unlocked());
     m.def("supermodular_grid", &supermodular_grid, "values"_a.noconvert(), "g"_a.noconvert(),
           Unlocked());
+    bind_fields(m);
     bind_relaxation(m);
 }

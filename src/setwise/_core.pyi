@@ -133,6 +133,42 @@ def coverage_gains(
     indptr: _Ints, items: _Ints, weights: _Doubles, order: _Ints, gains: _Doubles
 ) -> None: ...
 def supermodular_grid(values: _Doubles, g: _Doubles) -> None: ...
+def unary_energies(labels: _Ints, unary: _Doubles, energies: _Doubles) -> None: ...
+def potts_energies(
+    labels: _Ints, n_labels: int, edges: _Ints, weights: _Doubles, energies: _Doubles
+) -> None: ...
+def table_energies(
+    labels: _Ints,
+    n_labels: int,
+    edges: _Ints,
+    tables: _Doubles,
+    shared: bool,
+    energies: _Doubles,
+) -> None: ...
+def count_energies(
+    labels: _Ints,
+    n_labels: int,
+    members: _Ints,
+    offsets: _Ints,
+    table: _Doubles,
+    energies: _Doubles,
+) -> None: ...
+def robust_energies(
+    labels: _Ints,
+    n_labels: int,
+    members: _Ints,
+    offsets: _Ints,
+    weights: _Doubles,
+    truncation: _Doubles,
+    energies: _Doubles,
+) -> None: ...
+def used_labels(labels: _Ints, used: _Bytes) -> None: ...
+def transition_energies(
+    labels: _Ints, edges: _Ints, costs: _Doubles, heights: _Doubles, energies: _Doubles
+) -> None: ...
+def cardinality_energies(
+    labels: _Ints, n_labels: int, center: _Ints, table: _Doubles, energies: _Doubles
+) -> None: ...
 def path_classes(edges: _Ints, n: int, classes: _Ints) -> int: ...
 def walk_paths(
     edges: _Ints, weights: _Doubles, n: int, vertices: _Ints, starts: _Ints, steps: _Doubles
