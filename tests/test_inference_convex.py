@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from field_registry import FIELDS, of_seed
 from field_terms import ANY, BY_LABEL, Given, least_energy, random_field, random_term
 
 from setwise.fields import _terms as t
@@ -33,6 +34,21 @@ def test_two_labels_are_exact_where_everything_ties(seed):
     answer = convex(field)
     assert answer.exact
     assert answer.value == least_energy(field)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_every_listed_field(name, seed):
+    field = of_seed(name, seed)
+    answer = convex(field)
+    least = least_energy(field)
+    assert answer.bound <= least + 1e-9 * max(1.0, abs(least))
+    assert answer.value >= least - 1e-9
+    assert answer.converged
+    if field.n_labels <= 2 and field.is_submodular:
+        assert answer.exact
+    if answer.exact:
+        assert answer.value == pytest.approx(least, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -84,6 +84,17 @@ class Descent:
         self.gap = max(self._state.gap(self._p, self._threads), 0.0)
         self.relative_gap = self.gap / max(1.0, abs(self.objective + self._least))
 
+    def slack(self, cooler: float = 1.0) -> tuple[float, float]:
+        """f(p) - <s, p> and <s, p> - sum_i min_j s_ij, at p = softmax(-s / (cooler t)).
+
+        No s has a bound above the present one plus the sum of the two.
+        """
+        self._state.probabilities(cooler * self.temperature, self._p, self._threads)
+        undone = max(self._state.gap(self._p, self._threads), 0.0)
+        scores = self.scores()
+        scores -= scores.min(axis=1, keepdims=True)
+        return undone, float(np.vdot(self._p, scores))
+
     def run(
         self,
         tol: float,

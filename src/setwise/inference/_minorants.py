@@ -51,7 +51,7 @@ def _below(term: Term, field: Field) -> tuple[list[Term], bool]:
         case TransitionTerm():
             return _below_transitions(term), False
         case RobustTerm():
-            return _below_robust(term, field.n_labels), False
+            return _below_robust(term), False
         case CardinalityTerm():
             return _below_cardinality(term, field), False
         case _:
@@ -101,27 +101,24 @@ def _below_transitions(term: TransitionTerm) -> list[Term]:
     return [PottsTerm(term.edges, np.full(n_edges, least * chord))]
 
 
-def _below_robust(term: RobustTerm, n_labels: int) -> list[Term]:
-    r"""c (sum_j min(1, (S - n_j) / (S / 2)) - (L - 1)) = c min(1, 2 r), r = (S - max_j n_j) / S.
+def _below_robust(term: RobustTerm) -> list[Term]:
+    r"""c (1 + sum_j min(0, 1 - 2 n_j / S)) = c min(1, 2 r), r = (S - max_j n_j) / S.
 
-    At most one label has more than half of the region, and all others have the summand 1. The term
-    is weight min(1, r S / Q) with the truncation Q > S / 2: it is c min(1, 2 r) for c = weight S /
-    (2 Q) up to r = 1/2, and not below c from there on.
+    At most one label has more than half of the region, and only that one has a summand below 0. The
+    term is weight min(1, r S / Q) with the truncation Q > S / 2: it is c min(1, 2 r) with
+    c = weight S / (2 Q) up to r = 1/2, and not below c from there on. A truncation of at most half
+    stays as it is: c = weight, and Q for S / 2.
     """
     inside = term.regions[term.regions >= 0]
-    sizes = np.bincount(inside, minlength=len(term.weights)).astype(np.float64)
-    scales = np.where(
-        term.truncation > sizes / 2, term.weights * sizes / (2 * term.truncation), term.weights
-    )
+    sizes = np.bincount(inside, minlength=len(term.weights))
     halves = np.minimum(term.truncation, sizes / 2)
-    tables: list[FloatArray] = []
+    scales = term.weights * halves / term.truncation
+    tables = [np.zeros(0)]
     for size, scale, half in zip(sizes, scales, halves, strict=True):
         missing = size - np.arange(size + 1)
-        tables.append(scale * np.minimum(1.0, missing / half) if size else np.zeros(1))
-    starts = np.concatenate([[0], np.cumsum([len(table) for table in tables])]).astype(np.int64)
-    table = np.concatenate([np.zeros(0), *tables])
-    constant = -float((scales * (sizes > 0)).sum()) * (n_labels - 1)
-    return [CountTerm(term.regions, starts, table), ConstantTerm(constant)]
+        tables.append(scale * np.minimum(0.0, missing / half - 1.0) if size else np.zeros(1))
+    starts = np.concatenate([[0], np.cumsum(sizes + 1)])
+    return [CountTerm(term.regions, starts, np.concatenate(tables)), ConstantTerm(scales.sum())]
 
 
 def _below_cardinality(term: CardinalityTerm, field: Field) -> list[Term]:
