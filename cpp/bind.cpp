@@ -396,7 +396,8 @@ void bind_rows(nb::module_& m) {
 
 }  // namespace
 
-void bind_messages(nb::module_& m);
+void bind_fields(nb::module_& m);    // bind_fields.cpp
+void bind_messages(nb::module_& m);  // bind_messages.cpp
 
 NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of setwise; arguments are checked for size, not for meaning.";
@@ -420,5 +421,6 @@ NB_MODULE(_core, m) {
           "weights"_a.noconvert(), "order"_a.noconvert(), "gains"_a.noconvert(), Unlocked());
     m.def("supermodular_grid", &supermodular_grid, "values"_a.noconvert(), "g"_a.noconvert(),
           Unlocked());
+    bind_fields(m);
     bind_messages(m);
 }

@@ -1,40 +1,18 @@
 // The Python face of the message passing kernels.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
+#include <algorithm>
+#include <vector>
 
-#include <chrono>
-#include <stdexcept>
-
+#include "bind.hpp"
 #include "message_search.hpp"
-
-namespace nb = nanobind;
-using namespace nb::literals;
 
 namespace {
 
-template <class T>
-using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Ints = In<std::int64_t>;
+using namespace setwise::bind;
+using namespace nb::literals;
+
+using Ints = In<Index>;
 using Doubles = In<double>;
 using Bytes = In<std::uint8_t>;
-using setwise::Index;
-
-void require(bool holds, const char* what) {
-    if (!holds) throw std::invalid_argument(what);
-}
-
-// Lets Ctrl-C through a few times a second, from code that runs without the interpreter's lock.
-void poll_signals() {
-    using Clock = std::chrono::steady_clock;
-    static thread_local Clock::time_point last = Clock::now();
-    const auto now = Clock::now();
-    if (now - last < std::chrono::milliseconds(200)) return;
-    last = now;
-    nb::gil_scoped_acquire lock;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
 
 template <class T>
 std::vector<T> copy(const In<T>& array) {
@@ -131,7 +109,6 @@ void make(setwise::MessageSearch* self, Index n, Index labels, double constant, 
 
 void bind_messages(nb::module_& m) {
     using setwise::MessageSearch;
-    using Unlocked = nb::call_guard<nb::gil_scoped_release>;
     nb::class_<MessageSearch>(m, "MessageSearch")
         .def("__init__", &make, "n"_a, "labels"_a, "constant"_a, "unary"_a.noconvert(),
              "low"_a.noconvert(), "high"_a.noconvert(), "table"_a.noconvert(),
@@ -164,7 +141,7 @@ void bind_messages(nb::module_& m) {
             "anew"_a, "order"_a.noconvert(), "noise"_a.noconvert(), Unlocked())
         .def(
             "best",
-            [](const MessageSearch& s, Out<std::int64_t> labels) {
+            [](const MessageSearch& s, Out<Index> labels) {
                 require(labels.size() == s.best().size(), "labels must have n entries");
                 std::copy(s.best().begin(), s.best().end(), labels.data());
                 return s.value();

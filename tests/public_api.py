@@ -14,6 +14,7 @@ from pathlib import Path
 MODULES = (
     "setwise",
     "setwise.estimators",
+    "setwise.fields",
     "setwise.functions",
     "setwise.learning",
     "setwise.losses",

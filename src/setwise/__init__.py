@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from setwise import estimators, functions, learning, losses, plots, surrogates
+    from setwise import estimators, fields, functions, learning, losses, plots, surrogates
     from setwise.estimators import SetClassifier
 
 __version__ = "0.1.0"
@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 __all__ = [
     "SetClassifier",
     "estimators",
+    "fields",
     "functions",
     "learning",
     "losses",

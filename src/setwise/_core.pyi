@@ -133,3 +133,75 @@ def coverage_gains(
     indptr: _Ints, items: _Ints, weights: _Doubles, order: _Ints, gains: _Doubles
 ) -> None: ...
 def supermodular_grid(values: _Doubles, g: _Doubles) -> None: ...
+def unary_energies(labels: _Ints, unary: _Doubles, energies: _Doubles) -> None: ...
+def potts_energies(
+    labels: _Ints, n_labels: int, edges: _Ints, weights: _Doubles, energies: _Doubles
+) -> None: ...
+def table_energies(
+    labels: _Ints,
+    n_labels: int,
+    edges: _Ints,
+    tables: _Doubles,
+    shared: bool,
+    energies: _Doubles,
+) -> None: ...
+def count_energies(
+    labels: _Ints,
+    n_labels: int,
+    members: _Ints,
+    offsets: _Ints,
+    table: _Doubles,
+    energies: _Doubles,
+) -> None: ...
+def robust_energies(
+    labels: _Ints,
+    n_labels: int,
+    members: _Ints,
+    offsets: _Ints,
+    weights: _Doubles,
+    truncation: _Doubles,
+    energies: _Doubles,
+) -> None: ...
+def used_labels(labels: _Ints, used: _Bytes) -> None: ...
+def transition_energies(
+    labels: _Ints, edges: _Ints, costs: _Doubles, heights: _Doubles, energies: _Doubles
+) -> None: ...
+def cardinality_energies(
+    labels: _Ints, n_labels: int, center: _Ints, table: _Doubles, energies: _Doubles
+) -> None: ...
+
+class MessageSearch:
+    def __init__(
+        self,
+        *,
+        n: int,
+        labels: int,
+        constant: float,
+        unary: _Doubles,
+        low: _Ints,
+        high: _Ints,
+        table: _Ints,
+        weight: _Doubles,
+        tables: _Doubles,
+        count_starts: _Ints,
+        count_variables: _Ints,
+        count_patterns: _Ints,
+        count_tables: _Ints,
+        count_values: _Doubles,
+        patterns: _Bytes,
+        robust_starts: _Ints,
+        robust_variables: _Ints,
+        robust_weights: _Doubles,
+        robust_truncations: _Doubles,
+        forward: _Doubles,
+        backward: _Doubles,
+        damping: float,
+    ) -> None: ...
+    def dual_pass(self) -> None: ...
+    def max_product_pass(self) -> None: ...
+    def bound(self) -> float: ...
+    def offer(self, labels: _Ints) -> None: ...
+    def move_tree(self, anew: bool, order: _Ints, noise: _Doubles) -> None: ...
+    def best(self, labels: _Ints) -> float: ...
+
+def count_min_marginals(table: _Doubles, costs: _Doubles, differences: _Doubles) -> float: ...

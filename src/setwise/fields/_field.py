@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from setwise import _core
 from setwise.fields._base import Potential
 from setwise.fields._terms import Term
 from setwise.functions._arguments import FloatArray, IntArray, as_integers
@@ -78,12 +79,13 @@ class Field(Immutable):
                 f"got {array.shape}"
             )
         checked = as_integers(array, "labels", below=self.n_labels)
-        energies = self._energies(np.atleast_2d(checked))
+        energies = self._energies(np.ascontiguousarray(np.atleast_2d(checked)))
         return float(energies[0]) if array.ndim == 1 else energies
 
     def _energies(self, labels: IntArray) -> FloatArray:
         """Energies (m,) of checked labellings (m, N)."""
-        energies = np.take_along_axis(self.unary[None], labels[:, :, None], axis=2).sum((1, 2))
+        energies = np.empty(len(labels))
+        _core.unary_energies(labels, self.unary, energies)
         for potential in self.potentials:
             energies += potential._energies(labels, self.n_labels)
         return energies

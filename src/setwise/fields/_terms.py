@@ -2,8 +2,8 @@
 
 A potential translates itself into terms for a field of N variables and L labels; a method says
 which kinds of terms it takes. So a new potential works with every method that takes its terms,
-and a new method need not know the potentials. ``is_submodular`` is that of the term as a function of
-the chosen pairs (variable, label).
+and a new method need not know the potentials. ``is_submodular`` is that of the term as a function
+of the chosen pairs (variable, label).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class PottsTerm:
 
 @dataclass(frozen=True, eq=False)
 class TableTerm:
-    """sum_e tables[e, x_i, x_j] over edges e = (i, j), for tables that are not Potts and unaries."""
+    """sum_e tables[e, x_i, x_j] over edges e = (i, j), where no Potts and unaries equal it."""
 
     is_submodular: ClassVar[bool] = False
 
@@ -80,7 +80,8 @@ class CountTerm:
 class RobustTerm:
     """sum_r weights[r] min(1, min_j (size_r - n_rj) / truncation[r]), where no CountTerm equals it.
 
-    That is so for more than two labels and a truncation above half of a region's size.
+    That takes more than two labels, a truncation above half of a region's size (rounded up), and
+    labels enough to leave more than that half outside the commonest one.
     """
 
     is_submodular: ClassVar[bool] = False
