@@ -1,4 +1,7 @@
 // The Python face of the message passing kernels.
+#include <algorithm>
+#include <vector>
+
 #include "bind.hpp"
 #include "message_search.hpp"
 
@@ -104,7 +107,6 @@ void make(setwise::MessageSearch* self, Index n, Index labels, double constant, 
 
 void bind_messages(nb::module_& m) {
     using setwise::MessageSearch;
-    using Unlocked = nb::call_guard<nb::gil_scoped_release>;
     nb::class_<MessageSearch>(m, "MessageSearch")
         .def("__init__", &make, "n"_a, "labels"_a, "constant"_a, "unary"_a.noconvert(),
              "low"_a.noconvert(), "high"_a.noconvert(), "table"_a.noconvert(),
@@ -137,7 +139,7 @@ void bind_messages(nb::module_& m) {
             "anew"_a, "order"_a.noconvert(), "noise"_a.noconvert(), Unlocked())
         .def(
             "best",
-            [](const MessageSearch& s, Out<std::int64_t> labels) {
+            [](const MessageSearch& s, Out<Index> labels) {
                 require(labels.size() == s.best().size(), "labels must have n entries");
                 std::copy(s.best().begin(), s.best().end(), labels.data());
                 return s.value();

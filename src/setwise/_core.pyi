@@ -254,3 +254,38 @@ class RelaxationState:
     def size(self) -> int: ...
     def blocks(self, blocks: _Doubles) -> None: ...
     def set_blocks(self, blocks: _Doubles, n_threads: int) -> None: ...
+class MessageSearch:
+    def __init__(
+        self,
+        *,
+        n: int,
+        labels: int,
+        constant: float,
+        unary: _Doubles,
+        low: _Ints,
+        high: _Ints,
+        table: _Ints,
+        weight: _Doubles,
+        tables: _Doubles,
+        count_starts: _Ints,
+        count_variables: _Ints,
+        count_patterns: _Ints,
+        count_tables: _Ints,
+        count_values: _Doubles,
+        patterns: _Bytes,
+        robust_starts: _Ints,
+        robust_variables: _Ints,
+        robust_weights: _Doubles,
+        robust_truncations: _Doubles,
+        forward: _Doubles,
+        backward: _Doubles,
+        damping: float,
+    ) -> None: ...
+    def dual_pass(self) -> None: ...
+    def max_product_pass(self) -> None: ...
+    def bound(self) -> float: ...
+    def offer(self, labels: _Ints) -> None: ...
+    def move_tree(self, anew: bool, order: _Ints, noise: _Doubles) -> None: ...
+    def best(self, labels: _Ints) -> float: ...
+
+def count_min_marginals(table: _Doubles, costs: _Doubles, differences: _Doubles) -> float: ...

@@ -23,8 +23,8 @@ def enumerate_labels(
 ) -> MapResult:
     """The best of all labellings without forbidden labels: exact, for any potential.
 
-    Of several best labellings the first in lexicographic order is returned. Cost: the product of the
-    numbers of allowed labels, at most 2e7, times that of one energy; memory is bounded.
+    Of several best labellings the first in lexicographic order is returned. Cost: the product of
+    the numbers of allowed labels, at most 2e7, times that of one energy; memory is bounded.
 
     Parameters
     ----------

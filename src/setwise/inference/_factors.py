@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -144,11 +145,13 @@ def factors_of(field: Field) -> Factors:
 
 def _counts_of_regions(term: CountTerm, n_labels: int) -> list[CountFactor]:
     """A factor for each region and label: the number of variables that take it."""
-    found, single = [], np.eye(n_labels, dtype=bool)
+    found: list[CountFactor] = []
+    single = np.eye(n_labels, dtype=bool)
     for r, members in enumerate(_members(term.regions, len(term.starts) - 1)):
         table = term.table[term.starts[r] : term.starts[r + 1]]
-        for j in range(n_labels):
-            found.append(CountFactor(members, single, np.full(len(members), j), table))
+        found += [
+            CountFactor(members, single, np.full(len(members), j), table) for j in range(n_labels)
+        ]
     return found
 
 
@@ -156,12 +159,14 @@ def _members(regions: IntArray, count: int) -> list[IntArray]:
     """The variables of each region."""
     order = np.argsort(regions, kind="stable")
     bounds = np.searchsorted(regions[order], np.arange(count + 1))
-    return [order[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [order[a:b] for a, b in pairwise(bounds)]
 
 
 def _merge(potts: list[PottsTerm], tables: list[TableTerm], n: int, n_labels: int) -> Pairs:
     """Each pair of variables once: weights add, tables add, and a table takes weights in."""
-    ends = np.concatenate([np.zeros((0, 2), np.int64), *(term.edges for term in [*potts, *tables])])
+    ends = np.concatenate(
+        [np.zeros((0, 2), np.int64), *(t.edges for t in potts), *(t.edges for t in tables)]
+    )
     low, high = ends.min(axis=1), ends.max(axis=1)
     keys, pair = np.unique(low * n + high, return_inverse=True)
     split = sum(len(term.edges) for term in potts)

@@ -133,9 +133,7 @@ def _has_stopped(values: list[float], bounds: list[float]) -> bool:
     return bounds[-1] - bounds[-1 - _PATIENCE] <= 1e-3 * (values[-1] - bounds[-1])
 
 
-def _walk(
-    search: MessageSearch, k: int, factors: Factors, random: np.random.Generator
-) -> None:
+def _walk(search: MessageSearch, k: int, factors: Factors, random: np.random.Generator) -> None:
     """Relabel random forests, with noise on the unaries that falls to nothing in 20 passes.
 
     At first the noise is as large as the pairs' energies vary.
