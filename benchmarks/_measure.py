@@ -38,6 +38,8 @@ PACKAGES = (
     "torch",
     "segmentation-models-pytorch",
     "kornia",
+    "PyMaxflow",
+    "ortools",
 )
 THREADS = 1
 

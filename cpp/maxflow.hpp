@@ -243,11 +243,12 @@ class MaxFlow {
                 const FlowArc a = g.sister(u, b);
                 const Capacity& passage = room<sink>(v, a);
                 if (passage == 0) continue;
-                while ((in_tree<!sink>(y) || supply<sink>(y) > 0) && passage > 0 &&
-                       node(u).label == here) {
-                    augment<sink>(v, a, u);
-                    adopt<true, free>();
-                    adopt<false, free>();
+                while (passage > 0 && node(u).label == here) {
+                    const bool met = y.label != free;
+                    if (!met && supply<sink>(y) == 0) break;
+                    augment<sink>(v, a, u, met);
+                    if (trees.lowest != none) adopt<sink, free>();
+                    if (met && trees_[!sink].lowest != none) adopt<!sink, free>();
                 }
                 if (node(u).label != here) break;
                 if (passage == 0 || y.label != free) continue;
@@ -262,11 +263,10 @@ class MaxFlow {
         ++trees.depth;
     }
 
-    // Sends what it can down the tree of u, over arc a from v: from the root of v's tree, or from v
-    // itself if it is in none.
+    // Sends what it can down the tree of u, over arc a from v: from the root of v's tree if it was
+    // met in one, or else from v itself.
     template <bool sink>
-    void augment(FlowNode v, FlowArc a, FlowNode u) {
-        const bool met = in_tree<!sink>(node(v));
+    void augment(FlowNode v, FlowArc a, FlowNode u, bool met) {
         Capacity amount = std::min(room<sink>(v, a), bottleneck<sink>(u));
         amount = std::min(amount, met ? bottleneck<!sink>(v) : supply<sink>(node(v)));
         pass<sink>(v, a, amount);

@@ -569,3 +569,18 @@ def pairwise_relaxation(field: fields.Field) -> float:
     answer = linprog(cost, A_eq=np.array(rows), b_eq=sides, bounds=(0, None), method="highs")
     assert answer.status == 0
     return float(answer.fun) + constant
+
+
+# ------------------------------------------------------------------------------------------- flows
+
+
+def smallest_cut(n, edges, capacities, reverse, source, sink):
+    """The least cost over all 2^n sets on the source side: what a largest flow must equal."""
+    best = np.inf
+    for bits in range(1 << n):
+        a = np.array([bool(bits >> v & 1) for v in range(n)], bool)
+        cost = source[~a].sum() + sink[a].sum()
+        for (i, j), there, back in zip(edges, capacities, reverse, strict=True):
+            cost += there * (a[i] and not a[j]) + back * (a[j] and not a[i])
+        best = min(best, cost)
+    return best
