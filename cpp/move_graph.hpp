@@ -34,6 +34,7 @@ class MoveGraph {
     void close_row() { first_.push_back(static_cast<FlowArc>(head_.size())); }
 
     FlowNode nodes() const { return static_cast<FlowNode>(first_.size()) - 1; }
+    FlowNode margin() const { return 0; }
     FlowArc arcs() const { return static_cast<FlowArc>(head_.size()); }
     FlowArc begin(FlowNode u) const { return first_[static_cast<std::size_t>(u)]; }
     FlowArc end(FlowNode u) const { return first_[static_cast<std::size_t>(u) + 1]; }
