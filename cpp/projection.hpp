@@ -16,17 +16,14 @@ namespace setwise {
 template <class Scalar>
 struct ProjectionWork {
     struct Segment {
-        std::int64_t length;
-        double rise;
-        double slope;
+        double length, rise;  // its slope is rise / length
     };
     struct Item {
         Scalar value;
         std::int32_t index;
     };
     struct Pool {
-        double sum;
-        std::int64_t count;
+        double count, sum;
     };
     std::vector<Segment> upper, lower;
     std::vector<Item> items;
@@ -44,6 +41,12 @@ struct ProjectionWork {
     }
 };
 
+// Whether the slope of x is below that of y; products, since a division costs as much as all else.
+template <class Segment>
+bool is_flatter(const Segment& x, const Segment& y) {
+    return x.rise * y.length < y.rise * x.length;
+}
+
 // One side of the funnel of project_chain: the hull of the tube's wall as seen from the apex. Segments
 // keep their own rise, not absolute heights, so that long chains lose no digits.
 template <class Segment>
@@ -54,23 +57,22 @@ struct Hull {
     bool is_single() const { return first == last; }
     const Segment& front() const { return segments[first]; }
 
-    // `sign` +1: slopes increase away from the apex (the upper wall), -1: they decrease.
-    void append(double rise, double sign) {
-        Segment segment{1, rise, rise};
-        while (last >= first && sign * segment.slope <= sign * segments[last].slope) {
+    // `rising`: slopes increase away from the apex (the upper wall), otherwise they decrease.
+    template <bool rising>
+    void append(double rise) {
+        Segment segment{1, rise};
+        while (last >= first && (rising ? !is_flatter(segments[last], segment)
+                                        : !is_flatter(segment, segments[last]))) {
             segment.length += segments[last].length;
             segment.rise += segments[last].rise;
-            segment.slope = segment.rise / static_cast<double>(segment.length);
             --last;
         }
         segments[++last] = segment;
     }
     // The apex moves to a vertex of the other wall, by `step`; this wall is a single segment.
     void shorten(const Segment& step) {
-        Segment& segment = segments[first];
-        segment.length -= step.length;
-        segment.rise -= step.rise;
-        segment.slope = segment.rise / static_cast<double>(segment.length);
+        segments[first].length -= step.length;
+        segments[first].rise -= step.rise;
     }
 };
 
@@ -89,8 +91,8 @@ void project_chain(const Scalar* z, const Scalar* w, std::int64_t n, Scalar* s,
     const auto wall = [&](std::int64_t k) { return k + 1 < n ? w[k] : Scalar(0); };
     // The string follows `segment` and touches there the wall where y = side * w.
     const auto follow = [&](const Segment& segment, Scalar side) {
-        const std::int64_t end = position + segment.length;
-        const auto slope = static_cast<Scalar>(segment.slope);
+        const std::int64_t end = position + static_cast<std::int64_t>(segment.length);
+        const auto slope = static_cast<Scalar>(segment.rise / segment.length);
         for (; position < end; ++position) {
             const Scalar limit = wall(position);
             Scalar next = std::clamp(y + (z[position] - slope), -limit, limit);
@@ -102,10 +104,10 @@ void project_chain(const Scalar* z, const Scalar* w, std::int64_t n, Scalar* s,
     double before = 0;
     for (std::int64_t k = 0; k < n; ++k) {
         const double width = wall(k), value = z[k];
-        upper.append(value + (width - before), 1);
-        lower.append(value - (width - before), -1);
+        upper.template append<true>(value + (width - before));
+        lower.template append<false>(value - (width - before));
         before = width;
-        while (upper.front().slope < lower.front().slope) {
+        while (is_flatter(upper.front(), lower.front())) {
             if (upper.is_single() && !lower.is_single()) {
                 const Segment step = lower.front();
                 follow(step, Scalar(1));
@@ -138,28 +140,27 @@ void sort_decreasing(Item* items, std::int64_t n) {
 template <class Scalar>
 void project_count(const Scalar* z, const Scalar* gains, std::int64_t n, Scalar* s,
                    ProjectionWork<Scalar>& work) {
+    using Pool = typename ProjectionWork<Scalar>::Pool;
     work.reserve(n);
     auto* const items = work.items.data();
-    auto* const pools = work.pools.data();
+    Pool* const pools = work.pools.data();
     for (std::int64_t i = 0; i < n; ++i) items[i] = {z[i], static_cast<std::int32_t>(i)};
     sort_decreasing(items, n);
     std::int64_t top = -1;
     for (std::int64_t k = 0; k < n; ++k) {
-        double sum = static_cast<double>(items[k].value) - static_cast<double>(gains[k]);
-        std::int64_t count = 1;
+        Pool pool{1, static_cast<double>(items[k].value) - static_cast<double>(gains[k])};
         // means must not increase; compared as products, to divide once a pool only
-        while (top >= 0 && sum * static_cast<double>(pools[top].count) >=
-                               pools[top].sum * static_cast<double>(count)) {
-            sum += pools[top].sum;
-            count += pools[top].count;
+        while (top >= 0 && pool.sum * pools[top].count >= pools[top].sum * pool.count) {
+            pool.sum += pools[top].sum;
+            pool.count += pools[top].count;
             --top;
         }
-        pools[++top] = {sum, count};
+        pools[++top] = pool;
     }
     std::int64_t k = 0;
     for (std::int64_t pool = 0; pool <= top; ++pool) {
-        const double mean = pools[pool].sum / static_cast<double>(pools[pool].count);
-        for (const std::int64_t end = k + pools[pool].count; k < end; ++k)
+        const double mean = pools[pool].sum / pools[pool].count;
+        for (const std::int64_t end = k + static_cast<std::int64_t>(pools[pool].count); k < end; ++k)
             s[items[k].index] = static_cast<Scalar>(static_cast<double>(items[k].value) - mean);
     }
 }

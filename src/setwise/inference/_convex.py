@@ -15,7 +15,7 @@ from setwise.inference._relaxation import Relaxation
 from setwise.inference._result import MapProgress, MapResult
 from setwise.inference._threads import as_threads
 
-SOLVED = 1e-7  # of max(1, |value|): a relaxation solved this far has no more to give
+SOLVED = 1e-7  # of max(1, |value|): what is left to gain where the gap cannot close anyway
 
 
 def convex(
@@ -55,8 +55,8 @@ def convex(
     Returns
     -------
     MapResult
-        ``converged`` where the gap is within ``tol`` or the relaxation is solved to 1e-7, so that
-        more passes would change nothing. A pass is O(N L) for Potts terms.
+        ``converged`` where the gap is within ``tol``, or where the relaxation is solved to 1e-7 and
+        known to stay further away than that. A pass is O(N L) for Potts terms.
     """
     rounding = Rounding(field, init)
     limit = 500 if max_iter is None else as_count(max_iter, "max_iter")
@@ -67,7 +67,9 @@ def convex(
             rounding.improve(stage)
             bound, n_iter = stage.bound, stage.n_iter
             unit = max(1.0, abs(rounding.value))
-            converged = rounding.value - bound <= tol * unit or stage.slack <= SOLVED * unit
+            gap = rounding.value - bound
+            solved = stage.slack <= SOLVED * unit and stage.slack < gap - tol * unit
+            converged = gap <= tol * unit or solved
             progress = MapProgress(n_iter, rounding.value, bound)
             interrupted = callback is not None and bool(callback(progress))
             if converged or interrupted:

@@ -55,10 +55,10 @@ def cool(relaxation: Relaxation, max_iter: int, n_threads: int) -> Iterator[Stag
     """Stages of falling temperature, ``max_iter`` passes in all at most; the caller ends it.
 
     A stage lasts until the passes have left less undone than the temperature smooths away, 20
-    passes at most. With two labels every temperature has the same passes and the same minimiser,
-    whose limit is exact, so the temperature stays and p alone is taken near 0.
+    passes at most. Where the relaxation is integral (two labels), every temperature has the same
+    passes and the same minimiser, so the temperature stays and p alone is taken near 0.
     """
-    cools = relaxation.n_labels > 2
+    cools = not relaxation.is_integral
     temperature = first_temperature(relaxation)
     descent = Descent(relaxation, temperature, n_threads)
     least = temperature * 1e-9

@@ -225,6 +225,12 @@ class Relaxation:
         )
 
     @property
+    def is_integral(self) -> bool:
+        """Whether its bound is the least energy (of the minorants): two labels, each on its own."""
+        mixed = any(len(np.unique(group.own)) > 1 for group in self.groups)
+        return self.n_labels <= 2 and not mixed
+
+    @property
     def reach(self) -> FloatArray:
         """(N,): how far the blocks can move two labels of a variable apart."""
         reach = np.zeros(self.n_variables)
