@@ -81,7 +81,7 @@ def main() -> None:
             data.append(
                 {"surrogate": name, "path": order, "warm": warm, "cold": cold, "proofs": proof}
             )
-    report("path", table, data, quick=args.quick)
+    report("path", table, data, measured="Counts, not times", quick=args.quick)
 
 
 if __name__ == "__main__":
