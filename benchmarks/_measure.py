@@ -154,6 +154,7 @@ def report(
     data: object,
     *,
     notes: Sequence[str] = (),
+    measured: str = "Medians (range over the repeats), one thread unless a row says otherwise",
     quick: bool,
 ) -> None:
     """Prints the table and the notes; writes results/NAME.json, unless it was a quick look."""
@@ -163,6 +164,7 @@ def report(
     RESULTS.mkdir(exist_ok=True)
     content = {
         "name": name,
+        "measured": measured,
         "environment": environment(),
         "table": table,
         "notes": notes,

@@ -10,7 +10,7 @@ import clarabel
 import numpy as np
 from scipy import sparse
 
-IDLE_ROUNDS = 20
+IDLE_ROUNDS = 10
 
 
 def fit(

@@ -9,7 +9,14 @@ import numpy as np
 from setwise.functions._arguments import FloatArray, IntArray
 from setwise.learning._fit import Planes
 
-_IDLE_ROUNDS = 20
+_IDLE_ROUNDS = 10
+
+# The Gram matrix is singular as soon as planes are more than coordinates. The first ridge moves the
+# optimum less than the solver's tolerance; where it is too small a pivot the solver may go round in
+# circles, and the next is tried.
+_RIDGES = 1e-10, 1e-9, 1e-8, 1e-7
+_STEPS = 20
+_SOLVED = 1
 
 
 class _Model(NamedTuple):
@@ -41,19 +48,15 @@ class Bundle:
             np.empty((0, dimension)), np.empty(0), np.empty((0, 0)), np.empty(0, np.int64)
         )
 
-    def add(self, slope: FloatArray, offset: float) -> None:
-        """One more plane."""
+    def add(self, slopes: FloatArray, offsets: FloatArray) -> None:
+        """More planes: slopes (m, d), offsets (m,)."""
         old = self._model
-        k = len(old.offsets)
-        gram = np.empty((k + 1, k + 1))
-        gram[:k, :k] = old.gram
-        gram[k, :k] = gram[:k, k] = old.slopes @ slope
-        gram[k, k] = slope @ slope
+        cross = old.slopes @ slopes.T
         self._model = _Model(
-            np.vstack([old.slopes, slope]),
-            np.append(old.offsets, offset),
-            gram,
-            np.append(old.idle, 0),
+            np.vstack([old.slopes, slopes]),
+            np.append(old.offsets, offsets),
+            np.block([[old.gram, cross], [cross.T, slopes @ slopes.T]]),
+            np.append(old.idle, np.zeros(len(offsets), np.int64)),
         )
 
     def bound(self, C: float) -> float:
@@ -98,34 +101,39 @@ class Bundle:
         s = signed.shape[1]
         hessian = C * C * np.block([[model.gram, -signed], [-signed.T, np.eye(s)]])
         heights = (1.0 + pull) * model.offsets + pull * (model.slopes @ centre)
-        linear = C * np.concatenate([-heights, pull * centre[self.nonnegative]])
-        # The Gram matrix is singular as soon as planes are more than coordinates; so small a
-        # ridge moves the optimum less than the solver's tolerance.
+        # On the simplex only their differences count, and those are on the program's own scale.
+        linear = C * np.concatenate([heights.max() - heights, pull * centre[self.nonnegative]])
         scale = max(float(np.trace(hessian)) / (k + s), float(np.abs(linear).max()), 1e-300)
-        hessian[np.diag_indices(k + s)] += 1e-11 * scale
         simplex = np.concatenate([np.ones(k), np.zeros(s)])[None, :]
         upper = np.concatenate([np.full(k, 2.0), np.full(s, 1e30), [1.0]])
         lower = np.concatenate([np.zeros(k + s), [1.0]])
         sense = np.zeros(k + s + 1, np.int32)
+        sense[:k][model.idle > 0] = 3  # taken to be zero, until the solver finds otherwise
         sense[-1] = 5  # an equality
-        # Multipliers of the scaled program can be tiny where features lie far from zero, so that
-        # the solver's own tolerance for them would stop it early.
-        answer = solve(
-            hessian / scale, linear / scale, simplex, upper, lower, sense, dual_tol=1e-13
-        )
-        alpha = np.maximum(np.asarray(answer[0][:k]), 0.0)
-        total = alpha.sum()
-        # Infeasible, cycling, or not convex in the solver's eyes: what it left is no solution.
-        failed = answer[2] in (-1, -2, -5)
-        if failed or not np.isfinite(total) or total <= 0:
-            # No answer: the newest plane alone is feasible, and the next round adds another.
-            alpha, total = np.zeros(k), 1.0
-            alpha[-1] = 1.0
-        weights: FloatArray = alpha / total
-        return weights
+        for ridge in _RIDGES:
+            # Multipliers of the scaled program can be tiny where features lie far from zero, so
+            # that the solver's own tolerance for them would stop it early.
+            answer = solve(
+                hessian / scale + ridge * np.eye(k + s),
+                linear / scale,
+                simplex,
+                upper,
+                lower,
+                sense,
+                dual_tol=1e-13,
+                iter_limit=_STEPS * (k + s),
+            )
+            alpha = np.maximum(np.asarray(answer[0][:k]), 0.0)
+            total = alpha.sum()
+            if answer[2] == _SOLVED and np.isfinite(total) and total > 0:
+                weights: FloatArray = alpha / total
+                return weights
+        # No answer: the newest plane alone is feasible, and the next round adds another.
+        newest: FloatArray = np.eye(k)[-1]
+        return newest
 
     def drop_idle(self) -> None:
-        """Forget the planes that had no weight for 20 rounds."""
+        """Forget the planes that had no weight for 10 rounds."""
         model = self._model
         kept = np.flatnonzero(model.idle < _IDLE_ROUNDS)
         if len(kept) < len(model.idle):

@@ -93,10 +93,15 @@ def one_slack(
     search = Search(as_count(dimension, "dimension"), tol, max_iter, callback)
     bundle = Bundle(dimension, as_subset(nonnegative, dimension, "nonnegative"))
     if least_risk is not None:
-        bundle.add(np.zeros(dimension), as_number(least_risk, "least_risk"))
+        bundle.add(np.zeros((1, dimension)), np.array([as_number(least_risk, "least_risk")]))
     w = search.best
     if warm_start is not None:
-        _take_planes(bundle, warm_start, dimension)
+        if len(warm_start.w) != dimension:
+            raise ValueError(
+                f"warm_start must have {dimension} weights, as this problem has, "
+                f"got {len(warm_start.w)}"
+            )
+        bundle.add(warm_start.planes.slopes, warm_start.planes.offsets)
         w = warm_start.w.copy()
         w[bundle.nonnegative] = np.maximum(w[bundle.nonnegative], 0.0)
     level = Level()
@@ -106,7 +111,7 @@ def one_slack(
             objective = 0.5 * float(w @ w) + C * risk
             level.learn(objective, search.value)
             search.offer(w, objective)
-            bundle.add(slope, risk - float(slope @ w))
+            bundle.add(slope[None, :], np.array([risk - slope @ w]))
             lower = bundle.bound(C)
             bundle.drop_idle()
             if search.end_round(lower):
@@ -116,12 +121,3 @@ def one_slack(
     except KeyboardInterrupt:
         search.interrupt()
     return search.fit(bundle.planes())
-
-
-def _take_planes(bundle: Bundle, earlier: Fit, dimension: int) -> None:
-    if len(earlier.w) != dimension:
-        raise ValueError(
-            f"warm_start must have {dimension} weights, as this problem has, got {len(earlier.w)}"
-        )
-    for slope, offset in zip(earlier.planes.slopes, earlier.planes.offsets, strict=True):
-        bundle.add(slope, float(offset))
