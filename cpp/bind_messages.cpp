@@ -130,6 +130,8 @@ void bind_messages(nb::module_& m) {
                 require(s.add_cycles(from, cycles), "neighbours in a cycle must be pairs");
             },
             "starts"_a.noconvert(), "variables"_a.noconvert(), Unlocked())
+        .def("step", [](MessageSearch& s, double rise) { s.step(rise, poll_signals); }, "rise"_a,
+             Unlocked())
         .def(
             "offer",
             [](MessageSearch& s, Ints labels) { s.offer(labels_of(s, labels), poll_signals); },

@@ -73,6 +73,9 @@ class CycleFactor {
         return best;
     }
 
+    // The labels of the last minimiser, from v_0 round to v_0 again.
+    const std::vector<std::size_t>& chosen() const { return chosen_; }
+
     double least(const std::vector<double>&) const { return 0; }
     double at_minimizer(const std::vector<double>& steps) const {
         double sum = 0;

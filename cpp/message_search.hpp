@@ -46,6 +46,11 @@ class MessageSearch {
     }
 
     template <class Poll>
+    void step(double rise, Poll poll) {
+        dual_.step(rise, poll);
+    }
+
+    template <class Poll>
     double bound(Poll poll) {
         return dual_.bound(poll);
     }

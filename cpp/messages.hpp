@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "count_factor.hpp"
@@ -106,6 +107,21 @@ class Messages {
             if ((k & 15) == 15) poll();
             update_cycle(forward ? k : count - 1 - k, poll);
         }
+        gather_cycles();
+    }
+
+    // A step along a supergradient of the bound: messages move from the labels that factors choose
+    // to those that variables choose (for cycles, that their pairs choose). Coordinate ascent can end
+    // below the highest bound; such a step leads out, and may lower the bound at first. Its length
+    // is that which would raise the bound by `rise`, were it linear (Polyak).
+    template <class Poll>
+    void step(double rise, Poll poll) {
+        choose_all(poll);
+        double size = 0;
+        each_disagreement([&](double&, double change) { size += change * change; });
+        if (size == 0) return;
+        each_disagreement([&](double& held, double change) { held += rise / size * change; });
+        gather();
         gather_cycles();
     }
 
@@ -452,6 +468,82 @@ class Messages {
                 }
     }
 
+    // The labels at which every part has its minimum.
+    template <class Poll>
+    void choose_all(Poll poll) {
+        const Index L = g_.labels;
+        gather();
+        gather_cycles();
+        chosen_.resize(g_.n);
+        for (Index i = 0; i < g_.n; ++i) {
+            reparametrize(i, total_.data());
+            chosen_[i] = std::min_element(total_.begin(), total_.end()) - total_.begin();
+        }
+        pair_chosen_.resize(g_.pairs());
+        for (Index e = 0; e < g_.pairs(); ++e) {
+            if ((e & 63) == 63) poll();
+            const double *const low = message(e, 0), *const high = message(e, 1);
+            double least = unbounded;
+            for (Index x = 0; x < L; ++x)
+                for (Index y = 0; y < L; ++y)
+                    if (held_energy(e, x, y) - low[x] - high[y] < least) {
+                        least = held_energy(e, x, y) - low[x] - high[y];
+                        pair_chosen_[e] = {x, y};
+                    }
+        }
+        side_.assign(count_.size(), 0);
+        for (Index f = 0; f < g_.counts(); ++f) {
+            poll();
+            collect_count(f, nullptr);
+            count_solver_.minimize(costs_);
+            count_solver_.each_chosen([&](std::size_t k) { side_[members_[k]] = 1; });
+        }
+        robust_chosen_.clear();
+        for (Index r = 0; r < g_.robusts(); ++r) {
+            collect_robust(r, nullptr);
+            robust_solver_.minimize(costs_);
+            for (const auto x : robust_solver_.chosen()) robust_chosen_.push_back(x);
+        }
+        cycle_chosen_.clear();
+        for (std::size_t c = 0; c + 1 < cycle_starts_.size(); ++c) {
+            if ((c & 15) == 15) poll();
+            collect_cycle(static_cast<Index>(c), false);
+            cycle_solver_.minimize(costs_);
+            const auto& way = cycle_solver_.chosen();
+            for (std::size_t t = 0; t + 1 < way.size(); ++t)
+                cycle_chosen_.push_back(static_cast<Index>(way[t]) * L +
+                                        static_cast<Index>(way[t + 1]));
+        }
+    }
+
+    // visit(message, its supergradient) wherever that is not zero.
+    template <class Visit>
+    void each_disagreement(Visit visit_one) {
+        const Index L = g_.labels;
+        const auto differ = [&](double* held, Index rise, Index fall) {
+            if (rise == fall) return;
+            visit_one(held[rise], 1.0);
+            visit_one(held[fall], -1.0);
+        };
+        for (Index e = 0; e < g_.pairs(); ++e) {
+            differ(message(e, 0), chosen_[g_.low[e]], pair_chosen_[e].first);
+            differ(message(e, 1), chosen_[g_.high[e]], pair_chosen_[e].second);
+        }
+        for (std::size_t m = 0; m < count_.size(); ++m) {
+            if (g_.sides[m] != FactorGraph::free) continue;
+            const int in = g_.pattern_of(m)[chosen_[g_.count_variables[m]]] != 0;
+            if (in != side_[m]) visit_one(count_[m], in - side_[m]);
+        }
+        for (std::size_t m = 0; m < robust_chosen_.size(); ++m)
+            differ(robust_.data() + m * L, chosen_[g_.robust_variables[m]],
+                   static_cast<Index>(robust_chosen_[m]));
+        for (std::size_t k = 0; k < cycle_pairs_.size(); ++k) {
+            const auto [x, y] = pair_chosen_[cycle_pairs_[k].pair];
+            differ(cycle_.data() + k * L * L, cycle_pairs_[k].turned ? y * L + x : x * L + y,
+                   cycle_chosen_[k]);
+        }
+    }
+
     struct CyclePair {
         Index pair;
         bool turned;  // the cycle goes from its high end to its low end
@@ -474,6 +566,9 @@ class Messages {
     std::vector<double> total_, given_, costs_, held_, released_;
     std::vector<Index> members_, proposal_;
     std::vector<std::uint8_t> side_;
+    std::vector<Index> chosen_, cycle_chosen_;  // minimisers, for a supergradient
+    std::vector<std::pair<Index, Index>> pair_chosen_;
+    std::vector<std::size_t> robust_chosen_;
     CountFactor count_solver_;
     RobustFactor robust_solver_;
     CycleFactor cycle_solver_;

@@ -11,14 +11,13 @@ from setwise._core import MessageSearch
 from setwise.fields._field import Field
 from setwise.functions._arguments import IntArray, as_count, as_integers, as_number
 from setwise.functions._randomness import as_generator
-from setwise.inference._cycles import short_cycles
+from setwise.inference._ascent import Ascent
 from setwise.inference._factors import Factors, factors_of, message_search
 from setwise.inference._result import MapProgress, MapResult
 
 _DAMPING = 0.5
 _HEAD_START = 10  # passes before forests are relabelled: most fields are solved by then
 _WALK, _MOVES = 20, 4  # passes in a walk, forests relabelled in a pass
-_MOST_PATHS, _MOST_CELLS = 1e7, 1e7  # beyond which cycles are not looked for, or left alone
 _PATIENCE = 50  # passes without news before the search ends
 
 
@@ -90,19 +89,17 @@ def messages(
     random = as_generator(random_state)
     factors = factors_of(field)
     search, order = message_search(factors, _DAMPING)
+    ascent = Ascent(search, factors, order)
     # A labelling to return whatever happens: an interruption may come in the first pass.
     best = np.argmin(field.unary, axis=1) if init is None else _as_labels(init, field)
     value, bound = _energy(field, best), -np.inf
     values: list[float] = []
     bounds: list[float] = []
-    n_iter, converged, interrupted, tightened = 0, False, False, False
+    n_iter, converged, interrupted = 0, False, False
     try:
         search.offer(np.ascontiguousarray(best[order]))
         while n_iter < most and not (converged or interrupted):
-            if not tightened and _has_slowed(values, bounds):
-                _tighten(search, factors, order)
-                tightened = True
-            search.dual_pass()
+            raised = ascent.advance(value)
             search.max_product_pass()
             if factors.only_pairs and n_iter >= _HEAD_START:
                 _walk(search, n_iter - _HEAD_START, factors, random)
@@ -110,7 +107,7 @@ def messages(
             energy = _energy(field, labels)
             if energy < value:
                 best, value = labels, energy
-            bound = min(max(bound, search.bound()), value)
+            bound = min(raised, value)
             n_iter += 1
             values.append(value)
             bounds.append(bound)
@@ -136,27 +133,6 @@ def _has_stopped(values: list[float], bounds: list[float]) -> bool:
     if len(bounds) <= _PATIENCE or values[-1] < values[-1 - _PATIENCE]:
         return False
     return bounds[-1] - bounds[-1 - _PATIENCE] <= 1e-3 * (values[-1] - bounds[-1])
-
-
-def _has_slowed(values: list[float], bounds: list[float]) -> bool:
-    """Whether ten passes closed less than a tenth of the gap."""
-    return len(bounds) > _HEAD_START and bounds[-1] - bounds[-1 - _HEAD_START] <= 0.1 * (
-        values[-1] - bounds[-1]
-    )
-
-
-def _tighten(search: MessageSearch, factors: Factors, order: IntArray) -> None:
-    """Add the triangles and squares of the pairs, unless they are too many."""
-    n, n_labels = factors.unary.shape
-    edges = np.stack([factors.pairs.low, factors.pairs.high], axis=1)
-    if (np.bincount(edges.ravel()).astype(float) ** 2).sum() > _MOST_PATHS:
-        return
-    rank = np.argsort(order)
-    cycles = [rank[cycles] for cycles in short_cycles(edges, n)]
-    if sum(len(c) for c in cycles) * n_labels**3 > _MOST_CELLS:
-        return
-    lengths = np.repeat([3, 4], [len(c) for c in cycles])
-    search.add_cycles(np.append(0, np.cumsum(lengths)), np.concatenate([c.ravel() for c in cycles]))
 
 
 def _walk(search: MessageSearch, k: int, factors: Factors, random: np.random.Generator) -> None:
