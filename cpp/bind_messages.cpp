@@ -120,6 +120,17 @@ void bind_messages(nb::module_& m) {
         .def("max_product_pass", [](MessageSearch& s) { s.pass(false, poll_signals); }, Unlocked())
         .def("bound", [](MessageSearch& s) { return s.bound(poll_signals); }, Unlocked())
         .def(
+            "add_cycles",
+            [](MessageSearch& s, Ints starts, Ints variables) {
+                const std::vector<Index> from = copy(starts), cycles = copy(variables);
+                require_starts(from, cycles.size(), "starts must cover the variables");
+                require_below(cycles, s.graph().n, "variables must be those of the graph");
+                require(s.add_cycles(from, cycles), "neighbours in a cycle must be pairs");
+            },
+            "starts"_a.noconvert(), "variables"_a.noconvert(), Unlocked())
+        .def("step", [](MessageSearch& s, double rise) { s.step(rise, poll_signals); }, "rise"_a,
+             Unlocked())
+        .def(
             "offer",
             [](MessageSearch& s, Ints labels) { s.offer(labels_of(s, labels), poll_signals); },
             "labels"_a.noconvert(), Unlocked())

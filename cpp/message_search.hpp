@@ -41,6 +41,15 @@ class MessageSearch {
         offer(candidate_, poll);
     }
 
+    bool add_cycles(const std::vector<Index>& starts, const std::vector<Index>& variables) {
+        return dual_.add_cycles(starts, variables);
+    }
+
+    template <class Poll>
+    void step(double rise, Poll poll) {
+        dual_.step(rise, poll);
+    }
+
     template <class Poll>
     double bound(Poll poll) {
         return dual_.bound(poll);

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "count_factor.hpp"
+#include "cycle_factor.hpp"
 #include "factor_graph.hpp"
 #include "release.hpp"
 #include "robust_factor.hpp"
@@ -31,6 +33,7 @@ class Messages {
           total_(graph.labels),
           given_(graph.labels) {
         if (damping > 0) kept_ = pair_;
+        table_ = graph.table;
         if (graph.forbids)
             for (Index e = 0; e < graph.pairs(); ++e)
                 for (int side = 0; side < 2; ++side) forbid(e, side);
@@ -51,6 +54,7 @@ class Messages {
     // it can; a count factor over all variables proposes its minimiser to offer(labels).
     template <class Offer, class Poll>
     void update_factors(bool forward, Offer offer, Poll poll) {
+        update_cycles(forward, poll);
         if (g_.only_pairs()) return;
         reparametrize(totals_);
         for (Index k = 0; k < g_.counts(); ++k) {
@@ -64,11 +68,69 @@ class Messages {
         gather();
     }
 
+    // Cycles of pairs as further factors, which take from their pairs and give back to them: with
+    // them the bound can pass that of the relaxation in which pairs agree on single variables only.
+    // Cycle c has the variables [starts[c], starts[c + 1]); false if two neighbours are no pair.
+    bool add_cycles(const std::vector<Index>& starts, const std::vector<Index>& variables) {
+        cycle_starts_ = starts;
+        cycle_pairs_.resize(variables.size());
+        for (std::size_t c = 0; c + 1 < starts.size(); ++c)
+            for (Index k = starts[c]; k < starts[c + 1]; ++k) {
+                const Index i = variables[k];
+                const Index j = variables[k + 1 < starts[c + 1] ? k + 1 : starts[c]];
+                const auto first = g_.high.begin() + g_.first_pair[std::min(i, j)];
+                const auto last = g_.high.begin() + g_.first_pair[std::min(i, j) + 1];
+                const auto found = std::find(first, last, std::max(i, j));
+                if (found == last) return false;
+                cycle_pairs_[k] = {static_cast<Index>(found - g_.high.begin()), i > j};
+            }
+        const Index square = g_.labels * g_.labels;
+        cycle_.assign(variables.size() * square, 0.0);
+        // Pairs in cycles need tables of their own.
+        plain_ = g_.tables;
+        for (const auto& [e, turned] : cycle_pairs_) {
+            if (table_[e] >= 0) continue;
+            table_[e] = static_cast<Index>(plain_.size()) / square;
+            for (Index x = 0; x < g_.labels; ++x)
+                for (Index y = 0; y < g_.labels; ++y)
+                    plain_.push_back(g_.pair_energy(e, x, y));
+        }
+        tables_ = plain_;
+        return true;
+    }
+
+    // Every cycle collects all that its pairs hold and gives back what it can.
+    template <class Poll>
+    void update_cycles(bool forward, Poll poll) {
+        const Index count = static_cast<Index>(cycle_starts_.size()) - 1;
+        for (Index k = 0; k < count; ++k) {
+            if ((k & 15) == 15) poll();
+            update_cycle(forward ? k : count - 1 - k, poll);
+        }
+        gather_cycles();
+    }
+
+    // A step along a supergradient of the bound: messages move from the labels that factors choose
+    // to those that variables choose (for cycles, that their pairs choose). Coordinate ascent can end
+    // below the highest bound; such a step leads out, and may lower the bound at first. Its length
+    // is that which would raise the bound by `rise`, were it linear (Polyak).
+    template <class Poll>
+    void step(double rise, Poll poll) {
+        choose_all(poll);
+        double size = 0;
+        each_disagreement([&](double&, double change) { size += change * change; });
+        if (size == 0) return;
+        each_disagreement([&](double& held, double change) { held += rise / size * change; });
+        gather();
+        gather_cycles();
+    }
+
     // sum_i min_x (unary plus messages) + sum of the minima of what stays in the factors, from the
     // messages alone: what rounding did on the way to them does not matter.
     template <class Poll>
     double bound(Poll poll) {
         gather();
+        gather_cycles();
         ExactSum sum(g_.constant);
         for (Index i = 0; i < g_.n; ++i) {
             if ((i & 63) == 63) poll();
@@ -89,10 +151,24 @@ class Messages {
             collect_robust(r, nullptr);
             sum.add(robust_solver_.minimize(costs_));
         }
+        for (std::size_t c = 0; c + 1 < cycle_starts_.size(); ++c) {
+            if ((c & 15) == 15) poll();
+            collect_cycle(static_cast<Index>(c), false);
+            sum.add(cycle_solver_.minimize(costs_));
+        }
         return sum.value();
     }
 
   private:
+    const double* table_of(Index e) const {
+        const std::vector<double>& tables = tables_.empty() ? g_.tables : tables_;
+        return tables.data() + table_[e] * g_.labels * g_.labels;
+    }
+    // A pair's energy with what cycles have given to it.
+    double held_energy(Index e, Index x, Index y) const {
+        if (table_[e] < 0) return x == y ? 0 : g_.weight[e];
+        return table_of(e)[x * g_.labels + y];
+    }
     double* message(Index e, int side) { return pair_.data() + (2 * e + side) * g_.labels; }
     bool is_max_product() const { return damping_ > 0; }
 
@@ -109,12 +185,12 @@ class Messages {
         const Index L = g_.labels;
         const double* const from = message(e, 1 - side);
         double* const out = message(e, side);
-        if (g_.table[e] < 0) {
+        if (table_[e] < 0) {
             const double largest = *std::max_element(from, from + L);
             const double differ = g_.weight[e] - largest;
             for (Index y = 0; y < L; ++y) out[y] = std::min(-from[y], differ);
         } else {
-            const double* const rows = g_.tables.data() + g_.table[e] * L * L;
+            const double* const rows = table_of(e);
             if (side == 1) {
                 std::fill(out, out + L, unbounded);
                 for (Index x = 0; x < L; ++x)
@@ -156,7 +232,7 @@ class Messages {
             const Index y = labels[forward ? g_.low[e] : g_.high[e]];
             for (Index x = 0; x < L; ++x) {
                 total[x] += in[x];
-                given[x] += forward ? g_.pair_energy(e, y, x) : g_.pair_energy(e, x, y);
+                given[x] += forward ? held_energy(e, y, x) : held_energy(e, x, y);
             }
         });
         each_pair(i, 1 - side, [&](Index e) {
@@ -192,7 +268,7 @@ class Messages {
         const Index L = g_.labels;
         const double *const low = message(e, 0), *const high = message(e, 1);
         double least = unbounded;
-        if (g_.table[e] < 0) {
+        if (table_[e] < 0) {
             double most_low = -unbounded, most_high = -unbounded;
             for (Index x = 0; x < L; ++x) {
                 least = std::min(least, -low[x] - high[x]);
@@ -201,7 +277,7 @@ class Messages {
             }
             return std::min(least, g_.weight[e] - most_low - most_high);
         }
-        const double* const rows = g_.tables.data() + g_.table[e] * L * L;
+        const double* const rows = table_of(e);
         for (Index x = 0; x < L; ++x)
             for (Index y = 0; y < L; ++y)
                 least = std::min(least, rows[x * L + y] - low[x] - high[y]);
@@ -337,6 +413,142 @@ class Messages {
         }
     }
 
+    // The tables of the pairs with the messages of all cycles.
+    void gather_cycles() {
+        if (cycle_pairs_.empty()) return;
+        const Index L = g_.labels;
+        tables_ = plain_;
+        for (std::size_t k = 0; k < cycle_pairs_.size(); ++k)
+            for (Index x = 0; x < L; ++x)
+                for (Index y = 0; y < L; ++y)
+                    tables_[cell(k, x, y)] += cycle_[(static_cast<Index>(k) * L + x) * L + y];
+    }
+
+    // Where labels x, y of step k of a cycle lie in the tables.
+    std::size_t cell(std::size_t k, Index x, Index y) const {
+        const auto& [e, turned] = cycle_pairs_[k];
+        const Index L = g_.labels;
+        return static_cast<std::size_t>((table_[e] * L + (turned ? y : x)) * L + (turned ? x : y));
+    }
+
+    // Costs in the cycle: minus its messages, and with `take` also all that its pairs hold.
+    void collect_cycle(Index c, bool take) {
+        const Index L = g_.labels;
+        costs_.clear();
+        for (Index k = cycle_starts_[c]; k < cycle_starts_[c + 1]; ++k) {
+            const auto& [e, turned] = cycle_pairs_[k];
+            const double *const from = message(e, turned), *const to = message(e, !turned);
+            for (Index x = 0; x < L; ++x)
+                for (Index y = 0; y < L; ++y) {
+                    double cost = -cycle_[(k * L + x) * L + y];
+                    if (take) cost += tables_[cell(k, x, y)] - from[x] - to[y];
+                    const bool may = from[x] > -unbounded && to[y] > -unbounded;
+                    costs_.push_back(may ? cost : unbounded);
+                }
+        }
+        cycle_solver_.reset(static_cast<std::size_t>(cycle_starts_[c + 1] - cycle_starts_[c]),
+                            static_cast<std::size_t>(L));
+    }
+
+    template <class Poll>
+    void update_cycle(Index c, Poll poll) {
+        const Index L = g_.labels;
+        collect_cycle(c, true);
+        held_ = costs_;
+        release(cycle_solver_, costs_, released_, rounds, space_, poll);
+        std::size_t place = 0;
+        for (Index k = cycle_starts_[c]; k < cycle_starts_[c + 1]; ++k)
+            for (Index x = 0; x < L; ++x)
+                for (Index y = 0; y < L; ++y, ++place) {
+                    if (held_[place] == unbounded) continue;
+                    double& old = cycle_[(k * L + x) * L + y];
+                    const double now = released_[place] - held_[place];
+                    tables_[cell(k, x, y)] += now - old;
+                    old = now;
+                }
+    }
+
+    // The labels at which every part has its minimum.
+    template <class Poll>
+    void choose_all(Poll poll) {
+        const Index L = g_.labels;
+        gather();
+        gather_cycles();
+        chosen_.resize(g_.n);
+        for (Index i = 0; i < g_.n; ++i) {
+            reparametrize(i, total_.data());
+            chosen_[i] = std::min_element(total_.begin(), total_.end()) - total_.begin();
+        }
+        pair_chosen_.resize(g_.pairs());
+        for (Index e = 0; e < g_.pairs(); ++e) {
+            if ((e & 63) == 63) poll();
+            const double *const low = message(e, 0), *const high = message(e, 1);
+            double least = unbounded;
+            for (Index x = 0; x < L; ++x)
+                for (Index y = 0; y < L; ++y)
+                    if (held_energy(e, x, y) - low[x] - high[y] < least) {
+                        least = held_energy(e, x, y) - low[x] - high[y];
+                        pair_chosen_[e] = {x, y};
+                    }
+        }
+        side_.assign(count_.size(), 0);
+        for (Index f = 0; f < g_.counts(); ++f) {
+            poll();
+            collect_count(f, nullptr);
+            count_solver_.minimize(costs_);
+            count_solver_.each_chosen([&](std::size_t k) { side_[members_[k]] = 1; });
+        }
+        robust_chosen_.clear();
+        for (Index r = 0; r < g_.robusts(); ++r) {
+            collect_robust(r, nullptr);
+            robust_solver_.minimize(costs_);
+            for (const auto x : robust_solver_.chosen()) robust_chosen_.push_back(x);
+        }
+        cycle_chosen_.clear();
+        for (std::size_t c = 0; c + 1 < cycle_starts_.size(); ++c) {
+            if ((c & 15) == 15) poll();
+            collect_cycle(static_cast<Index>(c), false);
+            cycle_solver_.minimize(costs_);
+            const auto& way = cycle_solver_.chosen();
+            for (std::size_t t = 0; t + 1 < way.size(); ++t)
+                cycle_chosen_.push_back(static_cast<Index>(way[t]) * L +
+                                        static_cast<Index>(way[t + 1]));
+        }
+    }
+
+    // visit(message, its supergradient) wherever that is not zero.
+    template <class Visit>
+    void each_disagreement(Visit visit_one) {
+        const Index L = g_.labels;
+        const auto differ = [&](double* held, Index rise, Index fall) {
+            if (rise == fall) return;
+            visit_one(held[rise], 1.0);
+            visit_one(held[fall], -1.0);
+        };
+        for (Index e = 0; e < g_.pairs(); ++e) {
+            differ(message(e, 0), chosen_[g_.low[e]], pair_chosen_[e].first);
+            differ(message(e, 1), chosen_[g_.high[e]], pair_chosen_[e].second);
+        }
+        for (std::size_t m = 0; m < count_.size(); ++m) {
+            if (g_.sides[m] != FactorGraph::free) continue;
+            const int in = g_.pattern_of(m)[chosen_[g_.count_variables[m]]] != 0;
+            if (in != side_[m]) visit_one(count_[m], in - side_[m]);
+        }
+        for (std::size_t m = 0; m < robust_chosen_.size(); ++m)
+            differ(robust_.data() + m * L, chosen_[g_.robust_variables[m]],
+                   static_cast<Index>(robust_chosen_[m]));
+        for (std::size_t k = 0; k < cycle_pairs_.size(); ++k) {
+            const auto [x, y] = pair_chosen_[cycle_pairs_[k].pair];
+            differ(cycle_.data() + k * L * L, cycle_pairs_[k].turned ? y * L + x : x * L + y,
+                   cycle_chosen_[k]);
+        }
+    }
+
+    struct CyclePair {
+        Index pair;
+        bool turned;  // the cycle goes from its high end to its low end
+    };
+
     static constexpr int rounds = 2;
 
     const FactorGraph& g_;
@@ -346,11 +558,20 @@ class Messages {
     std::vector<double> count_;   // (members,): a cost of the labels in the pattern
     std::vector<double> robust_;  // (members, labels)
     std::vector<double> kept_, gathered_, totals_;
+    std::vector<Index> cycle_starts_{0};
+    std::vector<CyclePair> cycle_pairs_;
+    std::vector<double> cycle_;  // (steps of all cycles, labels, labels)
+    std::vector<Index> table_;   // of the pairs, as in the graph, and more once there are cycles
+    std::vector<double> tables_, plain_;  // with and without the messages of cycles
     std::vector<double> total_, given_, costs_, held_, released_;
     std::vector<Index> members_, proposal_;
     std::vector<std::uint8_t> side_;
+    std::vector<Index> chosen_, cycle_chosen_;  // minimisers, for a supergradient
+    std::vector<std::pair<Index, Index>> pair_chosen_;
+    std::vector<std::size_t> robust_chosen_;
     CountFactor count_solver_;
     RobustFactor robust_solver_;
+    CycleFactor cycle_solver_;
     ReleaseSpace space_;
 };
 

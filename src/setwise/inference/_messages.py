@@ -11,6 +11,7 @@ from setwise._core import MessageSearch
 from setwise.fields._field import Field
 from setwise.functions._arguments import IntArray, as_count, as_integers, as_number
 from setwise.functions._randomness import as_generator
+from setwise.inference._ascent import Ascent
 from setwise.inference._factors import Factors, factors_of, message_search
 from setwise.inference._result import MapProgress, MapResult
 
@@ -88,6 +89,7 @@ def messages(
     random = as_generator(random_state)
     factors = factors_of(field)
     search, order = message_search(factors, _DAMPING)
+    ascent = Ascent(search, factors, order)
     # A labelling to return whatever happens: an interruption may come in the first pass.
     best = np.argmin(field.unary, axis=1) if init is None else _as_labels(init, field)
     value, bound = _energy(field, best), -np.inf
@@ -97,7 +99,7 @@ def messages(
     try:
         search.offer(np.ascontiguousarray(best[order]))
         while n_iter < most and not (converged or interrupted):
-            search.dual_pass()
+            raised = ascent.advance(value)
             search.max_product_pass()
             if factors.only_pairs and n_iter >= _HEAD_START:
                 _walk(search, n_iter - _HEAD_START, factors, random)
@@ -105,7 +107,7 @@ def messages(
             energy = _energy(field, labels)
             if energy < value:
                 best, value = labels, energy
-            bound = min(max(bound, search.bound()), value)
+            bound = min(raised, value)
             n_iter += 1
             values.append(value)
             bounds.append(bound)
