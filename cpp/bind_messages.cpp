@@ -140,8 +140,7 @@ void bind_messages(nb::module_& m) {
             "move_tree",
             [](MessageSearch& s, bool anew, Ints order, Doubles noise) {
                 const std::vector<Index> visits = copy(order);
-                require(s.graph().only_pairs() && !s.best().empty(),
-                        "a tree can move in a labelled graph of pairs only");
+                require(!s.best().empty(), "a walk starts from a labelling");
                 require(static_cast<Index>(visits.size()) == s.graph().n,
                         "order must hold every variable");
                 require_below(visits, s.graph().n, "order must hold variables");

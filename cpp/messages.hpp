@@ -125,6 +125,9 @@ class Messages {
         gather_cycles();
     }
 
+    // The messages of count factors and robust regions, added up: (n, labels).
+    const std::vector<double>& gathered() const { return gathered_; }
+
     // sum_i min_x (unary plus messages) + sum of the minima of what stays in the factors, from the
     // messages alone: what rounding did on the way to them does not matter.
     template <class Poll>
@@ -302,7 +305,6 @@ class Messages {
         for (Index i = 0; i < g_.n; ++i) reparametrize(i, totals.data() + i * g_.labels);
     }
 
-    // The messages of count factors and robust regions, added up for each variable.
     void gather() {
         const Index L = g_.labels;
         std::fill(gathered_.begin(), gathered_.end(), 0.0);

@@ -1,6 +1,8 @@
 """Messages: min-marginals, bounds and labellings against brute force."""
 
+from _thread import interrupt_main
 from itertools import combinations, pairwise
+from threading import Timer
 
 import field_registry
 import numpy as np
@@ -372,6 +374,24 @@ def test_ctrl_c_keeps_what_was_found() -> None:
     assert result.interrupted
     assert (result.value, result.n_iter) == (4.0, 2)
     assert result.bound == pytest.approx(0.0, abs=1e-9)
+
+
+def test_ctrl_c_reaches_the_kernel() -> None:
+    """Within a pass that takes long: what was found before it is returned."""
+    rng = np.random.default_rng(0)
+    edges = fields.grid_edges((150, 150))
+    field = fields.Field(rng.normal(size=(150**2, 4)))
+    field += fields.Pairwise(edges, rng.normal(0.0, 2.0, (len(edges), 4, 4)))
+
+    def soon(progress: MapProgress) -> None:
+        if progress.n_iter == 1:
+            Timer(0.05, interrupt_main).start()
+
+    result = messages(field, callback=soon, random_state=0)
+    assert result.interrupted
+    assert not result.converged
+    assert result.n_iter >= 1
+    assert result.bound <= result.value == field.energy(result.labels)
 
 
 def test_init_is_no_worse_than_the_answer() -> None:

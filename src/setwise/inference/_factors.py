@@ -77,11 +77,6 @@ class Factors:
     counts: list[CountFactor]
     robust: list[RobustFactor]
 
-    @property
-    def only_pairs(self) -> bool:
-        """Whether pairs are the only factors."""
-        return not (self.counts or self.robust)
-
 
 def factors_of(field: Field) -> Factors:
     """The factors whose sum is the field's energy; a potential that has none is refused."""
