@@ -114,7 +114,7 @@ build/sanitize: $(KERNELS)
 	@mkdir -p build
 	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wshadow -Werror -fno-omit-frame-pointer \
 		-fsanitize=address,undefined -fno-sanitize-recover=all \
-		$(filter-out cpp/bind.cpp,$(filter %.cpp,$^)) -o $@
+		$(filter-out cpp/bind%,$(filter %.cpp,$^)) -o $@
 
 bench: .venv/.built .venv/.bench
 	@set -e; for script in $(sort $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))); do \

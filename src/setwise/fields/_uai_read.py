@@ -39,7 +39,7 @@ def read_uai(path: str | os.PathLike[str]) -> Field:
     Returns
     -------
     Field
-        With at most one potential, a `Pairwise`.
+        With at most one potential, a ``Pairwise``.
 
     Raises
     ------
@@ -123,15 +123,15 @@ def _pairwise_groups(model: UaiModel) -> Iterator[_Group]:
 def _forbid(model: UaiModel, unary: FloatArray, groups: list[_Group]) -> None:
     """Forbid, in place, the labels that only meet zeros; refuse what zeros then remain."""
     with_zeros = [group for group in groups if np.isinf(group.tables).any()]
-    forbidden: np.signedinteger | int = -1
-    while forbidden < np.count_nonzero(np.isinf(unary)):
-        forbidden = np.count_nonzero(np.isinf(unary))
+    before, now = -1, int(np.isinf(unary).sum())
+    while before < now:
         for group in with_zeros:
             (first, second), (_, a, b) = group.edges.T, group.tables.shape
             never = np.isinf(group.tables + unary[second, None, :b]).all(axis=2)
             np.add.at(unary[:, :a], first, np.where(never, np.inf, 0.0))
             never = np.isinf(group.tables + unary[first, :a, None]).all(axis=1)
             np.add.at(unary[:, :b], second, np.where(never, np.inf, 0.0))
+        before, now = now, int(np.isinf(unary).sum())
     for group in with_zeros:
         (first, second), (_, a, b) = group.edges.T, group.tables.shape
         possible = np.isfinite(unary[first, :a, None] + unary[second, None, :b])

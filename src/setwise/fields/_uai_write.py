@@ -26,7 +26,7 @@ Factor = tuple[tuple[int, ...], FloatArray]
 def write_uai(field: Field, path: str | os.PathLike[str]) -> None:
     r"""Write a field as a model file, with factors :math:`f = e^{-\text{energy}}`.
 
-    One factor for the unaries of each variable, one for each edge of a `Potts` or `Pairwise`
+    One factor for the unaries of each variable, one for each edge of a ``Potts`` or ``Pairwise``
     potential; several where an energy is beyond 700, too large for one. No other potential can be
     written, and nothing is written then. Reading the file with ``read_uai`` gives the same energies
     up to rounding, constants included.
