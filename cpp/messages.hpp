@@ -5,6 +5,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -129,7 +131,8 @@ class Messages {
     const std::vector<double>& gathered() const { return gathered_; }
 
     // sum_i min_x (unary plus messages) + sum of the minima of what stays in the factors, from the
-    // messages alone: what rounding did on the way to them does not matter.
+    // messages alone: what rounding did on the way to them does not matter. Where messages are so
+    // large that rounding in these sums could matter, its size is taken off.
     template <class Poll>
     double bound(Poll poll) {
         gather();
@@ -159,7 +162,9 @@ class Messages {
             collect_cycle(static_cast<Index>(c), false);
             sum.add(cycle_solver_.minimize(costs_));
         }
-        return sum.value();
+        const double rounding = 8 * std::numeric_limits<double>::epsilon() * magnitude();
+        const double total = sum.value();
+        return rounding <= 1e-10 * std::max(1.0, std::abs(total)) ? total : total - rounding;
     }
 
   private:
@@ -285,6 +290,26 @@ class Messages {
             for (Index y = 0; y < L; ++y)
                 least = std::min(least, rows[x * L + y] - low[x] - high[y]);
         return least;
+    }
+
+    // The sum of the largest finite sizes, over labels, of all unaries and messages.
+    double magnitude() const {
+        double sum = std::abs(g_.constant);
+        const auto add = [&](const std::vector<double>& values, Index labels) {
+            for (std::size_t k = 0; k < values.size(); k += static_cast<std::size_t>(labels)) {
+                double most = 0;
+                for (Index x = 0; x < labels; ++x)
+                    if (std::abs(values[k + x]) < unbounded)
+                        most = std::max(most, std::abs(values[k + x]));
+                sum += most;
+            }
+        };
+        add(g_.unary, g_.labels);
+        add(pair_, g_.labels);
+        add(count_, 1);
+        add(robust_, g_.labels);
+        add(cycle_, g_.labels * g_.labels);
+        return sum;
     }
 
     // The unaries plus all messages.
