@@ -127,7 +127,10 @@ void bind_messages(nb::module_& m) {
                 const std::vector<Index> from = copy(starts), cycles = copy(variables);
                 require_starts(from, cycles.size(), "starts must cover the variables");
                 require_below(cycles, s.graph().n, "variables must be those of the graph");
-                require(s.add_cycles(from, cycles), "neighbours in a cycle must be pairs");
+                for (std::size_t c = 0; c + 1 < from.size(); ++c)
+                    require(from[c + 1] - from[c] >= 3, "a cycle must have three variables at least");
+                require(s.add_cycles(from, cycles),
+                        "neighbours in a cycle must be pairs, and cycles are added once");
             },
             "starts"_a.noconvert(), "variables"_a.noconvert(), Unlocked())
         .def("step", [](MessageSearch& s, double rise) { s.step(rise, poll_signals); }, "rise"_a,

@@ -36,6 +36,7 @@ class MessageSearch {
         for (const bool forward : {false, true}) {
             messages.sweep(forward, decoded_, poll);
             consider(decoded_);
+            messages.update_cycles(forward, poll);
             messages.update_factors(forward, note, poll);
         }
         offer(candidate_, poll);

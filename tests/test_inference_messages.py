@@ -320,6 +320,22 @@ def test_every_dual_pass_raises_the_bound_by_itself() -> None:
         assert all(np.diff(bounds) >= -1e-11 * scale), name
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1e6, 1e9])
+def test_rounding_does_not_lift_the_bound_above_the_minimum(scale: float) -> None:
+    for name in ("ties", "everything-submodular", "any-tables-on-three-labels"):
+        for seed in range(3):
+            field = field_registry.of_seed(name, seed)
+            field = field.with_unary(scale * field.unary)
+            least = reference.least_energy(field)
+            factors = factors_of(field)
+            search, order = message_search(factors, 0.5)
+            tighten(search, factors, order)
+            for _ in range(30):
+                search.step(0.1)
+                search.dual_pass()
+                assert search.bound() <= least + 1e-9 * max(1.0, abs(least))
+
+
 def test_answers_repeat() -> None:
     rng = np.random.default_rng(0)
     edges = fields.grid_edges((8, 8))
@@ -435,6 +451,23 @@ def test_bad_arguments(arguments: dict[str, object], error: type[Exception], say
     field = fields.Field([[0.0, 1.0], [0.0, 1.0], [0.0, np.inf]])
     with pytest.raises(error, match=says):
         messages(field, **arguments)
+
+
+def test_the_kernel_checks_cycles() -> None:
+    search, _ = message_search(factors_of(frustrated()), 0.5)
+    for starts, variables, says in (
+        ([0, 2], [0, 1], "three variables at least"),
+        ([0, 3], [0, 1, 7], "variables must be those of the graph"),
+        ([0, 4], [0, 1, 2], "starts must cover"),
+        ([0, 3], [0, 1, 1], "must be pairs"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            search.add_cycles(np.array(starts), np.array(variables))
+    search.add_cycles(np.array([0, 3]), np.array([0, 1, 2]))
+    with pytest.raises(ValueError, match="added once"):
+        search.add_cycles(np.array([0, 3]), np.array([0, 1, 3]))
+    search.dual_pass()
+    assert search.bound() == pytest.approx(1.0)
 
 
 def test_the_kernel_checks_sizes() -> None:
