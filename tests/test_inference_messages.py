@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from setwise import _core, fields
 from setwise.inference._ascent import tighten
 from setwise.inference._cycles import short_cycles
-from setwise.inference._factors import factors_of, message_search
+from setwise.inference._factors import factors_of
+from setwise.inference._message_search import message_search
 from setwise.inference._messages import messages
 from setwise.inference._result import MapProgress, MapResult
 

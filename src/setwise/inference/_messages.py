@@ -12,7 +12,8 @@ from setwise.fields._field import Field
 from setwise.functions._arguments import IntArray, as_count, as_integers, as_number
 from setwise.functions._randomness import as_generator
 from setwise.inference._ascent import Ascent
-from setwise.inference._factors import Factors, factors_of, message_search
+from setwise.inference._factors import Factors, factors_of
+from setwise.inference._message_search import message_search
 from setwise.inference._result import MapProgress, MapResult
 
 _DAMPING = 0.5
