@@ -125,7 +125,10 @@ void bind_messages(nb::module_& m) {
                 const std::vector<Index> from = copy(starts), cycles = copy(variables);
                 require_starts(from, cycles.size(), "starts must cover the variables");
                 require_below(cycles, s.graph().n, "variables must be those of the graph");
-                require(s.add_cycles(from, cycles), "neighbours in a cycle must be pairs");
+                for (std::size_t c = 0; c + 1 < from.size(); ++c)
+                    require(from[c + 1] - from[c] >= 3, "a cycle must have three variables at least");
+                require(s.add_cycles(from, cycles),
+                        "neighbours in a cycle must be pairs, and cycles are added once");
             },
             "starts"_a.noconvert(), "variables"_a.noconvert(), Unlocked())
         .def("step", [](MessageSearch& s, double rise) { s.step(rise, poll_signals); }, "rise"_a,
@@ -138,8 +141,7 @@ void bind_messages(nb::module_& m) {
             "move_tree",
             [](MessageSearch& s, bool anew, Ints order, Doubles noise) {
                 const std::vector<Index> visits = copy(order);
-                require(s.graph().only_pairs() && !s.best().empty(),
-                        "a tree can move in a labelled graph of pairs only");
+                require(!s.best().empty(), "a walk starts from a labelling");
                 require(static_cast<Index>(visits.size()) == s.graph().n,
                         "order must hold every variable");
                 require_below(visits, s.graph().n, "order must hold variables");

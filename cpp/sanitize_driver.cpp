@@ -19,6 +19,7 @@
 #include "modular.hpp"
 #include "prefix.hpp"
 #include "rescaling.hpp"
+#include "sanitize_messages.hpp"
 
 namespace {
 
@@ -266,5 +267,6 @@ int main(int argc, char** argv) {
         }
     std::mt19937 random(0);
     for (int k = 0; k < 300; ++k, ++count) check_case(draw_case(random));
-    std::printf("sanitize: %d sets passed\n", count);
+    for (int k = 0; k < 300; ++k) check_messages(random);
+    std::printf("sanitize: %d sets and 300 factor graphs passed\n", count);
 }

@@ -1,6 +1,8 @@
 """Messages: min-marginals, bounds and labellings against brute force."""
 
+from _thread import interrupt_main
 from itertools import combinations, pairwise
+from threading import Timer
 
 import field_registry
 import numpy as np
@@ -13,7 +15,8 @@ from hypothesis import strategies as st
 from setwise import _core, fields
 from setwise.inference._ascent import tighten
 from setwise.inference._cycles import short_cycles
-from setwise.inference._factors import factors_of, message_search
+from setwise.inference._factors import factors_of
+from setwise.inference._message_search import message_search
 from setwise.inference._messages import messages
 from setwise.inference._result import MapProgress, MapResult
 
@@ -318,6 +321,22 @@ def test_every_dual_pass_raises_the_bound_by_itself() -> None:
         assert all(np.diff(bounds) >= -1e-11 * scale), name
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1e6, 1e9])
+def test_rounding_does_not_lift_the_bound_above_the_minimum(scale: float) -> None:
+    for name in ("ties", "everything-submodular", "any-tables-on-three-labels"):
+        for seed in range(3):
+            field = field_registry.of_seed(name, seed)
+            field = field.with_unary(scale * field.unary)
+            least = reference.least_energy(field)
+            factors = factors_of(field)
+            search, order = message_search(factors, 0.5)
+            tighten(search, factors, order)
+            for _ in range(30):
+                search.step(0.1)
+                search.dual_pass()
+                assert search.bound() <= least + 1e-9 * max(1.0, abs(least))
+
+
 def test_answers_repeat() -> None:
     rng = np.random.default_rng(0)
     edges = fields.grid_edges((8, 8))
@@ -374,6 +393,24 @@ def test_ctrl_c_keeps_what_was_found() -> None:
     assert result.bound == pytest.approx(0.0, abs=1e-9)
 
 
+def test_ctrl_c_reaches_the_kernel() -> None:
+    """Within a pass that takes long: what was found before it is returned."""
+    rng = np.random.default_rng(0)
+    edges = fields.grid_edges((150, 150))
+    field = fields.Field(rng.normal(size=(150**2, 4)))
+    field += fields.Pairwise(edges, rng.normal(0.0, 2.0, (len(edges), 4, 4)))
+
+    def soon(progress: MapProgress) -> None:
+        if progress.n_iter == 1:
+            Timer(0.05, interrupt_main).start()
+
+    result = messages(field, callback=soon, random_state=0)
+    assert result.interrupted
+    assert not result.converged
+    assert result.n_iter >= 1
+    assert result.bound <= result.value == field.energy(result.labels)
+
+
 def test_init_is_no_worse_than_the_answer() -> None:
     field = field_registry.of_seed("any-tables-on-three-labels", 0)
     best = min(
@@ -415,6 +452,23 @@ def test_bad_arguments(arguments: dict[str, object], error: type[Exception], say
     field = fields.Field([[0.0, 1.0], [0.0, 1.0], [0.0, np.inf]])
     with pytest.raises(error, match=says):
         messages(field, **arguments)
+
+
+def test_the_kernel_checks_cycles() -> None:
+    search, _ = message_search(factors_of(frustrated()), 0.5)
+    for starts, variables, says in (
+        ([0, 2], [0, 1], "three variables at least"),
+        ([0, 3], [0, 1, 7], "variables must be those of the graph"),
+        ([0, 4], [0, 1, 2], "starts must cover"),
+        ([0, 3], [0, 1, 1], "must be pairs"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            search.add_cycles(np.array(starts), np.array(variables))
+    search.add_cycles(np.array([0, 3]), np.array([0, 1, 2]))
+    with pytest.raises(ValueError, match="added once"):
+        search.add_cycles(np.array([0, 3]), np.array([0, 1, 3]))
+    search.dual_pass()
+    assert search.bound() == pytest.approx(1.0)
 
 
 def test_the_kernel_checks_sizes() -> None:

@@ -12,12 +12,14 @@ from setwise.fields._field import Field
 from setwise.functions._arguments import IntArray, as_count, as_integers, as_number
 from setwise.functions._randomness import as_generator
 from setwise.inference._ascent import Ascent
-from setwise.inference._factors import Factors, factors_of, message_search
+from setwise.inference._factors import Factors, factors_of
+from setwise.inference._message_search import message_search
 from setwise.inference._result import MapProgress, MapResult
 
 _DAMPING = 0.5
 _HEAD_START = 10  # passes before forests are relabelled: most fields are solved by then
-_WALK, _MOVES = 20, 4  # passes in a walk, forests relabelled in a pass
+_WALK = 20  # passes in a walk
+_MOST_MOVED = 100_000  # entries of the unaries that a pass relabels, in 1 to 4 forests
 _PATIENCE = 50  # passes without news before the search ends
 
 
@@ -45,8 +47,11 @@ def messages(
     it), the best is improved one variable at a time, and the best of all is returned.
 
     Exact, with ``bound == value``, for a forest of pairs and for unaries with one function of a
-    count. Elsewhere the bound is at most that of the linear relaxation; coordinate ascent may stop
-    below it.
+    count. Where the bound slows below the value, triangles and squares of the pairs join the
+    factors, then steps along a supergradient mix with the passes, and forests of the best
+    labelling are relabelled, with noise that fades: most grids of pairs, of any sign, are then
+    solved exactly too. For functions of counts among pairs the bound is at most that of the linear
+    relaxation, tightened by cycles, and a gap may stay.
 
     Parameters
     ----------
@@ -59,18 +64,22 @@ def messages(
         Passes over the field at most; None is 1000.
     init : array of shape (N,) or None
         A labelling to start the descent from: the answer is no worse.
-    n_jobs, random_state
-        Taken as every method does; the passes are sequential and nothing is drawn.
+    n_jobs : int or None
+        Taken as every method does; the passes are sequential.
+    random_state : None, int or generator
+        For the forests that are relabelled.
     callback : callable or None
         Called with a ``MapProgress`` after every pass; True ends the search.
 
     Notes
     -----
-    A pass costs O(E L) for Potts, O(E L^2) for tables, and O(n log n) for a function of a count
-    over n variables. Pairs are swept as in sequential tree-reweighted message passing: forward and
-    backward, each variable giving 1 / max(pairs ahead, pairs behind) of what it holds to every
-    pair ahead. A function of a count takes all that its variables hold and gives back the largest
-    multiple of its min-marginals that leaves its own minimum where it was, twice.
+    A pass costs O(E L) for Potts, O(E L^2) for tables, O(n log n) for a function of a count over n
+    variables, and O(L^3) for each triangle or square once they are in. Pairs are swept as in
+    sequential tree-reweighted message passing (Kolmogorov, 2006): forward and backward, each
+    variable giving 1 / max(pairs ahead, pairs behind) of what it holds to every pair ahead. A
+    function of a count takes all that its variables hold and gives back nearly the largest multiple
+    of its min-marginals that leaves its own minimum where it was, twice; so do cycles, with what
+    their pairs hold.
 
     Examples
     --------
@@ -101,7 +110,7 @@ def messages(
         while n_iter < most and not (converged or interrupted):
             raised = ascent.advance(value)
             search.max_product_pass()
-            if factors.only_pairs and n_iter >= _HEAD_START:
+            if len(values) >= _HEAD_START and values[-1] == values[-3]:
                 _walk(search, n_iter - _HEAD_START, factors, random)
             labels = _best(search, order)
             energy = _energy(field, labels)
@@ -141,8 +150,9 @@ def _walk(search: MessageSearch, k: int, factors: Factors, random: np.random.Gen
     At first the noise is as large as the pairs' energies vary.
     """
     n, size = len(factors.unary), factors.unary.size
-    for move in range(k % _WALK * _MOVES, (k % _WALK + 1) * _MOVES):
-        noise = factors.pairs.spread * (1.0 - (move + 1) / (_WALK * _MOVES))
+    moves = min(4, max(1, _MOST_MOVED // max(size, 1)))
+    for move in range(k % _WALK * moves, (k % _WALK + 1) * moves):
+        noise = factors.pairs.spread * (1.0 - (move + 1) / (_WALK * moves))
         search.move_tree(move == 0, random.permutation(n), noise * random.standard_normal(size))
 
 
