@@ -51,6 +51,12 @@ class Group:
     """(P,): no entry of a block's base polytope is below."""
     high: FloatArray
 
+    @property
+    def scale(self) -> float:
+        """About what an entry of a block is; a cost is shared by all variables."""
+        reach = float((self.high - self.low).mean()) / 4
+        return reach / len(self.variables) if self.kind == SIMPLEX else reach
+
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
