@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "order.hpp"
+
 namespace setwise {
 
 // What the projections need beside their arguments; grows and is never cleared.
@@ -20,16 +22,13 @@ struct ProjectionWork {
     struct Segment {
         double length, rise;  // its slope is rise / length
     };
-    struct Item {
-        Scalar value;
-        std::int32_t index;
-    };
     struct Pool {
         double count, sum;
     };
     std::vector<Segment> upper, lower;
-    std::vector<Item> items;
     std::vector<Pool> pools;
+    std::vector<std::uint8_t> signs;  // zeros
+    PackedBuffer order, other;
     std::vector<Scalar> active;
 
     void reserve(std::int64_t n) {
@@ -37,7 +36,7 @@ struct ProjectionWork {
         if (upper.size() >= size) return;
         upper.resize(size);
         lower.resize(size);
-        items.resize(size);
+        signs.resize(size);
         pools.resize(size);
         active.resize(size);
     }
@@ -128,13 +127,16 @@ void project_chain(const Scalar* z, const Scalar* w, std::int64_t n, Scalar* s,
     for (std::int64_t k = lower.first; k <= lower.last; ++k) follow(work.lower[k], Scalar(1));
 }
 
-// Sorts items by decreasing value; equal values by increasing index, so that the order is one and
-// the same on every machine.
-template <class Item>
-void sort_decreasing(Item* items, std::int64_t n) {
-    std::sort(items, items + n, [](const Item& x, const Item& y) {
-        return x.value > y.value || (x.value == y.value && x.index < y.index);
-    });
+// Fills work.order with the elements by decreasing value; equal values by increasing index, so that
+// the order is one and the same on every machine.
+template <class Scalar>
+void sort_decreasing(const Scalar* values, std::int64_t n, ProjectionWork<Scalar>& work) {
+    work.reserve(n);
+    const Row<Scalar> row{work.signs.data(), values, n};  // no element is positive: margins are -values
+    Packed* const items = work.order.reserve(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) items[i] = row.pack(static_cast<std::uint32_t>(i));
+    work.order.resize(static_cast<std::size_t>(n));
+    sort_by_margin(row, work.order, work.other, [] {});
 }
 
 // Projects z (n,) onto B of a concave count with gains[k] = h(k + 1) - h(k), which do not increase.
@@ -143,14 +145,12 @@ template <class Scalar>
 void project_count(const Scalar* z, const Scalar* gains, std::int64_t n, Scalar* s,
                    ProjectionWork<Scalar>& work) {
     using Pool = typename ProjectionWork<Scalar>::Pool;
-    work.reserve(n);
-    auto* const items = work.items.data();
+    sort_decreasing(z, n, work);
     Pool* const pools = work.pools.data();
-    for (std::int64_t i = 0; i < n; ++i) items[i] = {z[i], static_cast<std::int32_t>(i)};
-    sort_decreasing(items, n);
     std::int64_t top = -1;
     for (std::int64_t k = 0; k < n; ++k) {
-        Pool pool{1, static_cast<double>(items[k].value) - static_cast<double>(gains[k])};
+        const Scalar value = z[index_of(work.order[k])];
+        Pool pool{1, static_cast<double>(value) - static_cast<double>(gains[k])};
         // means must not increase; compared as products, to divide once a pool only
         while (top >= 0 && pool.sum * pools[top].count >= pools[top].sum * pool.count) {
             pool.sum += pools[top].sum;
@@ -162,8 +162,10 @@ void project_count(const Scalar* z, const Scalar* gains, std::int64_t n, Scalar*
     std::int64_t k = 0;
     for (std::int64_t pool = 0; pool <= top; ++pool) {
         const double mean = pools[pool].sum / pools[pool].count;
-        for (const std::int64_t end = k + static_cast<std::int64_t>(pools[pool].count); k < end; ++k)
-            s[items[k].index] = static_cast<Scalar>(static_cast<double>(items[k].value) - mean);
+        for (const std::int64_t end = k + static_cast<std::int64_t>(pools[pool].count); k < end; ++k) {
+            const std::uint32_t i = index_of(work.order[k]);
+            s[i] = static_cast<Scalar>(static_cast<double>(z[i]) - mean);
+        }
     }
 }
 

@@ -96,12 +96,10 @@ struct Group {
             value += sum_of_slopes(slopes, n, sum) +
                      conjugate_of_slopes(slopes, n, static_cast<double>(at[0]));
         } else {
-            work.reserve(n);
-            auto* const items = work.items.data();
-            for (Index i = 0; i < n; ++i) items[i] = {p[i], static_cast<std::int32_t>(i)};
-            sort_decreasing(items, n);
+            sort_decreasing(p, n, work);
             const Scalar* const gains = parameters.data() + starts[block];
-            for (Index k = 0; k < n; ++k) value += static_cast<double>(items[k].value) * gains[k];
+            for (Index k = 0; k < n; ++k)
+                value += static_cast<double>(p[index_of(work.order[k])]) * gains[k];
         }
         return value;
     }
