@@ -15,7 +15,7 @@ from setwise.inference._relaxation import Relaxation
 from setwise.inference._result import MapProgress, MapResult
 from setwise.inference._threads import as_threads
 
-SOLVED = 1e-7  # of max(1, |value|): what is left to gain where the gap cannot close anyway
+SOLVED = 1e-6  # of max(1, |value|): what is left to gain where the gap cannot close anyway
 
 
 def convex(
@@ -55,7 +55,7 @@ def convex(
     Returns
     -------
     MapResult
-        ``converged`` where the gap is within ``tol``, or where the relaxation is solved to 1e-7 and
+        ``converged`` where the gap is within ``tol``, or where the relaxation is solved to 1e-6 and
         known to stay further away than that. A pass is O(N L) for Potts terms.
     """
     rounding = Rounding(field, init)

@@ -83,9 +83,9 @@ def cool(relaxation: Relaxation, max_iter: int, n_threads: int) -> Iterator[Stag
 
 
 def first_temperature(relaxation: Relaxation) -> float:
-    """About what the blocks can do to a variable, and no more than the unaries differ."""
+    """About what the unaries differ, but within what the groups can do to a variable."""
     finite = relaxation.unary[np.isfinite(relaxation.unary)]
-    spread = float(finite.std()) if finite.size else 0.0
-    reach = float(relaxation.reach.mean()) / 4 if relaxation.n_variables else 0.0
-    scales = [scale for scale in (spread, reach) if scale > 0]
-    return 0.3 * min(scales) if scales else 1.0
+    scales = [scale for group in relaxation.groups if (scale := group.scale) > 0]
+    if not scales:
+        return 1.0
+    return 0.3 * float(np.clip(finite.std(), min(scales), max(scales)))

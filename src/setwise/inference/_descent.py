@@ -105,7 +105,7 @@ class Descent:
     ) -> tuple[bool, bool]:
         """Passes until the relative gap is at most ``tol``; whether it is, and whether interrupted.
 
-        The gap costs about half a pass, so it is measured after 1, 2, 3, 5, 7, 10, ... passes.
+        The gap costs up to half a pass, so it is measured ever more rarely.
         """
         self.measure()
         passes, check = 0, 1
@@ -115,7 +115,7 @@ class Descent:
             passes += 1
             if passes in (check, limit):
                 self.measure()
-                check += 1 + passes // 4
+                check += 1 + passes // 8
             if callback is not None and callback(self):
                 self.measure()
                 return self.relative_gap <= tol, True

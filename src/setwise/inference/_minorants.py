@@ -1,4 +1,4 @@
-r"""Submodular terms below any terms: what lets the Lovász relaxation bound every field.
+r"""Terms with a convex relaxation below any terms: what lets it bound every field.
 
 A lower bound on a smaller energy is one on the energy. Each term that is not a submodular function
 of the pairs (variable, label) gives way to one below it for every labelling:
@@ -6,7 +6,7 @@ of the pairs (variable, label) gives way to one below it for every labelling:
 - a table of two variables to unaries plus the largest Potts term that fits under it;
 - label transitions to a Potts term, by the chord of the concave function;
 - a robust term whose truncation is above half its region to one truncated at half, scaled down;
-- a cardinality table that is not concave to a line below it.
+- a cardinality table that is not concave to its lower convex hull.
 
 Every formula is checked against all labellings of small fields in the tests.
 """
@@ -27,11 +27,10 @@ from setwise.fields._terms import (
     TransitionTerm,
     UnaryTerm,
 )
-from setwise.functions._arguments import FloatArray
 
 
-def submodular_minorant(field: Field) -> tuple[list[Term], bool]:
-    """Submodular terms whose sum is at most that of the field's, and whether it equals it."""
+def relaxable_minorant(field: Field) -> tuple[list[Term], bool]:
+    """Relaxable terms whose sum is at most that of the field's, and whether it equals it."""
     terms: list[Term] = []
     equal = True
     for _, term in field._terms():
@@ -53,7 +52,7 @@ def _below(term: Term, field: Field) -> tuple[list[Term], bool]:
         case RobustTerm():
             return _below_robust(term), False
         case CardinalityTerm():
-            return _below_cardinality(term, field), False
+            return _below_cardinality(term)
         case _:
             raise TypeError(f"no submodular term below a {type(term).__name__} is known")
 
@@ -121,37 +120,17 @@ def _below_robust(term: RobustTerm) -> list[Term]:
     return [CountTerm(term.regions, starts, np.concatenate(tables)), ConstantTerm(scales.sum())]
 
 
-def _below_cardinality(term: CardinalityTerm, field: Field) -> list[Term]:
-    """The line that touches the table's lower convex hull where the unaries' minimiser lies.
-
-    A line is a unary term. Among all concave functions below a convex table lines are the best;
-    which of them is best depends on the field, and this choice is a guess: the bound is valid, and
-    weak.
-    """
-    k = int((field.unary.argmin(axis=1) != term.center).sum())
-    slope, height = _support(term.table, k)
-    unary = np.full(field.unary.shape, slope)
-    unary[np.arange(len(unary)), term.center] = 0.0
-    return [UnaryTerm(unary), ConstantTerm(height)]
-
-
-def _support(table: FloatArray, k: int) -> tuple[float, float]:
-    """Slope, and height at 0, of a line below the table that touches its convex hull at k. O(N)."""
+def _below_cardinality(term: CardinalityTerm) -> tuple[list[Term], bool]:
+    """The lower convex hull of the table, O(N): what all lines below the table amount to."""
+    table = term.table
     hull: list[int] = []
     for right, height in enumerate(table):
         while len(hull) > 1:
             left, middle = hull[-2], hull[-1]
-            if (table[middle] - table[left]) * (right - left) < (height - table[left]) * (
-                middle - left
-            ):
+            rise, run = table[middle] - table[left], middle - left
+            if rise * (right - left) < (height - table[left]) * run:
                 break
             hull.pop()
         hull.append(right)
-    slopes = np.diff(table[hull]) / np.diff(hull)
-    around = [
-        slope
-        for slope, left, right in zip(slopes, hull[:-1], hull[1:], strict=True)
-        if left <= k <= right
-    ]
-    slope = float(np.mean(around)) if around else 0.0  # a table of one entry has no edges
-    return slope, float((table - slope * np.arange(len(table))).min())
+    below = np.interp(np.arange(len(table)), hull, table[hull])
+    return [CardinalityTerm(term.center, below)], bool(np.allclose(below, table, 1e-12, 1e-12))
