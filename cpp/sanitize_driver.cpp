@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "chains.hpp"
+#include "energies.hpp"
 #include "families.hpp"
 #include "grid.hpp"
 #include "labels.hpp"
@@ -147,6 +148,65 @@ void check_chains(std::int64_t p) {
             "cut gains took an element outside");
 }
 
+// Two labellings with three labels: a chain of edges, regions of three variables.
+void check_energies(const Case& c) {
+    const auto n = static_cast<std::int64_t>(c.scores.size());
+    std::vector<std::int64_t> labels, ends, members, offsets{0}, center(c.scores.size(), 0);
+    for (std::int64_t row = 0; row < 2; ++row)
+        for (std::size_t i = 0; i < c.scores.size(); ++i)
+            labels.push_back((c.positive[i] ? 1 : 0) + (c.scores[i] > static_cast<double>(row) ? 1 : 0));
+    for (std::int64_t i = 0; i < n; ++i) {
+        if (i > 0) ends.insert(ends.end(), {i - 1, i});
+        members.push_back(i);
+        if (i % 3 == 2 || i == n - 1) offsets.push_back(i + 1);
+    }
+    require(all_below(labels.data(), 2 * n, 3) && !all_below(offsets.data(), 1, 0),
+            "the ranges of labels were read wrong");
+    const Labellings x{labels.data(), 2, n, 3};
+    const EdgeList edges{ends.data(), static_cast<std::int64_t>(ends.size()) / 2};
+    const Regions regions{members.data(), offsets.data(), static_cast<std::int64_t>(offsets.size()) - 1};
+    double first[2], second[2];
+    auto same = [&](const char* what) {
+        require(close(first[0], second[0]) && close(first[1], second[1]), what);
+    };
+
+    // An edge whose labels differ costs 1: as Potts, as a table, and as a transition without discount.
+    const std::vector<double> ones(c.scores.size() + 1, 1.0);
+    const std::vector<double> unequal{0, 1, 1, 1, 0, 1, 1, 1, 0};
+    std::vector<double> counts;
+    for (std::int64_t k = 0; k <= edges.size; ++k) counts.push_back(static_cast<double>(k));
+    potts_energies(x, edges, ones.data(), first, no_poll);
+    table_energies(x, edges, unequal.data(), true, second, no_poll);
+    same("energies of Potts and of its table differ");
+    transition_energies(x, edges, unequal.data(), counts.data(), second, no_poll);
+    same("energies of Potts and of transitions differ");
+
+    // A region of several labels costs 1: as a robust price and as a sum over labels.
+    std::vector<double> table;
+    for (std::int64_t r = 0; r < regions.size; ++r) {
+        const auto size = static_cast<double>(offsets[static_cast<std::size_t>(r) + 1] -
+                                              offsets[static_cast<std::size_t>(r)]);
+        for (double k = 0; k <= size; ++k)
+            table.push_back(2 * k <= size ? k / size : (k < size ? 1.0 : 0.0) - (size - k) / size);
+    }
+    robust_energies(x, regions, ones.data(), ones.data(), first, no_poll);
+    count_energies(x, regions, table.data(), second, no_poll);
+    same("energies of robust regions and of counts differ");
+
+    // How many labels are not 0: as unaries and as a cardinality.
+    std::vector<double> unary, sizes;
+    std::vector<std::uint8_t> used(6, 0);
+    for (std::int64_t i = 0; i <= n; ++i) {
+        sizes.push_back(static_cast<double>(i));
+        unary.insert(unary.end(), {0.0, 1.0, 1.0});
+    }
+    unary_energies(x, unary.data(), first, no_poll);
+    cardinality_energies(x, center.data(), sizes.data(), second, no_poll);
+    same("energies of unaries and of their number differ");
+    used_labels(x, used.data(), no_poll);
+    require((first[0] > 0) == (used[1] || used[2]), "used labels were read wrong");
+}
+
 template <class Scalar>
 void check(const Case& c) {
     const std::vector<Scalar> scores(c.scores.begin(), c.scores.end());
@@ -162,6 +222,7 @@ void check_case(const Case& c) {
     check<float>(c);
     check<double>(c);
     check_chains(static_cast<std::int64_t>(c.scores.size()));
+    check_energies(c);
     std::vector<std::int8_t> labels(c.positive.begin(), c.positive.end());
     std::vector<std::uint8_t> positive(labels.size());
     encode_labels(labels.data(), static_cast<std::int64_t>(labels.size()), positive.data());

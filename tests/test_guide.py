@@ -12,6 +12,7 @@ GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", *GUIDE]
 EXPLAINED = (
     "setwise.estimators.",
+    "setwise.fields.",
     "setwise.functions.",
     "setwise.learning.",
     "setwise.losses.",

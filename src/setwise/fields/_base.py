@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 
 from setwise.fields._terms import Term
 from setwise.functions._arguments import FloatArray, IntArray
 from setwise.functions._immutable import Immutable
 
 
-class Potential(Immutable):
+class Potential(Immutable, ABC):
     r"""A summand of an energy over N variables with L labels each; added to a field with ``+``.
 
     A subclass evaluates itself (``_energies``), says whether it fits a field (``_check``), and

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from setwise import _core
 from setwise.fields._base import Potential
+from setwise.fields._span import span
 from setwise.fields._terms import LabelTerm
 from setwise.functions._arguments import (
     FloatArray,
@@ -100,5 +101,7 @@ class LabelCost(Potential):
 
     def __repr__(self) -> str:
         if self.labels is None:
-            return f"LabelCost({self.costs.tolist()})"
+            many = len(self.costs) > 8
+            costs = f"labels={len(self.costs)}, costs={span(self.costs)}"
+            return f"LabelCost({costs if many else self.costs.tolist()})"
         return f"LabelCost({self.costs[0]:g}, labels={self.labels.tolist()})"

@@ -162,3 +162,22 @@ def _as_sums(tables: FloatArray) -> _Sums:
     rebuilt = first[:, :, None] + second[:, None, :] + constant[:, None, None]
     fits = (np.abs(rest - rebuilt).max(axis=(1, 2), initial=0.0) <= slack) & (weights >= -slack)
     return _Sums(fits, first, second, clipped, constant - clipped)
+
+
+def extend_tables(tables: FloatArray, n_labels: int) -> FloatArray:
+    """Tables (T, a, b) as (T, L, L), for further labels that are forbidden anyway.
+
+    Any entries would do for those; these keep a table that is unaries plus Potts one of its kind.
+    """
+    n, a, b = tables.shape
+    if a == b == n_labels:
+        return tables
+    extended = np.zeros((n, n_labels, n_labels))
+    extended[:, :a, :b] = tables
+    if a == b:
+        sums = _as_sums(tables)
+        whole = (sums.constant + sums.weights)[:, None]
+        extended[:, a:, :b] = (sums.second + whole)[:, None, :]
+        extended[:, :a, b:] = (sums.first + whole)[:, :, None]
+        extended[:, a:, b:] = whole[:, :, None] - sums.weights[:, None, None] * np.eye(n_labels - a)
+    return extended

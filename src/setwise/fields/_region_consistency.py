@@ -67,9 +67,10 @@ class RegionConsistency(RegionPotential):
         def tabulate() -> FloatArray:
             _, region, count = self._counts()
             size = self.sizes[region]
-            share = count / size
-            with np.errstate(divide="ignore"):  # log(0) = -inf is the power of nothing
-                bend = np.expm1(self.alpha * np.log1p(-share)) + share
+            # Each form keeps its digits on its half, where the other cancels.
+            few, rest = np.minimum(count / size, 0.5), (size - count) / size
+            near = np.expm1(self.alpha * np.log1p(-few)) + few
+            bend = np.where(2 * count <= size, near, rest**self.alpha - rest)
             return np.asarray(self.weight[region] * size**self.alpha * bend)
 
         return self._remember("table", tabulate)

@@ -1,0 +1,167 @@
+"""Grids, contrast weights and regions of label maps, each against a plain loop."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import ndimage
+
+from setwise import fields
+
+CONNECTIVITIES = {1: [2], 2: [4, 8], 3: [6, 18, 26]}
+
+
+@st.composite
+def grids(draw: st.DrawFn) -> tuple[tuple[int, ...], int]:
+    shape = draw(st.lists(st.integers(0, 4), min_size=1, max_size=3))
+    return tuple(shape), draw(st.sampled_from(CONNECTIVITIES[len(shape)]))
+
+
+@given(grids())
+def test_grid_edges_are_the_pairs_of_neighbours(grid: tuple[tuple[int, ...], int]) -> None:
+    shape, connectivity = grid
+    changes = CONNECTIVITIES[len(shape)].index(connectivity) + 1
+    pixels = list(product(*map(range, shape)))
+    near = {
+        (i, j)
+        for (i, p), (j, q) in product(enumerate(pixels), repeat=2)
+        if i < j
+        and max(abs(a - b) for a, b in zip(p, q, strict=True)) == 1
+        and sum(a != b for a, b in zip(p, q, strict=True)) <= changes
+    }
+    edges = fields.grid_edges(shape, connectivity)
+    assert edges.dtype == np.int64
+    assert edges.shape == (len(near), 2)
+    assert {tuple(edge) for edge in edges.tolist()} == near
+
+
+def test_smaller_neighbourhoods_come_first() -> None:
+    six, eighteen, most = (fields.grid_edges((3, 4, 2), k) for k in (6, 18, 26))
+    np.testing.assert_array_equal(eighteen[: len(six)], six)
+    np.testing.assert_array_equal(most[: len(eighteen)], eighteen)
+    np.testing.assert_array_equal(fields.grid_edges((3, 4, 2)), six)
+
+
+def test_offsets_are_directions() -> None:
+    shape = (3, 4)
+    at = np.arange(12).reshape(shape)
+    edges = fields.grid_edges(shape, [[0, 1], [1, -2]])
+    across = np.stack([at[:, :-1].ravel(), at[:, 1:].ravel()], axis=1)
+    knights = np.stack([at[:-1, 2:].ravel(), at[1:, :-2].ravel()], axis=1)
+    np.testing.assert_array_equal(edges, np.concatenate([across, knights]))
+    backwards = fields.grid_edges(shape, [[0, -1]])
+    assert sorted(map(sorted, backwards.tolist())) == sorted(map(sorted, across.tolist()))
+    assert len(fields.grid_edges(shape, [[5, 0]])) == 0
+    assert fields.grid_edges(4).tolist() == [[0, 1], [1, 2], [2, 3]]
+
+
+def test_weights_are_the_formula() -> None:
+    rng = np.random.default_rng(0)
+    edges = fields.grid_edges((4, 5), 8)
+    for image in (
+        rng.integers(0, 256, (4, 5, 3)).astype(np.uint8),
+        rng.integers(0, 256, (4, 5)).astype(np.uint8),
+        rng.normal(size=(4, 5, 2)),
+    ):
+        flat = image.reshape(20, -1).astype(float)
+        squares = np.array([((flat[i] - flat[j]) ** 2).sum() for i, j in edges])
+        for beta in (0.0, 3.0 / 255**2):
+            ours = fields.contrast_weights(image, edges, beta)
+            np.testing.assert_allclose(ours, np.exp(-beta * squares), rtol=1e-12)
+        ours = fields.contrast_weights(image, edges)
+        np.testing.assert_allclose(ours, np.exp(-squares / (2 * squares.mean())), rtol=1e-12)
+
+
+def test_weights_of_volumes_and_of_flat_images() -> None:
+    volume = np.arange(8.0).reshape(2, 2, 2)
+    edges = fields.grid_edges((2, 2, 2))
+    weights = fields.contrast_weights(volume, edges, 0.1, channels=False)
+    np.testing.assert_allclose(weights, np.exp(-0.1 * np.diff(edges, axis=1)[:, 0] ** 2.0))
+    assert fields.contrast_weights(np.ones((2, 2)), [[0, 1], [2, 3]]).tolist() == [1.0, 1.0]
+    assert fields.contrast_weights(np.ones((2, 2)), []).shape == (0,)
+    coloured = fields.contrast_weights(np.ones((3, 2)), [[0, 2]], channels=True)
+    assert coloured.tolist() == [1.0]
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([4, 8]))
+def test_connected_regions_are_the_components_of_each_label(seed: int, connectivity: int) -> None:
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(-1, 3, (5, 6))
+    ours = fields.regions_from_labels(labels, void=-1, connected=True, connectivity=connectivity)
+    structure = np.ones((3, 3)) if connectivity == 8 else None
+    pieces = [ndimage.label(labels == value, structure) for value in range(3)]
+    assert ours.max() + 1 == sum(count for _, count in pieces)
+    np.testing.assert_array_equal(ours == -1, (labels == -1).ravel())
+    for found, count in pieces:
+        for piece in range(1, count + 1):
+            assert len(set(ours[(found == piece).ravel()])) == 1
+    first = [int(np.argmax(ours == r)) for r in range(ours.max() + 1)]
+    assert first == sorted(first)
+
+
+def test_regions_are_numbered_by_label() -> None:
+    labels = np.array([[30, -5], [30, 2**40]])
+    assert fields.regions_from_labels(labels).tolist() == [1, 0, 1, 2]
+    assert fields.regions_from_labels(labels, void=30).tolist() == [-1, 0, -1, 1]
+    assert fields.regions_from_labels(np.zeros((0, 3), int), connected=True).shape == (0,)
+    assert fields.regions_from_labels(np.array([[1, 0]], np.uint8), void=0).tolist() == [0, -1]
+
+
+IMAGE = np.zeros((2, 2))
+
+REFUSED = {
+    "shape of nothing": (lambda: fields.grid_edges(()), ValueError, "at least one dimension"),
+    "shape of float": (lambda: fields.grid_edges((2.0, 2)), TypeError, "shape must be an integer"),
+    "shape below 0": (lambda: fields.grid_edges((2, -1)), ValueError, "shape must be at least 0"),
+    "five neighbours": (
+        lambda: fields.grid_edges((2, 2), 5), ValueError, "4 or 8 in 2 dimensions.*got 5",
+    ),
+    "opposite offsets": (
+        lambda: fields.grid_edges((2, 2), [[0, 1], [0, -1]]), ValueError, r"once.*got \(0, -1\)",
+    ),
+    "offset 0": (lambda: fields.grid_edges((2, 2), [[0, 0]]), ValueError, r"got \(0, 0\)"),
+    "offsets of float": (
+        lambda: fields.grid_edges((2, 2), [[0.0, 1.0]]), TypeError, "connectivity must hold",
+    ),
+    "offsets of three axes": (
+        lambda: fields.grid_edges((2, 2), [[0, 0, 1]]), ValueError, r"shape \(K, 2\)",
+    ),
+    "image of text": (
+        lambda: fields.contrast_weights([["a"]], []), TypeError, "image must hold real numbers",
+    ),
+    "image of one number": (lambda: fields.contrast_weights(1.0, []), ValueError, "axes for its"),
+    "image with NaN": (
+        lambda: fields.contrast_weights([[np.nan]], []), ValueError, "image must be finite",
+    ),
+    "edge beyond": (
+        lambda: fields.contrast_weights(IMAGE, [[0, 4]]), ValueError, "edges must join.*got 4",
+    ),
+    "negative beta": (
+        lambda: fields.contrast_weights(IMAGE, [[0, 1]], -1.0), ValueError, "beta must not be",
+    ),
+    "channels of int": (
+        lambda: fields.contrast_weights(IMAGE, [], channels=3), TypeError, "channels must be True",
+    ),
+    "labels of float": (
+        lambda: fields.regions_from_labels([0.5]), TypeError, "labels must hold integers",
+    ),
+    "one label": (lambda: fields.regions_from_labels(1), ValueError, "at least one axis"),
+    "void of float": (
+        lambda: fields.regions_from_labels([1], void=0.5), TypeError, "void must be an integer",
+    ),
+    "connected of int": (
+        lambda: fields.regions_from_labels([1], connected=1), TypeError, "connected must be",
+    ),
+    "connectivity alone": (
+        lambda: fields.regions_from_labels([1], connectivity=2), ValueError, "left out unless",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_input_is_one_sentence(case: str) -> None:
+    call, error, sentence = REFUSED[case]
+    with pytest.raises(error, match=sentence):
+        call()
