@@ -15,6 +15,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "move.hpp"
@@ -66,9 +68,14 @@ class ExpansionMove : public Move {
     };
 
     bool round(Poll poll) {
-        build([&](Variable j) { return is_lazy_ && may_switch(j); });
-        solve(poll);
-        if (is_lazy_ && grow()) return false;
+        if (is_whole_) {
+            write_whole();
+            solve(*whole_, poll);
+        } else {
+            build([&](Variable j) { return is_lazy_ && may_switch(j); });
+            solve(poll);
+            if (is_lazy_ && grow()) return false;
+        }
         if (judge(n_cost_layers_ > 0 && is_lazy_ ? savings() : 0.0)) return true;
         if (is_lazy_ && charge_costs()) {
             offer(never);
@@ -83,16 +90,24 @@ class ExpansionMove : public Move {
         for (const Variable i : active_) local_[at(i)] = nothing;
         active_.clear();
         levels_ = halo;
+        is_whole_ = false;
         if (!is_lazy_) {
             for (Variable i = 0; i < field_.variables(); ++i) consider(i);
             eliminate();
         } else {
+            bool any_charged = false;
+            for (const Layer& layer : field_.layers()) any_charged |= consider_charged(layer);
+            const std::size_t many = any_charged ? at(field_.variables()) : at(field_.variables()) / 16;
             const double* row = field_.unary_row(target_);
-            for (Variable i = 0; i < field_.variables(); ++i)
-                if (row[i] - field_.unary_now(i) < field_.dissent(i)) consider(i);
-            for (const Layer& layer : field_.layers()) consider_charged(layer);
-            widen(0);
-            if (seen != never) leave_out_settled(seen);
+            for (Variable i = 0; i < field_.variables() && active_.size() <= many; ++i)
+                if (row[i] - field_.unary_now(i) < field_.dissent(i) && has_deficit(i)) consider(i);
+            is_whole_ = active_.size() > many;
+            if (is_whole_) {
+                take_all();
+            } else {
+                widen(0);
+                if (seen != never) leave_out_settled(seen);
+            }
         }
         begin_rounds();
     }
@@ -101,13 +116,69 @@ class ExpansionMove : public Move {
         local_[at(i)] = static_cast<std::int32_t>(active_.size());
         active_.push_back(i);
     }
-    void consider_charged(const Layer& layer) {
+    bool consider_charged(const Layer& layer) {
         bool any = false;
         for (std::int32_t g = 0; g < layer.n_groups; ++g) any |= !is_deferred(layer, g);
         for (Variable i = 0; any && i < field_.variables(); ++i) {
             const std::int32_t g = layer.groups[at(field_.label(i))];
             if (g >= 0 && !is_deferred(layer, g)) consider(i);
         }
+        return any;
+    }
+    // Where much of the field may change, the graph of the whole field, laid once, is cheaper than
+    // one of a part. The variables that have the target already are nodes without arcs.
+    void take_all() {
+        active_.resize(at(field_.variables()));
+        for (Variable i = 0; i < field_.variables(); ++i) active_[at(i)] = local_[at(i)] = i;
+        if (whole_) return;
+        const auto graph = std::make_shared<MoveGraph>();
+        graph->clear(active_.size(), at(pairs_.entries()));
+        for (const Variable i : active_) {
+            for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {
+                graph->add(pairs_.neighbor(e));
+                if (pairs_.neighbor(e) < i) graph->join(e, pairs_.sister(e));
+            }
+            graph->close_row();
+        }
+        whole_ = std::make_unique<MaxFlow<MoveGraph, double>>(graph);
+    }
+    void write_whole() {
+        excess_.resize(active_.size());
+        const double* row = field_.unary_row(target_);
+        for (const Variable i : active_) {
+            const LabelIndex mine = field_.label(i);
+            const double moves = mine == target_ ? 0.0 : 1.0;
+            double excess = row[i] - field_.unary_now(i);
+            for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {
+                const LabelIndex other = field_.label(pairs_.neighbor(e));
+                const auto [to_excess, to_arc] = halves(e, mine, other);
+                excess += moves * to_excess;
+                whole_->residual(e) = moves * to_arc;
+            }
+            excess_[at(i)] = excess;
+        }
+    }
+    bool has_deficit(Variable i) const {
+        const LabelIndex mine = field_.label(i);
+        if (mine == target_) return false;
+        double excess = field_.unary(i, target_) - field_.unary_now(i);
+        for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e)
+            excess += halves(e, mine, field_.label(pairs_.neighbor(e))).first;
+        return excess < 0;
+    }
+    // What an edge adds to the excess of its end, and the capacity of the arc from there.
+    std::pair<double, double> halves(std::int32_t e, LabelIndex mine, LabelIndex other) const {
+        const double moves = other == target_ ? 0.0 : 1.0;
+        if (!pairs_.is_table(e)) {
+            const double half = 0.5 * pairs_.range(e);
+            const double dissent = mine == other ? 0.0 : half;
+            return {-dissent - half * (1.0 - moves), moves * (2.0 * half - dissent)};
+        }
+        const double t00 = pairs_.cost(e, mine, other), t01 = pairs_.cost(e, mine, target_);
+        const double t10 = pairs_.cost(e, target_, other), t11 = pairs_.cost(e, target_, target_);
+        // Where the neighbour has the target already, t01 = t00 and t11 = t10.
+        return {0.5 * ((t10 - t00) + (t11 - t01)),
+                moves * std::max(0.0, 0.5 * ((t01 - t00) + (t10 - t11)))};
     }
     // Adds neighbours of the active variables from place `begin` on, so many levels of them.
     void widen(std::size_t begin) {
@@ -134,7 +205,8 @@ class ExpansionMove : public Move {
         const std::int64_t r = layer.region(i);
         const std::int32_t from = layer.groups[at(own_label)], to = layer.groups[at(target_)];
         if (r < 0 || from == to) return 0.0;
-        if (layer.charge == Charge::cost) return from >= 0 ? -layer.costs[at(from)] : 0.0;
+        if (layer.charge == Charge::cost)
+            return from >= 0 && !is_deferred(layer, from) ? -layer.costs[at(from)] : 0.0;
         const double* h = layer.table + layer.starts[r];
         const std::int64_t size = layer.sizes[at(r)];
         return (from >= 0 ? h[0] - h[1] : 0.0) + (to >= 0 ? h[size] - h[size - 1] : 0.0);
@@ -243,7 +315,10 @@ class ExpansionMove : public Move {
     double excess_left(Variable i, const double* row) const {
         const std::int32_t place = local_[at(i)];
         if (place >= 0) return switched_[at(place)] ? 0.0 : excess_[at(place)];
-        return place == settled ? 0.0 : row[i] - field_.unary_now(i) - field_.dissent(i);
+        if (place == settled) return 0.0;
+        // One that keeps its label may have lent its edges to the others.
+        const double excess = row[i] - field_.unary_now(i);
+        return excess >= field_.reach(i) ? excess - field_.reach(i) : excess - field_.dissent(i);
     }
     // Makes those costs part of the cut. Whether there were any.
     bool charge_costs() {
@@ -257,6 +332,8 @@ class ExpansionMove : public Move {
     std::size_t n_cost_layers_ = 0;
     std::vector<Last> last_;
     int levels_ = halo;
+    bool is_whole_ = false;
+    std::unique_ptr<MaxFlow<MoveGraph, double>> whole_;
     std::vector<Variable> all_, settled_;
     std::vector<std::int64_t> stamp_;
     std::int64_t stamp_now_ = 0;

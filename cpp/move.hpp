@@ -108,14 +108,17 @@ class Move {
     // the variables that may switch but are not active: their arcs are left out.
     template <class IsOutside>
     void build(IsOutside is_outside) {
-        graph_->clear();
-        capacity_.clear();
-        excess_.clear();
-        lay_hats();
+        std::size_t arcs = lay_hats();
+        for (const Variable i : active_) arcs += at(pairs_.end(i) - pairs_.begin(i));
+        graph_->clear(active_.size() + n_hats_, arcs);
+        if (capacity_.size() < arcs) capacity_.resize(arcs);
+        excess_.resize(active_.size() + n_hats_);
+        const double* after = field_.unary_row(target_);
         for (std::size_t k = 0; k < active_.size(); ++k) {
             const Variable i = active_[k];
             const LabelIndex mine = own(i);
-            double excess = field_.unary(i, target_) - field_.unary(i, mine);
+            double excess =
+                after[i] - (is_expansion_ ? field_.unary_now(i) : field_.unary(i, first_));
             for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {
                 const Variable j = pairs_.neighbor(e);
                 const std::int32_t place = local_[at(j)];
@@ -145,21 +148,23 @@ class Move {
                     hat.arcs.push_back({static_cast<FlowNode>(k), add_arc(z, hat.to)});
                 }
             });
-            excess_.push_back(excess);
+            excess_[k] = excess;
             graph_->close_row();
         }
         for (std::size_t z = 0; z < n_hats_; ++z) {
             for (const auto& [member, arc] : hats_[z].arcs)
                 graph_->join(add_arc(member, hats_[z].from), arc);
-            excess_.push_back(0.0);
+            excess_[active_.size() + z] = 0.0;
             graph_->close_row();
         }
     }
     FlowArc add_arc(FlowNode head, double capacity) {
-        capacity_.push_back(std::max(capacity, 0.0));  // negative by rounding alone
+        capacity_[at(graph_->arcs())] = std::max(capacity, 0.0);  // negative by rounding alone
         return graph_->add(head);
     }
-    void lay_hats() {
+    // Returns the number of arcs at the hats' nodes and back.
+    std::size_t lay_hats() {
+        std::size_t arcs = 0;
         n_hats_ = 0;
         for (CountFunction& f : functions_) {
             f.first_hat = static_cast<std::int32_t>(n_hats_);
@@ -172,8 +177,10 @@ class Move {
                 hat.to = fall * share;
                 hat.from = fall * (1.0 - share);
                 hat.arcs.clear();
+                arcs += 2 * at(f.members);
             }
         }
+        return arcs;
     }
 
     // The smallest set of switches among the best: nodes from which a deficit that is left can
@@ -181,11 +188,17 @@ class Move {
     void solve(Poll poll) {
         MaxFlow<MoveGraph, double> flow(graph_);
         for (FlowArc a = 0; a < graph_->arcs(); ++a) flow.residual(a) = capacity_[at(a)];
-        for (FlowNode v = 0; v < graph_->nodes(); ++v) flow.excess(v) = excess_[at(v)];
+        solve(flow, poll);
+    }
+    template <class Flow>
+    void solve(Flow& flow, Poll poll) {
+        const auto& graph = flow.topology();
+        const FlowNode n = graph.nodes();
+        for (FlowNode v = 0; v < n; ++v) flow.excess(v) = excess_[at(v)];
         flow.solve(poll);
-        switched_.assign(at(graph_->nodes()), 0);
+        switched_.assign(at(n), 0);
         stack_.clear();
-        for (FlowNode v = 0; v < graph_->nodes(); ++v)
+        for (FlowNode v = 0; v < n; ++v)
             if ((excess_[at(v)] = flow.excess(v)) < 0) {
                 switched_[at(v)] = 1;
                 stack_.push_back(v);
@@ -193,9 +206,9 @@ class Move {
         while (!stack_.empty()) {
             const FlowNode u = stack_.back();
             stack_.pop_back();
-            for (FlowArc a = graph_->begin(u); a < graph_->end(u); ++a) {
-                const FlowNode v = graph_->head(u, a);
-                if (switched_[at(v)] || flow.residual(graph_->sister(u, a)) <= 0) continue;
+            for (FlowArc a = graph.begin(u); a < graph.end(u); ++a) {
+                const FlowNode v = graph.head(u, a);
+                if (switched_[at(v)] || flow.residual(graph.sister(u, a)) <= 0) continue;
                 switched_[at(v)] = 1;
                 stack_.push_back(v);
             }
