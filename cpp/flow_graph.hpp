@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "large_array.hpp"
 #include "maxflow.hpp"
 
 namespace setwise {
@@ -127,7 +128,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
 
     Capacity through(FlowNode v, bool out) const override {
         Capacity sum = 0;
-        const Topology& g = topology();
+        const auto g = topology().rows();
         for (FlowArc a = g.begin(v); a < g.end(v); ++a)
             sum += capacity(out ? a : g.sister(v, a));
         return sum;
@@ -152,7 +153,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
 
     Capacity cut() const override {
         FlowSum<Capacity> sum;
-        const Topology& g = topology();
+        const auto g = topology().rows();
         for (FlowNode v = 0; v < nodes(); ++v) {
             if (!solver_.source_side(v)) {
                 sum.add(terminals(v).source);
@@ -232,7 +233,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
     // What comes in over the edges minus what goes out.
     Capacity inflow(FlowNode v) const {
         Capacity sum = 0;
-        const Topology& g = topology();
+        const auto g = topology().rows();
         for (FlowArc a = g.begin(v); a < g.end(v); ++a) sum += solver_.residual(a) - capacity(a);
         return sum;
     }
@@ -333,8 +334,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
     }
 
     MaxFlow<Topology, Capacity> solver_;
-    std::vector<Capacity> capacity_;
-    std::vector<Terminals> terminals_;
+    LargeArray<Capacity> capacity_;
+    LargeArray<Terminals> terminals_;
     std::vector<FlowNode> changed_;
     FlowSum<Capacity> value_;
     Capacity total_ = 0;
