@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from numpy.typing import ArrayLike
 
 from setwise._core import MessageSearch
 from setwise.fields._field import Field
-from setwise.functions._arguments import IntArray, as_count, as_integers, as_number
-from setwise.functions._randomness import as_generator
+from setwise.functions._arguments import IntArray
 from setwise.inference._ascent import Ascent
 from setwise.inference._factors import Factors, factors_of
 from setwise.inference._message_search import message_search
-from setwise.inference._result import MapProgress, MapResult
+from setwise.inference._options import MapOptions
+from setwise.inference._result import MapResult
 
 _DAMPING = 0.5
 _HEAD_START = 10  # passes before forests are relabelled: most fields are solved by then
@@ -23,16 +20,7 @@ _MOST_MOVED = 100_000  # entries of the unaries that a pass relabels, in 1 to 4 
 _PATIENCE = 50  # passes without news before the search ends
 
 
-def messages(
-    field: Field,
-    *,
-    tol: float = 1e-9,
-    max_iter: int | None = None,
-    init: ArrayLike | None = None,
-    n_jobs: int | None = None,
-    random_state: object = None,
-    callback: Callable[[MapProgress], object] | None = None,
-) -> MapResult:
+def messages(field: Field, options: MapOptions) -> MapResult:
     r"""A labelling of low energy and a bound, for pairs of any kind and functions of counts.
 
     Two kinds of messages run side by side. Those of the dual reparametrise the energy,
@@ -53,23 +41,9 @@ def messages(
     solved exactly too. For functions of counts among pairs the bound is at most that of the linear
     relaxation, tightened by cycles, and a gap may stay.
 
-    Parameters
-    ----------
-    field : Field
-        Potts, pairwise tables of any sign, cardinality potentials with any table, region
-        consistency, label costs, robust regions.
-    tol : float
-        Stop when the relative gap is at most this.
-    max_iter : int or None
-        Passes over the field at most; None is 1000.
-    init : array of shape (N,) or None
-        A labelling to start the descent from: the answer is no worse.
-    n_jobs : int or None
-        Taken as every method does; the passes are sequential.
-    random_state : None, int or generator
-        For the forests that are relabelled.
-    callback : callable or None
-        Called with a ``MapProgress`` after every pass; True ends the search.
+    Taken are Potts terms, pairwise tables of any sign, cardinality potentials with any table,
+    region consistency, label costs and robust regions. 1000 passes by default, one after the other
+    on one thread; ``random`` is for the forests that are relabelled.
 
     Notes
     -----
@@ -80,27 +54,14 @@ def messages(
     function of a count takes all that its variables hold and gives back nearly the largest multiple
     of its min-marginals that leaves its own minimum where it was, twice; so do cycles, with what
     their pairs hold.
-
-    Examples
-    --------
-    >>> import setwise as sw
-    >>> from setwise.inference._messages import messages
-    >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0], [0.0, 0.5]])
-    >>> field = field + sw.fields.Potts([[0, 1], [1, 2]], 0.75)
-    >>> best = messages(field)
-    >>> best.labels.tolist(), best.value, best.bound
-    ([0, 1, 1], 1.25, 1.25)
     """
-    tol = as_number(tol, "tol", nonnegative=True)
-    most = 1000 if max_iter is None else as_count(max_iter, "max_iter", least=1)
-    if n_jobs is not None:
-        as_count(n_jobs, "n_jobs", least=-1)
-    random = as_generator(random_state)
+    most = 1000 if options.max_iter is None else options.max_iter
+    random = np.random.default_rng(0) if options.random is None else options.random
     factors = factors_of(field)
     search, order = message_search(factors, _DAMPING)
     ascent = Ascent(search, factors, order)
     # A labelling to return whatever happens: an interruption may come in the first pass.
-    best = np.argmin(field.unary, axis=1) if init is None else _as_labels(init, field)
+    best = options.start(field)
     value, bound = _energy(field, best), -np.inf
     values: list[float] = []
     bounds: list[float] = []
@@ -120,9 +81,8 @@ def messages(
             n_iter += 1
             values.append(value)
             bounds.append(bound)
-            converged = value - bound <= tol * max(1.0, abs(value)) or _has_stopped(values, bounds)
-            if callback is not None and callback(MapProgress(n_iter, value, bound)) is True:
-                interrupted = not converged
+            converged = options.close_enough(value, bound) or _has_stopped(values, bounds)
+            interrupted = options.ends(n_iter, value, bound) and not converged
     except KeyboardInterrupt:
         interrupted = True
     return MapResult(
@@ -130,7 +90,7 @@ def messages(
         value=value,
         bound=bound,
         method="messages",
-        reason="messages take pairs of any kind and functions of counts",
+        reason="asked for",
         n_iter=n_iter,
         converged=converged,
         interrupted=interrupted,
@@ -166,16 +126,3 @@ def _best(search: MessageSearch, order: IntArray) -> IntArray:
 
 def _energy(field: Field, labels: IntArray) -> float:
     return float(field._energies(labels[None])[0])
-
-
-def _as_labels(init: ArrayLike, field: Field) -> IntArray:
-    """A labelling of the field that no unary forbids."""
-    array = np.asarray(init)
-    if array.shape != (field.n_variables,):
-        raise ValueError(f"init must have shape ({field.n_variables},), got {array.shape}")
-    labels = as_integers(array, "init", below=field.n_labels)
-    forbidden = np.flatnonzero(np.isinf(field.unary[np.arange(len(labels)), labels]))
-    if len(forbidden):
-        i = forbidden[0]
-        raise ValueError(f"init must not use forbidden labels, got {labels[i]} for variable {i}")
-    return labels
