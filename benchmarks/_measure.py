@@ -38,6 +38,9 @@ PACKAGES = (
     "torch",
     "segmentation-models-pytorch",
     "kornia",
+    "PyMaxflow",
+    "gco-wrapper",
+    "ortools",
 )
 THREADS = 1
 

@@ -34,15 +34,20 @@ std::lock_guard<std::mutex> locked(const setwise::AnyFlowProblem& problem) {
 constexpr const char* too_large =
     "the sum of all capacities must be below 2**63, got more: scale them down or use floats";
 
-// The entries must be distinct and lie in [0, below).
-void require_distinct(const In<Index>& which, Index below) {
-    std::vector<bool> seen(static_cast<std::size_t>(below), false);
+// The place of the first entry that lies outside [0, below) or was there before, or -1.
+Index first_not_distinct(In<Index> which, Index below) {
+    std::vector<bool> seen(static_cast<std::size_t>(std::max<Index>(below, 0)), false);
     for (std::size_t k = 0; k < which.size(); ++k) {
         const Index i = which.data()[k];
-        require(0 <= i && i < below && !seen[static_cast<std::size_t>(i)],
-                "which must hold distinct nodes or edges of the graph");
+        if (i < 0 || i >= below || seen[static_cast<std::size_t>(i)]) return static_cast<Index>(k);
         seen[static_cast<std::size_t>(i)] = true;
     }
+    return -1;
+}
+
+void require_distinct(const In<Index>& which, Index below) {
+    require(first_not_distinct(which, below) < 0,
+            "which must hold distinct nodes or edges of the graph");
 }
 
 template <class Capacity>
@@ -275,6 +280,7 @@ void bind_flow(nb::module_& m) {
              Unlocked());
     bind_capacity<std::int64_t>(m, "IntFlowProblem");
     bind_capacity<double>(m, "FloatFlowProblem");
+    m.def("first_not_distinct", &first_not_distinct, "which"_a.noconvert(), "below"_a, Unlocked());
     m.def("first_not_edge", &first_not_edge<std::int32_t>, "edges"_a.noconvert(), "n"_a, Unlocked());
     m.def("first_not_edge", &first_not_edge<std::int64_t>, "edges"_a.noconvert(), "n"_a, Unlocked());
     m.def(

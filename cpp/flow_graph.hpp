@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "large_array.hpp"
 #include "maxflow.hpp"
 
 namespace setwise {
@@ -127,7 +128,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
 
     Capacity through(FlowNode v, bool out) const override {
         Capacity sum = 0;
-        const Topology& g = topology();
+        const auto g = topology().rows();
         for (FlowArc a = g.begin(v); a < g.end(v); ++a)
             sum += capacity(out ? a : g.sister(v, a));
         return sum;
@@ -136,32 +137,23 @@ class FlowGraph final : public FlowProblem<Capacity> {
     void solve(Poll poll) override {
         const bool again = std::exchange(solved_, false);  // stays so if the call is abandoned
         started_ = true;
-        if (again)
-            solver_.solve_again(changed_, poll);
-        else
+        if (again) {
+            value_.add(solver_.solve_again(changed_, poll));
+        } else {
             solver_.solve(poll);
+            value_ = {};
+            for (FlowNode v = 0; v < nodes(); ++v) value_.add(from_source(v));
+        }
         changed_.clear();
         stale_ = false;
         solved_ = true;
     }
 
-    Capacity value() const override {
-        FlowSum<Capacity> sum;
-        for (FlowNode v = 0; v < nodes(); ++v) {
-            const Terminals& t = terminals(v);
-            if (!solver_.source_side(v))
-                sum.add(t.source);
-            else if (is_infinite(t.source))
-                sum.add(t.sink - inflow(v));
-            else
-                sum.add(t.source - solver_.excess(v));
-        }
-        return sum.value();
-    }
+    Capacity value() const override { return value_.value(); }
 
     Capacity cut() const override {
         FlowSum<Capacity> sum;
-        const Topology& g = topology();
+        const auto g = topology().rows();
         for (FlowNode v = 0; v < nodes(); ++v) {
             if (!solver_.source_side(v)) {
                 sum.add(terminals(v).source);
@@ -216,6 +208,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
           capacity_(other.capacity_),
           terminals_(other.terminals_),
           changed_(other.changed_),
+          value_(other.value_),
           total_(other.total_),
           started_(other.started_),
           solved_(other.solved_),
@@ -240,9 +233,17 @@ class FlowGraph final : public FlowProblem<Capacity> {
     // What comes in over the edges minus what goes out.
     Capacity inflow(FlowNode v) const {
         Capacity sum = 0;
-        const Topology& g = topology();
+        const auto g = topology().rows();
         for (FlowArc a = g.begin(v); a < g.end(v); ++a) sum += solver_.residual(a) - capacity(a);
         return sum;
+    }
+
+    // What the source sends to a node. An augmentation adds to the sum of these what it sends, so
+    // that a second solution costs no pass over all nodes.
+    Capacity from_source(FlowNode v) const {
+        const Terminals& t = terminals(v);
+        if (!(solver_.excess(v) > 0)) return t.source;
+        return is_infinite(t.source) ? t.sink - inflow(v) : t.source - solver_.excess(v);
     }
 
     Capacity flow(std::int64_t e) const {
@@ -254,33 +255,48 @@ class FlowGraph final : public FlowProblem<Capacity> {
     void set_terminals_of(FlowNode v, Terminals t) {
         Terminals& before = terminals_[static_cast<std::size_t>(v)];
         if (solved_ && before.source == t.source && before.sink == t.sink) return;
+        if (solved_) value_.add(-from_source(v));
         before = t;
         solver_.excess(v) = t.source - t.sink;
         if (started_) solver_.excess(v) += inflow(v);
-        if (solved_) changed_.push_back(v);
+        if (!solved_) return;
+        value_.add(from_source(v));
+        changed_.push_back(v);
     }
 
     void set_capacity(std::int64_t e, Capacity there, Capacity back) {
         const FlowArc a = topology().forward(e), b = topology().reverse(e);
-        Capacity before = 0, after = 0;
-        if (started_) {
-            const auto [tail, head] = topology().ends(e);
-            before = flow(e);
-            after = std::min(std::max(before, -back), there);
-            // No residual arc may lead out of the source side.
-            const bool first = solver_.source_side(tail), second = solver_.source_side(head);
-            if (solved_ && first != second) after = first ? there : -back;
-            stale_ = true;
-            if (after != before) {
-                solver_.excess(tail) += before - after;
-                solver_.excess(head) += after - before;
-                if (solved_) changed_.insert(changed_.end(), {tail, head});
-            }
+        if (!started_) {
+            write_capacity(a, there, Capacity(0));
+            write_capacity(b, back, Capacity(0));
+            return;
         }
-        capacity_[static_cast<std::size_t>(a)] = there;
-        capacity_[static_cast<std::size_t>(b)] = back;
-        solver_.residual(a) = there - after;
-        solver_.residual(b) = back + after;
+        const auto [tail, head] = topology().ends(e);
+        const Capacity before = flow(e);
+        Capacity after = std::min(std::max(before, -back), there);
+        // No residual arc may lead out of the source side.
+        const bool first = solver_.source_side(tail), second = solver_.source_side(head);
+        if (solved_ && first != second) after = first ? there : -back;
+        const bool moved = after != before;
+        stale_ = true;
+        if (solved_ && moved) {
+            value_.add(-from_source(tail));
+            value_.add(-from_source(head));
+        }
+        write_capacity(a, there, after);
+        write_capacity(b, back, -after);
+        if (!moved) return;
+        solver_.excess(tail) += before - after;
+        solver_.excess(head) += after - before;
+        if (!solved_) return;
+        value_.add(from_source(tail));
+        value_.add(from_source(head));
+        changed_.insert(changed_.end(), {tail, head});
+    }
+
+    void write_capacity(FlowArc a, Capacity capacity, Capacity flow) {
+        capacity_[static_cast<std::size_t>(a)] = capacity;
+        solver_.residual(a) = capacity - flow;
     }
 
     // Makes a flow of the pseudoflow: each side sends back what it cannot send on. The cut, the
@@ -318,9 +334,10 @@ class FlowGraph final : public FlowProblem<Capacity> {
     }
 
     MaxFlow<Topology, Capacity> solver_;
-    std::vector<Capacity> capacity_;
-    std::vector<Terminals> terminals_;
+    LargeArray<Capacity> capacity_;
+    LargeArray<Terminals> terminals_;
     std::vector<FlowNode> changed_;
+    FlowSum<Capacity> value_;
     Capacity total_ = 0;
     // Whether flow may have been sent, whether the sides are those of a closed cut, and whether
     // capacities changed since.

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "large_array.hpp"
+
 namespace setwise {
 
 using FlowNode = std::int32_t;
@@ -35,6 +37,18 @@ struct EdgeList {
 // Any graph: rows of arcs one after the other, with an array of heads and one of sisters.
 class CsrTopology {
   public:
+    // What a search asks for, small enough to be held by value: what it writes then cannot be taken
+    // for a change of the topology. u is always the node that arc a leaves.
+    struct Rows {
+        const FlowArc *first, *sisters;
+        const FlowNode* heads;
+
+        FlowArc begin(FlowNode u) const { return first[u]; }
+        FlowArc end(FlowNode u) const { return first[u + 1]; }
+        FlowNode head(FlowNode, FlowArc a) const { return heads[a]; }
+        FlowArc sister(FlowNode, FlowArc a) const { return sisters[a]; }
+    };
+
     template <class Index>
     CsrTopology(std::int64_t n, EdgeList<Index> edges) {
         if (n < 0 || n >= most_flow_arcs || 2 * edges.count > most_flow_arcs)
@@ -77,22 +91,35 @@ class CsrTopology {
                 head_[static_cast<std::size_t>(forward(e))]};
     }
 
-    FlowArc begin(FlowNode u) const { return first_[static_cast<std::size_t>(u)]; }
-    FlowArc end(FlowNode u) const { return first_[static_cast<std::size_t>(u) + 1]; }
-    // u is the node that arc a leaves.
-    FlowNode head(FlowNode, FlowArc a) const { return head_[static_cast<std::size_t>(a)]; }
-    FlowArc sister(FlowNode, FlowArc a) const { return sister_[static_cast<std::size_t>(a)]; }
+    Rows rows() const { return {first_.data(), sister_.data(), head_.data()}; }
 
   private:
-    std::vector<FlowArc> first_, sister_, forward_;
-    std::vector<FlowNode> head_;
+    LargeArray<FlowArc> first_, sister_, forward_;
+    LargeArray<FlowNode> head_;
 };
 
 // A graph whose edges join nodes at few different distances, as those of a grid do: arc k of every
-// node leads `offset(k)` further, so that heads and sisters are computed and not stored.
+// node leads `offsets[k]` further, so that heads and sisters are computed and not stored.
 template <int pairs>
 class OffsetTopology {
+    static constexpr FlowArc degree = 2 * pairs;
+
   public:
+    struct Rows {
+        FlowNode margin = 0;
+        std::array<FlowNode, degree> offsets{};
+        std::array<FlowArc, degree> sisters{};  // from an arc to its sister
+
+        FlowArc begin(FlowNode u) const { return (u + margin) * degree; }
+        FlowArc end(FlowNode u) const { return (u + margin + 1) * degree; }
+        FlowNode head(FlowNode u, FlowArc a) const {
+            return u + offsets[static_cast<std::size_t>(a - begin(u))];
+        }
+        FlowArc sister(FlowNode u, FlowArc a) const {
+            return a + sisters[static_cast<std::size_t>(a - begin(u))];
+        }
+    };
+
     // Nothing if the edges are not such: of more than `pairs` distances, or two of one distance
     // from one node, or so few that the empty places would cost more than heads and sisters do.
     template <class Index>
@@ -103,11 +130,11 @@ class OffsetTopology {
         std::int64_t widest = 0;
         for (std::int64_t e = 0, k = 0; e < edges.count; ++e) {
             const FlowNode offset = std::abs(edges.head(e) - edges.tail(e));
-            if (k == known || g.offsets_[static_cast<std::size_t>(2 * k)] != offset) {
-                for (k = 0; k < known && g.offsets_[static_cast<std::size_t>(2 * k)] != offset;) ++k;
+            if (k == known || g.rows_.offsets[static_cast<std::size_t>(2 * k)] != offset) {
+                for (k = 0; k < known && g.rows_.offsets[static_cast<std::size_t>(2 * k)] != offset;) ++k;
                 if (k == pairs) return std::nullopt;
                 if (k == known) {
-                    g.offsets_[static_cast<std::size_t>(2 * known++)] = offset;
+                    g.rows_.offsets[static_cast<std::size_t>(2 * known++)] = offset;
                     widest = std::max<std::int64_t>(widest, offset);
                 }
             }
@@ -117,59 +144,49 @@ class OffsetTopology {
             (n + 2 * widest) * degree > most_flow_arcs)
             return std::nullopt;
         g.nodes_ = static_cast<FlowNode>(n);
-        g.margin_ = static_cast<FlowNode>(widest);
+        g.rows_.margin = static_cast<FlowNode>(widest);
         for (std::size_t k = 0; k < degree; k += 2) {
-            const FlowNode offset = g.offsets_[k];
-            g.offsets_[k + 1] = -offset;
-            g.sisters_[k] = offset * degree + 1;
-            g.sisters_[k + 1] = -offset * degree - 1;
+            const FlowNode offset = g.rows_.offsets[k];
+            g.rows_.offsets[k + 1] = -offset;
+            g.rows_.sisters[k] = offset * degree + 1;
+            g.rows_.sisters[k + 1] = -offset * degree - 1;
         }
         g.forward_.resize(static_cast<std::size_t>(edges.count));
         std::vector<bool> taken(static_cast<std::size_t>(n * pairs), false);
         for (std::int64_t e = 0, k = 0; e < edges.count; ++e) {
             const FlowNode u = edges.tail(e), v = edges.head(e), offset = std::abs(v - u);
-            while (g.offsets_[static_cast<std::size_t>(2 * k)] != offset) k = (k + 1) % pairs;
+            while (g.rows_.offsets[static_cast<std::size_t>(2 * k)] != offset) k = (k + 1) % pairs;
             const auto place = static_cast<std::size_t>(std::int64_t(std::min(u, v)) * pairs + k);
             if (taken[place]) return std::nullopt;
             taken[place] = true;
             g.forward_[static_cast<std::size_t>(e)] =
-                g.begin(u) + static_cast<FlowArc>(2 * k) + (u < v ? 0 : 1);
+                g.rows_.begin(u) + static_cast<FlowArc>(2 * k) + (u < v ? 0 : 1);
         }
         return g;
     }
 
     FlowNode nodes() const { return nodes_; }
-    FlowNode margin() const { return margin_; }
-    FlowArc arcs() const { return (nodes_ + 2 * margin_) * degree; }
+    FlowNode margin() const { return rows_.margin; }
+    FlowArc arcs() const { return (nodes_ + 2 * rows_.margin) * degree; }
     std::int64_t edges() const { return static_cast<std::int64_t>(forward_.size()); }
 
     FlowArc forward(std::int64_t e) const { return forward_[static_cast<std::size_t>(e)]; }
     FlowArc reverse(std::int64_t e) const {
         const FlowArc a = forward(e);
-        return a + sisters_[static_cast<std::size_t>(a % degree)];
+        return a + rows_.sisters[static_cast<std::size_t>(a % degree)];
     }
     std::pair<FlowNode, FlowNode> ends(std::int64_t e) const {
-        return {forward(e) / degree - margin_, reverse(e) / degree - margin_};
+        return {forward(e) / degree - rows_.margin, reverse(e) / degree - rows_.margin};
     }
 
-    FlowArc begin(FlowNode u) const { return (u + margin_) * degree; }
-    FlowArc end(FlowNode u) const { return (u + margin_ + 1) * degree; }
-    FlowNode head(FlowNode u, FlowArc a) const {
-        return u + offsets_[static_cast<std::size_t>(a - begin(u))];
-    }
-    FlowArc sister(FlowNode u, FlowArc a) const {
-        return a + sisters_[static_cast<std::size_t>(a - begin(u))];
-    }
+    const Rows& rows() const { return rows_; }
 
   private:
-    static constexpr FlowArc degree = 2 * pairs;
-
     OffsetTopology() = default;
 
-    FlowNode nodes_ = 0, margin_ = 0;
-    std::array<FlowNode, degree> offsets_{};
-    std::array<FlowArc, degree> sisters_{};  // from an arc to its sister
-    std::vector<FlowArc> forward_;
+    FlowNode nodes_ = 0;
+    Rows rows_;
+    LargeArray<FlowArc> forward_;
 };
 
 }  // namespace setwise

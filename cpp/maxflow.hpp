@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "flow_topology.hpp"
+#include "large_array.hpp"
 #include "order.hpp"
 
 namespace setwise {
@@ -45,66 +46,69 @@ class MaxFlow {
           nodes_(static_cast<std::size_t>(topology_->nodes() + 2 * topology_->margin())),
           residual_(static_cast<std::size_t>(topology_->arcs())) {}
 
+    // Makes room for the topology as it is now, if it was laid anew: the state is to be written.
+    void fit() {
+        nodes_.resize(static_cast<std::size_t>(topology_->nodes() + 2 * topology_->margin()));
+        residual_.resize(static_cast<std::size_t>(topology_->arcs()));
+    }
+
     const Topology& topology() const { return *topology_; }
 
     // The state, to be written before a call of solve and to be read after it.
     Capacity& residual(FlowArc a) { return residual_[static_cast<std::size_t>(a)]; }
     Capacity residual(FlowArc a) const { return residual_[static_cast<std::size_t>(a)]; }
-    Capacity& excess(FlowNode v) { return node(v).excess; }
-    Capacity excess(FlowNode v) const { return node(v).excess; }
+    Capacity& excess(FlowNode v) { return nodes_[place(v)].excess; }
+    Capacity excess(FlowNode v) const { return nodes_[place(v)].excess; }
 
     // The side of the minimum cut that was found.
-    bool source_side(FlowNode v) const { return node(v).label == on_source_side; }
+    bool source_side(FlowNode v) const { return nodes_[place(v)].label == on_source_side; }
 
     // Solves from scratch. Returns what flowed from excesses to deficits.
     Capacity solve(Poll poll) {
-        poll_ = poll;
-        // The trees of the smaller kind grow, over all nodes.
-        std::array<FlowNode, 2> count{};
+        begin(poll);
+        // Trees grow from where there are fewer roots.
+        std::size_t excesses = 0, deficits = 0;
         for (const Node& v : nodes_) {
-            count[0] += v.excess > 0;
-            count[1] += v.excess < 0;
+            excesses += v.excess > 0;
+            deficits += v.excess < 0;
         }
-        const bool sink = count[1] <= count[0];
-        for (Node& v : nodes_) v.label = sink ? on_source_side : on_sink_side;
-        roots_.clear();
-        for (FlowNode v = 0; v < topology_->nodes(); ++v)
-            if (sink ? node(v).excess < 0 : node(v).excess > 0) roots_.push_back(v);
-        return sink ? search<true, on_source_side>() : search<false, on_sink_side>();
+        return deficits <= excesses ? search_all<true, on_source_side>()
+                                    : search_all<false, on_sink_side>();
     }
 
     // Solves again after changes, from the cut of the last call. `changed` are the nodes whose excess
     // was written since; residual arcs from the source side to the sink side must not have appeared
     // (saturate them, which changes the excess of their ends).
     Capacity solve_again(const std::vector<FlowNode>& changed, Poll poll) {
-        poll_ = poll;
+        begin(poll);
         roots_.clear();
         for (const FlowNode v : changed)
             if (node(v).label == on_source_side && node(v).excess < 0) roots_.push_back(v);
-        const Capacity flow = search<true, on_source_side>();
+        const Capacity flow = search_from_roots<true, on_source_side>();
         roots_.clear();
         for (const FlowNode v : changed)
             if (node(v).label == on_sink_side && node(v).excess > 0) roots_.push_back(v);
-        return flow + search<false, on_sink_side>();
+        return flow + search_from_roots<false, on_sink_side>();
     }
 
     // Lets what the nodes of one side have too much flow to where that side has too little, and
     // leaves the cut as it is: written as an excess where there is too much on the source side, or a
     // deficit where there is too little on the sink side, and the opposite sign where it can go.
     Capacity balance(bool source, Poll poll) {
-        poll_ = poll;
+        begin(poll);
         const Label side = source ? on_source_side : on_sink_side;
         roots_.clear();
         for (FlowNode v = 0; v < topology_->nodes(); ++v)
             if (node(v).label == side && (source ? node(v).excess > 0 : node(v).excess < 0))
                 roots_.push_back(v);
-        return source ? search<false, on_source_side>() : search<true, on_sink_side>();
+        return source ? search_from_roots<false, on_source_side>() : search_from_roots<true, on_sink_side>();
     }
 
   private:
     // Twice the distance from the root, and 1 in the trees that lead to deficits; no distance, and
     // the side, outside the trees.
     using Label = std::int32_t;
+    using Rows = typename Topology::Rows;
     static constexpr Label on_source_side = 0, on_sink_side = 1;
     static constexpr FlowArc root = -1, orphan = -2;
     static constexpr FlowNode nobody = -1;
@@ -129,12 +133,23 @@ class MaxFlow {
         std::size_t lowest = none, highest = 0;   // distances of orphans
         bool growing = false;
         std::size_t work = 0;                     // nodes looked at in this search
+
         std::size_t after_a_level() const { return work + level.size(); }
+        void restart() {
+            depth = 1;
+            work = 0;
+            level.clear();
+        }
     };
 
-    Node& node(FlowNode v) { return nodes_[static_cast<std::size_t>(v + topology_->margin())]; }
-    const Node& node(FlowNode v) const {
-        return nodes_[static_cast<std::size_t>(v + topology_->margin())];
+    std::size_t place(FlowNode v) const {
+        return static_cast<std::size_t>(v + topology_->margin());
+    }
+    Node& node(FlowNode v) { return first_[v]; }
+
+    void begin(Poll poll) {
+        poll_ = poll;
+        first_ = nodes_.data() + topology_->margin();
     }
 
     template <bool sink>
@@ -152,13 +167,13 @@ class MaxFlow {
     }
     // What can pass between node v and its parent, to which arc a leads, in the tree's direction.
     template <bool sink>
-    Capacity& room(FlowNode v, FlowArc a) {
-        return sink ? residual(a) : residual(topology_->sister(v, a));
+    Capacity& room(const Rows& g, FlowNode v, FlowArc a) {
+        return sink ? residual(a) : residual(g.sister(v, a));
     }
     template <bool sink>
-    void pass(FlowNode v, FlowArc a, Capacity amount) {
-        room<sink>(v, a) -= amount;
-        room<!sink>(v, a) += amount;
+    void pass(const Rows& g, FlowNode v, FlowArc a, Capacity amount) {
+        room<sink>(g, v, a) -= amount;
+        room<!sink>(g, v, a) += amount;
     }
 
     // Dissolves the trees, also those of a search that was abandoned: their nodes lie on the side of
@@ -166,7 +181,7 @@ class MaxFlow {
     struct Settle {
         MaxFlow& solver;
         ~Settle() {
-            if (solver.both_) {
+            if (solver.everywhere_) {
                 for (Node& v : solver.nodes_) v.label &= 1;
             } else {
                 for (const FlowNode v : solver.touched_) solver.node(v).label &= 1;
@@ -174,33 +189,64 @@ class MaxFlow {
         }
     };
 
-    // Grows trees from roots_ over the nodes of label `free` and returns what flowed.
+    // Grows trees over all nodes, from all roots there are.
+    template <bool sink, Label free>
+    Capacity search_all() {
+        const Settle settle{*this};
+        everywhere_ = true;
+        Trees& trees = trees_[sink];
+        trees.restart();
+        for (Node& v : nodes_) v.label = free;
+        for (FlowNode v = 0; v < topology_->nodes(); ++v)
+            if (supply<sink>(node(v)) < 0) plant<sink>(trees, v);
+        return search<sink, free>();
+    }
+
+    // Grows trees over the nodes of label `free` from those of roots_.
+    template <bool sink, Label free>
+    Capacity search_from_roots() {
+        touched_.clear();
+        const Settle settle{*this};
+        everywhere_ = false;
+        Trees& trees = trees_[sink];
+        trees.restart();
+        for (const FlowNode v : roots_) {
+            if (node(v).label != free) continue;  // named twice
+            plant<sink>(trees, v);
+            touched_.push_back(v);
+        }
+        return search<sink, free>();
+    }
+
+    template <bool sink>
+    void plant(Trees& trees, FlowNode v) {
+        node(v).label = label_of<sink>(1);
+        node(v).parent = root;
+        trees.level.push_back(v);
+    }
+
+    // Returns what flowed.
     template <bool sink, Label free>
     Capacity search() {
         flow_ = 0;
-        touched_.clear();
-        both_ = false;
-        const Settle settle{*this};
         Trees &ours = trees_[sink], &theirs = trees_[!sink];
-        start<sink, free>(ours);
-        theirs.depth = 0;
+        bool both = false;
         while (!ours.level.empty()) {
-            if (both_ && theirs.level.empty()) {
+            if (both && theirs.level.empty()) {
                 // Theirs are closed: what they have not reached lies on our side.
                 for (Node& v : nodes_)
                     if (v.label == free) v.label = sink ? on_sink_side : on_source_side;
                 break;
             }
-            if (both_ && theirs.after_a_level() < ours.after_a_level()) {
+            if (both && theirs.after_a_level() < ours.after_a_level()) {
                 grow<!sink, free>();
                 continue;
             }
-            if (!both_ && ours.after_a_level() > one_sided * nodes_.size()) {
-                both_ = true;
-                roots_.clear();
+            if (!both && ours.after_a_level() > one_sided * nodes_.size()) {
+                both = everywhere_ = true;
+                theirs.restart();
                 for (FlowNode v = 0; v < topology_->nodes(); ++v)
-                    if (node(v).label == free && supply<sink>(node(v)) > 0) roots_.push_back(v);
-                start<!sink, free>(theirs);
+                    if (node(v).label == free && supply<sink>(node(v)) > 0) plant<!sink>(theirs, v);
                 continue;
             }
             grow<sink, free>();
@@ -208,24 +254,10 @@ class MaxFlow {
         return flow_;
     }
 
-    template <bool sink, Label free>
-    void start(Trees& trees) {
-        trees.depth = 1;
-        trees.work = 0;
-        trees.level.clear();
-        for (const FlowNode v : roots_) {
-            if (node(v).label != free) continue;  // named twice
-            node(v).label = label_of<sink>(1);
-            node(v).parent = root;
-            trees.level.push_back(v);
-            touched_.push_back(v);
-        }
-    }
-
     // Adds a level to the trees, and augments wherever they meet supply or the other trees.
     template <bool sink, Label free>
     void grow() {
-        const Topology& g = *topology_;
+        const Rows g = topology_->rows();
         Trees& trees = trees_[sink];
         const Label here = label_of<sink>(trees.depth);
         trees.next_level.clear();
@@ -241,20 +273,21 @@ class MaxFlow {
                 Node& y = node(v);
                 if (y.label != free && !in_tree<!sink>(y)) continue;
                 const FlowArc a = g.sister(u, b);
-                const Capacity& passage = room<sink>(v, a);
+                const Capacity& passage = room<sink>(g, v, a);
                 if (passage == 0) continue;
-                while ((in_tree<!sink>(y) || supply<sink>(y) > 0) && passage > 0 &&
-                       node(u).label == here) {
-                    augment<sink>(v, a, u);
-                    adopt<true, free>();
-                    adopt<false, free>();
+                while (passage > 0 && node(u).label == here) {
+                    const bool met = y.label != free;
+                    if (!met && supply<sink>(y) == 0) break;
+                    augment<sink>(g, v, a, u, met);
+                    if (trees.lowest != none) adopt<sink, free>();
+                    if (met && trees_[!sink].lowest != none) adopt<!sink, free>();
                 }
                 if (node(u).label != here) break;
                 if (passage == 0 || y.label != free) continue;
                 y.label = here + 2;
                 y.parent = y.current = a;
                 trees.next_level.push_back(v);
-                if (!both_) touched_.push_back(v);
+                if (!everywhere_) touched_.push_back(v);
             }
         }
         trees.growing = false;
@@ -262,17 +295,16 @@ class MaxFlow {
         ++trees.depth;
     }
 
-    // Sends what it can down the tree of u, over arc a from v: from the root of v's tree, or from v
-    // itself if it is in none.
+    // Sends what it can down the tree of u, over arc a from v: from the root of v's tree if it was
+    // met in one, or else from v itself.
     template <bool sink>
-    void augment(FlowNode v, FlowArc a, FlowNode u) {
-        const bool met = in_tree<!sink>(node(v));
-        Capacity amount = std::min(room<sink>(v, a), bottleneck<sink>(u));
-        amount = std::min(amount, met ? bottleneck<!sink>(v) : supply<sink>(node(v)));
-        pass<sink>(v, a, amount);
-        send<sink>(u, amount);
+    void augment(const Rows& g, FlowNode v, FlowArc a, FlowNode u, bool met) {
+        Capacity amount = std::min(room<sink>(g, v, a), bottleneck<sink>(g, u));
+        amount = std::min(amount, met ? bottleneck<!sink>(g, v) : supply<sink>(node(v)));
+        pass<sink>(g, v, a, amount);
+        send<sink>(g, u, amount);
         if (met)
-            send<!sink>(v, amount);
+            send<!sink>(g, v, amount);
         else
             node(v).excess -= sink ? amount : -amount;
         flow_ += amount;
@@ -280,19 +312,19 @@ class MaxFlow {
 
     // What the path from v to its root lets through and the root can take.
     template <bool sink>
-    Capacity bottleneck(FlowNode v) {
+    Capacity bottleneck(const Rows& g, FlowNode v) {
         Capacity amount = std::numeric_limits<Capacity>::max();
-        for (FlowArc a; (a = node(v).parent) != root; v = topology_->head(v, a))
-            amount = std::min(amount, room<sink>(v, a));
+        for (FlowArc a; (a = node(v).parent) != root; v = g.head(v, a))
+            amount = std::min(amount, room<sink>(g, v, a));
         return std::min(amount, -supply<sink>(node(v)));
     }
 
     template <bool sink>
-    void send(FlowNode v, Capacity amount) {
+    void send(const Rows& g, FlowNode v, Capacity amount) {
         for (FlowArc a; (a = node(v).parent) != root;) {
-            const FlowNode parent = topology_->head(v, a);
-            pass<sink>(v, a, amount);
-            if (room<sink>(v, a) == 0) disown<sink>(v);
+            const FlowNode parent = g.head(v, a);
+            pass<sink>(g, v, a, amount);
+            if (room<sink>(g, v, a) == 0) disown<sink>(v);
             v = parent;
         }
         node(v).excess += sink ? amount : -amount;
@@ -315,7 +347,7 @@ class MaxFlow {
     // Finds parents for the orphans, those of small label first.
     template <bool sink, Label free>
     void adopt() {
-        const Topology& g = *topology_;
+        const Rows g = topology_->rows();
         Trees& trees = trees_[sink];
         const Label here = label_of<sink>(trees.depth), most = here + (trees.growing ? 2 : 0);
         for (; trees.lowest <= trees.highest; ++trees.lowest) {
@@ -324,7 +356,7 @@ class MaxFlow {
                 Node& x = node(v);
                 trees.orphans[trees.lowest] = x.next;
                 ++trees.work;
-                if (find_parent<sink>(v, x)) continue;
+                if (find_parent<sink>(g, v, x)) continue;
                 const FlowArc end = g.end(v);
                 Label least = most;
                 FlowArc best = orphan;
@@ -333,7 +365,7 @@ class MaxFlow {
                     const Node& y = node(w);
                     if (!in_tree<sink>(y)) continue;
                     if (y.label == x.label + 2 && y.parent == g.sister(v, a)) disown<sink>(w);
-                    if (y.label < least && room<sink>(v, a) > 0) {
+                    if (y.label < least && room<sink>(g, v, a) > 0) {
                         least = y.label;
                         best = a;
                     }
@@ -355,11 +387,11 @@ class MaxFlow {
     }
 
     template <bool sink>
-    bool find_parent(FlowNode v, Node& x) {
+    bool find_parent(const Rows& g, FlowNode v, Node& x) {
         if (x.label == label_of<sink>(1)) return false;
-        const FlowArc end = topology_->end(v);
+        const FlowArc end = g.end(v);
         for (FlowArc a = x.current; a < end; ++a)
-            if (node(topology_->head(v, a)).label == x.label - 2 && room<sink>(v, a) > 0) {
+            if (node(g.head(v, a)).label == x.label - 2 && room<sink>(g, v, a) > 0) {
                 x.parent = x.current = a;
                 return true;
             }
@@ -367,12 +399,13 @@ class MaxFlow {
     }
 
     std::shared_ptr<const Topology> topology_;
-    std::vector<Node> nodes_;
-    std::vector<Capacity> residual_;
+    LargeArray<Node> nodes_;
+    LargeArray<Capacity> residual_;
     std::array<Trees, 2> trees_;
     std::vector<FlowNode> roots_, touched_;
     Capacity flow_ = 0;
-    bool both_ = false;
+    bool everywhere_ = false;  // whether trees may be anywhere, or touched_ names their nodes
+    Node* first_ = nullptr;
     std::size_t steps_ = 0;
     Poll poll_ = nullptr;
 };

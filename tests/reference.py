@@ -498,3 +498,16 @@ def _transitions(
         height = min(1, met) if concave is None else float(concave(np.array([float(met)]))[0])
         total += float(costs[a, b]) * height
     return total
+# ------------------------------------------------------------------------------------------- flows
+
+
+def smallest_cut(n, edges, capacities, reverse, source, sink):
+    """The least cost over all 2^n sets on the source side: what a largest flow must equal."""
+    best = np.inf
+    for bits in range(1 << n):
+        a = np.array([bool(bits >> v & 1) for v in range(n)], bool)
+        cost = source[~a].sum() + sink[a].sum()
+        for (i, j), there, back in zip(edges, capacities, reverse, strict=True):
+            cost += there * (a[i] and not a[j]) + back * (a[j] and not a[i])
+        best = min(best, cost)
+    return best
