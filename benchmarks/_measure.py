@@ -39,6 +39,7 @@ PACKAGES = (
     "segmentation-models-pytorch",
     "kornia",
     "PyMaxflow",
+    "gco-wrapper",
     "ortools",
 )
 THREADS = 1

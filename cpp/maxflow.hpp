@@ -46,6 +46,12 @@ class MaxFlow {
           nodes_(static_cast<std::size_t>(topology_->nodes() + 2 * topology_->margin())),
           residual_(static_cast<std::size_t>(topology_->arcs())) {}
 
+    // Makes room for the topology as it is now, if it was laid anew: the state is to be written.
+    void fit() {
+        nodes_.resize(static_cast<std::size_t>(topology_->nodes() + 2 * topology_->margin()));
+        residual_.resize(static_cast<std::size_t>(topology_->arcs()));
+    }
+
     const Topology& topology() const { return *topology_; }
 
     // The state, to be written before a call of solve and to be read after it.

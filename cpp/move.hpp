@@ -30,7 +30,8 @@ class Move {
           local_(at(field.variables()), nothing),
           slot_(at(field.functions()), nothing),
           arc_of_entry_(at(pairs_.entries())),
-          graph_(new MoveGraph) {}
+          graph_(std::make_shared<MoveGraph>()),
+          flow_(graph_) {}
 
   protected:
     static constexpr std::int32_t nothing = -1;
@@ -186,14 +187,14 @@ class Move {
     // The smallest set of switches among the best: nodes from which a deficit that is left can
     // still be reached. excess_ is then what is left of it.
     void solve(Poll poll) {
-        MaxFlow<MoveGraph, double> flow(graph_);
-        for (FlowArc a = 0; a < graph_->arcs(); ++a) flow.residual(a) = capacity_[at(a)];
-        solve(flow, poll);
+        flow_.fit();
+        for (FlowArc a = 0; a < graph_->arcs(); ++a) flow_.residual(a) = capacity_[at(a)];
+        solve(flow_, poll);
     }
     template <class Flow>
     void solve(Flow& flow, Poll poll) {
-        const auto& graph = flow.topology();
-        const FlowNode n = graph.nodes();
+        const auto graph = flow.topology().rows();
+        const FlowNode n = flow.topology().nodes();
         for (FlowNode v = 0; v < n; ++v) flow.excess(v) = excess_[at(v)];
         flow.solve(poll);
         switched_.assign(at(n), 0);
@@ -328,6 +329,7 @@ class Move {
     std::size_t n_hats_ = 0;
     std::vector<FlowArc> arc_of_entry_;
     std::shared_ptr<MoveGraph> graph_;
+    MaxFlow<MoveGraph, double> flow_;
     std::vector<double> capacity_, excess_;
     std::vector<FlowNode> stack_;
 };

@@ -39,10 +39,8 @@ class MoveGraph {
     FlowNode nodes() const { return nodes_; }
     FlowNode margin() const { return 0; }
     FlowArc arcs() const { return arcs_; }
-    FlowArc begin(FlowNode u) const { return first_[static_cast<std::size_t>(u)]; }
-    FlowArc end(FlowNode u) const { return first_[static_cast<std::size_t>(u) + 1]; }
-    FlowNode head(FlowNode, FlowArc a) const { return head_[static_cast<std::size_t>(a)]; }
-    FlowArc sister(FlowNode, FlowArc a) const { return sister_[static_cast<std::size_t>(a)]; }
+    using Rows = CsrTopology::Rows;
+    Rows rows() const { return {first_.data(), sister_.data(), head_.data()}; }
 
   private:
     FlowNode nodes_ = 0;

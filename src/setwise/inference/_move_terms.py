@@ -132,12 +132,10 @@ def _add_costs(kernel: Moves, terms: list[LabelTerm], labels: int) -> None:
     """Label costs in layers of groups that do not overlap, as few as the first fit makes them."""
     layers: list[tuple[list[float], IntArray]] = []
     for term in terms:
-        for costs, groups in layers:
-            if (groups[term.labels] < 0).all():
-                break
-        else:
-            costs, groups = [], np.full(labels, -1)
-            layers.append((costs, groups))
+        free = [layer for layer in layers if (layer[1][term.labels] < 0).all()]
+        if not free:
+            layers.append(([], np.full(labels, -1)))
+        costs, groups = free[0] if free else layers[-1]
         groups[term.labels] = len(costs)
         costs.append(term.cost)
     for costs, groups in layers:
@@ -165,7 +163,7 @@ def _why_not(term: object, method: Method) -> str | None:
                     moves = "" if method == "cut" else f" in every {method}"
                     return f"its table is not submodular{moves} on edge ({i}, {j})"
         case RobustTerm() if method == "expansion":
-            return "expansions need a truncation of at most half of every region; swaps do not"
+            return "its truncation is above half of a region, which is for swaps alone"
         case TransitionTerm() if method != "swap":
             return "the cost of a pair of labels that touch is for swaps alone"
         case CardinalityTerm(center, _):
