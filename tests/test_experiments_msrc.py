@@ -13,9 +13,17 @@ if not FOLDER.exists():
 pytest.importorskip("skimage")
 sys.path.insert(0, str(FOLDER))
 
-_msrc, _mean_shift, _pixels, _texture, unaries, layers = map(
+_msrc, _mean_shift, _pixels, _texture, _unaries, unaries, layers = map(
     import_module,
-    ("_msrc", "_mean_shift", "_pixels", "_texture", "msrc_unaries", "msrc_superpixels"),
+    (
+        "_msrc",
+        "_mean_shift",
+        "_pixels",
+        "_texture",
+        "_unaries",
+        "msrc_unaries",
+        "msrc_superpixels",
+    ),
 )
 
 
@@ -220,12 +228,12 @@ def test_calibration_finds_slope_and_offsets() -> None:
 def test_sampled_cells_favour_rare_labels_and_their_weights_undo_it() -> None:
     labels = np.zeros((40, 50), np.int8)
     labels[:4, :5], labels[20:] = 7, -1
-    points = unaries.choose(labels, 100, np.random.default_rng(0))
+    points = _unaries.choose(labels, 100, np.random.default_rng(0))
     assert len(points.y) == 100
     assert np.array_equal(labels[points.y, points.x], points.labels)
     assert np.mean(points.labels == 7) > 0.05
     assert points.weights[points.labels == 0].sum() == pytest.approx(980, rel=0.1)
-    few = unaries.choose(labels, 5000, np.random.default_rng(0))
+    few = _unaries.choose(labels, 5000, np.random.default_rng(0))
     assert len(few.y) == 1000
     assert few.weights.sum() == 1000
 
