@@ -30,6 +30,9 @@ class ExpansionMove : public Move {
         for (const Layer& layer : field.layers()) n_cost_layers_ += layer.charge == Charge::cost;
         is_lazy_ = n_cost_layers_ == field.layers().size();
         last_.assign(at(field.labels()), {});
+        const std::size_t bytes = at(field.labels()) *
+                                  (32 * at(field.variables()) + 8 * at(pairs_.entries()));
+        kept_.resize(bytes <= most_kept ? at(field.labels()) : 1);
     }
 
     // The best expansion to label a. Returns the change of the energy, never positive.
@@ -38,6 +41,7 @@ class ExpansionMove : public Move {
         if (last.seen == field_.now()) return 0.0;
         target_ = a;
         is_charged_.assign(at(field_.functions()), 0);
+        any_charged_ = false;
         // The cost of a label that nobody uses is due as soon as anybody switches to it: the best
         // answer without it is the best with it, or not to switch is.
         double toll = 0.0;
@@ -50,7 +54,13 @@ class ExpansionMove : public Move {
         while (!round(poll)) {
         }
         const bool wanted = best_change_ < -tolerance_;
+        const std::int64_t since = field_.now();
+        const bool stays = active_.empty();
         const double change = take_best(toll);
+        if (is_whole_ && kept_.size() > 1) {
+            kept_of_target().is_valid = stays || change < 0.0;
+            kept_of_target().since = since;
+        }
         for (const Variable i : settled_) local_[at(i)] = nothing;
         settled_.clear();
         last = {field_.now(), change < 0.0 || !wanted};
@@ -61,6 +71,7 @@ class ExpansionMove : public Move {
     static constexpr std::int64_t never = -1;
     static constexpr std::int32_t settled = -2;  // in local_
     static constexpr int halo = 2;
+    static constexpr std::size_t most_kept = std::size_t(1) << 28;  // bytes of flows
 
     struct Last {
         std::int64_t seen = never;  // changes before the end of the last expansion to a label
@@ -69,8 +80,7 @@ class ExpansionMove : public Move {
 
     bool round(Poll poll) {
         if (is_whole_) {
-            write_whole();
-            solve(*whole_, poll);
+            solve_whole(poll);
         } else {
             build([&](Variable j) { return is_lazy_ && may_switch(j); });
             solve(poll);
@@ -87,98 +97,50 @@ class ExpansionMove : public Move {
     // ------------------------------------------------------------------ who takes part
 
     void offer(std::int64_t seen) {
-        for (const Variable i : active_) local_[at(i)] = nothing;
-        active_.clear();
+        leave_out_all();
         levels_ = halo;
-        is_whole_ = false;
+        is_whole_ = is_lazy_ && !any_charged_ && kept_of_target().is_valid;
+        if (is_whole_) return;
         if (!is_lazy_) {
             for (Variable i = 0; i < field_.variables(); ++i) consider(i);
             eliminate();
         } else {
-            bool any_charged = false;
-            for (const Layer& layer : field_.layers()) any_charged |= consider_charged(layer);
-            const std::size_t many = any_charged ? at(field_.variables()) : at(field_.variables()) / 16;
+            for (const Layer& layer : field_.layers()) consider_charged(layer);
+            const std::size_t many = any_charged_ ? at(field_.variables()) : at(field_.variables()) / 16;
             const double* row = field_.unary_row(target_);
             for (Variable i = 0; i < field_.variables() && active_.size() <= many; ++i)
                 if (row[i] - field_.unary_now(i) < field_.dissent(i) && has_deficit(i)) consider(i);
             is_whole_ = active_.size() > many;
             if (is_whole_) {
-                take_all();
-            } else {
-                widen(0);
-                if (seen != never) leave_out_settled(seen);
+                leave_out_all();
+                return;
             }
+            widen(0);
+            if (seen != never) leave_out_settled(seen);
         }
         begin_rounds();
+    }
+    void leave_out_all() {
+        for (const Variable i : active_) local_[at(i)] = nothing;
+        active_.clear();
     }
     void consider(Variable i) {
         if (local_[at(i)] >= 0 || !may_switch(i)) return;
         local_[at(i)] = static_cast<std::int32_t>(active_.size());
         active_.push_back(i);
     }
-    bool consider_charged(const Layer& layer) {
-        bool any = false;
-        for (std::int32_t g = 0; g < layer.n_groups; ++g) any |= !is_deferred(layer, g);
-        for (Variable i = 0; any && i < field_.variables(); ++i) {
+    void consider_charged(const Layer& layer) {
+        for (Variable i = 0; any_charged_ && i < field_.variables(); ++i) {
             const std::int32_t g = layer.groups[at(field_.label(i))];
             if (g >= 0 && !is_deferred(layer, g)) consider(i);
         }
-        return any;
-    }
-    // Where much of the field may change, the graph of the whole field, laid once, is cheaper than
-    // one of a part. The variables that have the target already are nodes without arcs.
-    void take_all() {
-        active_.resize(at(field_.variables()));
-        for (Variable i = 0; i < field_.variables(); ++i) active_[at(i)] = local_[at(i)] = i;
-        if (whole_) return;
-        const auto graph = std::make_shared<MoveGraph>();
-        graph->clear(active_.size(), at(pairs_.entries()));
-        for (const Variable i : active_) {
-            for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {
-                graph->add(pairs_.neighbor(e));
-                if (pairs_.neighbor(e) < i) graph->join(e, pairs_.sister(e));
-            }
-            graph->close_row();
-        }
-        whole_ = std::make_unique<MaxFlow<MoveGraph, double>>(graph);
-    }
-    void write_whole() {
-        excess_.resize(active_.size());
-        const double* row = field_.unary_row(target_);
-        for (const Variable i : active_) {
-            const LabelIndex mine = field_.label(i);
-            const double moves = mine == target_ ? 0.0 : 1.0;
-            double excess = row[i] - field_.unary_now(i);
-            for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {
-                const LabelIndex other = field_.label(pairs_.neighbor(e));
-                const auto [to_excess, to_arc] = halves(e, mine, other);
-                excess += moves * to_excess;
-                whole_->residual(e) = moves * to_arc;
-            }
-            excess_[at(i)] = excess;
-        }
     }
     bool has_deficit(Variable i) const {
-        const LabelIndex mine = field_.label(i);
-        if (mine == target_) return false;
+        if (field_.label(i) == target_) return false;
         double excess = field_.unary(i, target_) - field_.unary_now(i);
         for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e)
-            excess += halves(e, mine, field_.label(pairs_.neighbor(e))).first;
+            excess += halves(e, i).first;
         return excess < 0;
-    }
-    // What an edge adds to the excess of its end, and the capacity of the arc from there.
-    std::pair<double, double> halves(std::int32_t e, LabelIndex mine, LabelIndex other) const {
-        const double moves = other == target_ ? 0.0 : 1.0;
-        if (!pairs_.is_table(e)) {
-            const double half = 0.5 * pairs_.range(e);
-            const double dissent = mine == other ? 0.0 : half;
-            return {-dissent - half * (1.0 - moves), moves * (2.0 * half - dissent)};
-        }
-        const double t00 = pairs_.cost(e, mine, other), t01 = pairs_.cost(e, mine, target_);
-        const double t10 = pairs_.cost(e, target_, other), t11 = pairs_.cost(e, target_, target_);
-        // Where the neighbour has the target already, t01 = t00 and t11 = t10.
-        return {0.5 * ((t10 - t00) + (t11 - t01)),
-                moves * std::max(0.0, 0.5 * ((t01 - t00) + (t10 - t11)))};
     }
     // Adds neighbours of the active variables from place `begin` on, so many levels of them.
     void widen(std::size_t begin) {
@@ -285,6 +247,126 @@ class ExpansionMove : public Move {
             local_[at(active_[k])] = static_cast<std::int32_t>(k);
     }
 
+    // ------------------------------------------------------------------ the whole graph
+
+    // Where much of the field may change, the graph of the whole field, laid once, is cheaper than
+    // one of a part. Its flow is kept for the label's next turn, when it need only be mended where
+    // labels have changed. Variables that have the target already are nodes without arcs.
+    struct Kept {
+        std::unique_ptr<MaxFlow<MoveGraph, double>> flow;
+        bool is_valid = false;   // whether it is the flow of the labelling that was left behind
+        std::int64_t since = 0;  // changes before that labelling was made
+    };
+    Kept& kept_of_target() { return kept_[kept_.size() > 1 ? at(target_) : 0]; }
+
+    void solve_whole(Poll poll) {
+        Kept& kept = kept_of_target();
+        if (!kept.flow) kept.flow = std::make_unique<MaxFlow<MoveGraph, double>>(whole_graph());
+        auto& flow = *kept.flow;
+        if (std::exchange(kept.is_valid, false)) {
+            mend(flow, kept.since);
+            flow.solve_again(fresh_, poll);
+            for (const Variable i : fresh_)
+                if (flow.excess(i) < 0) take(i);
+        } else {
+            write(flow);
+            flow.solve(poll);
+            for (Variable i = 0; i < field_.variables(); ++i)
+                if (flow.excess(i) < 0) take(i);
+        }
+        const auto rows = flow.topology().rows();
+        for (std::size_t k = 0; k < active_.size(); ++k)
+            for (FlowArc a = rows.begin(active_[k]); a < rows.end(active_[k]); ++a)
+                if (flow.residual(rows.sister(active_[k], a)) > 0) take(rows.head(active_[k], a));
+        begin_rounds();
+        switched_.assign(active_.size(), 1);
+    }
+    // The active variables are those that switch.
+    void take(Variable i) {
+        if (local_[at(i)] >= 0) return;
+        local_[at(i)] = static_cast<std::int32_t>(active_.size());
+        active_.push_back(i);
+    }
+
+    std::shared_ptr<const MoveGraph> whole_graph() {
+        if (whole_) return whole_;
+        whole_ = std::make_shared<MoveGraph>();
+        whole_->clear(at(field_.variables()), at(pairs_.entries()));
+        for (Variable i = 0; i < field_.variables(); ++i) {
+            for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {
+                whole_->add(pairs_.neighbor(e));
+                if (pairs_.neighbor(e) < i) whole_->join(e, pairs_.sister(e));
+            }
+            whole_->close_row();
+        }
+        return whole_;
+    }
+    void write(MaxFlow<MoveGraph, double>& flow) {
+        for (Variable i = 0; i < field_.variables(); ++i) {
+            double excess = field_.unary(i, target_) - field_.unary_now(i);
+            for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {
+                const auto [to_excess, to_arc] = halves(e, i);
+                excess += to_excess;
+                flow.residual(e) = to_arc;
+            }
+            flow.excess(i) = excess;
+        }
+    }
+    // Gives the edges of changed variables their new capacities, which are the same both ways, and as
+    // much of their flow as these allow; then their ends the excess that follows.
+    void mend(MaxFlow<MoveGraph, double>& flow, std::int64_t since) {
+        fresh_.clear();
+        ++stamp_now_;
+        for (std::int64_t c = since; c < field_.now(); ++c) {
+            const Variable i = field_.changes()[at(c)];
+            refresh(i);
+            for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {
+                refresh(pairs_.neighbor(e));
+                const std::int32_t back = pairs_.sister(e);
+                const double capacity = halves(e, i).second;
+                const double passed = std::clamp(0.5 * (flow.residual(back) - flow.residual(e)),
+                                                 -capacity, capacity);
+                flow.residual(e) = capacity - passed;
+                flow.residual(back) = capacity + passed;
+            }
+        }
+        for (const Variable i : fresh_) {
+            double excess = field_.unary(i, target_) - field_.unary_now(i);
+            for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {
+                const std::int32_t back = pairs_.sister(e);
+                excess += halves(e, i).first - 0.5 * (flow.residual(back) - flow.residual(e));
+            }
+            flow.excess(i) = excess;
+        }
+        // No arc may lead from the source side to the sink side of the last cut.
+        for (const Variable i : fresh_)
+            for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {
+                const Variable j = pairs_.neighbor(e);
+                if (!flow.source_side(i) || flow.source_side(j) || flow.residual(e) <= 0) continue;
+                const double room = std::exchange(flow.residual(e), 0.0);
+                flow.residual(pairs_.sister(e)) += room;
+                flow.excess(i) -= room;
+                flow.excess(j) += room;
+            }
+    }
+    void refresh(Variable i) {
+        if (std::exchange(stamp_[at(i)], stamp_now_) != stamp_now_) fresh_.push_back(i);
+    }
+    // What an edge adds to the excess of i, its end, and the capacity of the arc from there.
+    std::pair<double, double> halves(std::int32_t e, Variable i) const {
+        const LabelIndex mine = field_.label(i), other = field_.label(pairs_.neighbor(e));
+        const double stays = mine == target_ ? 0.0 : 1.0, moves = other == target_ ? 0.0 : stays;
+        if (!pairs_.is_table(e)) {
+            const double half = 0.5 * pairs_.range(e), dissent = mine == other ? 0.0 : half;
+            return {-stays * (dissent + half) + moves * half, moves * (2.0 * half - dissent)};
+        }
+        const double t00 = pairs_.cost(e, mine, other), t01 = pairs_.cost(e, mine, target_);
+        const double t10 = pairs_.cost(e, target_, other), t11 = pairs_.cost(e, target_, target_);
+        // Where one end has the target already, t00 = t01 and t10 = t11, or t00 = t10 and t01 = t11.
+        return {0.5 * ((t10 - t00) + (t11 - t01)),
+                moves * std::max(0.0, 0.5 * ((t01 - t00) + (t10 - t11)))};
+    }
+
     // ------------------------------------------------------------------ label costs
 
     // Visits the costs that could be saved and are taken for constant.
@@ -312,7 +394,8 @@ class ExpansionMove : public Move {
         });
         return most;
     }
-    double excess_left(Variable i, const double* row) const {
+    double excess_left(Variable i, const double* row) {
+        if (is_whole_) return kept_of_target().flow->excess(i);
         const std::int32_t place = local_[at(i)];
         if (place >= 0) return switched_[at(place)] ? 0.0 : excess_[at(place)];
         if (place == settled) return 0.0;
@@ -326,14 +409,17 @@ class ExpansionMove : public Move {
         for_deferred([&](std::size_t f, double cost) {
             if (cost > resistance_[f]) is_charged_[f] = any = true;
         });
+        any_charged_ |= any;
         return any;
     }
 
     std::size_t n_cost_layers_ = 0;
     std::vector<Last> last_;
     int levels_ = halo;
-    bool is_whole_ = false;
-    std::unique_ptr<MaxFlow<MoveGraph, double>> whole_;
+    bool is_whole_ = false, any_charged_ = false;
+    std::shared_ptr<MoveGraph> whole_;
+    std::vector<Kept> kept_;  // of every label, or one that is written anew each time
+    std::vector<Variable> fresh_;
     std::vector<Variable> all_, settled_;
     std::vector<std::int64_t> stamp_;
     std::int64_t stamp_now_ = 0;
