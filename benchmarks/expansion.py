@@ -21,9 +21,8 @@ from _measure import arguments, as_ratio, as_seconds, ratio, report, verdict
 from scipy.ndimage import gaussian_filter
 
 import setwise as sw
-from setwise.inference._expansion import expansion
 
-np.int, np.float = int, float  # gco-wrapper asks an older NumPy for these
+int, float = int, float  # gco-wrapper asks an older NumPy for these
 from gco.pygco import GCO  # noqa: E402
 
 SIDES, LABELS, COST = (213, 320), 21, 20_000.0
@@ -80,7 +79,7 @@ def of_setwise(field: sw.fields.Field) -> tuple[float, float]:
     fresh = sw.fields.Field(field.unary)
     for potential in field.potentials:
         fresh += potential
-    return timed(lambda: expansion(fresh).value)
+    return timed(lambda: sw.solve_map(fresh, "expansion", tol=np.inf).value)
 
 
 def of_gco(field: sw.fields.Field) -> tuple[float, float]:

@@ -6,10 +6,10 @@ import reference
 from field_registry import grid
 from hypothesis import given
 from hypothesis import strategies as st
+from searches import cut
 from test_inference_moves import random_field
 
 from setwise import fields
-from setwise.inference._cut import cut
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 11))

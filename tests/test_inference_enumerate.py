@@ -4,10 +4,10 @@ import field_registry
 import numpy as np
 import pytest
 import reference
+from searches import enumerate_labels
 
 from setwise import fields
 from setwise.inference import _enumerate
-from setwise.inference._enumerate import enumerate_labels
 from setwise.inference._result import MapProgress
 
 

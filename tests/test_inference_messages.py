@@ -11,13 +11,13 @@ import reference
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
+from searches import messages
 
 from setwise import _core, fields
 from setwise.inference._ascent import tighten
 from setwise.inference._cycles import short_cycles
 from setwise.inference._factors import factors_of
 from setwise.inference._message_search import message_search
-from setwise.inference._messages import messages
 from setwise.inference._result import MapProgress, MapResult
 
 Rng = np.random.Generator

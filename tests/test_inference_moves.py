@@ -8,12 +8,10 @@ import reference
 from field_registry import FIELDS, grid, of_seed
 from hypothesis import given
 from hypothesis import strategies as st
+from searches import cut, expansion, swap
 
 from setwise import fields
-from setwise.inference._cut import cut
-from setwise.inference._expansion import expansion
 from setwise.inference._move_terms import start_moves, trivial_bound
-from setwise.inference._swap import swap
 
 SEARCHES = {"cut": cut, "expansion": expansion, "swap": swap}
 CASES = [pytest.param(name, seed, id=f"{name}-{seed}") for name in FIELDS for seed in range(3)]

@@ -7,10 +7,10 @@ import pytest
 from field_registry import grid
 from hypothesis import given
 from hypothesis import strategies as st
+from searches import swap
 from test_inference_moves import least, random_field
 
 from setwise import fields
-from setwise.inference._swap import swap
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.integers(3, 4), st.booleans())

@@ -114,7 +114,7 @@ def arrange(
 def _kind(
     positive: NDArray[np.bool_], sets: Sets, groups: ArrayLike | None
 ) -> Literal["rows", "groups", "sample"]:
-    if not isinstance(sets, str) or sets not in ("auto", "rows", "groups", "sample"):
+    if sets not in ("auto", "rows", "groups", "sample"):
         raise ValueError(f"sets must be 'auto', 'rows', 'groups' or 'sample', got {sets!r}")
     if sets == "groups" and groups is None:
         raise ValueError(

@@ -26,9 +26,9 @@ def convex(field: Field, options: MapOptions) -> MapResult:
     programme whose value may lie below the least energy, and the gap says by how much at most;
     terms that are not submodular enter it through a submodular term below them (``_minorants``).
 
-    The search has ``converged`` where the gap is within ``tol`` or the relaxation is solved to 1e-7,
-    so that more passes would change nothing; 500 passes by default. A pass is O(N L) for Potts
-    terms. The callback is called after each temperature.
+    The search has ``converged`` where the gap is within ``tol`` or the relaxation is solved to
+    1e-7, so that more passes would change nothing; 500 passes by default. A pass is O(N L) for
+    Potts terms. The callback is called after each temperature.
     """
     rounding = Rounding(field, options.init)
     limit = 500 if options.max_iter is None else options.max_iter

@@ -18,9 +18,9 @@ _CHUNK = 1 << 20  # entries of the labellings that are held at once
 def enumerate_labels(field: Field, options: MapOptions) -> MapResult:
     """The best of all labellings without forbidden labels: exact, for any potential.
 
-    Of several best labellings the first in lexicographic order is returned. Cost: the product of the
-    numbers of allowed labels, at most 2e7, times that of one energy; memory is bounded. The callback
-    is called after each chunk of labellings; a search that it ends has no bound.
+    Of several best labellings the first in lexicographic order is returned. Cost: the product of
+    the numbers of allowed labels, at most 2e7, times that of one energy; memory is bounded. The
+    callback is called after each chunk of labellings; a search that it ends has no bound.
     """
     allowed = [np.flatnonzero(np.isfinite(row)) for row in field.unary]
     total = count_labellings(field)

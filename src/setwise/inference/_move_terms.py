@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from setwise._core import Moves
 from setwise.fields._base import Potential
@@ -21,7 +20,7 @@ from setwise.fields._terms import (
     TransitionTerm,
     UnaryTerm,
 )
-from setwise.functions._arguments import FloatArray, IntArray, as_integers
+from setwise.functions._arguments import FloatArray, IntArray
 
 Method = Literal["cut", "expansion", "swap"]
 
@@ -29,7 +28,7 @@ Method = Literal["cut", "expansion", "swap"]
 _CHUNK = 1 << 22
 
 
-def start_moves(field: Field, method: Method, init: ArrayLike | None) -> tuple[Moves, IntArray]:
+def start_moves(field: Field, method: Method, init: IntArray | None) -> tuple[Moves, IntArray]:
     """A kernel that holds the field's terms, and the labelling that it starts from.
 
     That is ``init``, or the label of least unary energy for each variable. Raises a
@@ -43,7 +42,7 @@ def start_moves(field: Field, method: Method, init: ArrayLike | None) -> tuple[M
     for _, term in field._terms():
         if isinstance(term, UnaryTerm):
             unary = unary + term.unary
-    start = np.argmin(unary, axis=1) if init is None else _as_labels(init, field)
+    start = np.argmin(unary, axis=1) if init is None else init
     kernel = Moves(np.ascontiguousarray(unary.T).ravel(), n, labels)
     for potential, term in field._terms():
         _add(kernel, term, potential, n, labels)
@@ -83,20 +82,6 @@ def trivial_bound(field: Field) -> float:
             case _:
                 pass  # not negative
     return bound
-
-
-def _as_labels(init: ArrayLike, field: Field) -> IntArray:
-    array = np.asarray(init)
-    if array.shape != (field.n_variables,):
-        raise ValueError(f"init must have shape ({field.n_variables},), got {array.shape}")
-    labels = as_integers(array, "init", below=field.n_labels)
-    forbidden = np.isinf(field.unary[np.arange(len(labels)), labels])
-    if forbidden.any():
-        where = int(np.argmax(forbidden))
-        raise ValueError(
-            f"init must not take a forbidden label, got {labels[where]} for variable {where}"
-        )
-    return labels
 
 
 def _add(kernel: Moves, term: object, potential: Potential, n: int, labels: int) -> None:

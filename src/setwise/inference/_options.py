@@ -61,7 +61,9 @@ class MapOptions:
 
     def ends(self, n_iter: int, value: float, bound: float) -> bool:
         """Whether the callback, told where the search stands, ends it."""
-        return self.callback is not None and self.callback(MapProgress(n_iter, value, bound)) is True
+        return (
+            self.callback is not None and self.callback(MapProgress(n_iter, value, bound)) is True
+        )
 
 
 def _as_labelling(labels: ArrayLike, field: Field) -> IntArray:
