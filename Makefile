@@ -112,7 +112,7 @@ sanitize: build/sanitize
 # The kernels know nothing of Python, so that a plain program can run them under the sanitizers.
 build/sanitize: $(KERNELS)
 	@mkdir -p build
-	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wshadow -Werror -fno-omit-frame-pointer \
+	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wshadow -Werror -pthread -fno-omit-frame-pointer \
 		-fsanitize=address,undefined -fno-sanitize-recover=all \
 		$(filter-out cpp/bind%.cpp,$(filter %.cpp,$^)) -o $@
 

@@ -38,6 +38,9 @@ PACKAGES = (
     "torch",
     "segmentation-models-pytorch",
     "kornia",
+    "PyMaxflow",
+    "gco-wrapper",
+    "ortools",
 )
 THREADS = 1
 
@@ -152,6 +155,7 @@ def report(
     data: object,
     *,
     notes: Sequence[str] = (),
+    measured: str = "Medians (range over the repeats), one thread unless a row says otherwise",
     quick: bool,
 ) -> None:
     """Prints the table and the notes; writes results/NAME.json, unless it was a quick look."""
@@ -161,6 +165,7 @@ def report(
     RESULTS.mkdir(exist_ok=True)
     content = {
         "name": name,
+        "measured": measured,
         "environment": environment(),
         "table": table,
         "notes": notes,

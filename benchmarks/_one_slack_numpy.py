@@ -1,6 +1,6 @@
 """One-slack cutting planes as one writes them in an afternoon: NumPy, a loop, a generic solver.
 
-The method is the one of ``sw.learning.one_slack``, with the same planes, step and stop; what
+The method is the one of ``sw.learning.one_slack``, with the same planes, questions and stop; what
 differs is a Python loop over the examples and clarabel for the quadratic program.
 """
 
@@ -10,41 +10,54 @@ import clarabel
 import numpy as np
 from scipy import sparse
 
-IDLE_ROUNDS = 20
+IDLE_ROUNDS = 10
 
 
 def fit(
-    X: np.ndarray, signs: np.ndarray, C: float, tol: float, step: float
+    X: np.ndarray, signs: np.ndarray, C: float, tol: float, *, classical: bool = False
 ) -> tuple[np.ndarray, float, int]:
     """Weights (p, d), objective and rounds for the sum of hinge losses; signs (n, p) are -1 or 1.
 
-    ``step`` is how far from the best weights towards the model's optimum the next question lies.
+    The classical method asks next at the model's optimum.
     """
     shape = (signs.shape[1], X.shape[1])
     slopes, offsets = [np.zeros(shape).ravel()], [0.0]  # no hinge loss is negative
     gram, idle = np.zeros((1, 1)), np.zeros(1, int)
     W = best = np.zeros(shape)
-    value, bound, rounds = np.inf, -np.inf, 0
+    value, bound, promised, pull, rounds = np.inf, -np.inf, None, 1.5, 0
     while True:
         rounds += 1
         risk, slope = hinge_risk(X, signs, W)
         objective = 0.5 * np.sum(W * W) + C * risk
+        if promised is not None and objective - promised <= 0.1 * (value - promised):
+            pull = max(pull / 2.7, 1e-6)
         if objective < value:
             value, best = objective, W
         cross = np.array([a @ slope.ravel() for a in slopes])
         gram = np.block([[gram, cross[:, None]], [cross, np.sum(slope * slope)]])
         slopes.append(slope.ravel())
         offsets.append(risk - np.sum(slope * W))
-        alpha = quadratic_program(C * C * gram, -C * np.array(offsets))
-        optimum = -C * (alpha @ np.array(slopes)).reshape(shape)
-        bound = max(bound, C * (alpha @ np.array(offsets)) - 0.5 * np.sum(optimum**2))
+        A, b, centre = np.array(slopes), np.array(offsets), best.ravel()
+        alpha = quadratic_program(C * C * gram, -C * b)
+        w = -C * (alpha @ A)
+        bound = max(bound, C * (alpha @ b) - 0.5 * (w @ w))
         if (value - bound) / max(1.0, abs(value)) <= tol:
             return best, float(value), rounds
         idle = np.where(alpha > 1e-9, 0, np.append(idle, 0) + 1)
+        if rounds > 1 and not classical:
+            heights = (1 + pull) * b + pull * (A @ centre)
+            alpha = quadratic_program(C * C * gram, -C * heights)
+            w = (pull * centre - C * (alpha @ A)) / (1 + pull)
+            idle[alpha > 1e-9] = 0
+        promised = 0.5 * (w @ w) + C * (b + A @ w).max()
+        if rounds > 1:
+            level = (promised - bound) / (value - bound)
+            pull = min(pull * 2.7, 1e6) if level < 0.6 else pull
+            pull = max(pull / 2.7, 1e-6) if level > 0.8 else pull
         kept = np.flatnonzero(idle < IDLE_ROUNDS)
         slopes, offsets = [slopes[k] for k in kept], [offsets[k] for k in kept]
         gram, idle = gram[np.ix_(kept, kept)], idle[kept]
-        W = optimum if rounds == 1 else best + step * (optimum - best)
+        W = w.reshape(shape)
 
 
 def hinge_risk(X: np.ndarray, signs: np.ndarray, W: np.ndarray) -> tuple[float, np.ndarray]:

@@ -36,7 +36,6 @@ FEATURES, LABELS, TOLERANCE = 50, 20, 1e-3
 TOTAL_WEIGHT = 100.0
 AGREEMENT = 1e-3
 NUMPY_TARGET, THREADS_TARGET = 10.0, 1.6
-STEP = 0.2  # the step of sw.learning.one_slack
 LIBLINEAR_TOLERANCES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 BY_NUMPY, BY_THREADS = "one-slack in NumPy, clarabel", "two threads against one"
 HEAD = ["question", "examples", "C", "setwise", "peer", "peer / setwise", "objective, relative"]
@@ -92,18 +91,18 @@ def compare(
     }
 
 
-def against_numpy(n: int, repeats: int, step: float) -> dict[str, object]:
-    """The same problem by the same method, in NumPy."""
+def against_numpy(n: int, repeats: int, classical: bool) -> dict[str, object]:
+    """The same problem by the same method, or the classical one, in NumPy."""
     X, Y = draw(n)
     C = TOTAL_WEIGHT / n
     signs, with_ones = np.where(Y, 1.0, -1.0), np.column_stack([X, np.ones(n)])
     model = ours(X, Y, C)
-    _, theirs, rounds = _one_slack_numpy.fit(with_ones, signs, C, TOLERANCE, step)
+    _, theirs, rounds = _one_slack_numpy.fit(with_ones, signs, C, TOLERANCE, classical=classical)
     value = objective(X, Y, C, model.coef_, model.intercept_)
     difference = require_close("primal values", value, theirs, AGREEMENT)
     contenders = {
         "setwise": partial(ours, X, Y, C),
-        "peer": partial(_one_slack_numpy.fit, with_ones, signs, C, TOLERANCE, step),
+        "peer": partial(_one_slack_numpy.fit, with_ones, signs, C, TOLERANCE, classical=classical),
     }
     row = compare(contenders, difference, repeats)
     return row | {"n": n, "C": C, "rounds": {"setwise": model.n_iter_, "peer": rounds}}
@@ -227,12 +226,12 @@ def main() -> None:
     few = args.quick
     by_liblinear = "LinearSVC, a fit for each label"
     questions = [
-        (BY_NUMPY, partial(against_numpy, 1000, 2 if few else 9, STEP)),
+        (BY_NUMPY, partial(against_numpy, 1000, 2 if few else 9, False)),
         (by_liblinear, partial(against_liblinear, 10**4, TOTAL_WEIGHT / 10**4, 3)),
         (BY_THREADS, partial(of_threads, 10**4 if few else 10**5, 3 if few else 15)),
     ]
     if not few:
-        questions[1:1] = [(f"{BY_NUMPY}, full steps", partial(against_numpy, 1000, 3, 1.0))]
+        questions[1:1] = [(f"{BY_NUMPY}, full steps", partial(against_numpy, 1000, 3, True))]
         questions[3:3] = [
             (by_liblinear, partial(against_liblinear, 10**4, 1.0, 3)),
             (by_liblinear, partial(against_liblinear, 10**5, TOTAL_WEIGHT / 10**5, 3)),

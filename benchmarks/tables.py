@@ -30,8 +30,8 @@ def section(name: str) -> str:
     where = result["environment"]
     versions = ", ".join(f"{package} {version}" for package, version in where["versions"].items())
     caption = (
-        "Medians (range over the repeats), one thread unless a row says otherwise, "
-        f"{where['cpu']}, Python {where['python']}, {versions}, commit {where['commit']}; "
+        f"{result['measured']}, {where['cpu']}, Python {where['python']}, {versions}, "
+        f"commit {where['commit']}; "
         f"`benchmarks/{name}.py`."
     )
     return f"{markdown(result['table'])}\n\n{caption}\n"

@@ -366,8 +366,6 @@ void bind_rows(nb::module_& m) {
 
 }  // namespace
 
-void bind_relaxation(nb::module_& m);  // bind_relaxation.cpp
-
 NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of setwise; arguments are checked for size, not for meaning.";
     bind_labels<bool>(m);

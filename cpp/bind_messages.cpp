@@ -1,4 +1,7 @@
 // The Python face of the message passing kernels.
+#include <algorithm>
+#include <vector>
+
 #include "bind.hpp"
 #include "message_search.hpp"
 
@@ -104,7 +107,6 @@ void make(setwise::MessageSearch* self, Index n, Index labels, double constant, 
 
 void bind_messages(nb::module_& m) {
     using setwise::MessageSearch;
-    using Unlocked = nb::call_guard<nb::gil_scoped_release>;
     nb::class_<MessageSearch>(m, "MessageSearch")
         .def("__init__", &make, "n"_a, "labels"_a, "constant"_a, "unary"_a.noconvert(),
              "low"_a.noconvert(), "high"_a.noconvert(), "table"_a.noconvert(),
@@ -118,6 +120,20 @@ void bind_messages(nb::module_& m) {
         .def("max_product_pass", [](MessageSearch& s) { s.pass(false, poll_signals); }, Unlocked())
         .def("bound", [](MessageSearch& s) { return s.bound(poll_signals); }, Unlocked())
         .def(
+            "add_cycles",
+            [](MessageSearch& s, Ints starts, Ints variables) {
+                const std::vector<Index> from = copy(starts), cycles = copy(variables);
+                require_starts(from, cycles.size(), "starts must cover the variables");
+                require_below(cycles, s.graph().n, "variables must be those of the graph");
+                for (std::size_t c = 0; c + 1 < from.size(); ++c)
+                    require(from[c + 1] - from[c] >= 3, "a cycle must have three variables at least");
+                require(s.add_cycles(from, cycles),
+                        "neighbours in a cycle must be pairs, and cycles are added once");
+            },
+            "starts"_a.noconvert(), "variables"_a.noconvert(), Unlocked())
+        .def("step", [](MessageSearch& s, double rise) { s.step(rise, poll_signals); }, "rise"_a,
+             Unlocked())
+        .def(
             "offer",
             [](MessageSearch& s, Ints labels) { s.offer(labels_of(s, labels), poll_signals); },
             "labels"_a.noconvert(), Unlocked())
@@ -125,8 +141,7 @@ void bind_messages(nb::module_& m) {
             "move_tree",
             [](MessageSearch& s, bool anew, Ints order, Doubles noise) {
                 const std::vector<Index> visits = copy(order);
-                require(s.graph().only_pairs() && !s.best().empty(),
-                        "a tree can move in a labelled graph of pairs only");
+                require(!s.best().empty(), "a walk starts from a labelling");
                 require(static_cast<Index>(visits.size()) == s.graph().n,
                         "order must hold every variable");
                 require_below(visits, s.graph().n, "order must hold variables");
@@ -137,7 +152,7 @@ void bind_messages(nb::module_& m) {
             "anew"_a, "order"_a.noconvert(), "noise"_a.noconvert(), Unlocked())
         .def(
             "best",
-            [](const MessageSearch& s, Out<std::int64_t> labels) {
+            [](const MessageSearch& s, Out<Index> labels) {
                 require(labels.size() == s.best().size(), "labels must have n entries");
                 std::copy(s.best().begin(), s.best().end(), labels.data());
                 return s.value();

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "bind.hpp"
-#include "moves.hpp"
+#include "expansion_move.hpp"
+#include "swap_move.hpp"
 
 using namespace setwise::bind;
 
@@ -20,9 +21,9 @@ class BoundMoves {
         constexpr Index most = std::numeric_limits<std::int32_t>::max();
         require(n >= 0 && n < most && labels >= 1 && labels < 46341, "too large a field");
         require(static_cast<Index>(unary.size()) == n * labels, "unary must have n rows of labels");
-        moves_ = std::make_unique<setwise::Moves>(static_cast<setwise::Variable>(n),
-                                                  static_cast<setwise::LabelIndex>(labels),
-                                                  hold(std::move(unary)));
+        field_ = std::make_unique<setwise::MoveField>(static_cast<setwise::Variable>(n),
+                                                      static_cast<setwise::LabelIndex>(labels),
+                                                      hold(std::move(unary)));
     }
 
     void add_potts(In<Index> edges, In<double> weights) {
@@ -31,7 +32,7 @@ class BoundMoves {
         for (std::size_t e = 0; e < weights.size(); ++e)
             require(weights.data()[e] >= 0 && std::isfinite(weights.data()[e]),
                     "weights must be finite and not negative");
-        moves_->pairs().add_potts(edges.data(), weights.data(), static_cast<Index>(weights.size()));
+        field_->pairs.add_potts(edges.data(), weights.data(), static_cast<Index>(weights.size()));
     }
     void add_tables(In<Index> edges, In<double> tables) {
         check_edges(edges);
@@ -39,15 +40,16 @@ class BoundMoves {
                     static_cast<Index>(edges.size()) * labels_ * labels_,
                 "tables must have labels**2 entries an edge");
         const auto count = static_cast<Index>(edges.size() / 2);
-        moves_->pairs().add_tables(edges.data(), hold(std::move(tables)), count);
+        field_->pairs.add_tables(edges.data(), hold(std::move(tables)), count);
     }
     void add_transitions(In<Index> edges, In<double> costs, In<double> concave) {
         check_edges(edges);
         require(static_cast<Index>(costs.size()) == labels_ * labels_, "costs must be labels**2");
         require(concave.size() == edges.size() / 2 + 1, "concave must have a value a count");
         const auto count = static_cast<Index>(edges.size() / 2);
-        moves_->pairs().add_transitions(edges.data(), count, costs.data(),
+        field_->pairs.add_transitions(edges.data(), count, costs.data(),
                                         hold(std::move(concave)));
+        swaps_only_ = true;
     }
     void add_counts(In<Index> regions, In<Index> starts, In<double> table, In<Index> groups) {
         setwise::Layer layer = new_layer(setwise::Charge::concave, groups);
@@ -60,14 +62,16 @@ class BoundMoves {
                 "starts must end with the length of table");
         layer.starts = hold(std::move(starts));
         layer.table = hold(std::move(table));
-        moves_->add_layer(std::move(layer));
+        field_->add_layer(std::move(layer));
     }
-    void add_cost(double cost, In<Index> groups) {
-        require(cost >= 0 && std::isfinite(cost), "cost must be finite and not negative");
+    void add_costs(In<double> costs, In<Index> groups) {
         setwise::Layer layer = new_layer(setwise::Charge::cost, groups);
+        require(static_cast<Index>(costs.size()) >= layer.n_groups, "costs must be one a group");
+        layer.costs.assign(costs.data(), costs.data() + costs.size());
+        for (const double cost : layer.costs)
+            require(cost >= 0 && std::isfinite(cost), "costs must be finite and not negative");
         layer.sizes.assign(1, n_);
-        layer.cost = cost;
-        moves_->add_layer(std::move(layer));
+        field_->add_layer(std::move(layer));
     }
     void add_robust(In<Index> regions, In<double> weights, In<double> truncation, In<Index> groups) {
         setwise::Layer layer = new_layer(setwise::Charge::robust, groups);
@@ -75,44 +79,43 @@ class BoundMoves {
         set_regions(layer, std::move(regions), static_cast<Index>(weights.size()));
         layer.weights = hold(std::move(weights));
         layer.truncation = hold(std::move(truncation));
-        moves_->add_layer(std::move(layer));
+        field_->add_layer(std::move(layer));
         swaps_only_ = true;
     }
 
     void start(In<Index> labels) {
         require(!started_ && static_cast<Index>(labels.size()) == n_, "labels must have n entries");
         for (std::size_t i = 0; i < labels.size(); ++i) check_label(labels.data()[i]);
-        moves_->start(labels.data());
+        field_->start(labels.data());
         started_ = true;
     }
 
     double expand(Index a) {
-        require(!swaps_only_, "only swaps take these terms");
-        return started().expand(check_label(a), poll_signals);
+        require(started_ && !swaps_only_, "start first, with terms that expansions take");
+        const auto label = check_label(a);
+        if (!expansion_) expansion_ = std::make_unique<setwise::ExpansionMove>(*field_);
+        return expansion_->expand(label, poll_signals);
     }
     double swap(Index a, Index b) {
         check_pair(a, b);
-        return started().swap(check_label(a), check_label(b), poll_signals);
+        return swaps().swap(check_label(a), check_label(b), poll_signals);
     }
     void offer_swap(Index a, Index b) {
         check_pair(a, b);
-        started().offer_swap(check_label(a), check_label(b));
+        swaps().offer(check_label(a), check_label(b));
         offered_ = true;
     }
-    bool round() {
-        require(offered_, "offer a swap first");
-        return started().round(poll_signals);
-    }
-    double bound() { return started().bound(); }
-    double change() { return started().change(); }
+    bool round() { return offered().round(poll_signals); }
+    double bound() { return offered().bound(); }
+    double change() { return offered().change(); }
     double commit() {
-        require(offered_, "offer a swap first");
+        const double change = offered().commit();
         offered_ = false;
-        return started().commit();
+        return change;
     }
     void read(Out<Index> labels) {
-        const auto& present = started().labels();
-        require(labels.size() == present.size(), "labels must have n entries");
+        const auto& present = field_->present();
+        require(started_ && labels.size() == present.size(), "labels must have n entries");
         std::copy(present.begin(), present.end(), labels.data());
     }
 
@@ -125,9 +128,14 @@ class BoundMoves {
         indices_.push_back(std::move(array));
         return indices_.back().data();
     }
-    setwise::Moves& started() {
+    setwise::SwapMove& swaps() {
         require(started_, "start with a labelling first");
-        return *moves_;
+        if (!swap_) swap_ = std::make_unique<setwise::SwapMove>(*field_);
+        return *swap_;
+    }
+    setwise::SwapMove& offered() {
+        require(offered_, "offer a swap first");
+        return *swap_;
     }
     setwise::LabelIndex check_label(Index a) const {
         require(a >= 0 && a < labels_, "a label must lie between 0 and labels - 1");
@@ -167,7 +175,9 @@ class BoundMoves {
     }
 
     Index n_, labels_;
-    std::unique_ptr<setwise::Moves> moves_;
+    std::unique_ptr<setwise::MoveField> field_;
+    std::unique_ptr<setwise::ExpansionMove> expansion_;
+    std::unique_ptr<setwise::SwapMove> swap_;
     std::vector<In<double>> doubles_;
     std::vector<In<Index>> indices_;
     bool started_ = false, swaps_only_ = false, offered_ = false;
@@ -184,7 +194,7 @@ void bind_moves(nb::module_& m) {
              "costs"_a.noconvert(), "concave"_a.noconvert())
         .def("add_counts", &BoundMoves::add_counts, "regions"_a.noconvert(),
              "starts"_a.noconvert(), "table"_a.noconvert(), "groups"_a.noconvert())
-        .def("add_cost", &BoundMoves::add_cost, "cost"_a, "groups"_a.noconvert())
+        .def("add_costs", &BoundMoves::add_costs, "costs"_a.noconvert(), "groups"_a.noconvert())
         .def("add_robust", &BoundMoves::add_robust, "regions"_a.noconvert(),
              "weights"_a.noconvert(), "truncation"_a.noconvert(), "groups"_a.noconvert())
         .def("start", &BoundMoves::start, "labels"_a.noconvert())

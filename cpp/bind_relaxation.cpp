@@ -99,12 +99,12 @@ void project_simplex(Doubles z, double cost, Out<double> s) {
     setwise::project_simplex(z.data(), cost, static_cast<Index>(z.size()), s.data(), work);
 }
 
-// kind 0: chains, 1: counts, 2: simplices. `own` is empty, or holds the label of each position, and
+// kind 0: chains, 1: counts, 2: simplices, 3: convex counts. `own` is empty, or holds the label of each position, and
 // then there is one slot.
 template <class State>
 void add_group(State& state, int kind, Indices variables, Indices starts, Doubles parameters,
                Indices slot_starts, Indices slot_labels, Indices own) {
-    require(kind >= 0 && kind <= 2, "kind must be 0, 1 or 2");
+    require(kind >= 0 && kind <= 3, "kind must be 0, 1, 2 or 3");
     const Index positions = length(variables);
     require(positions < most, "variables must have fewer than 2**31 entries");
     require_below(variables, state.n(), "variables must be below N");
@@ -151,8 +151,8 @@ void require_field(const State& state, const Array& array) {
             "the array must have shape (N, L)");
 }
 
-void require_temperature(double temperature, bool may_be_zero) {
-    require(temperature > 0 || (may_be_zero && temperature == 0), "temperature must be positive");
+void require_temperature(double temperature) {
+    require(temperature > 0, "temperature must be positive");
 }
 
 // The state of a minimisation with blocks in single or double precision; scores are double.
@@ -184,7 +184,7 @@ nb::class_<State> bind_state(nb::module_& m, const char* name) {
         .def(
             "sweep",
             [](State& state, double temperature, double momentum, Index n_threads) {
-                require_temperature(temperature, true);
+                require_temperature(temperature);
                 state.sweep(temperature, momentum, threads(n_threads), poll_signals);
             },
             "temperature"_a, "momentum"_a, "n_threads"_a, Unlocked())
@@ -194,7 +194,7 @@ nb::class_<State> bind_state(nb::module_& m, const char* name) {
         .def(
             "evaluate",
             [](const State& state, double temperature, Index n_threads) {
-                require_temperature(temperature, true);
+                require_temperature(temperature);
                 const auto value = state.evaluate(temperature, threads(n_threads), poll_signals);
                 return std::pair<double, double>(value.objective, value.bound);
             },
@@ -202,7 +202,7 @@ nb::class_<State> bind_state(nb::module_& m, const char* name) {
         .def(
             "probabilities",
             [](const State& state, double temperature, Out2<Scalar> p, Index n_threads) {
-                require_temperature(temperature, false);
+                require_temperature(temperature);
                 require_field(state, p);
                 state.probabilities(temperature, p.data(), threads(n_threads), poll_signals);
             },
@@ -269,7 +269,7 @@ void bind_relaxation(nb::module_& m) {
             [](const setwise::FrankWolfe& state, In2<double> direction, double step,
                double temperature, Index n_threads) {
                 require_field(state, direction);
-                require_temperature(temperature, false);
+                require_temperature(temperature);
                 return state.slope(direction.data(), step, temperature, threads(n_threads),
                                    poll_signals);
             },

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "release.hpp"
+#include "sort_costs.hpp"
 
 namespace setwise {
 
@@ -82,8 +82,7 @@ class CountFactor {
         }
         // The order of the last call is a good start: the costs change little.
         for (auto& item : sorted_) item.first = costs[item.second];
-        if (!std::is_sorted(sorted_.begin(), sorted_.end()))
-            std::sort(sorted_.begin(), sorted_.end());
+        sort_costs(sorted_, space_);
         sums_.resize(K + 1);
         sums_[0] = 0;
         ExactSum sum;
@@ -104,7 +103,7 @@ class CountFactor {
         return best;
     }
 
-    std::vector<std::pair<double, std::size_t>> sorted_;
+    std::vector<Cost> sorted_, space_;
     std::vector<double> sums_, after_, dropped_;
     const double* h_ = nullptr;
     std::size_t size_ = 0;

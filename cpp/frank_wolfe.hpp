@@ -80,11 +80,8 @@ class FrankWolfe : public Relaxation<double> {
         double* const out = work.out.data();
         if (group.kind == BlockKind::count) {
             const double* const gains = group.parameters.data() + group.starts[block];
-            work.projection.reserve(n);
-            auto* const items = work.projection.items.data();
-            for (Index i = 0; i < n; ++i) items[i] = {p[i], static_cast<std::int32_t>(i)};
-            sort_decreasing(items, n);
-            for (Index k = 0; k < n; ++k) out[items[k].index] = gains[k];
+            sort_decreasing(p, n, work.projection);
+            for (Index k = 0; k < n; ++k) out[index_of(work.projection.order[k])] = gains[k];
             return;
         }
         std::fill(out, out + n, 0.0);

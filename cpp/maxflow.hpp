@@ -1,19 +1,20 @@
 // Maximum flow and minimum cut by incremental breadth-first search.
 //
 // After Goldberg, Hed, Kaplan, Tarjan, Werneck, "Maximum flows by incremental breadth-first search"
-// (ESA 2011), and the dynamic form of Goldberg, Hed, Kaplan, Kohli, Tarjan, Werneck, "Faster and
-// more dynamic maximum flow by incremental breadth-first search" (ESA 2015). Ours differs in that
-// one tree grows at a time, over one side of a cut that is already closed:
+// (ESA 2011), and, for the pseudoflows and the second solution, Goldberg, Hed, Kaplan, Kohli, Tarjan,
+// Werneck, "Faster and more dynamic maximum flow by incremental breadth-first search" (ESA 2015).
 //
 // A state is a pseudoflow: residual capacities of the arcs and a signed excess of every node (what
-// the source can still send there minus what the sink can still take). A cut (A, B) with no residual
-// arc from A to B is closed. It is minimum when no node of A has a deficit and no node of B an excess.
-//  1. In A, trees of arcs that lead to deficits grow level by level; a node with excess that they
-//     meet sends it down its tree. When they cannot grow, their nodes go over to B.
+// the source can still send there minus what the sink can still take). A cut (A, B) is closed when no
+// residual arc leads from A to B, and minimum when moreover A has no deficit and B no excess.
+//  1. In A, trees of arcs that lead to deficits grow level by level and take what excess they meet.
+//     When they cannot grow, their nodes go over to B.
 //  2. In B, in the same way, trees that come from excesses grow and meet deficits. When they cannot
 //     grow, their nodes go over to A.
-// Each step keeps the cut closed, so two of them solve the problem from any closed cut, at a cost
-// that follows what is wrong with that cut and not the size of the graph.
+// Each step keeps the cut closed, so the two of them solve the problem from any closed cut, at a cost
+// that follows what is wrong with that cut and not the size of the graph. A search that goes deep
+// is continued from both ends: then the nodes that were only met so far grow trees of their own, and
+// the step ends when one kind of tree cannot grow.
 //
 // Labels are distances in the tree. An orphan, whose arc to its parent was saturated, looks for a
 // parent of the same label, then for the least label, else it leaves the tree. Every augmentation
@@ -21,6 +22,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -29,6 +31,7 @@
 #include <vector>
 
 #include "flow_topology.hpp"
+#include "large_array.hpp"
 #include "order.hpp"
 
 namespace setwise {
@@ -40,203 +43,329 @@ class MaxFlow {
   public:
     explicit MaxFlow(std::shared_ptr<const Topology> topology)
         : topology_(std::move(topology)),
-          nodes_(static_cast<std::size_t>(topology_->nodes())),
+          nodes_(static_cast<std::size_t>(topology_->nodes() + 2 * topology_->margin())),
           residual_(static_cast<std::size_t>(topology_->arcs())) {}
+
+    // Makes room for the topology as it is now, if it was laid anew: the state is to be written.
+    void fit() {
+        nodes_.resize(static_cast<std::size_t>(topology_->nodes() + 2 * topology_->margin()));
+        residual_.resize(static_cast<std::size_t>(topology_->arcs()));
+    }
 
     const Topology& topology() const { return *topology_; }
 
     // The state, to be written before a call of solve and to be read after it.
     Capacity& residual(FlowArc a) { return residual_[static_cast<std::size_t>(a)]; }
     Capacity residual(FlowArc a) const { return residual_[static_cast<std::size_t>(a)]; }
-    Capacity& excess(FlowNode v) { return node(v).excess; }
-    Capacity excess(FlowNode v) const { return node(v).excess; }
+    Capacity& excess(FlowNode v) { return nodes_[place(v)].excess; }
+    Capacity excess(FlowNode v) const { return nodes_[place(v)].excess; }
 
     // The side of the minimum cut that was found.
-    bool source_side(FlowNode v) const { return node(v).label == on_source_side; }
+    bool source_side(FlowNode v) const { return nodes_[place(v)].label == on_source_side; }
 
     // Solves from scratch. Returns what flowed from excesses to deficits.
     Capacity solve(Poll poll) {
-        poll_ = poll;
-        for (Node& v : nodes_) v.label = on_source_side;
-        roots_.clear();
-        for (FlowNode v = 0; v < topology_->nodes(); ++v)
-            if (node(v).excess < 0) roots_.push_back(v);
-        return grow<true, on_source_side>();
+        begin(poll);
+        // Trees grow from where there are fewer roots.
+        std::size_t excesses = 0, deficits = 0;
+        for (const Node& v : nodes_) {
+            excesses += v.excess > 0;
+            deficits += v.excess < 0;
+        }
+        return deficits <= excesses ? search_all<true, on_source_side>()
+                                    : search_all<false, on_sink_side>();
     }
 
     // Solves again after changes, from the cut of the last call. `changed` are the nodes whose excess
     // was written since; residual arcs from the source side to the sink side must not have appeared
     // (saturate them, which changes the excess of their ends).
     Capacity solve_again(const std::vector<FlowNode>& changed, Poll poll) {
-        poll_ = poll;
+        begin(poll);
         roots_.clear();
         for (const FlowNode v : changed)
             if (node(v).label == on_source_side && node(v).excess < 0) roots_.push_back(v);
-        Capacity flow = grow<true, on_source_side>();
+        const Capacity flow = search_from_roots<true, on_source_side>();
         roots_.clear();
         for (const FlowNode v : changed)
             if (node(v).label == on_sink_side && node(v).excess > 0) roots_.push_back(v);
-        return flow + grow<false, on_sink_side>();
+        return flow + search_from_roots<false, on_sink_side>();
     }
 
     // Lets what the nodes of one side have too much flow to where that side has too little, and
     // leaves the cut as it is: written as an excess where there is too much on the source side, or a
     // deficit where there is too little on the sink side, and the opposite sign where it can go.
     Capacity balance(bool source, Poll poll) {
-        poll_ = poll;
+        begin(poll);
         const Label side = source ? on_source_side : on_sink_side;
         roots_.clear();
         for (FlowNode v = 0; v < topology_->nodes(); ++v)
             if (node(v).label == side && (source ? node(v).excess > 0 : node(v).excess < 0))
                 roots_.push_back(v);
-        return source ? grow<false, on_source_side>() : grow<true, on_sink_side>();
+        return source ? search_from_roots<false, on_source_side>() : search_from_roots<true, on_sink_side>();
     }
 
   private:
+    // Twice the distance from the root, and 1 in the trees that lead to deficits; no distance, and
+    // the side, outside the trees.
     using Label = std::int32_t;
-    static constexpr Label on_source_side = 0, on_sink_side = -1;  // in a tree: 1, 2, ...
+    using Rows = typename Topology::Rows;
+    static constexpr Label on_source_side = 0, on_sink_side = 1;
     static constexpr FlowArc root = -1, orphan = -2;
     static constexpr FlowNode nobody = -1;
+    static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+    // Beyond so many looks at each node a search goes on from both ends.
+    static constexpr std::size_t one_sided = 3;
 
     struct Node {
         Capacity excess = 0;
         Label label = on_source_side;
-        FlowArc parent = orphan;   // the arc to the parent
-        FlowArc current = 0;       // arcs before it lead to no parent of this label
-        FlowNode next = nobody;    // in the list of the orphans of this label
+        FlowArc parent = orphan;  // the arc to the parent
+        FlowArc current = 0;      // arcs before it lead to no parent of this label
+        FlowNode next = nobody;   // in the list of the orphans of this label
     };
 
-    Node& node(FlowNode v) { return nodes_[static_cast<std::size_t>(v)]; }
-    const Node& node(FlowNode v) const { return nodes_[static_cast<std::size_t>(v)]; }
+    // Trees of one kind: those with `sink` lead to deficits, those without come from excesses. The
+    // one are the others with all arcs turned round and all signs changed.
+    struct Trees {
+        Label depth = 0;                          // no label is larger but those of next_level
+        std::vector<FlowNode> level, next_level;  // of that label, and of the one to come
+        std::vector<FlowNode> orphans;            // of each distance, the first of their list
+        std::size_t lowest = none, highest = 0;   // distances of orphans
+        bool growing = false;
+        std::size_t work = 0;                     // nodes looked at in this search
 
-    // A tree with `sink` leads to deficits, one without comes from excesses. The trees of one kind
-    // are those of the other with all arcs turned round and all signs changed.
-    template <bool sink>
-    static Capacity supply(const Node& v) { return sink ? v.excess : -v.excess; }
-    template <bool sink>
-    static void send(Node& v, Capacity amount) { v.excess += sink ? amount : -amount; }
+        std::size_t after_a_level() const { return work + level.size(); }
+        void restart() {
+            depth = 1;
+            work = 0;
+            level.clear();
+        }
+    };
 
-    // What can pass between a node and its parent, where a is the arc from the node to the parent.
+    std::size_t place(FlowNode v) const {
+        return static_cast<std::size_t>(v + topology_->margin());
+    }
+    Node& node(FlowNode v) { return first_[v]; }
+
+    void begin(Poll poll) {
+        poll_ = poll;
+        first_ = nodes_.data() + topology_->margin();
+    }
+
     template <bool sink>
-    Capacity& room(FlowNode v, FlowArc a) {
-        return sink ? residual(a) : residual(topology_->sister(v, a));
+    static constexpr Label label_of(Label distance) {
+        return 2 * distance + sink;
     }
     template <bool sink>
-    Capacity& room_back(FlowNode v, FlowArc a) {
-        return room<!sink>(v, a);
+    static bool in_tree(const Node& v) {
+        return v.label > 1 && (v.label & 1) == sink;
+    }
+    // What the trees can take from a node.
+    template <bool sink>
+    static Capacity supply(const Node& v) {
+        return sink ? v.excess : -v.excess;
+    }
+    // What can pass between node v and its parent, to which arc a leads, in the tree's direction.
+    template <bool sink>
+    Capacity& room(const Rows& g, FlowNode v, FlowArc a) {
+        return sink ? residual(a) : residual(g.sister(v, a));
+    }
+    template <bool sink>
+    void pass(const Rows& g, FlowNode v, FlowArc a, Capacity amount) {
+        room<sink>(g, v, a) -= amount;
+        room<!sink>(g, v, a) += amount;
     }
 
-    // Dissolves the trees, also those of a call that was abandoned.
+    // Dissolves the trees, also those of a search that was abandoned: their nodes lie on the side of
+    // their roots.
     struct Settle {
         MaxFlow& solver;
-        Label side;
         ~Settle() {
-            for (const FlowNode v : solver.touched_)
-                if (solver.node(v).label > 0) solver.node(v).label = side;
+            if (solver.everywhere_) {
+                for (Node& v : solver.nodes_) v.label &= 1;
+            } else {
+                for (const FlowNode v : solver.touched_) solver.node(v).label &= 1;
+            }
         }
     };
 
-    // Grows trees from roots_ over the nodes of label `free` and returns what flowed. In the end the
-    // nodes of the trees lie on the side of their roots.
+    // Grows trees over all nodes, from all roots there are.
     template <bool sink, Label free>
-    Capacity grow() {
-        const Topology& g = *topology_;
-        Capacity flow = 0;
-        queue_.clear();
+    Capacity search_all() {
+        const Settle settle{*this};
+        everywhere_ = true;
+        Trees& trees = trees_[sink];
+        trees.restart();
+        for (Node& v : nodes_) v.label = free;
+        for (FlowNode v = 0; v < topology_->nodes(); ++v)
+            if (supply<sink>(node(v)) < 0) plant<sink>(trees, v);
+        return search<sink, free>();
+    }
+
+    // Grows trees over the nodes of label `free` from those of roots_.
+    template <bool sink, Label free>
+    Capacity search_from_roots() {
         touched_.clear();
-        const Settle settle{*this, sink ? on_sink_side : on_source_side};
+        const Settle settle{*this};
+        everywhere_ = false;
+        Trees& trees = trees_[sink];
+        trees.restart();
         for (const FlowNode v : roots_) {
             if (node(v).label != free) continue;  // named twice
-            node(v).label = 1;
-            node(v).parent = root;
-            node(v).current = g.begin(v);
-            queue_.push_back(v);
+            plant<sink>(trees, v);
             touched_.push_back(v);
         }
-        std::size_t steps = 0;
-        for (depth_ = 1; !queue_.empty(); ++depth_) {
-            next_queue_.clear();
-            for (std::size_t k = 0; k < queue_.size(); ++k) {
-                if ((++steps & 4095) == 0) poll_();
-                const FlowNode u = queue_[k];
-                if (node(u).label != depth_) continue;
-                for (FlowArc b = g.begin(u); b < g.end(u); ++b) {
-                    const FlowNode v = g.head(u, b);
-                    if (node(v).label != free) continue;
-                    const FlowArc a = g.sister(u, b);
-                    if (room<sink>(v, a) == 0) continue;
-                    while (supply<sink>(node(v)) > 0 && room<sink>(v, a) > 0 &&
-                           node(u).label == depth_) {
-                        flow += augment<sink>(v, a, u);
-                        adopt<sink, free>();
-                    }
-                    if (node(u).label != depth_) break;
-                    if (room<sink>(v, a) == 0) continue;
-                    node(v).label = depth_ + 1;
-                    node(v).parent = node(v).current = a;
-                    next_queue_.push_back(v);
-                    touched_.push_back(v);
-                }
-            }
-            queue_.swap(next_queue_);
-        }
-        return flow;
+        return search<sink, free>();
     }
 
-    // Sends what it can from v, whose arc a leads to u in the tree, down to the root.
     template <bool sink>
-    Capacity augment(FlowNode v, FlowArc a, FlowNode u) {
-        const Topology& g = *topology_;
-        Capacity amount = std::min(supply<sink>(node(v)), room<sink>(v, a));
-        FlowNode w = u;
-        for (FlowArc p; (p = node(w).parent) != root; w = g.head(w, p))
-            amount = std::min(amount, room<sink>(w, p));
-        amount = std::min(amount, -supply<sink>(node(w)));
-        send<sink>(node(v), -amount);
-        room<sink>(v, a) -= amount;
-        room_back<sink>(v, a) += amount;
-        w = u;
-        for (FlowArc p; (p = node(w).parent) != root; w = g.head(w, p)) {
-            room_back<sink>(w, p) += amount;
-            if ((room<sink>(w, p) -= amount) == 0) path_orphans_.push_back(w);
-        }
-        send<sink>(node(w), amount);
-        if (node(w).excess == 0) path_orphans_.push_back(w);
-        for (const FlowNode x : path_orphans_) disown(x);
-        path_orphans_.clear();
-        return amount;
+    void plant(Trees& trees, FlowNode v) {
+        node(v).label = label_of<sink>(1);
+        node(v).parent = root;
+        trees.level.push_back(v);
     }
 
+    // Returns what flowed.
+    template <bool sink, Label free>
+    Capacity search() {
+        flow_ = 0;
+        Trees &ours = trees_[sink], &theirs = trees_[!sink];
+        bool both = false;
+        while (!ours.level.empty()) {
+            if (both && theirs.level.empty()) {
+                // Theirs are closed: what they have not reached lies on our side.
+                for (Node& v : nodes_)
+                    if (v.label == free) v.label = sink ? on_sink_side : on_source_side;
+                break;
+            }
+            if (both && theirs.after_a_level() < ours.after_a_level()) {
+                grow<!sink, free>();
+                continue;
+            }
+            if (!both && ours.after_a_level() > one_sided * nodes_.size()) {
+                both = everywhere_ = true;
+                theirs.restart();
+                for (FlowNode v = 0; v < topology_->nodes(); ++v)
+                    if (node(v).label == free && supply<sink>(node(v)) > 0) plant<!sink>(theirs, v);
+                continue;
+            }
+            grow<sink, free>();
+        }
+        return flow_;
+    }
+
+    // Adds a level to the trees, and augments wherever they meet supply or the other trees.
+    template <bool sink, Label free>
+    void grow() {
+        const Rows g = topology_->rows();
+        Trees& trees = trees_[sink];
+        const Label here = label_of<sink>(trees.depth);
+        trees.next_level.clear();
+        trees.growing = true;
+        trees.work += trees.level.size();
+        for (std::size_t k = 0; k < trees.level.size(); ++k) {
+            if ((++steps_ & 4095) == 0) poll_();
+            const FlowNode u = trees.level[k];
+            if (node(u).label != here) continue;
+            const FlowArc end = g.end(u);
+            for (FlowArc b = g.begin(u); b < end; ++b) {
+                const FlowNode v = g.head(u, b);
+                Node& y = node(v);
+                if (y.label != free && !in_tree<!sink>(y)) continue;
+                const FlowArc a = g.sister(u, b);
+                const Capacity& passage = room<sink>(g, v, a);
+                if (passage == 0) continue;
+                while (passage > 0 && node(u).label == here) {
+                    const bool met = y.label != free;
+                    if (!met && supply<sink>(y) == 0) break;
+                    augment<sink>(g, v, a, u, met);
+                    if (trees.lowest != none) adopt<sink, free>();
+                    if (met && trees_[!sink].lowest != none) adopt<!sink, free>();
+                }
+                if (node(u).label != here) break;
+                if (passage == 0 || y.label != free) continue;
+                y.label = here + 2;
+                y.parent = y.current = a;
+                trees.next_level.push_back(v);
+                if (!everywhere_) touched_.push_back(v);
+            }
+        }
+        trees.growing = false;
+        trees.level.swap(trees.next_level);
+        ++trees.depth;
+    }
+
+    // Sends what it can down the tree of u, over arc a from v: from the root of v's tree if it was
+    // met in one, or else from v itself.
+    template <bool sink>
+    void augment(const Rows& g, FlowNode v, FlowArc a, FlowNode u, bool met) {
+        Capacity amount = std::min(room<sink>(g, v, a), bottleneck<sink>(g, u));
+        amount = std::min(amount, met ? bottleneck<!sink>(g, v) : supply<sink>(node(v)));
+        pass<sink>(g, v, a, amount);
+        send<sink>(g, u, amount);
+        if (met)
+            send<!sink>(g, v, amount);
+        else
+            node(v).excess -= sink ? amount : -amount;
+        flow_ += amount;
+    }
+
+    // What the path from v to its root lets through and the root can take.
+    template <bool sink>
+    Capacity bottleneck(const Rows& g, FlowNode v) {
+        Capacity amount = std::numeric_limits<Capacity>::max();
+        for (FlowArc a; (a = node(v).parent) != root; v = g.head(v, a))
+            amount = std::min(amount, room<sink>(g, v, a));
+        return std::min(amount, -supply<sink>(node(v)));
+    }
+
+    template <bool sink>
+    void send(const Rows& g, FlowNode v, Capacity amount) {
+        for (FlowArc a; (a = node(v).parent) != root;) {
+            const FlowNode parent = g.head(v, a);
+            pass<sink>(g, v, a, amount);
+            if (room<sink>(g, v, a) == 0) disown<sink>(v);
+            v = parent;
+        }
+        node(v).excess += sink ? amount : -amount;
+        if (node(v).excess == 0) disown<sink>(v);
+    }
+
+    template <bool sink>
     void disown(FlowNode v) {
+        Trees& trees = trees_[sink];
         Node& x = node(v);
         x.parent = orphan;
-        const auto level = static_cast<std::size_t>(x.label);
-        if (orphans_.size() <= level) orphans_.resize(level + 16, nobody);
-        x.next = orphans_[level];
-        orphans_[level] = v;
-        lowest_ = std::min(lowest_, level);
-        highest_ = std::max(highest_, level);
+        const auto distance = static_cast<std::size_t>(x.label / 2);
+        if (trees.orphans.size() <= distance) trees.orphans.resize(2 * distance + 16, nobody);
+        x.next = trees.orphans[distance];
+        trees.orphans[distance] = v;
+        trees.lowest = std::min(trees.lowest, distance);
+        trees.highest = std::max(trees.highest, distance);
     }
 
     // Finds parents for the orphans, those of small label first.
     template <bool sink, Label free>
     void adopt() {
-        const Topology& g = *topology_;
-        for (; lowest_ <= highest_; ++lowest_) {
-            while (orphans_[lowest_] != nobody) {
-                const FlowNode v = orphans_[lowest_];
+        const Rows g = topology_->rows();
+        Trees& trees = trees_[sink];
+        const Label here = label_of<sink>(trees.depth), most = here + (trees.growing ? 2 : 0);
+        for (; trees.lowest <= trees.highest; ++trees.lowest) {
+            while (trees.orphans[trees.lowest] != nobody) {
+                const FlowNode v = trees.orphans[trees.lowest];
                 Node& x = node(v);
-                orphans_[lowest_] = x.next;
-                if (find_parent<sink>(v, x)) continue;
-                const FlowArc begin = g.begin(v), end = g.end(v);
-                Label least = depth_ + 1;
+                trees.orphans[trees.lowest] = x.next;
+                ++trees.work;
+                if (find_parent<sink>(g, v, x)) continue;
+                const FlowArc end = g.end(v);
+                Label least = most;
                 FlowArc best = orphan;
-                for (FlowArc a = begin; a < end; ++a) {
+                for (FlowArc a = g.begin(v); a < end; ++a) {
                     const FlowNode w = g.head(v, a);
                     const Node& y = node(w);
-                    if (y.label <= 0) continue;
-                    if (y.label == x.label + 1 && y.parent == g.sister(v, a)) disown(w);
-                    if (y.label < least && room<sink>(v, a) > 0) {
+                    if (!in_tree<sink>(y)) continue;
+                    if (y.label == x.label + 2 && y.parent == g.sister(v, a)) disown<sink>(w);
+                    if (y.label < least && room<sink>(g, v, a) > 0) {
                         least = y.label;
                         best = a;
                     }
@@ -245,24 +374,24 @@ class MaxFlow {
                     x.label = free;
                     continue;
                 }
-                x.label = least + 1;
+                x.label = least + 2;
                 x.parent = x.current = best;
-                if (x.label == depth_ + 1)
-                    next_queue_.push_back(v);
-                else if (x.label == depth_)
-                    queue_.push_back(v);
+                if (x.label == here)
+                    trees.level.push_back(v);
+                else if (x.label > here)
+                    trees.next_level.push_back(v);
             }
         }
-        lowest_ = std::numeric_limits<std::size_t>::max();
-        highest_ = 0;
+        trees.lowest = none;
+        trees.highest = 0;
     }
 
     template <bool sink>
-    bool find_parent(FlowNode v, Node& x) {
-        if (x.label == 1) return false;
-        const FlowArc end = topology_->end(v);
+    bool find_parent(const Rows& g, FlowNode v, Node& x) {
+        if (x.label == label_of<sink>(1)) return false;
+        const FlowArc end = g.end(v);
         for (FlowArc a = x.current; a < end; ++a)
-            if (node(topology_->head(v, a)).label == x.label - 1 && room<sink>(v, a) > 0) {
+            if (node(g.head(v, a)).label == x.label - 2 && room<sink>(g, v, a) > 0) {
                 x.parent = x.current = a;
                 return true;
             }
@@ -270,12 +399,14 @@ class MaxFlow {
     }
 
     std::shared_ptr<const Topology> topology_;
-    std::vector<Node> nodes_;
-    std::vector<Capacity> residual_;
-    std::vector<FlowNode> roots_, queue_, next_queue_, touched_, path_orphans_;
-    std::vector<FlowNode> orphans_;  // of each label, the first of their list
-    std::size_t lowest_ = std::numeric_limits<std::size_t>::max(), highest_ = 0;
-    Label depth_ = 0;
+    LargeArray<Node> nodes_;
+    LargeArray<Capacity> residual_;
+    std::array<Trees, 2> trees_;
+    std::vector<FlowNode> roots_, touched_;
+    Capacity flow_ = 0;
+    bool everywhere_ = false;  // whether trees may be anywhere, or touched_ names their nodes
+    Node* first_ = nullptr;
+    std::size_t steps_ = 0;
     Poll poll_ = nullptr;
 };
 

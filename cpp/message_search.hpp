@@ -36,9 +36,19 @@ class MessageSearch {
         for (const bool forward : {false, true}) {
             messages.sweep(forward, decoded_, poll);
             consider(decoded_);
+            messages.update_cycles(forward, poll);
             messages.update_factors(forward, note, poll);
         }
         offer(candidate_, poll);
+    }
+
+    bool add_cycles(const std::vector<Index>& starts, const std::vector<Index>& variables) {
+        return dual_.add_cycles(starts, variables);
+    }
+
+    template <class Poll>
+    void step(double rise, Poll poll) {
+        dual_.step(rise, poll);
     }
 
     template <class Poll>
@@ -51,6 +61,29 @@ class MessageSearch {
     void offer(const std::vector<Index>& labels, Poll poll) {
         labelling_.set(labels);
         labelling_.descend(most_rounds, poll);
+        keep();
+    }
+
+    // Relabels a forest, grown in this order, of the labelling where the walk stands. A walk starts
+    // anew from the best labelling. Count factors and robust regions stand for their messages here,
+    // so with them a move need not lower the energy, and a descent from its end follows.
+    template <class Poll>
+    void move_tree(bool anew, const std::vector<Index>& order, std::vector<double> noise,
+                   Poll poll) {
+        if (anew || walk_.empty()) walk_ = best_;
+        if (!graph_.only_pairs())
+            for (std::size_t k = 0; k < noise.size(); ++k) noise[k] += dual_.gathered()[k];
+        trees_.move(walk_, order, noise, poll);
+        if (graph_.only_pairs()) {
+            labelling_.set(walk_);
+            keep();
+        } else {
+            offer(walk_, poll);
+        }
+    }
+
+  private:
+    void keep() {
         const double energy = labelling_.energy();
         if (energy < value_ || best_.empty()) {
             value_ = energy;
@@ -58,22 +91,6 @@ class MessageSearch {
         }
     }
 
-    // Relabels a forest, grown in this order, of the labelling where the walk stands; for graphs of
-    // pairs only. A walk starts anew from the best labelling.
-    template <class Poll>
-    void move_tree(bool anew, const std::vector<Index>& order, const std::vector<double>& noise,
-                   Poll poll) {
-        if (anew || walk_.empty()) walk_ = best_;
-        trees_.move(walk_, order, noise, poll);
-        labelling_.set(walk_);
-        const double energy = labelling_.energy();
-        if (energy < value_) {
-            value_ = energy;
-            best_ = walk_;
-        }
-    }
-
-  private:
     // The best of the pass, from which to descend.
     void consider(const std::vector<Index>& labels) {
         labelling_.set(labels);
@@ -84,7 +101,7 @@ class MessageSearch {
         }
     }
 
-    static constexpr int most_rounds = 20;
+    static constexpr int most_rounds = 5;
 
     const FactorGraph graph_;
     Labelling labelling_;

@@ -12,7 +12,7 @@ namespace setwise {
 
 // What a layer charges a region for a count n of a group:
 //  concave  h_r(n), a table of concave values;
-//  cost     cost [n > 0];
+//  cost     cost_g [n > 0];
 //  robust   weight min(1, min_j (size - n_j) / truncation), once for all the labels of a region.
 enum class Charge { concave, cost, robust };
 
@@ -25,7 +25,7 @@ struct Layer {
     std::int32_t n_groups;
     const std::int64_t* starts;        // of the tables of the regions
     const double* table;
-    double cost;
+    std::vector<double> costs;         // of the groups
     const double *weights, *truncation;
     std::vector<std::int64_t> counts;  // (R, n_groups) of the present labelling
     std::int32_t first;                // the number of its first (region, group) among all layers
@@ -39,24 +39,43 @@ struct Layer {
 
 // One function of a move: of k, the number of its `members` movable members that switch.
 struct CountFunction {
-    const Layer* layer = nullptr;
-    std::int64_t region = 0;
-    std::int32_t group = 0;
-    bool rises = false;         // whether a switch adds to the count or takes from it
+    const Layer* layer;
+    std::int64_t region;
+    std::int32_t group;
+    bool rises;                 // whether a switch adds to the count or takes from it
     std::int64_t members = 0;
     std::int64_t present = 0;   // k at the present labelling
-    std::int64_t fixed = 0;     // the count of the group outside the members
+    std::int64_t fixed;         // the count of the group outside the members
     std::int64_t other_fixed = 0, rest = 0;  // robust: the second label's, the largest of the others
     std::vector<std::int64_t> breaks;        // the interior breakpoints, increasing
     std::int32_t first_hat = 0;              // of the move's graph
-    bool is_charged = false;                 // whether it is part of the cut
     std::int64_t answer = 0;                 // k at the cut's answer
+
+    // At the present labelling all the region's variables are counted as fixed.
+    CountFunction(const Layer& l, std::int64_t r, std::int32_t g, std::int32_t other, bool does_rise)
+        : layer(&l), region(r), group(g), rises(does_rise), fixed(l.counts[l.place(r, g)]) {
+        if (l.charge != Charge::robust) return;
+        other_fixed = l.counts[l.place(r, other)];
+        for (std::int32_t j = 0; j < l.n_groups; ++j)
+            if (j != g && j != other) rest = std::max(rest, l.counts[l.place(r, j)]);
+    }
+    void add_member(bool is_switched) {
+        ++members;
+        present += is_switched;
+        fixed -= is_switched == rises;
+        other_fixed -= is_switched;
+    }
+    // One that is not switched.
+    void drop_member() {
+        --members;
+        fixed += !rises;
+    }
 
     double operator()(std::int64_t k) const {
         const std::int64_t n = fixed + (rises ? k : members - k);
         switch (layer->charge) {
             case Charge::concave: return layer->table[layer->starts[region] + n];
-            case Charge::cost: return n > 0 ? layer->cost : 0.0;
+            case Charge::cost: return n > 0 ? layer->costs[static_cast<std::size_t>(group)] : 0.0;
             case Charge::robust: break;
         }
         const std::int64_t most = std::max({n, other_fixed + k, rest});

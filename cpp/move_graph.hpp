@@ -1,6 +1,7 @@
 // The arcs of one move: a topology for MaxFlow that is laid again for each move, in the same memory.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -10,37 +11,40 @@
 
 namespace setwise {
 
-// Rows are laid one after the other: open a row, add its arcs, open the next. An arc whose head has
-// no row yet is joined to its sister when that one is laid.
+// Rows are laid one after the other: add the arcs of a row, then close it. Sisters are joined when
+// both are there.
 class MoveGraph {
   public:
-    void clear() {
-        first_.clear();
-        head_.clear();
-        sister_.clear();
-        first_.push_back(0);
+    // Starts again, with room for so many nodes and arcs.
+    void clear(std::size_t nodes, std::size_t arcs) {
+        if (static_cast<std::int64_t>(std::max(nodes, arcs)) >= most_flow_arcs)
+            throw std::length_error("a graph must have fewer than 2**31 nodes and arcs");
+        if (first_.size() < nodes + 1) first_.resize(nodes + 1);
+        if (head_.size() < arcs) {
+            head_.resize(arcs);
+            sister_.resize(arcs);
+        }
+        nodes_ = arcs_ = 0;
     }
     FlowArc add(FlowNode head) {
-        if (static_cast<std::int64_t>(head_.size()) >= most_flow_arcs)
-            throw std::length_error("a graph must have fewer than 2**31 nodes and arcs");
-        head_.push_back(head);
-        sister_.push_back(0);
-        return static_cast<FlowArc>(head_.size()) - 1;
+        head_[static_cast<std::size_t>(arcs_)] = head;
+        return arcs_++;
     }
     void join(FlowArc a, FlowArc b) {
         sister_[static_cast<std::size_t>(a)] = b;
         sister_[static_cast<std::size_t>(b)] = a;
     }
-    void close_row() { first_.push_back(static_cast<FlowArc>(head_.size())); }
+    void close_row() { first_[static_cast<std::size_t>(++nodes_)] = arcs_; }
 
-    FlowNode nodes() const { return static_cast<FlowNode>(first_.size()) - 1; }
-    FlowArc arcs() const { return static_cast<FlowArc>(head_.size()); }
-    FlowArc begin(FlowNode u) const { return first_[static_cast<std::size_t>(u)]; }
-    FlowArc end(FlowNode u) const { return first_[static_cast<std::size_t>(u) + 1]; }
-    FlowNode head(FlowNode, FlowArc a) const { return head_[static_cast<std::size_t>(a)]; }
-    FlowArc sister(FlowNode, FlowArc a) const { return sister_[static_cast<std::size_t>(a)]; }
+    FlowNode nodes() const { return nodes_; }
+    FlowNode margin() const { return 0; }
+    FlowArc arcs() const { return arcs_; }
+    using Rows = CsrTopology::Rows;
+    Rows rows() const { return {first_.data(), sister_.data(), head_.data()}; }
 
   private:
+    FlowNode nodes_ = 0;
+    FlowArc arcs_ = 0;
     std::vector<FlowArc> first_{0}, sister_;
     std::vector<FlowNode> head_;
 };

@@ -24,8 +24,11 @@ struct Transitions {
     std::vector<std::int64_t> before; // the same before a move
     std::vector<double> slopes;    // (L, L), the table of every edge in a move
 
-    std::size_t pair(LabelIndex a, LabelIndex b, LabelIndex labels) const {
+    static std::size_t pair(LabelIndex a, LabelIndex b, LabelIndex labels) {
         return static_cast<std::size_t>(a < b ? a * labels + b : b * labels + a);
+    }
+    void join(LabelIndex a, LabelIndex b, LabelIndex labels, int one) {
+        if (a != b) joins[pair(a, b, labels)] += one;
     }
 };
 
@@ -44,9 +47,12 @@ class Pairs {
     // tables (count, L, L) must outlive this.
     void add_tables(const std::int64_t* edges, const double* tables, std::int64_t count) {
         const std::size_t size = table_size();
-        for (std::int64_t e = 0; e < count; ++e)
+        for (std::int64_t e = 0; e < count; ++e) {
+            const double* table = tables + static_cast<std::size_t>(e) * size;
+            const auto [low, high] = std::minmax_element(table, table + size);
             add({static_cast<Variable>(edges[2 * e]), static_cast<Variable>(edges[2 * e + 1]),
-                 add_table(tables + static_cast<std::size_t>(e) * size), 0.0});
+                 add_table(table), *high - *low});
+        }
     }
     // concave (count + 1,) must outlive this.
     void add_transitions(const std::int64_t* edges, std::int64_t count, const double* costs,
@@ -96,23 +102,19 @@ class Pairs {
     // The cost of own label a and the neighbour's label b.
     double cost(std::int32_t entry, LabelIndex a, LabelIndex b) const {
         const auto e = static_cast<std::size_t>(entry);
-        if (table_.empty() || table_[e] == potts) return a == b ? 0.0 : weight_[e];
+        if (!is_table(entry)) return a == b ? 0.0 : weight_[e];
         const double* table = tables_[static_cast<std::size_t>(table_[e] >> 1)];
         return table_[e] & 1 ? table[b * labels_ + a] : table[a * labels_ + b];
     }
     bool has_table(std::int32_t entry, const double* table) const {
         const auto e = static_cast<std::size_t>(entry);
-        return !table_.empty() && table_[e] != potts &&
-               tables_[static_cast<std::size_t>(table_[e] >> 1)] == table;
+        return is_table(entry) && tables_[static_cast<std::size_t>(table_[e] >> 1)] == table;
+    }
+    bool is_table(std::int32_t entry) const {
+        return !table_.empty() && table_[static_cast<std::size_t>(entry)] != potts;
     }
     // The largest cost minus the smallest.
-    double range(std::int32_t entry) const {
-        const auto e = static_cast<std::size_t>(entry);
-        if (table_.empty() || table_[e] == potts) return weight_[e];
-        const double* table = tables_[static_cast<std::size_t>(table_[e] >> 1)];
-        const auto [low, high] = std::minmax_element(table, table + table_size());
-        return *high - *low;
-    }
+    double range(std::int32_t entry) const { return weight_[static_cast<std::size_t>(entry)]; }
 
     std::vector<Transitions>& transitions() { return transitions_; }
     const std::vector<Transitions>& transitions() const { return transitions_; }
@@ -125,7 +127,7 @@ class Pairs {
     struct Edge {
         Variable tail, head;
         std::int32_t table;
-        double weight;
+        double weight;  // of a table: the largest cost minus the smallest
     };
 
     void add(const Edge& edge) {

@@ -2,13 +2,17 @@
 //   a chain of cuts     F(A) = sum_k w_k [one of k, k + 1 is in A]
 //   a concave count     F(A) = h(|A|) - h(0)
 //   a scaled simplex    F(A) = cost [A is not empty]
+// and the step of a block that has none, a convex function of a count.
 // A projection onto B(F) minimises sum_i phi(s_i - z_i) for every symmetric convex phi at once: it is
 // the exact block step of the relaxation in relaxation.hpp.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
+
+#include "order.hpp"
 
 namespace setwise {
 
@@ -16,21 +20,15 @@ namespace setwise {
 template <class Scalar>
 struct ProjectionWork {
     struct Segment {
-        std::int64_t length;
-        double rise;
-        double slope;
-    };
-    struct Item {
-        Scalar value;
-        std::int32_t index;
+        double length, rise;  // its slope is rise / length
     };
     struct Pool {
-        double sum;
-        std::int64_t count;
+        double count, sum;
     };
     std::vector<Segment> upper, lower;
-    std::vector<Item> items;
     std::vector<Pool> pools;
+    std::vector<std::uint8_t> signs;  // zeros
+    PackedBuffer order, other;
     std::vector<Scalar> active;
 
     void reserve(std::int64_t n) {
@@ -38,11 +36,17 @@ struct ProjectionWork {
         if (upper.size() >= size) return;
         upper.resize(size);
         lower.resize(size);
-        items.resize(size);
+        signs.resize(size);
         pools.resize(size);
         active.resize(size);
     }
 };
+
+// Whether the slope of x is below that of y; products, since a division costs as much as all else.
+template <class Segment>
+bool is_flatter(const Segment& x, const Segment& y) {
+    return x.rise * y.length < y.rise * x.length;
+}
 
 // One side of the funnel of project_chain: the hull of the tube's wall as seen from the apex. Segments
 // keep their own rise, not absolute heights, so that long chains lose no digits.
@@ -54,23 +58,22 @@ struct Hull {
     bool is_single() const { return first == last; }
     const Segment& front() const { return segments[first]; }
 
-    // `sign` +1: slopes increase away from the apex (the upper wall), -1: they decrease.
-    void append(double rise, double sign) {
-        Segment segment{1, rise, rise};
-        while (last >= first && sign * segment.slope <= sign * segments[last].slope) {
+    // `rising`: slopes increase away from the apex (the upper wall), otherwise they decrease.
+    template <bool rising>
+    void append(double rise) {
+        Segment segment{1, rise};
+        while (last >= first && (rising ? !is_flatter(segments[last], segment)
+                                        : !is_flatter(segment, segments[last]))) {
             segment.length += segments[last].length;
             segment.rise += segments[last].rise;
-            segment.slope = segment.rise / static_cast<double>(segment.length);
             --last;
         }
         segments[++last] = segment;
     }
     // The apex moves to a vertex of the other wall, by `step`; this wall is a single segment.
     void shorten(const Segment& step) {
-        Segment& segment = segments[first];
-        segment.length -= step.length;
-        segment.rise -= step.rise;
-        segment.slope = segment.rise / static_cast<double>(segment.length);
+        segments[first].length -= step.length;
+        segments[first].rise -= step.rise;
     }
 };
 
@@ -89,8 +92,8 @@ void project_chain(const Scalar* z, const Scalar* w, std::int64_t n, Scalar* s,
     const auto wall = [&](std::int64_t k) { return k + 1 < n ? w[k] : Scalar(0); };
     // The string follows `segment` and touches there the wall where y = side * w.
     const auto follow = [&](const Segment& segment, Scalar side) {
-        const std::int64_t end = position + segment.length;
-        const auto slope = static_cast<Scalar>(segment.slope);
+        const std::int64_t end = position + static_cast<std::int64_t>(segment.length);
+        const auto slope = static_cast<Scalar>(segment.rise / segment.length);
         for (; position < end; ++position) {
             const Scalar limit = wall(position);
             Scalar next = std::clamp(y + (z[position] - slope), -limit, limit);
@@ -102,10 +105,10 @@ void project_chain(const Scalar* z, const Scalar* w, std::int64_t n, Scalar* s,
     double before = 0;
     for (std::int64_t k = 0; k < n; ++k) {
         const double width = wall(k), value = z[k];
-        upper.append(value + (width - before), 1);
-        lower.append(value - (width - before), -1);
+        upper.template append<true>(value + (width - before));
+        lower.template append<false>(value - (width - before));
         before = width;
-        while (upper.front().slope < lower.front().slope) {
+        while (is_flatter(upper.front(), lower.front())) {
             if (upper.is_single() && !lower.is_single()) {
                 const Segment step = lower.front();
                 follow(step, Scalar(1));
@@ -124,13 +127,16 @@ void project_chain(const Scalar* z, const Scalar* w, std::int64_t n, Scalar* s,
     for (std::int64_t k = lower.first; k <= lower.last; ++k) follow(work.lower[k], Scalar(1));
 }
 
-// Sorts items by decreasing value; equal values by increasing index, so that the order is one and
-// the same on every machine.
-template <class Item>
-void sort_decreasing(Item* items, std::int64_t n) {
-    std::sort(items, items + n, [](const Item& x, const Item& y) {
-        return x.value > y.value || (x.value == y.value && x.index < y.index);
-    });
+// Fills work.order with the elements by decreasing value; equal values by increasing index, so that
+// the order is one and the same on every machine.
+template <class Scalar>
+void sort_decreasing(const Scalar* values, std::int64_t n, ProjectionWork<Scalar>& work) {
+    work.reserve(n);
+    const Row<Scalar> row{work.signs.data(), values, n};  // no element is positive: margins are -values
+    Packed* const items = work.order.reserve(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) items[i] = row.pack(static_cast<std::uint32_t>(i));
+    work.order.resize(static_cast<std::size_t>(n));
+    sort_by_margin(row, work.order, work.other, [] {});
 }
 
 // Projects z (n,) onto B of a concave count with gains[k] = h(k + 1) - h(k), which do not increase.
@@ -138,29 +144,28 @@ void sort_decreasing(Item* items, std::int64_t n) {
 template <class Scalar>
 void project_count(const Scalar* z, const Scalar* gains, std::int64_t n, Scalar* s,
                    ProjectionWork<Scalar>& work) {
-    work.reserve(n);
-    auto* const items = work.items.data();
-    auto* const pools = work.pools.data();
-    for (std::int64_t i = 0; i < n; ++i) items[i] = {z[i], static_cast<std::int32_t>(i)};
-    sort_decreasing(items, n);
+    using Pool = typename ProjectionWork<Scalar>::Pool;
+    sort_decreasing(z, n, work);
+    Pool* const pools = work.pools.data();
     std::int64_t top = -1;
     for (std::int64_t k = 0; k < n; ++k) {
-        double sum = static_cast<double>(items[k].value) - static_cast<double>(gains[k]);
-        std::int64_t count = 1;
+        const Scalar value = z[index_of(work.order[k])];
+        Pool pool{1, static_cast<double>(value) - static_cast<double>(gains[k])};
         // means must not increase; compared as products, to divide once a pool only
-        while (top >= 0 && sum * static_cast<double>(pools[top].count) >=
-                               pools[top].sum * static_cast<double>(count)) {
-            sum += pools[top].sum;
-            count += pools[top].count;
+        while (top >= 0 && pool.sum * pools[top].count >= pools[top].sum * pool.count) {
+            pool.sum += pools[top].sum;
+            pool.count += pools[top].count;
             --top;
         }
-        pools[++top] = {sum, count};
+        pools[++top] = pool;
     }
     std::int64_t k = 0;
     for (std::int64_t pool = 0; pool <= top; ++pool) {
-        const double mean = pools[pool].sum / static_cast<double>(pools[pool].count);
-        for (const std::int64_t end = k + pools[pool].count; k < end; ++k)
-            s[items[k].index] = static_cast<Scalar>(static_cast<double>(items[k].value) - mean);
+        const double mean = pools[pool].sum / pools[pool].count;
+        for (const std::int64_t end = k + static_cast<std::int64_t>(pools[pool].count); k < end; ++k) {
+            const std::uint32_t i = index_of(work.order[k]);
+            s[i] = static_cast<Scalar>(static_cast<double>(z[i]) - mean);
+        }
     }
 }
 
@@ -187,6 +192,64 @@ void project_simplex(const Scalar* z, Scalar cost, std::int64_t n, Scalar* s,
     }
     for (std::int64_t i = 0; i < n; ++i)
         s[i] = static_cast<Scalar>(std::max(static_cast<double>(z[i]) - level, 0.0));
+}
+
+// A convex function g of a count: no base polytope, but g(m) = max over v of v m - conjugate(v), so its
+// block is v in every entry, and the objective has conjugate(v) besides.
+// The best v for probabilities 1 / (1 + exp((v - z_i) / t)): their sum must be a count that v supports.
+// `slopes` g(k + 1) - g(k) do not decrease. O(n log n) exponentials at most.
+template <class Scalar>
+double balance_count(const Scalar* z, const Scalar* slopes, std::int64_t n, double t) {
+    double derivative = 0;
+    const auto expected = [&](double v) {
+        double sum = 0;
+        derivative = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+            const double x = (v - static_cast<double>(z[i])) / t;
+            const double odds = std::exp(-std::abs(x));
+            sum += (x > 0 ? odds : 1.0) / (1.0 + odds);
+            derivative -= odds / ((1.0 + odds) * (1.0 + odds) * t);
+        }
+        return sum;
+    };
+    std::int64_t low = 0, high = n - 1;  // the first k with expected(slopes[k]) <= k + 1
+    while (low < high) {
+        const std::int64_t middle = low + (high - low) / 2;
+        if (expected(static_cast<double>(slopes[middle])) <= static_cast<double>(middle + 1))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    const auto count = static_cast<double>(low);
+    double above = static_cast<double>(slopes[low]);
+    if (low == 0 || expected(above) >= count) return above;
+    double below = static_cast<double>(slopes[low - 1]), v = (below + above) / 2;
+    for (int step = 0; step < 100 && below < v && v < above; ++step) {
+        const double rest = expected(v) - count;
+        if (std::abs(rest) <= 1e-13 * static_cast<double>(n)) break;
+        (rest > 0 ? below : above) = v;
+        const double newton = v - rest / derivative;
+        v = newton > below && newton < above ? newton : (below + above) / 2;
+    }
+    return v;
+}
+
+// conjugate(v) = max over m of v m - g(m) with g(0) = 0, at the best m.
+template <class Scalar>
+double conjugate_of_slopes(const Scalar* slopes, std::int64_t n, double v) {
+    double value = 0;
+    for (std::int64_t k = 0; k < n && static_cast<double>(slopes[k]) < v; ++k)
+        value += v - static_cast<double>(slopes[k]);
+    return value;
+}
+
+// g(m) between its values at whole numbers.
+template <class Scalar>
+double sum_of_slopes(const Scalar* slopes, std::int64_t n, double m) {
+    double value = 0;
+    for (std::int64_t k = 0; k < n && static_cast<double>(k) < m; ++k)
+        value += std::min(m - static_cast<double>(k), 1.0) * static_cast<double>(slopes[k]);
+    return value;
 }
 
 }  // namespace setwise

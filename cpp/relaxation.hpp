@@ -22,7 +22,7 @@
 
 namespace setwise {
 
-enum class BlockKind { chain, count, simplex };
+enum class BlockKind { chain, count, simplex, convex };
 
 // Blocks over disjoint variables. A slot is what one projection moves: the pairs (variable, label) with
 // the label in the slot's set, or with the variable's own label.
@@ -33,7 +33,7 @@ struct Group {
     BlockKind kind;
     std::vector<Index> variables;     // (P,), block after block
     std::vector<Index> starts;        // (B + 1,) of the blocks
-    std::vector<Scalar> parameters;   // chain (P,): weight to the next; count (P,): gains; simplex (K,)
+    std::vector<Scalar> parameters;   // chain: weight to the next; count, convex: gains; simplex: (K,)
     std::vector<Index> slot_starts;   // (K + 1,) of the slots' labels
     std::vector<Index> slot_labels;
     std::vector<Index> own;           // (P,) with a single slot of own labels, else empty
@@ -53,18 +53,32 @@ struct Group {
                                   slot_labels.begin() + slot_starts[slot + 1], label);
     }
 
-    void project(Index block, Index slot, const Scalar* z, Scalar* out,
+    // The best entries of the slot: z is s + t logit p.
+    void project(Index block, Index slot, const Scalar* z, double t, Scalar* out,
                  ProjectionWork<Scalar>& work) const {
         const Index n = size(block);
         if (kind == BlockKind::chain)
             project_chain(z, parameters.data() + starts[block], n, out, work);
         else if (kind == BlockKind::count)
             project_count(z, parameters.data() + starts[block], n, out, work);
-        else
+        else if (kind == BlockKind::simplex)
             project_simplex(z, parameters[slot], n, out, work);
+        else
+            std::fill(out, out + n,
+                      static_cast<Scalar>(balance_count(z, parameters.data() + starts[block], n, t)));
     }
 
-    // The Lovász extension of the block at p (n,), minus <s, p>.
+    // What the blocks add to the objective beside s, and take from the bound.
+    double offset_of_blocks() const {
+        double sum = 0;
+        if (kind != BlockKind::convex) return sum;
+        for (Index block = 0; block + 1 < static_cast<Index>(starts.size()); ++block)
+            sum += conjugate_of_slopes(parameters.data() + starts[block], size(block),
+                                       static_cast<double>(s[offset(block, 0)]));
+        return sum;
+    }
+
+    // The block's Lovász extension at p (n,), minus <s, p>; of a convex count g(sum of p) and its offset.
     double gap(Index block, Index slot, const Scalar* p, ProjectionWork<Scalar>& work) const {
         const Index n = size(block);
         const Scalar* const at = s.data() + offset(block, slot);
@@ -75,13 +89,17 @@ struct Group {
             for (Index i = 0; i + 1 < n; ++i) value += std::abs(static_cast<double>(p[i]) - p[i + 1]) * w[i];
         } else if (kind == BlockKind::simplex) {
             value += static_cast<double>(parameters[slot]) * *std::max_element(p, p + n);
+        } else if (kind == BlockKind::convex) {
+            double sum = 0;
+            for (Index i = 0; i < n; ++i) sum += static_cast<double>(p[i]);
+            const Scalar* const slopes = parameters.data() + starts[block];
+            value += sum_of_slopes(slopes, n, sum) +
+                     conjugate_of_slopes(slopes, n, static_cast<double>(at[0]));
         } else {
-            work.reserve(n);
-            auto* const items = work.items.data();
-            for (Index i = 0; i < n; ++i) items[i] = {p[i], static_cast<std::int32_t>(i)};
-            sort_decreasing(items, n);
+            sort_decreasing(p, n, work);
             const Scalar* const gains = parameters.data() + starts[block];
-            for (Index k = 0; k < n; ++k) value += static_cast<double>(items[k].value) * gains[k];
+            for (Index k = 0; k < n; ++k)
+                value += static_cast<double>(p[index_of(work.order[k])]) * gains[k];
         }
         return value;
     }
@@ -217,12 +235,10 @@ class Relaxation {
                 const double least = static_cast<double>(*std::min_element(row, row + n_labels_));
                 part.bound += least;
                 part.objective -= least;
-                if (temperature > 0) {
-                    double sum = 0;
-                    for (Index j = 0; j < n_labels_; ++j)
-                        sum += decay((least - static_cast<double>(row[j])) / temperature);
-                    part.objective += temperature * std::log(sum);
-                }
+                double sum = 0;
+                for (Index j = 0; j < n_labels_; ++j)
+                    sum += decay((least - static_cast<double>(row[j])) / temperature);
+                part.objective += temperature * std::log(sum);
             }
             parts[task] = part;
         });
@@ -230,6 +246,11 @@ class Relaxation {
         for (const Values& part : parts) {
             value.objective += part.objective;
             value.bound += part.bound;
+        }
+        for (const auto& group : groups_) {
+            const double offset = group.offset_of_blocks();
+            value.objective += offset;
+            value.bound -= offset;
         }
         return value;
     }
@@ -348,10 +369,11 @@ class Relaxation {
         }
     }
 
-    // Sets the slot's entries to the projection of work.z, and the total with them.
-    void step(Group<Scalar>& group, Index block, Index slot, SweepWork<Scalar>& work) const {
+    // Sets the slot's entries to the best ones for work.z, and the total with them.
+    void step(Group<Scalar>& group, Index block, Index slot, double t,
+              SweepWork<Scalar>& work) const {
         const Index n = group.size(block);
-        group.project(block, slot, work.z.data(), work.out.data(), work.projection);
+        group.project(block, slot, work.z.data(), t, work.out.data(), work.projection);
         Scalar* const s = group.s.data() + group.offset(block, slot);
         for (Index i = 0; i < n; ++i) {
             const Scalar change = work.out[i] - s[i];
@@ -369,7 +391,6 @@ class Relaxation {
     // is never a difference: labels done so far (prefix) plus labels to come (suffix), scaled by the
     // second lowest s; the lowest label, `lowest`, stands apart (alpha), so that nothing underflows.
     void sweep_labels(Group<Scalar>& group, Index block, double temperature, SweepWork<Scalar>& work) {
-        if (temperature == 0) return sweep_labels_hard(group, block, work);
         const Index n = group.size(block);
         const auto t = static_cast<Scalar>(temperature), inverse = Scalar(1) / t;
         gather(group, block, work);
@@ -422,7 +443,7 @@ class Relaxation {
                     const Scalar base = own ? work.second[i] : work.base[i];
                     work.z[i] = s[i] + (base - t * std::log(std::max(sum, tiny)) - label[i]);
                 }
-                step(group, block, slot, work);
+                step(group, block, slot, temperature, work);
             }
             for (Index i = 0; i < n; ++i) {
                 if (work.lowest[i] == j)
@@ -430,33 +451,6 @@ class Relaxation {
                 else
                     work.prefix[i] += mass(work.second[i] - label[i]);
             }
-        }
-        scatter(group, block, work);
-    }
-
-    // The limit t = 0: the step of a label raises sum_i min_j s_ij as far as the label can.
-    void sweep_labels_hard(Group<Scalar>& group, Index block, SweepWork<Scalar>& work) {
-        const Index n = group.size(block);
-        gather(group, block, work);
-        Scalar* const total = work.total.data();
-        constexpr Scalar infinity = std::numeric_limits<Scalar>::infinity();
-        std::fill(work.prefix.begin(), work.prefix.begin() + n, infinity);
-        std::fill(work.z.begin(), work.z.begin() + n, infinity);
-        for (Index j = n_labels_ - 1; j >= 0; --j)
-            for (Index i = 0; i < n; ++i) {
-                work.suffix[j * n + i] = work.z[i];
-                work.z[i] = std::min(work.z[i], total[j * n + i]);
-            }
-        for (Index j = 0; j < n_labels_; ++j) {
-            const Index slot = group.slot_of[j];
-            Scalar* const label = total + j * n;
-            if (slot >= 0) {
-                const Scalar* const s = group.s.data() + group.offset(block, slot);
-                for (Index i = 0; i < n; ++i)
-                    work.z[i] = s[i] + (std::min(work.prefix[i], work.suffix[j * n + i]) - label[i]);
-                step(group, block, slot, work);
-            }
-            for (Index i = 0; i < n; ++i) work.prefix[i] = std::min(work.prefix[i], label[i]);
         }
         scatter(group, block, work);
     }
@@ -475,18 +469,15 @@ class Relaxation {
                     double& side = least[group.contains(slot, begin + i, j)];
                     side = std::min(side, static_cast<double>(work.total[j * n + i]));
                 }
-                double logit = least[0] - least[1];
-                if (temperature > 0) {
-                    for (Index j = 0; j < n_labels_; ++j) {
-                        const bool inside = group.contains(slot, begin + i, j);
-                        sum[inside] += decay(
-                            (least[inside] - static_cast<double>(work.total[j * n + i])) / temperature);
-                    }
-                    logit += temperature * std::log(sum[1] / sum[0]);
+                for (Index j = 0; j < n_labels_; ++j) {
+                    const bool inside = group.contains(slot, begin + i, j);
+                    sum[inside] +=
+                        decay((least[inside] - static_cast<double>(work.total[j * n + i])) / temperature);
                 }
+                const double logit = least[0] - least[1] + temperature * std::log(sum[1] / sum[0]);
                 work.z[i] = static_cast<Scalar>(static_cast<double>(s[i]) + logit);
             }
-            step(group, block, slot, work);
+            step(group, block, slot, temperature, work);
         }
         scatter(group, block, work);
     }

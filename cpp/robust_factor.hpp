@@ -68,6 +68,9 @@ class RobustFactor {
         return best;
     }
 
+    // The labels of the last minimiser, in order.
+    const std::vector<std::size_t>& chosen() const { return chosen_; }
+
     double least(const std::vector<double>&) const { return 0; }
     double at_minimizer(const std::vector<double>& steps) const {
         double sum = 0;

@@ -1,10 +1,12 @@
 // Runs every kernel under the sanitizers: on the sets of tests/corpus, one file a set with lines
 // "label score", and on many more drawn at random. Values of small sets are compared with all 2^p
 // sets of mistakes, so that the driver also fails on a wrong answer.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -13,12 +15,17 @@
 #include "chains.hpp"
 #include "energies.hpp"
 #include "families.hpp"
+#include "flow_graph.hpp"
 #include "grid.hpp"
 #include "labels.hpp"
 #include "lovasz.hpp"
 #include "modular.hpp"
+#include "paths.hpp"
 #include "prefix.hpp"
+#include "projection.hpp"
+#include "relaxation.hpp"
 #include "rescaling.hpp"
+#include "sanitize_messages.hpp"
 
 namespace {
 
@@ -207,6 +214,105 @@ void check_energies(const Case& c) {
     require((first[0] > 0) == (used[1] || used[2]), "used labels were read wrong");
 }
 
+// Each projection lies on its base polytope's hyperplane; a chain's edges stay within their weights.
+template <class Scalar>
+void check_projections(const Case& c) {
+    const std::vector<Scalar> z(c.scores.begin(), c.scores.end());
+    const auto n = static_cast<std::int64_t>(z.size());
+    std::vector<Scalar> s(z.size()), weights(z.size()), gains(z);
+    double scale = 1;
+    for (std::size_t i = 0; i < z.size(); ++i) {
+        weights[i] = c.positive[i] ? Scalar(0.75) : std::abs(z[i]);
+        scale += std::abs(static_cast<double>(z[i]));
+    }
+    std::sort(gains.rbegin(), gains.rend());
+    const double slack = scale * (sizeof(Scalar) == 4 ? 1e-3 : 1e-9);
+    const auto sums_to = [&](double expected) {
+        double sum = 0;
+        for (const Scalar value : s) sum += static_cast<double>(value);
+        require(n == 0 || std::abs(sum - expected) <= slack, "a projection is off its hyperplane");
+    };
+    ProjectionWork<Scalar> work;
+    project_chain(z.data(), weights.data(), n, s.data(), work);
+    double flow = 0;
+    for (std::int64_t i = 0; i + 1 < n; ++i)
+        require(std::abs(flow += static_cast<double>(s[i])) <= static_cast<double>(weights[i]) + slack,
+                "a chain's edge carries more than its weight");
+    sums_to(0);
+    project_count(z.data(), gains.data(), n, s.data(), work);
+    sums_to(std::accumulate(gains.begin(), gains.end(), 0.0));
+    project_simplex(z.data(), Scalar(2.5), n, s.data(), work);
+    sums_to(2.5);
+}
+
+// Plain passes over blocks of every kind never raise the objective, whatever the threads.
+template <class Scalar>
+void check_relaxation(const Case& c) {
+    const auto n = static_cast<std::int64_t>(c.scores.size());
+    if (n < 3) return;
+    std::vector<std::int64_t> ring, classes(static_cast<std::size_t>(n)), own, all(classes.size());
+    for (std::int64_t i = 0; i < n; ++i) {
+        ring.insert(ring.end(), {i, (i + 1) % n});
+        own.push_back(c.positive[i]);
+        all[i] = i;
+    }
+    require(path_classes(n, ring.data(), n, classes.data(), no_poll) == 2, "a ring is two paths");
+    std::vector<std::int64_t> vertices, starts;
+    std::vector<double> weights;
+    const std::vector<double> ones(all.size(), 1.0);
+    require(walk_paths(n, ring.data(), ones.data(), n - 1, vertices, starts, weights) &&
+                starts == std::vector<std::int64_t>{0, n},
+            "a path was walked wrong");
+    std::vector<double> unary;
+    for (std::int64_t i = 0; i < n; ++i)
+        unary.insert(unary.end(), {0.0, std::clamp(c.scores[i], -50.0, 50.0), 0.5});
+    Relaxation<Scalar> one(unary.data(), n, 3), two(unary.data(), n, 3);
+    const std::vector<Scalar> half(all.size(), Scalar(0.5));
+    std::vector<Scalar> concave(all.size()), convex(all.size());
+    for (std::int64_t k = 0; k < n; ++k) {
+        concave[k] = Scalar(1) - Scalar(k) / Scalar(n);
+        convex[k] = Scalar(k) / Scalar(n);
+    }
+    const std::vector<std::int64_t> parts{0, n / 2, n};
+    for (Relaxation<Scalar>* const relaxation : {&one, &two}) {
+        const auto add = [&](BlockKind kind, const std::vector<std::int64_t>& blocks,
+                             const std::vector<Scalar>& parameters,
+                             const std::vector<std::int64_t>& slot_starts,
+                             const std::vector<std::int64_t>& slot_labels,
+                             const std::vector<std::int64_t>& own_labels) {
+            Group<Scalar> group{};
+            group.kind = kind;
+            group.variables = all;
+            group.starts = blocks;
+            group.parameters = parameters;
+            group.slot_starts = slot_starts;
+            group.slot_labels = slot_labels;
+            group.own = own_labels;
+            relaxation->add(group);
+        };
+        add(BlockKind::chain, {0, n}, half, {0, 1, 2, 3}, {0, 1, 2}, {});
+        add(BlockKind::count, parts, concave, {0, 1, 2, 3}, {0, 1, 2}, {});
+        add(BlockKind::simplex, {0, n}, {Scalar(1.5), Scalar(2)}, {0, 1, 2}, {0, 2}, {});
+        add(BlockKind::simplex, {0, n}, {Scalar(1)}, {0, 2}, {0, 2}, {});
+        add(BlockKind::count, {0, n}, concave, {0}, {}, own);
+        add(BlockKind::convex, {0, n}, convex, {0}, {}, own);
+        relaxation->start(0, 1, no_poll);
+    }
+    double before = one.evaluate(0.5, 1, no_poll).objective;
+    const double slack = (std::abs(before) + static_cast<double>(n)) * (sizeof(Scalar) == 4 ? 1e-4 : 1e-9);
+    std::vector<double> p(unary.size());
+    for (int pass = 0; pass < 3; ++pass) {
+        one.sweep(0.5, 0, 1, no_poll);
+        two.sweep(0.5, 0, 2, no_poll);
+        const double after = one.evaluate(0.5, 1, no_poll).objective;
+        require(after <= before + slack, "a plain pass raised the objective");
+        require(after == two.evaluate(0.5, 2, no_poll).objective, "threads changed the answer");
+        one.probabilities(0.5, p.data(), 1, no_poll);
+        require(one.gap(p.data(), 1, no_poll) >= -slack, "a gap is negative");
+        before = after;
+    }
+}
+
 template <class Scalar>
 void check(const Case& c) {
     const std::vector<Scalar> scores(c.scores.begin(), c.scores.end());
@@ -216,6 +322,8 @@ void check(const Case& c) {
     Workspace work;
     check_counts(row, gradient, work);
     check_sizes(row, gradient, work);
+    check_projections<Scalar>(c);
+    check_relaxation<Scalar>(c);
 }
 
 void check_case(const Case& c) {
@@ -227,6 +335,58 @@ void check_case(const Case& c) {
     std::vector<std::uint8_t> positive(labels.size());
     encode_labels(labels.data(), static_cast<std::int64_t>(labels.size()), positive.data());
     require(positive == c.positive, "labels were read wrong");
+}
+
+// A graph, or a grid, solved, changed and solved again; small ones against all sets.
+template <class Capacity>
+void check_flow(std::mt19937& random) {
+    const bool grid = random() % 2 == 0;
+    const int width = 3 + static_cast<int>(random() % 6), height = 9 + static_cast<int>(random() % 9);
+    const int n = grid ? width * height : 1 + static_cast<int>(random() % 9);
+    std::vector<std::int32_t> ends;
+    const auto join = [&](int u, int v) { ends.insert(ends.end(), {u, v}); };
+    for (int v = 0; grid && v < n; ++v) {
+        if (v % width + 1 < width) join(v, v + 1);
+        if (v + width < n) join(v, v + width);
+    }
+    for (int k = 0; !grid && n > 1 && k < 2 * n; ++k) {
+        const int u = static_cast<int>(random() % static_cast<unsigned>(n));
+        join(u, (u + 1 + static_cast<int>(random() % static_cast<unsigned>(n - 1))) % n);
+    }
+    const auto edges = static_cast<std::int64_t>(ends.size() / 2);
+    auto graph = make_flow_graph<Capacity>(n, EdgeList<std::int32_t>{ends.data(), edges});
+    const auto draw = [&](std::int64_t count) {
+        std::vector<Capacity> values(static_cast<std::size_t>(count));
+        for (auto& x : values) x = static_cast<Capacity>(random() % 20);
+        return values;
+    };
+    for (int round = 0; round < 4; ++round) {
+        const auto there = draw(edges), back = draw(edges), source = draw(n), sink = draw(n);
+        require(graph->set_capacities(nullptr, edges, there.data(), back.data()) &&
+                    graph->set_terminals(nullptr, n, source.data(), sink.data()),
+                "flow: capacities were refused");
+        if (round == 2) graph = graph->clone();
+        graph->solve(no_poll);
+        require(close(static_cast<double>(graph->value()), static_cast<double>(graph->cut())),
+                "flow: flow and cut differ");
+        std::vector<Capacity> flows(static_cast<std::size_t>(edges)), residuals(2 * flows.size());
+        graph->read_flows(flows.data(), residuals.data(), no_poll);
+        for (const Capacity r : residuals) require(r >= 0, "flow: a capacity is exceeded");
+        double best = std::numeric_limits<double>::infinity();
+        for (std::uint32_t set = 0; n <= 9 && set < (1u << n); ++set) {
+            const auto in = [&](std::int64_t v) { return ((set >> v) & 1) != 0; };
+            double cost = 0;
+            for (std::size_t v = 0; v < source.size(); ++v)
+                cost += static_cast<double>(in(static_cast<std::int64_t>(v)) ? sink[v] : source[v]);
+            for (std::size_t e = 0; e < there.size(); ++e) {
+                const bool u = in(ends[2 * e]), v = in(ends[2 * e + 1]);
+                if (u != v) cost += static_cast<double>(u ? there[e] : back[e]);
+            }
+            best = std::min(best, cost);
+        }
+        require(n > 9 || close(static_cast<double>(graph->value()), best),
+                "flow: flow and enumeration differ");
+    }
 }
 
 Case read_case(const std::filesystem::path& path) {
@@ -266,5 +426,10 @@ int main(int argc, char** argv) {
         }
     std::mt19937 random(0);
     for (int k = 0; k < 300; ++k, ++count) check_case(draw_case(random));
-    std::printf("sanitize: %d sets passed\n", count);
+    for (int k = 0; k < 300; ++k) check_messages(random);
+    for (int k = 0; k < 200; ++k) {
+        check_flow<std::int64_t>(random);
+        check_flow<double>(random);
+    }
+    std::printf("sanitize: %d sets, 300 factor graphs and 400 flows passed\n", count);
 }

@@ -9,7 +9,7 @@
 
 namespace setwise {
 
-// For graphs of pairs only. A forest is grown greedily, in a given order of the variables: one joins
+// Sees unaries and pairs only. A forest is grown greedily, in a given order of the variables: one joins
 // if no two of its neighbours in the forest are already connected there. On a grid about two thirds
 // of the variables join. Dynamic programming then labels the forest exactly: O(E L^2), O(E L) for
 // Potts. Without noise the energy never rises; noise on the unaries, of a size that falls from move to

@@ -65,7 +65,9 @@ def main() -> None:
         "uai_map",
         "UAI 2014: MAP",
         [table],
-        choices={"models": "every model with an entry in exact_values.json, `solve_map` with its defaults"},
+        choices={
+            "models": "every model with an entry in exact_values.json, `solve_map` with its defaults"
+        },
         data=data,
         notes=[
             f"{agreeing} of {len(binary)} models solved by a cut have the known maximum, and all "

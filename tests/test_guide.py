@@ -14,6 +14,7 @@ EXPLAINED = (
     "setwise.estimators.",
     "setwise.fields.",
     "setwise.functions.",
+    "setwise.inference.",
     "setwise.learning.",
     "setwise.losses.",
     "setwise.plots.",

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from field_registry import FIELDS, of_seed
 from field_terms import ANY, BY_LABEL, Given, least_energy, random_field, random_term
+from searches import convex, expansion
 
 from setwise.fields import _terms as t
 from setwise.fields._field import Field
-from setwise.inference._convex import convex, lower_bound
+from setwise.inference._convex import certify
+from setwise.inference._options import MapOptions
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -35,6 +40,21 @@ def test_two_labels_are_exact_where_everything_ties(seed):
     assert answer.value == least_energy(field)
 
 
+@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_every_listed_field(name, seed):
+    field = of_seed(name, seed)
+    answer = convex(field)
+    least = least_energy(field)
+    assert answer.bound <= least + 1e-9 * max(1.0, abs(least))
+    assert answer.value >= least - 1e-9
+    assert answer.converged
+    if field.n_labels <= 2 and field.is_submodular:
+        assert answer.exact
+    if answer.exact:
+        assert answer.value == pytest.approx(least, abs=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_bound_and_value_enclose_the_least_energy_of_any_field(seed):
     rng = np.random.default_rng(seed)
@@ -45,8 +65,9 @@ def test_bound_and_value_enclose_the_least_energy_of_any_field(seed):
     assert answer.bound <= least + 1e-8
     assert answer.value >= least - 1e-9
     assert answer.value == pytest.approx(field.energy(answer.labels), abs=1e-9)
-    assert lower_bound(field, max_iter=60) <= least + 1e-8
-    assert lower_bound(field, value=least, max_iter=60) <= least + 1e-8
+    certified = certify(field, replace(answer, bound=-np.inf), MapOptions.read(field))
+    assert certified.bound <= least + 1e-8
+    assert certified.bound <= certified.value
 
 
 def test_a_cardinality_with_centers_of_both_labels_need_not_be_exact():
@@ -73,11 +94,24 @@ def test_the_bound_is_that_of_the_linear_programme(seed):
 def test_a_bound_stops_once_it_has_closed_the_gap():
     field = random_field(["potts", "count"], 6, 3, 2)
     seen = []
-    value = least_energy(field)
-    bound = lower_bound(field, value=value + 10.0, tol=0.99, callback=seen.append)
-    assert bound <= value
+    answer = expansion(field)
+    options = MapOptions.read(field, tol=10.0, callback=seen.append)
+    certified = certify(field, replace(answer, bound=-np.inf), options)
+    assert certified.bound <= least_energy(field)
     assert len(seen) <= 1
-    assert lower_bound(field, max_iter=0) <= value
+
+
+def test_an_interrupted_certificate_keeps_the_bound_so_far():
+    field = random_field(["potts"], 6, 3, 3)
+    answer = replace(expansion(field), bound=-np.inf)
+
+    def stop(progress):
+        raise KeyboardInterrupt
+
+    certified = certify(field, answer, MapOptions.read(field, tol=0.0, callback=stop))
+    if certified.interrupted:
+        assert -np.inf < certified.bound <= least_energy(field) + 1e-9
+    assert certified.value == answer.value
 
 
 def test_an_initial_labelling_is_kept_unless_beaten():

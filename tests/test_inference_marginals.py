@@ -153,7 +153,7 @@ def test_temperature_divides_the_energy():
             assert close(hot.relative_gap, cold.relative_gap, 1e-6)
 
 
-# ----------------------------------------------------------------------------------- starts, threads
+# --------------------------------------------------------------------------------- starts, threads
 
 
 def test_history_never_rises_and_ends_at_the_bound():

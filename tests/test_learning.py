@@ -189,6 +189,20 @@ def test_a_fit_at_another_price_is_a_start(problem, before, C):
     assert_honest(fit, problem, C, problem.least(C))
 
 
+@given(problems(), st.permutations([0.05, 0.3, 1.0, 4.0, 30.0]))
+def test_a_path_of_prices(problem, Cs):
+    """In any order: bounds hold at every C, and the answers are those of fits from scratch."""
+    fit = None
+    for C in Cs:
+        fit = one_slack(problem.risk, problem.dimension, C, tol=1e-4, warm_start=fit)
+        alone = one_slack(problem.risk, problem.dimension, C, tol=1e-4)
+        assert fit.converged
+        assert_honest(fit, problem, C, problem.least(C))
+        assert fit.bound <= alone.value + 1e-9
+        assert alone.bound <= fit.value + 1e-9
+        assert abs(fit.value - alone.value) <= 1e-4 * max(1.0, fit.value, alone.value)
+
+
 # --------------------------------------------------------------------------------- the same minimum
 
 
@@ -294,10 +308,11 @@ def test_the_best_weights_met_are_kept():
 
 
 def test_idle_planes_are_dropped():
-    fit = one_slack(SVM.risk, SVM.dimension, C=10.0, tol=1e-9)
+    problem = Svm(n=100, d=12)
+    fit = one_slack(problem.risk, problem.dimension, C=10.0, tol=1e-6)
     assert fit.n_iter > 40
     assert len(fit.planes.offsets) < fit.n_iter
-    assert fit.planes.slopes.shape == (len(fit.planes.offsets), SVM.dimension)
+    assert fit.planes.slopes.shape == (len(fit.planes.offsets), problem.dimension)
 
 
 @pytest.mark.parametrize("random_state", [3, np.random.default_rng(3)])
@@ -318,6 +333,7 @@ def test_a_risk_that_is_negative_somewhere():
     slope, C = np.array([1.0, -2.0]), 3.0
     fit = one_slack(lambda w: (float(slope @ w) - 1.0, slope), 2, C, least_risk=None, tol=1e-9)
     assert fit.converged
+    assert fit.n_iter == 2  # one plane is the risk itself
     np.testing.assert_allclose(fit.w, -C * slope)
     assert fit.value == pytest.approx(-C - 0.5 * C * C * 5.0)
 

@@ -786,7 +786,10 @@ BAD = [
     ({"tol": -1.0}, {}, ValueError, "tol must not be negative, got -1"),
     ({"max_iter": 0}, {}, ValueError, "max_iter must be at least 1, got 0"),
     ({"max_iter": 1e3}, {}, TypeError, "max_iter must be an integer, got float"),
-    ({"n_jobs": 0}, {}, ValueError, "n_jobs == 0 in Parallel has no meaning"),
+    ({"surrogate": ["lovasz"]}, {}, TypeError, "surrogate must be a name, got list"),
+    ({"n_jobs": 0}, {}, ValueError, "n_jobs must not be 0, got 0"),
+    ({"n_jobs": "a"}, {}, TypeError, "n_jobs must be an integer or None, got str"),
+    ({"n_jobs": 1.5}, {}, TypeError, "n_jobs must be an integer or None, got float"),
     (
         {"sets": "bags"},
         {},
@@ -809,6 +812,23 @@ BAD = [
         r"y must have shape \(n, p\) when sets='rows', got \(60,\)",
     ),
     ({}, {"y": y, "groups": GROUPS[:9]}, ValueError, r"groups must have shape \(60,\), got \(9,\)"),
+    *(
+        ({}, {"y": y, "groups": groups}, ValueError, "groups must name a set for every sample, got")
+        for groups in (
+            [None] * n,
+            [None, *GROUPS[1:]],
+            [None, *map(str, GROUPS[1:])],
+            np.array([np.nan, *map(str, GROUPS[1:])], object),
+            np.where(GROUPS == 0, np.nan, GROUPS),
+            np.where(GROUPS == 0, np.datetime64("NaT"), np.datetime64("2020-01-01")),
+        )
+    ),
+    (
+        {},
+        {"y": y, "groups": np.array(["a", *GROUPS[1:].tolist()], object)},
+        TypeError,
+        "groups must be of one type, got int and str",
+    ),
     (
         {"sets": "sample"},
         {"y": y, "groups": GROUPS},
@@ -819,6 +839,13 @@ BAD = [
     ({}, {"y": Y - X[:, :1]}, ValueError, NOT_LABELS),
     ({}, {"y": np.where(Y > 0, 1, -Y[::-1])}, ValueError, NOT_LABELS + r"\[-1, 0, 1\]"),
     ({}, {"y": Y.astype(str)}, ValueError, NOT_LABELS + r"\['0', '1'\]"),
+    (
+        {},
+        {"y": Y.astype(object)},
+        TypeError,
+        "y must hold numbers or bools when it is a matrix, got dtype object",
+    ),
+    ({}, {"y": np.where(Y > 0, "a", None)}, TypeError, "y must hold numbers or bools"),
     ({}, {"y": np.zeros((n, 2, 2))}, ValueError, "Found array with dim 3"),
     ({}, {"y": np.zeros((n, 0))}, ValueError, r"Found array with 0 feature\(s\)"),
     (
@@ -839,6 +866,10 @@ BAD = [
         {"sample_weight": np.ones(9)},
         ValueError,
         r"sample_weight must have shape \(60,\), got \(9,\)",
+    ),
+    *(
+        ({}, {"sample_weight": weight}, TypeError, "sample_weight must be an array of numbers, got")
+        for weight in (["a"] * n, ["1"] * n, "balanced", [[1], [1, 2]])
     ),
     (
         {},

@@ -8,7 +8,6 @@ import reference
 from field_registry import FIELDS, of_seed
 
 import setwise as sw
-from setwise.inference._convex import lower_bound
 from setwise.inference._relaxation import Relaxation
 
 SUBMODULAR = [name for name in sorted(FIELDS) if of_seed(name, 0).is_submodular]
@@ -116,7 +115,7 @@ def test_claim_3_the_rate_of_frank_wolfe(name, temperature):
 def test_claim_4_the_price_of_smoothing(name, epsilon):
     field = of_seed(name, 0)
     smooth = extension(field, sw.marginals(field, tol=1e-10, temperature=epsilon).probabilities)
-    hard = lower_bound(field, tol=1e-9, max_iter=2000)
+    hard = sw.solve_map(field, "convex", max_iter=2000).bound
     assert smooth - hard <= epsilon * field.n_variables * np.log(field.n_labels) + 1e-6
     assert smooth >= hard - 1e-9
 

@@ -161,7 +161,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        surrogate = self._make_surrogate()
+        surrogate, n_jobs = self._make_surrogate(), _threads(self.n_jobs)
         if issparse(y):
             raise TypeError(f"y must be dense, got {type(y).__name__}")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
@@ -177,18 +177,19 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if sets.multiplicity is not None and isinstance(surrogate.loss, OfRatio):
             surrogate = LovaszHinge(WeightedRatio(surrogate.loss, sets.multiplicity))
         self.certified_ = _is_certified(surrogate, sets)
-        self._store(self._solve(X, sets, surrogate))
+        self._store(self._solve(X, sets, surrogate, n_jobs))
         return self
 
     def _make_surrogate(self) -> Surrogate:
+        if not isinstance(self.surrogate, str):
+            raise TypeError(f"surrogate must be a name, got {type(self.surrogate).__name__}")
         if self.surrogate not in _SURROGATES:
             raise ValueError(
                 f"surrogate must be one of {', '.join(_SURROGATES)}, got {self.surrogate!r}"
             )
         return _SURROGATES[self.surrogate](get(self.loss))
 
-    def _solve(self, X: Any, sets: Arrangement, surrogate: Surrogate) -> Fit:
-        n_jobs = effective_n_jobs(self.n_jobs)
+    def _solve(self, X: Any, sets: Arrangement, surrogate: Surrogate, n_jobs: int) -> Fit:
         executor = Serial() if n_jobs == 1 else Threads(n_jobs)
         try:
             risk = LinearRisk(X, sets, surrogate, bool(self.fit_intercept), executor)
@@ -273,6 +274,10 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Which labels are positive; remembers the encoding."""
         self._rows = y.ndim == 2
         if self._rows:
+            if y.dtype.kind == "O":
+                raise TypeError(
+                    "y must hold numbers or bools when it is a matrix, got dtype object"
+                )
             try:
                 positive = read_labels(y).positive  # one compiled pass: a sort would take longer
             except (TypeError, ValueError) as error:
@@ -326,6 +331,16 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.multi_label = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def _threads(n_jobs: int | None) -> int:
+    if n_jobs is not None and (
+        isinstance(n_jobs, bool | np.bool_) or not isinstance(n_jobs, int | np.integer)
+    ):
+        raise TypeError(f"n_jobs must be an integer or None, got {type(n_jobs).__name__}")
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0, got 0: None is one thread, -1 all cores")
+    return int(effective_n_jobs(n_jobs))
 
 
 def _is_plain_hinge(surrogate: Surrogate) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -141,7 +142,14 @@ def as_weight(sample_weight: ArrayLike | None, n: int) -> FloatArray:
     """A weight for each sample: 1 by default, finite and not negative."""
     if sample_weight is None:
         return np.ones(n)
-    weight: FloatArray = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        if np.asarray(sample_weight).dtype.kind in "US":
+            raise TypeError  # numpy would read numbers out of strings
+        weight: FloatArray = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"sample_weight must be an array of numbers, got {reprlib.repr(sample_weight)}"
+        ) from error
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
     if weight.shape != (n,):
@@ -158,7 +166,15 @@ def _group_numbers(groups: Any, n: int) -> IntArray:
     array = np.asarray(groups)
     if array.shape != (n,):
         raise ValueError(f"groups must have shape ({n},), got {array.shape}")
-    numbers: IntArray = np.unique(array, return_inverse=True)[1].astype(np.int64)
+    objects = array.dtype.kind == "O"
+    missing = [g for g in array if g is None or g != g] if objects else array[array != array]
+    if len(missing):
+        raise ValueError(f"groups must name a set for every sample, got {missing[0]}")
+    try:
+        numbers: IntArray = np.unique(array, return_inverse=True)[1].astype(np.int64)
+    except TypeError as error:
+        kinds = sorted({type(group).__name__ for group in array})
+        raise TypeError(f"groups must be of one type, got {' and '.join(kinds)}") from error
     return numbers
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from setwise import _core
-from setwise.functions._arguments import as_integers
+from setwise.functions._arguments import IntArray, as_integers
 
 Capacities = NDArray[np.int64 | np.float64]
 
@@ -33,11 +35,14 @@ def as_capacities(
     values: ArrayLike,
     name: str,
     kind: type[np.int64] | type[np.float64],
-    length: int,
+    shape: tuple[int, ...],
     *,
     infinite: bool = False,
 ) -> Capacities:
-    """Numbers of one type that are not negative; a single number stands for all ``length``."""
+    """Numbers of one type that are not negative, flat; a single number stands for all.
+
+    They may come flat or in ``shape``.
+    """
     array = np.asarray(values)
     given = as_kind(array.dtype, name)
     if kind is np.int64 and given is np.float64 and array.size:
@@ -45,12 +50,14 @@ def as_capacities(
             f"{name} must hold integers in a graph of integers, got dtype {array.dtype}: "
             "make the graph with dtype=float"
         )
+    length = math.prod(shape)
     if array.ndim == 0:
         array = np.broadcast_to(array, length)
-    if array.shape != (length,):
-        raise ValueError(f"{name} must be a number or have shape ({length},), got {array.shape}")
+    if array.shape not in (shape, (length,)):
+        raise ValueError(f"{name} must be a number or have shape {shape}, got {array.shape}")
     if array.dtype == np.uint64 and kind is np.int64 and length and array.max() > 2**63 - 1:
         raise ValueError(f"{name} must be below 2**63, got {array.max()}")
+    array = array.reshape(-1)
     numbers: Capacities = np.ascontiguousarray(array, dtype=kind)
     bad = _core.first_not_capacity(numbers, infinite)
     if bad >= 0:
@@ -76,3 +83,19 @@ def as_edges(edges: ArrayLike, n: int) -> NDArray[np.int32] | NDArray[np.int64]:
             raise ValueError(f"edges must join two different nodes, got ({tail}, {head})")
         raise ValueError(f"edges must lie between 0 and {n - 1}, got ({tail}, {head})")
     return pairs
+
+
+def as_places(places: ArrayLike, count: int, name: str) -> IntArray:
+    """Distinct nodes or edges, by their number; checked in one compiled pass."""
+    array = np.asarray(places)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
+    if array.size and array.dtype.kind not in "iu":
+        raise TypeError(f"{name} must hold integers, got dtype {array.dtype}")
+    which = np.ascontiguousarray(array, dtype=np.int64)
+    bad = _core.first_not_distinct(which, count)
+    if bad >= 0 and not 0 <= array[bad] < count:
+        raise ValueError(f"{name} must lie between 0 and {count - 1}, got {array[bad]}")
+    if bad >= 0:
+        raise ValueError(f"{name} must be distinct, got {array[bad]} more than once")
+    return which

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from math import inf
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from setwise.fields._field import Field
-from setwise.functions._arguments import FloatArray, IntArray, as_count, as_integers, as_number
+from setwise.functions._arguments import FloatArray, IntArray
 from setwise.inference._cooling import Stage, cool
+from setwise.inference._options import MapOptions
 from setwise.inference._relaxation import Relaxation
-from setwise.inference._result import MapProgress, MapResult
-from setwise.inference._threads import as_threads
+from setwise.inference._result import MapResult
 
-SOLVED = 1e-7  # of max(1, |value|): a relaxation solved this far has no more to give
+CERTIFYING_PASSES = 200
+SOLVED = 1e-6  # of max(1, |value|): what is left to gain where the gap cannot close anyway
 
 
-def convex(
-    field: Field,
-    *,
-    tol: float = 1e-9,
-    max_iter: int | None = None,
-    init: ArrayLike | None = None,
-    n_jobs: int | None = None,
-    random_state: object = None,
-    callback: Callable[[MapProgress], bool | None] | None = None,
-) -> MapResult:
+def convex(field: Field, options: MapOptions) -> MapResult:
     r"""Minimise the Lovász relaxation of the energy and round it.
 
     Two labels and a submodular energy: exact (but for a cardinality with centers of both labels,
@@ -35,41 +26,22 @@ def convex(
     programme whose value may lie below the least energy, and the gap says by how much at most;
     terms that are not submodular enter it through a submodular term below them (``_minorants``).
 
-    Parameters
-    ----------
-    field : Field
-        Any field.
-    tol : float
-        The relative gap to stop at.
-    max_iter : int, default=None
-        Most passes; None is 500.
-    init : array of shape (N,), default=None
-        A labelling to start from: the answer is not worse.
-    n_jobs : int, default=None
-        Threads; None is all cores. The answer does not depend on it.
-    random_state : object
-        Not used: nothing is random.
-    callback : callable, default=None
-        Called with a ``MapProgress`` after each temperature; returning True ends the search.
-
-    Returns
-    -------
-    MapResult
-        ``converged`` where the gap is within ``tol`` or the relaxation is solved to 1e-7, so that
-        more passes would change nothing. A pass is O(N L) for Potts terms.
+    The search has ``converged`` where the gap is within ``tol`` or the relaxation is solved to
+    1e-7, so that more passes would change nothing; 500 passes by default. A pass is O(N L) for
+    Potts terms. The callback is called after each temperature.
     """
-    rounding = Rounding(field, init)
-    limit = 500 if max_iter is None else as_count(max_iter, "max_iter")
-    tol = as_number(tol, "tol", nonnegative=True)
+    rounding = Rounding(field, options.init)
+    limit = 500 if options.max_iter is None else options.max_iter
     bound, n_iter, converged, interrupted = -inf, 0, False, False
     try:
-        for stage in cool(Relaxation.below(field), limit, as_threads(n_jobs)):
+        for stage in cool(Relaxation.below(field), limit, options.n_threads):
             rounding.improve(stage)
             bound, n_iter = stage.bound, stage.n_iter
             unit = max(1.0, abs(rounding.value))
-            converged = rounding.value - bound <= tol * unit or stage.slack <= SOLVED * unit
-            progress = MapProgress(n_iter, rounding.value, bound)
-            interrupted = callback is not None and bool(callback(progress))
+            gap = rounding.value - bound
+            solved = stage.slack <= SOLVED * unit and stage.slack < gap - options.tol * unit
+            converged = options.close_enough(rounding.value, bound) or solved
+            interrupted = options.ends(n_iter, rounding.value, bound) and not converged
             if converged or interrupted:
                 break
     except KeyboardInterrupt:
@@ -79,36 +51,31 @@ def convex(
         value=rounding.value,
         bound=min(bound, rounding.value),  # above it by rounding only
         method="convex",
-        reason="",
+        reason="asked for",
         n_iter=n_iter,
         converged=converged,
         interrupted=interrupted,
     )
 
 
-def lower_bound(
-    field: Field,
-    *,
-    value: float = inf,
-    tol: float = 1e-6,
-    max_iter: int = 200,
-    n_jobs: int | None = None,
-    callback: Callable[[MapProgress], bool | None] | None = None,
-) -> float:
-    """An energy that no labelling is below, from the cooled relaxation.
+def certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
+    """The result with the bound of the relaxation, where that is better than its own.
 
-    Ends once it is within ``tol`` of ``value`` (the energy of a known labelling; relative to max(1,
-    abs(value))), once the relaxation can give no more than that, or after ``max_iter`` passes.
+    Ends once the gap is within ``tol``, once the relaxation can close no more than a thousandth of
+    it, or after 200 passes.
     """
-    bound = -inf
-    for stage in cool(Relaxation.below(field), max_iter, as_threads(n_jobs)):
-        bound = stage.bound
-        unit = max(1.0, abs(value) if np.isfinite(value) else abs(bound))
-        if value - bound <= tol * unit or stage.slack <= tol * unit:
-            break
-        if callback is not None and callback(MapProgress(stage.n_iter, value, bound)):
-            break
-    return min(bound, value)
+    value, bound, interrupted = result.value, result.bound, False
+    try:
+        for stage in cool(Relaxation.below(field), CERTIFYING_PASSES, options.n_threads):
+            bound = max(bound, min(stage.bound, value))
+            if options.close_enough(value, bound) or stage.slack <= 1e-3 * (value - bound):
+                break
+            interrupted = options.ends(result.n_iter, value, bound)
+            if interrupted:
+                break
+    except KeyboardInterrupt:
+        interrupted = True
+    return replace(result, bound=bound, interrupted=interrupted)
 
 
 class Rounding:
@@ -119,15 +86,12 @@ class Rounding:
     is within a width of the lowest, and what lowers the energy is kept.
     """
 
-    def __init__(self, field: Field, init: ArrayLike | None) -> None:
+    def __init__(self, field: Field, init: IntArray | None) -> None:
         self._field = field
         self.labels: IntArray = field.unary.argmin(axis=1)
         self.value = self._energy(self.labels)
         if init is not None:
-            given = np.asarray(init)
-            if given.shape != (field.n_variables,):
-                raise ValueError(f"init must have shape ({field.n_variables},), got {given.shape}")
-            self._keep(as_integers(given, "init", below=field.n_labels))
+            self._keep(init)
 
     def improve(self, stage: Stage) -> None:
         """Round s at once, then label by label with widths about the temperature."""

@@ -54,42 +54,38 @@ class Stage:
 def cool(relaxation: Relaxation, max_iter: int, n_threads: int) -> Iterator[Stage]:
     """Stages of falling temperature, ``max_iter`` passes in all at most; the caller ends it.
 
-    A stage lasts until the passes have done more than the temperature smooths away, 20 passes at
-    most. With two labels every temperature has the same passes and the same minimiser, which is
-    exact, so the temperature stays.
+    A stage lasts until the passes have left less undone than the temperature smooths away, 20
+    passes at most. Where the relaxation is integral (two labels), every temperature has the same
+    passes and the same minimiser, so the temperature stays and p alone is taken near 0.
     """
+    cools = not relaxation.is_integral
     temperature = first_temperature(relaxation)
     descent = Descent(relaxation, temperature, n_threads)
     least = temperature * 1e-9
     while True:
-        scores, slack = _slack(descent)
+        undone, smoothed = descent.slack(1.0 if cools else 1e-6)
+        scores = descent.scores()
+        slack = undone + smoothed
         yield Stage(scores, descent.temperature, descent.best_bound, slack, descent.n_iter)
         if descent.n_iter >= max_iter:
             return
-        if descent.n_iter > 0 and relaxation.n_labels > 2:
+        if descent.n_iter > 0 and cools:
             descent.set_temperature(max(descent.temperature * COOLING, least))
-        for done in range(1, PASSES_A_STAGE + 1):
+        passes = PASSES_A_STAGE if cools else max(3, min(descent.n_iter // 4, PASSES_A_STAGE))
+        for done in range(1, passes + 1):
             descent.sweep()
             if descent.n_iter >= max_iter:
                 break
-            if done % 3 == 0:
-                _, slack = _slack(descent)
-                if descent.gap <= 0.1 * slack:
+            if cools and done % 3 == 0:
+                undone, smoothed = descent.slack()
+                if undone <= 0.1 * smoothed:
                     break
 
 
 def first_temperature(relaxation: Relaxation) -> float:
-    """About what the blocks can do to a variable, and no more than the unaries differ."""
+    """About what the unaries differ, but within what the groups can do to a variable."""
     finite = relaxation.unary[np.isfinite(relaxation.unary)]
-    spread = float(finite.std()) if finite.size else 0.0
-    reach = float(relaxation.reach.mean()) / 4 if relaxation.n_variables else 0.0
-    scales = [scale for scale in (spread, reach) if scale > 0]
-    return 0.3 * min(scales) if scales else 1.0
-
-
-def _slack(descent: Descent) -> tuple[FloatArray, float]:
-    """s, and f(p) - sum_i min_j s_ij."""
-    descent.measure()
-    scores = descent.scores()
-    smoothed = (descent.probabilities() * (scores - scores.min(axis=1, keepdims=True))).sum()
-    return scores, descent.gap + float(smoothed)
+    scales = [scale for group in relaxation.groups if (scale := group.scale) > 0]
+    if not scales:
+        return 1.0
+    return 0.3 * float(np.clip(finite.std(), min(scales), max(scales)))

@@ -2,51 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 
 import numpy as np
 
 from setwise.fields._field import Field
 from setwise.functions._arguments import IntArray
-from setwise.inference._result import MapProgress, MapResult
+from setwise.inference._options import MapOptions
+from setwise.inference._result import MapResult
 
 MOST_LABELLINGS = 20_000_000
 _CHUNK = 1 << 20  # entries of the labellings that are held at once
 
 
-def enumerate_labels(
-    field: Field,
-    *,
-    callback: Callable[[MapProgress], object] | None = None,
-    **_: object,
-) -> MapResult:
+def enumerate_labels(field: Field, options: MapOptions) -> MapResult:
     """The best of all labellings without forbidden labels: exact, for any potential.
 
-    Of several best labellings the first in lexicographic order is returned. Cost: the product of the
-    numbers of allowed labels, at most 2e7, times that of one energy; memory is bounded.
-
-    Parameters
-    ----------
-    field : Field
-    callback : callable or None
-        Called with a ``MapProgress`` (``n_iter`` in chunks) as labellings are tried; True ends the
-        search, with no bound.
-
-    Examples
-    --------
-    >>> import setwise as sw
-    >>> from setwise.inference._enumerate import enumerate_labels
-    >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]]) + sw.fields.Potts([[0, 1]], 1.5)
-    >>> best = enumerate_labels(field)
-    >>> best.labels.tolist(), best.value, best.exact
-    ([1, 1], 1.0, True)
+    Of several best labellings the first in lexicographic order is returned. Cost: the product of
+    the numbers of allowed labels, at most 2e7, times that of one energy; memory is bounded. The
+    callback is called after each chunk of labellings; a search that it ends has no bound.
     """
     allowed = [np.flatnonzero(np.isfinite(row)) for row in field.unary]
     total = count_labellings(field)
     if total > MOST_LABELLINGS:
         raise ValueError(
-            f"field must have at most {MOST_LABELLINGS} labellings for method='enumerate', "
+            f"enumerate needs at most {MOST_LABELLINGS:.0e} labellings, "
             f"got {'over 1e15' if total == np.inf else total}"
         )
     total = int(total)
@@ -63,10 +43,9 @@ def enumerate_labels(
             if energies[k] < value:
                 best, value = labels[k].copy(), float(energies[k])
             n_iter += 1
-            if callback is not None and start + rows < total:
-                interrupted = callback(MapProgress(n_iter, value, -np.inf)) is True
-                if interrupted:
-                    break
+            interrupted = start + rows < total and options.ends(n_iter, value, -np.inf)
+            if interrupted:
+                break
     except KeyboardInterrupt:
         interrupted = True
     return MapResult(
@@ -74,7 +53,7 @@ def enumerate_labels(
         value=value,
         bound=-np.inf if interrupted else value,
         method="enumerate",
-        reason="all labellings were tried",
+        reason="asked for",
         n_iter=n_iter,
         converged=not interrupted,
         interrupted=interrupted,

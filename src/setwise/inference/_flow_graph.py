@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from setwise import _core
-from setwise.functions._arguments import BoolArray, IntArray, as_count, as_order
-from setwise.inference._capacities import Capacities, as_capacities, as_edges, as_kind, kind_of
+from setwise.functions._arguments import BoolArray, IntArray, as_count
+from setwise.inference._capacities import (
+    Capacities,
+    as_capacities,
+    as_edges,
+    as_kind,
+    as_places,
+    kind_of,
+)
+from setwise.inference._grid import grid_arrays
 
 
 class FlowGraph:
@@ -68,6 +78,7 @@ class FlowGraph:
         dtype: DTypeLike | None = None,
     ) -> None:
         self.n = as_count(n, "n")
+        self.shape: tuple[int, ...] = (self.n,)
         pairs = as_edges(edges, self.n)
         self.dtype = np.dtype(
             kind_of((capacities, "capacities"), (reverse, "reverse"))
@@ -79,17 +90,64 @@ class FlowGraph:
         self._graph = _core.make_flow_graph(self.n, pairs, np.empty(0, self.dtype))
         self._graph.set_all_capacities(there, back)
 
+    @classmethod
+    def grid(
+        cls,
+        shape: Sequence[int],
+        weights: ArrayLike,
+        reverse: ArrayLike | None = None,
+        *,
+        offsets: ArrayLike | None = None,
+        dtype: DTypeLike | None = None,
+    ) -> Self:
+        r"""The graph of a grid of pixels, of any dimension and connectivity.
+
+        Pixels are numbered in C order; ``set_terminals`` takes arrays of the grid's shape, and
+        ``mask`` is one. The edges come offset by offset, those that would leave the grid left out.
+
+        Parameters
+        ----------
+        shape : sequence of int
+            The sides of the grid.
+        weights : a number, or array-like that broadcasts to (K, \*shape)
+            Entry ``[k, p]`` is the capacity from pixel ``p`` to pixel ``p + offsets[k]``.
+        reverse : the same, optional
+            The capacity back; by default equal to ``weights``, so that edges are undirected.
+        offsets : array-like of int, shape (K, len(shape)), optional
+            Where the neighbours are; by default the next pixel along each axis. Name one of each
+            pair of opposite offsets.
+        dtype : dtype, optional
+            Integers or floats; by default what ``weights`` and ``reverse`` hold.
+
+        Examples
+        --------
+        Four neighbours, then eight:
+
+        >>> import setwise as sw
+        >>> graph = sw.inference.FlowGraph.grid((2, 3), 1)
+        >>> graph.set_terminals([[9, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 9]])
+        >>> graph.solve(), graph.n_edges
+        (2, 7)
+        >>> eight = [[0, 1], [1, 0], [1, 1], [1, -1]]
+        >>> sw.inference.FlowGraph.grid((2, 3), 1, offsets=eight).n_edges
+        11
+        """
+        sides, edges, there, back = grid_arrays(shape, weights, reverse, offsets)
+        graph = cls(math.prod(sides), edges, there, back, dtype=dtype)
+        graph.shape = sides
+        return graph
+
     def _both(
         self, capacities: ArrayLike, reverse: ArrayLike | None, count: int
     ) -> tuple[Capacities, Capacities]:
         """Capacities of ``count`` edges; an empty array stands for a reverse of zeros."""
         kind = as_kind(self.dtype)
-        there = as_capacities(capacities, "capacities", kind, count)
+        there = as_capacities(capacities, "capacities", kind, (count,))
         if reverse is None:
             return there, np.empty(0, kind)
         if reverse is capacities:
             return there, there
-        return there, as_capacities(reverse, "reverse", kind, count)
+        return there, as_capacities(reverse, "reverse", kind, (count,))
 
     def set_terminals(
         self, source: ArrayLike, sink: ArrayLike, *, nodes: ArrayLike | None = None
@@ -99,8 +157,8 @@ class FlowGraph:
         Parameters
         ----------
         source, sink : array-like of shape (n,), or one entry for each of ``nodes``, or a number
-            Not negative. ``inf`` (in a graph of floats) ties the node to that side; one node
-            cannot be tied to both.
+            Not negative. A grid also takes arrays of its shape. ``inf`` (in a graph of floats)
+            ties the node to that side; one node cannot be tied to both.
         nodes : array-like of int, optional
             Distinct nodes; all of them by default.
 
@@ -112,11 +170,12 @@ class FlowGraph:
         >>> graph.solve()
         1.5
         """
-        which = None if nodes is None else as_order(nodes, self.n, "nodes")
+        which = None if nodes is None else as_places(nodes, self.n, "nodes")
         count = self.n if which is None else len(which)
         kind = as_kind(self.dtype)
-        out = as_capacities(source, "source", kind, count, infinite=True)
-        into = as_capacities(sink, "sink", kind, count, infinite=True)
+        shape = self.shape if which is None else (count,)
+        out = as_capacities(source, "source", kind, shape, infinite=True)
+        into = as_capacities(sink, "sink", kind, shape, infinite=True)
         if kind is np.float64:
             torn = np.flatnonzero(np.isinf(out) & np.isinf(into))
             if len(torn):
@@ -159,10 +218,8 @@ class FlowGraph:
         >>> graph.solve()
         3
         """
-        which = as_order(edges, self.n_edges, "edges")
+        which = as_places(edges, self.n_edges, "edges")
         there, back = self._both(capacities, reverse, len(which))
-        if reverse is None:
-            back = np.zeros(len(which), self.dtype)
         self._graph.set_capacities(which, there, back)
 
     def solve(self) -> int | float:
@@ -210,47 +267,51 @@ class FlowGraph:
 
     @property
     def mask(self) -> BoolArray:
-        """(n,) booleans: the nodes on the source side of a minimum cut."""
+        """(n,) booleans, or of the grid's shape: the nodes on the source side of a minimum cut."""
         mask = np.empty(self.n, np.bool_)
-        self._solved().mask(mask)
-        return mask
+        self._solved().read_sides(mask)
+        return mask.reshape(self.shape)
 
     @property
     def flows(self) -> Capacities:
         """(E,) the net flow on each edge, negative where it runs backwards."""
-        flows = np.empty(self.n_edges, self.dtype)
-        self._solved().flows(flows, np.empty(0, self.dtype))
+        flows: Capacities = np.empty(self.n_edges, self.dtype)
+        self._solved().read_flows(flows, np.empty(0, self.dtype))
         return flows
 
     @property
     def residuals(self) -> Capacities:
         """(E, 2) what each edge could still carry, forwards and backwards."""
-        residuals = np.empty(2 * self.n_edges, self.dtype)
-        self._solved().flows(np.empty(0, self.dtype), residuals)
-        return residuals.reshape(-1, 2)
+        residuals: Capacities = np.empty((self.n_edges, 2), self.dtype)
+        self._solved().read_flows(np.empty(0, self.dtype), residuals.reshape(-1))
+        return residuals
 
     @property
     def edges(self) -> IntArray:
         """(E, 2) the edges."""
         edges = np.empty((self.n_edges, 2), np.int64)
-        self._graph.edges(edges)
+        self._graph.read_edges(edges)
         return edges
 
-    def _solved(self) -> Any:
-        if not self._graph.is_current:
+    def _solved(self) -> _core.IntFlowProblem | _core.FloatFlowProblem:
+        if not self._graph.is_solved:
             raise RuntimeError("the graph has no answer yet: call solve() first, after any change")
         return self._graph
 
     def __getstate__(self) -> dict[str, Any]:
         """The problem; the flow is not kept, so the first solve of a loaded graph is a cold one."""
-        numbers = [np.empty(k, self.dtype) for k in (self.n_edges, self.n_edges, self.n, self.n)]
-        self._graph.problem(*numbers)
-        return {"n": self.n, "edges": self.edges, "dtype": self.dtype, "numbers": numbers}
+        numbers: list[Capacities] = [
+            np.empty(k, self.dtype) for k in (self.n_edges, self.n_edges, self.n, self.n)
+        ]
+        self._graph.read_problem(*numbers)
+        return {"shape": self.shape, "edges": self.edges, "dtype": self.dtype, "numbers": numbers}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         capacities, reverse, source, sink = state["numbers"]
-        self.__init__(state["n"], state["edges"], capacities, reverse, dtype=state["dtype"])  # type: ignore[misc]
+        n, dtype = math.prod(state["shape"]), state["dtype"]
+        self.__init__(n, state["edges"], capacities, reverse, dtype=dtype)  # type: ignore[misc]
         self.set_terminals(source, sink)
+        self.shape = state["shape"]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n={self.n}, n_edges={self.n_edges}, dtype={self.dtype})"

@@ -45,7 +45,7 @@ def log_partition_gradient(
     r"""The gradient of ``log_partition_upper`` with respect to unaries and weights of potentials.
 
     The bound is :math:`U = \max_p \sum_i H(p_i) - f(p) / t`, f the Lovász extension of the energy,
-    so its gradient is minus that of f in the parameters at the maximiser p: as exact as ``result`` is.
+    so its gradient is minus that of f in the parameters at the maximiser p, and as exact as p.
 
     Parameters
     ----------

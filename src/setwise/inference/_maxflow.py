@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 
 from setwise import _core
 from setwise.functions._arguments import BoolArray, as_count
-from setwise.inference._capacities import Capacities, as_edges, kind_of
+from setwise.inference._capacities import Capacities, kind_of
 from setwise.inference._flow_graph import FlowGraph
 
 
 @dataclass(frozen=True)
 class Flow:
-    """A largest flow and a smallest cut.
+    r"""A largest flow and a smallest cut.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Flow:
     gap : int or float
         ``bound - value``: zero for integers, rounding for floats.
     exact : bool
-        Whether the gap is at most 1e-9 max(1, \\|value\\|).
+        Whether the gap is at most 1e-9 max(1, \|value\|).
     mask : ndarray of bool, shape (n,)
         The nodes on the source side of the cut.
     flows : ndarray, shape (E,)
@@ -130,7 +130,8 @@ def maxflow(
 
 
 def _size(edges: ArrayLike) -> int:
-    return int(np.max(edges, initial=-1)) + 1
+    array = np.asarray(edges)
+    return int(array.max(initial=-1)) + 1 if array.dtype.kind in "iu" else 0
 
 
 def maxflow_batch(graphs: Sequence[FlowGraph], *, n_jobs: int | None = None) -> list[int | float]:

@@ -1,4 +1,4 @@
-r"""Submodular terms below any terms: what lets the Lovász relaxation bound every field.
+r"""Terms with a convex relaxation below any terms: what lets it bound every field.
 
 A lower bound on a smaller energy is one on the energy. Each term that is not a submodular function
 of the pairs (variable, label) gives way to one below it for every labelling:
@@ -6,7 +6,7 @@ of the pairs (variable, label) gives way to one below it for every labelling:
 - a table of two variables to unaries plus the largest Potts term that fits under it;
 - label transitions to a Potts term, by the chord of the concave function;
 - a robust term whose truncation is above half its region to one truncated at half, scaled down;
-- a cardinality table that is not concave to a line below it.
+- a cardinality table that is not concave to its lower convex hull.
 
 Every formula is checked against all labellings of small fields in the tests.
 """
@@ -27,11 +27,10 @@ from setwise.fields._terms import (
     TransitionTerm,
     UnaryTerm,
 )
-from setwise.functions._arguments import FloatArray
 
 
-def submodular_minorant(field: Field) -> tuple[list[Term], bool]:
-    """Submodular terms whose sum is at most that of the field's, and whether it equals it."""
+def relaxable_minorant(field: Field) -> tuple[list[Term], bool]:
+    """Relaxable terms whose sum is at most that of the field's, and whether it equals it."""
     terms: list[Term] = []
     equal = True
     for _, term in field._terms():
@@ -51,9 +50,9 @@ def _below(term: Term, field: Field) -> tuple[list[Term], bool]:
         case TransitionTerm():
             return _below_transitions(term), False
         case RobustTerm():
-            return _below_robust(term, field.n_labels), False
+            return _below_robust(term), False
         case CardinalityTerm():
-            return _below_cardinality(term, field), False
+            return _below_cardinality(term)
         case _:
             raise TypeError(f"no submodular term below a {type(term).__name__} is known")
 
@@ -101,60 +100,37 @@ def _below_transitions(term: TransitionTerm) -> list[Term]:
     return [PottsTerm(term.edges, np.full(n_edges, least * chord))]
 
 
-def _below_robust(term: RobustTerm, n_labels: int) -> list[Term]:
-    r"""c (sum_j min(1, (S - n_j) / (S / 2)) - (L - 1)) = c min(1, 2 r), r = (S - max_j n_j) / S.
+def _below_robust(term: RobustTerm) -> list[Term]:
+    r"""c (1 + sum_j min(0, 1 - 2 n_j / S)) = c min(1, 2 r), r = (S - max_j n_j) / S.
 
-    At most one label has more than half of the region, and all others have the summand 1. The term
-    is weight min(1, r S / Q) with the truncation Q > S / 2: it is c min(1, 2 r) for c = weight S /
-    (2 Q) up to r = 1/2, and not below c from there on.
+    At most one label has more than half of the region, and only that one has a summand below 0. The
+    term is weight min(1, r S / Q) with the truncation Q > S / 2: it is c min(1, 2 r) with
+    c = weight S / (2 Q) up to r = 1/2, and not below c from there on. A truncation of at most half
+    stays as it is: c = weight, and Q for S / 2.
     """
     inside = term.regions[term.regions >= 0]
-    sizes = np.bincount(inside, minlength=len(term.weights)).astype(np.float64)
-    scales = np.where(
-        term.truncation > sizes / 2, term.weights * sizes / (2 * term.truncation), term.weights
-    )
+    sizes = np.bincount(inside, minlength=len(term.weights))
     halves = np.minimum(term.truncation, sizes / 2)
-    tables: list[FloatArray] = []
+    scales = term.weights * halves / term.truncation
+    tables = [np.zeros(0)]
     for size, scale, half in zip(sizes, scales, halves, strict=True):
         missing = size - np.arange(size + 1)
-        tables.append(scale * np.minimum(1.0, missing / half) if size else np.zeros(1))
-    starts = np.concatenate([[0], np.cumsum([len(table) for table in tables])]).astype(np.int64)
-    table = np.concatenate([np.zeros(0), *tables])
-    constant = -float((scales * (sizes > 0)).sum()) * (n_labels - 1)
-    return [CountTerm(term.regions, starts, table), ConstantTerm(constant)]
+        tables.append(scale * np.minimum(0.0, missing / half - 1.0) if size else np.zeros(1))
+    starts = np.concatenate([[0], np.cumsum(sizes + 1)])
+    return [CountTerm(term.regions, starts, np.concatenate(tables)), ConstantTerm(scales.sum())]
 
 
-def _below_cardinality(term: CardinalityTerm, field: Field) -> list[Term]:
-    """The line that touches the table's lower convex hull where the unaries' minimiser lies.
-
-    A line is a unary term. Among all concave functions below a convex table lines are the best;
-    which of them is best depends on the field, and this choice is a guess: the bound is valid, and
-    weak.
-    """
-    k = int((field.unary.argmin(axis=1) != term.center).sum())
-    slope, height = _support(term.table, k)
-    unary = np.full(field.unary.shape, slope)
-    unary[np.arange(len(unary)), term.center] = 0.0
-    return [UnaryTerm(unary), ConstantTerm(height)]
-
-
-def _support(table: FloatArray, k: int) -> tuple[float, float]:
-    """Slope, and height at 0, of a line below the table that touches its convex hull at k. O(N)."""
+def _below_cardinality(term: CardinalityTerm) -> tuple[list[Term], bool]:
+    """The lower convex hull of the table, O(N): what all lines below the table amount to."""
+    table = term.table
     hull: list[int] = []
     for right, height in enumerate(table):
         while len(hull) > 1:
             left, middle = hull[-2], hull[-1]
-            if (table[middle] - table[left]) * (right - left) < (height - table[left]) * (
-                middle - left
-            ):
+            rise, run = table[middle] - table[left], middle - left
+            if rise * (right - left) < (height - table[left]) * run:
                 break
             hull.pop()
         hull.append(right)
-    slopes = np.diff(table[hull]) / np.diff(hull)
-    around = [
-        slope
-        for slope, left, right in zip(slopes, hull[:-1], hull[1:], strict=True)
-        if left <= k <= right
-    ]
-    slope = float(np.mean(around)) if around else 0.0  # a table of one entry has no edges
-    return slope, float((table - slope * np.arange(len(table))).min())
+    below = np.interp(np.arange(len(table)), hull, table[hull])
+    return [CardinalityTerm(term.center, below)], bool(np.allclose(below, table, 1e-12, 1e-12))

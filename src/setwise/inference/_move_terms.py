@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from setwise._core import Moves
 from setwise.fields._base import Potential
@@ -21,7 +20,7 @@ from setwise.fields._terms import (
     TransitionTerm,
     UnaryTerm,
 )
-from setwise.functions._arguments import FloatArray, IntArray, as_integers
+from setwise.functions._arguments import FloatArray, IntArray
 
 Method = Literal["cut", "expansion", "swap"]
 
@@ -29,7 +28,7 @@ Method = Literal["cut", "expansion", "swap"]
 _CHUNK = 1 << 22
 
 
-def start_moves(field: Field, method: Method, init: ArrayLike | None) -> tuple[Moves, IntArray]:
+def start_moves(field: Field, method: Method, init: IntArray | None) -> tuple[Moves, IntArray]:
     """A kernel that holds the field's terms, and the labelling that it starts from.
 
     That is ``init``, or the label of least unary energy for each variable. Raises a
@@ -43,10 +42,11 @@ def start_moves(field: Field, method: Method, init: ArrayLike | None) -> tuple[M
     for _, term in field._terms():
         if isinstance(term, UnaryTerm):
             unary = unary + term.unary
-    start = np.argmin(unary, axis=1) if init is None else _as_labels(init, field)
+    start = np.argmin(unary, axis=1) if init is None else init
     kernel = Moves(np.ascontiguousarray(unary.T).ravel(), n, labels)
     for potential, term in field._terms():
         _add(kernel, term, potential, n, labels)
+    _add_costs(kernel, [term for _, term in field._terms() if isinstance(term, LabelTerm)], labels)
     kernel.start(start)
     return kernel, start
 
@@ -84,20 +84,6 @@ def trivial_bound(field: Field) -> float:
     return bound
 
 
-def _as_labels(init: ArrayLike, field: Field) -> IntArray:
-    array = np.asarray(init)
-    if array.shape != (field.n_variables,):
-        raise ValueError(f"init must have shape ({field.n_variables},), got {array.shape}")
-    labels = as_integers(array, "init", below=field.n_labels)
-    forbidden = np.isinf(field.unary[np.arange(len(labels)), labels])
-    if forbidden.any():
-        where = int(np.argmax(forbidden))
-        raise ValueError(
-            f"init must not take a forbidden label, got {labels[where]} for variable {where}"
-        )
-    return labels
-
-
 def _add(kernel: Moves, term: object, potential: Potential, n: int, labels: int) -> None:
     own = np.arange(labels)  # every label is a group of its own
     match term:
@@ -109,8 +95,6 @@ def _add(kernel: Moves, term: object, potential: Potential, n: int, labels: int)
             kernel.add_counts(_ints(regions), _ints(starts), _floats(table), own)
         case RobustTerm(regions, weights, truncation):
             kernel.add_robust(_ints(regions), _floats(weights), _floats(truncation), own)
-        case LabelTerm(cost, group):
-            kernel.add_cost(cost, np.where(group, 0, -1))
         case CardinalityTerm(center, table) if n > 0:
             # h(k) = table[n - k] of the count k of the one label that is the center.
             kernel.add_counts(
@@ -123,10 +107,24 @@ def _add(kernel: Moves, term: object, potential: Potential, n: int, labels: int)
             counts = np.arange(len(edges) + 1, dtype=np.float64)
             values = np.minimum(counts, 1.0) if concave is None else concave(counts)
             kernel.add_transitions(_ints(edges), _floats(costs), _floats(values))
-        case ConstantTerm() | UnaryTerm() | CardinalityTerm():
+        case ConstantTerm() | UnaryTerm() | LabelTerm() | CardinalityTerm():
             pass
         case _:
             raise TypeError(f"{potential!r} has a term of an unknown kind: {type(term).__name__}")
+
+
+def _add_costs(kernel: Moves, terms: list[LabelTerm], labels: int) -> None:
+    """Label costs in layers of groups that do not overlap, as few as the first fit makes them."""
+    layers: list[tuple[list[float], IntArray]] = []
+    for term in terms:
+        free = [layer for layer in layers if (layer[1][term.labels] < 0).all()]
+        if not free:
+            layers.append(([], np.full(labels, -1)))
+        costs, groups = free[0] if free else layers[-1]
+        groups[term.labels] = len(costs)
+        costs.append(term.cost)
+    for costs, groups in layers:
+        kernel.add_costs(np.array(costs, np.float64), groups)
 
 
 def _ints(array: IntArray) -> IntArray:
@@ -150,7 +148,7 @@ def _why_not(term: object, method: Method) -> str | None:
                     moves = "" if method == "cut" else f" in every {method}"
                     return f"its table is not submodular{moves} on edge ({i}, {j})"
         case RobustTerm() if method == "expansion":
-            return "expansions need a truncation of at most half of every region; swaps do not"
+            return "its truncation is above half of a region, which is for swaps alone"
         case TransitionTerm() if method != "swap":
             return "the cost of a pair of labels that touch is for swaps alone"
         case CardinalityTerm(center, _):

@@ -25,11 +25,11 @@ from setwise.fields._terms import (
 )
 from setwise.functions._arguments import FloatArray, IntArray
 from setwise.inference._descent import Descent
-from setwise.inference._minorants import submodular_minorant
+from setwise.inference._minorants import relaxable_minorant
 from setwise.inference._paths import paths_of
 from setwise.inference._threads import as_threads
 
-CHAIN, COUNT, SIMPLEX = 0, 1, 2
+CHAIN, COUNT, SIMPLEX, CONVEX = 0, 1, 2, 3
 _NONE: IntArray = np.zeros(0, np.int64)
 
 
@@ -43,7 +43,7 @@ class Group:
     starts: IntArray
     """(B + 1,)"""
     parameters: FloatArray
-    """CHAIN: half the weight to the next variable; COUNT: gains h(k + 1) - h(k); SIMPLEX: costs."""
+    """CHAIN: half the weight to the next; COUNT, CONVEX: gains h(k + 1) - h(k); SIMPLEX: costs."""
     slots: tuple[tuple[int, ...], ...]
     """The labels that one projection moves, for each of the projections of a block."""
     own: IntArray
@@ -51,6 +51,12 @@ class Group:
     low: FloatArray
     """(P,): no entry of a block's base polytope is below."""
     high: FloatArray
+
+    @property
+    def scale(self) -> float:
+        """About what an entry of a block is; a cost is shared by all variables."""
+        reach = float((self.high - self.low).mean()) / 4
+        return reach / len(self.variables) if self.kind == SIMPLEX else reach
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +73,8 @@ class Relaxed:
         t sum_i log sum_j exp(-s_ij / t) minus the constant of the energy: with t = 1 an upper bound
         on log Z.
     bound : float
-        sum_i min_j s_ij plus the constant: no labelling has a lower energy.
+        sum_i min_j s_ij plus the constant, minus the conjugates of convex counts: no labelling has
+        a lower energy.
     gap : float
         The objective is at most this far above its least value.
     relative_gap : float
@@ -111,6 +118,10 @@ class Relaxation:
     every group and label. As t falls to 0, minus the objective rises to :math:`\max_s \sum_i \min_j
     s_{ij}`, and any s bounds every energy from below.
 
+    A convex function g of how many variables are at their center is no set function of that kind,
+    but g(m) is the maximum over v of v m minus its conjugate at v: a block with v in every entry,
+    and the conjugate in the objective (``below`` makes such blocks).
+
     A pair that an infinite unary forbids gets a finite one, so far above all others of its row that
     its probability is 0 to the last bit and that no labelling gains by it.
 
@@ -136,12 +147,12 @@ class Relaxation:
 
     @classmethod
     def below(cls, field: Field) -> Relaxation:
-        """The relaxation of the largest submodular energy known below the field's.
+        """The relaxation of the largest relaxable energy known below the field's.
 
         ``is_equal`` says whether it is the field's own.
         """
         relaxation = cls.__new__(cls)
-        terms, relaxation.is_equal = submodular_minorant(field)
+        terms, relaxation.is_equal = relaxable_minorant(field)
         relaxation._translate(field, terms)
         return relaxation
 
@@ -171,6 +182,8 @@ class Relaxation:
                         self.constant += term.cost
                     elif labels and n > 0:
                         costs[labels] = costs.get(labels, 0.0) + term.cost
+                case CardinalityTerm() if n_labels == 1:
+                    self.constant += float(term.table[0])  # all are at the only center there is
                 case CardinalityTerm():
                     self.constant += float(term.table[-1])
                     self._add_cardinality(term)
@@ -211,7 +224,8 @@ class Relaxation:
         gains = -np.diff(term.table)[::-1]  # of the number k' = N - k of variables at their center
         low, high = np.full(n, gains.min()), np.full(n, gains.max())
         whole = np.array([0, n])
-        self.groups.append(Group(COUNT, np.arange(n), whole, gains, (), term.center, low, high))
+        kind = COUNT if term.is_submodular else CONVEX
+        self.groups.append(Group(kind, np.arange(n), whole, gains, (), term.center, low, high))
 
     def _add_costs(self, costs: dict[tuple[int, ...], float]) -> None:
         costs = {labels: cost for labels, cost in costs.items() if cost > 0}
@@ -223,6 +237,13 @@ class Relaxation:
         whole = np.array([0, n])
         self.groups.append(
             Group(SIMPLEX, np.arange(n), whole, values, tuple(costs), _NONE, np.zeros(n), high)
+        )
+
+    @property
+    def is_integral(self) -> bool:
+        """Whether its bound is the least energy (of the minorants): two labels, each on its own."""
+        return self.n_labels <= 2 and not any(
+            group.kind == CONVEX or len(np.unique(group.own)) > 1 for group in self.groups
         )
 
     @property

@@ -1,4 +1,4 @@
-"""What every search for the best labelling returns: the labels, and how far they can be from best."""
+"""What every search for the best labelling returns: the labels, and how good they are."""
 
 from __future__ import annotations
 

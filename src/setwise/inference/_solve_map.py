@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise.fields._field import Field
-from setwise.functions._arguments import IntArray, as_count, as_integers, as_number
-from setwise.functions._randomness import as_generator
-from setwise.inference._convex import convex, lower_bound
+from setwise.inference._convex import certify, convex
 from setwise.inference._cut import cut
 from setwise.inference._enumerate import count_labellings, enumerate_labels
 from setwise.inference._expansion import expansion
 from setwise.inference._factors import obstacle as obstacle_to_messages
 from setwise.inference._messages import messages
 from setwise.inference._move_terms import obstacle as obstacle_to_moves
+from setwise.inference._options import MapOptions
 from setwise.inference._result import MapProgress, MapResult
 from setwise.inference._swap import swap
 
-_METHODS: dict[str, Callable[..., MapResult]] = {
+_METHODS: dict[str, Callable[[Field, MapOptions], MapResult]] = {
     "cut": cut,
     "expansion": expansion,
     "swap": swap,
@@ -106,24 +103,25 @@ def solve_map(
     """
     if not isinstance(field, Field):
         raise TypeError(f"field must be a Field, got {type(field).__name__}")
+    if not isinstance(method, str):
+        raise TypeError(f"method must be a string, got {type(method).__name__}")
     if method != "auto" and method not in _METHODS:
         names = ", ".join(repr(name) for name in ["auto", *_METHODS])
         raise ValueError(f"method must be one of {names}, got {method!r}")
-    options: dict[str, Any] = {
-        "tol": _as_tolerance(tol),
-        "max_iter": None if max_iter is None else as_count(max_iter, "max_iter", least=1),
-        "init": None if init is None else _as_labelling(init, field),
-        "n_jobs": None if n_jobs is None else _as_jobs(n_jobs),
-        "random_state": None if random_state is None else as_generator(random_state),
-        "callback": callback,
-    }
-    if method == "auto":
-        method, reason = _choose(field)
-    else:
-        reason = "asked for"
-    result = _METHODS[method](field, **options)
-    if method in _WITHOUT_BOUND and not result.interrupted and result.relative_gap > options["tol"]:
-        result = _certify(field, result, options["tol"], options["n_jobs"])
+    options = MapOptions.read(
+        field,
+        tol=tol,
+        max_iter=max_iter,
+        init=init,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        callback=callback,
+    )
+    method, reason = _choose(field) if method == "auto" else (method, "asked for")
+    result = _METHODS[method](field, options)
+    proved = options.close_enough(result.value, result.bound)
+    if method in _WITHOUT_BOUND and not (proved or result.interrupted):
+        result = _certify(field, result, options)
     return replace(result, reason=reason)
 
 
@@ -145,43 +143,19 @@ def _choose(field: Field) -> tuple[str, str]:
     return "convex", f"{no_messages}; {no_swap}"
 
 
-def _certify(field: Field, result: MapResult, tol: float, n_jobs: int | None) -> MapResult:
+def _certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
     """The result of moves with a bound that is better than theirs.
 
     The relaxation sees a table that is not Potts through a minorant; the dual of messages sees the
     table itself, and their labellings are no worse than the one they start from.
     """
-    if not field.is_submodular and obstacle_to_messages(field) is None:
-        dual = messages(field, tol=tol, init=result.labels)
-        return replace(
-            result, labels=dual.labels, value=dual.value, bound=max(result.bound, dual.bound)
-        )
-    bound = lower_bound(field, value=result.value, tol=tol, n_jobs=n_jobs)
-    return replace(result, bound=max(result.bound, min(bound, result.value)))
-
-
-def _as_tolerance(tol: object) -> float:
-    if tol == np.inf:
-        return np.inf
-    return as_number(tol, "tol", nonnegative=True)
-
-
-def _as_jobs(n_jobs: object) -> int:
-    if as_count(n_jobs, "n_jobs", least=-1) == 0:
-        raise ValueError("n_jobs must be -1 for all cores, or at least 1, got 0")
-    return int(n_jobs)
-
-
-def _as_labelling(labels: ArrayLike, field: Field) -> IntArray:
-    """A labelling of finite energy."""
-    array = np.asarray(labels)
-    if array.shape != (field.n_variables,):
-        raise ValueError(f"init must have shape ({field.n_variables},), got {array.shape}")
-    checked = as_integers(array, "init", below=field.n_labels)
-    forbidden = np.isinf(field.unary[np.arange(len(checked)), checked])
-    if forbidden.any():
-        i = int(np.argmax(forbidden))
-        raise ValueError(
-            f"init must take labels of finite unary, got {checked[i]} for variable {i}"
-        )
-    return checked
+    if field.is_submodular or obstacle_to_messages(field) is not None:
+        return certify(field, result, options)
+    dual = messages(field, replace(options, init=result.labels, max_iter=None))
+    return replace(
+        result,
+        labels=dual.labels,
+        value=dual.value,
+        bound=max(result.bound, dual.bound),
+        interrupted=dual.interrupted,
+    )

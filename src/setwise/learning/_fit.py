@@ -138,15 +138,27 @@ class Search:
         self.tol = as_number(tol, "tol", nonnegative=True)
         self.limit = as_count(max_iter, "max_iter", least=1)
         self.callback = callback
-        self.best, self.value, self.bound = np.zeros(dimension), np.inf, -np.inf
+        # One attribute for the two: Ctrl-C between them would leave the value of other weights.
+        self._incumbent = np.zeros(dimension), np.inf
+        self.bound = -np.inf
         self.rounds: list[Progress] = []
         self.interrupted = False
         self._start = perf_counter()
 
+    @property
+    def best(self) -> FloatArray:
+        """The best weights so far; zero before there are any."""
+        return self._incumbent[0]
+
+    @property
+    def value(self) -> float:
+        """Their objective."""
+        return self._incumbent[1]
+
     def offer(self, w: FloatArray, objective: float) -> None:
         """Keep the weights if none were better."""
         if objective < self.value:
-            self.best, self.value = w.copy(), objective
+            self._incumbent = w.copy(), objective
 
     def end_round(self, lower: float) -> bool:
         """Write a round and its lower bound down; True if it was the last."""

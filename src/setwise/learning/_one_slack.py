@@ -10,12 +10,9 @@ from numpy.typing import ArrayLike
 from setwise.functions._arguments import FloatArray, as_count, as_number, as_subset
 from setwise.learning._bundle import Bundle
 from setwise.learning._fit import Fit, Progress, Search, checked_answer
+from setwise.learning._level import Level
 
 Oracle = Callable[[FloatArray], tuple[float, FloatArray]]
-
-# How far from the best weights towards the model's optimum the risk is asked for next: the model is
-# poor far from what has been seen, and a short step more than halves the rounds (benchmarks/).
-_STEP = 0.2
 
 
 def one_slack(
@@ -32,11 +29,17 @@ def one_slack(
 ) -> Fit:
     r"""Minimise 1/2 |w|^2 + C risk(w) for a convex risk, by cutting planes.
 
-    Each round asks the oracle for the risk and a subgradient, which give a plane below the risk,
-    and solves the quadratic program over all planes (a few variables, by daqp): its value is a
-    lower bound, its weights lead to the next question. The best weights met are kept.
+    Each round asks the oracle for the risk and a subgradient, which give a plane below the risk.
+    The quadratic program over all planes (a few variables, by daqp) gives a lower bound. The next
+    question is the model's optimum with a pull towards the best weights met,
 
-    A round costs one call of the oracle, O(k d) for k planes, and a quadratic program in k
+    .. math:: \arg\min_w \tfrac12 |w|^2 + C \max_k (b_k + \langle a_k, w \rangle)
+        + \tfrac{u}{2} |w - w_{best}|^2 ,
+
+    where u follows a level: the model's objective there shall lie 0.7 of the way from the bound to
+    the best value. The best weights met are kept.
+
+    A round costs one call of the oracle, O(k d) for k planes, and two quadratic programs in k
     variables; the number of rounds depends on C and ``tol``, not on the number of examples.
 
     Parameters
@@ -56,7 +59,9 @@ def one_slack(
     least_risk : float, optional
         A number that the risk never falls below, a plane for nothing; None if there is none.
     warm_start : Fit, optional
-        An earlier fit of the same risk with any C: its planes hold for every C.
+        An earlier fit of the same risk with any C: its planes hold for every C. It saves the
+        rounds that lead to the neighbourhood of the minimum; the last ones, which prove it, are
+        to be made for every C anew, unless C is large or has hardly changed.
     callback : callable, optional
         Called with a ``Progress`` after each round; the fit stops when it returns True.
 
@@ -69,7 +74,7 @@ def one_slack(
     References
     ----------
     T. Joachims, T. Finley, C.-N. Yu, Cutting-plane training of structural SVMs, 2009.
-    V. Franc, S. Sonnenburg, Optimized cutting plane algorithm, 2009 (the step from the best).
+    C. Lemaréchal, A. Nemirovskii, Y. Nesterov, New variants of bundle methods, 1995 (levels).
 
     Examples
     --------
@@ -88,32 +93,31 @@ def one_slack(
     search = Search(as_count(dimension, "dimension"), tol, max_iter, callback)
     bundle = Bundle(dimension, as_subset(nonnegative, dimension, "nonnegative"))
     if least_risk is not None:
-        bundle.add(np.zeros(dimension), as_number(least_risk, "least_risk"))
+        bundle.add(np.zeros((1, dimension)), np.array([as_number(least_risk, "least_risk")]))
     w = search.best
     if warm_start is not None:
-        _take_planes(bundle, warm_start, dimension)
+        if len(warm_start.w) != dimension:
+            raise ValueError(
+                f"warm_start must have {dimension} weights, as this problem has, "
+                f"got {len(warm_start.w)}"
+            )
+        bundle.add(warm_start.planes.slopes, warm_start.planes.offsets)
         w = warm_start.w.copy()
         w[bundle.nonnegative] = np.maximum(w[bundle.nonnegative], 0.0)
+    level = Level()
     try:
         while True:
             risk, slope = checked_answer(oracle(w), dimension, least_risk)
-            search.offer(w, 0.5 * float(w @ w) + C * risk)
-            bundle.add(slope, risk - float(slope @ w))
-            optimum, lower = bundle.solve(C)
+            objective = 0.5 * float(w @ w) + C * risk
+            level.learn(objective, search.value)
+            search.offer(w, objective)
+            bundle.add(slope[None, :], np.array([risk - slope @ w]))
+            lower = bundle.bound(C)
             bundle.drop_idle()
             if search.end_round(lower):
                 break
             cold = len(search.rounds) == 1 and warm_start is None  # no model to distrust yet
-            w = optimum if cold else search.best + _STEP * (optimum - search.best)
+            w = level.ask(bundle, C, search, freely=cold)
     except KeyboardInterrupt:
         search.interrupt()
     return search.fit(bundle.planes())
-
-
-def _take_planes(bundle: Bundle, earlier: Fit, dimension: int) -> None:
-    if len(earlier.w) != dimension:
-        raise ValueError(
-            f"warm_start must have {dimension} weights, as this problem has, got {len(earlier.w)}"
-        )
-    for slope, offset in zip(earlier.planes.slopes, earlier.planes.offsets, strict=True):
-        bundle.add(slope, float(offset))

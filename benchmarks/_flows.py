@@ -1,0 +1,102 @@
+"""Flow problems to measure on: noisy pictures, superpixels, and files of the DIMACS challenge."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.ndimage import gaussian_filter
+from scipy.spatial import cKDTree
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Unaries (h, w) and undirected weights (2, h, w) down and to the right, zero at the border."""
+
+    source: np.ndarray
+    sink: np.ndarray
+    weights: np.ndarray
+
+    def as_integers(self) -> Picture:
+        return Picture(
+            *((1000 * x).astype(np.int64) for x in (self.source, self.sink, self.weights))
+        )
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Any graph with terminals."""
+
+    edges: np.ndarray
+    capacities: np.ndarray
+    reverse: np.ndarray
+    source: np.ndarray
+    sink: np.ndarray
+
+
+def noisy_picture(
+    shape: tuple[int, int], *, smoothing: float = 1.0, noise: float = 1.0, seed: int = 0
+) -> Picture:
+    """Blobs seen through noise; weights fall with the contrast of a clearer view of them."""
+    rng = np.random.default_rng(seed)
+    blobs = gaussian_filter(rng.standard_normal(shape), max(2.0, min(shape) / 25))
+    blobs /= blobs.std()
+    truth = 0.5 * np.sign(blobs) + 0.2 * blobs
+    unary = truth + noise * rng.standard_normal(shape)
+    view = truth + 0.1 * rng.standard_normal(shape)
+    weights = np.zeros((2, *shape))
+    weights[0, :-1] = smoothing * np.exp(-4 * np.diff(view, axis=0) ** 2)
+    weights[1, :, :-1] = smoothing * np.exp(-4 * np.diff(view, axis=1) ** 2)
+    return Picture(np.maximum(unary, 0), np.maximum(-unary, 0), weights)
+
+
+def superpixels(
+    shape: tuple[int, int] = (213, 320), layers: tuple[int, ...] = (100, 200, 300)
+) -> Graph:
+    """A picture whose regions, in several layers, cost more the less they agree, up to a limit.
+
+    A robust P^n potential is two more nodes a region, joined to all its pixels: one for each label
+    (Kohli, Ladicky, Torr, "Robust higher order potentials", IJCV 2009).
+    """
+    rng = np.random.default_rng(0)
+    picture = noisy_picture(shape, smoothing=0.5)
+    pixels = np.arange(picture.source.size).reshape(shape)
+    edges = [
+        np.stack([pixels[:-1].ravel(), pixels[1:].ravel()], 1),
+        np.stack([pixels[:, :-1].ravel(), pixels[:, 1:].ravel()], 1),
+    ]
+    there = [picture.weights[0, :-1].ravel(), picture.weights[1, :, :-1].ravel()]
+    back = list(there)
+    source, sink = [picture.source.ravel()], [picture.sink.ravel()]
+    n = pixels.size
+    places = np.argwhere(np.ones(shape))
+    for count in layers:
+        region = cKDTree(rng.random((count, 2)) * shape).query(places)[1]
+        limit = 0.3 * np.bincount(region, minlength=count)
+        for label in (0, 1):
+            pair = np.stack([pixels.ravel(), n + region], 1)
+            edges.append(pair if label == 0 else pair[:, ::-1])
+            there.append(np.ones(pixels.size))
+            back.append(np.zeros(pixels.size))
+            (sink if label == 0 else source).append(limit)
+            (source if label == 0 else sink).append(np.zeros(count))
+            n += count
+    return Graph(*map(np.concatenate, (edges, there, back, source, sink)))
+
+
+def read_dimacs(path: Path) -> tuple[int, np.ndarray, np.ndarray, int, int]:
+    """Nodes, edges, capacities, source and sink of a file in the format for maximum flow."""
+    n, ends, capacities, terminals = 0, [], [], {}
+    with gzip.open(path, "rt") as lines:
+        for line in lines:
+            kind, *words = line.split() or ["c"]
+            if kind == "p":
+                n = int(words[1])
+            elif kind == "n":
+                terminals[words[1]] = int(words[0]) - 1
+            elif kind == "a":
+                ends.append((int(words[0]) - 1, int(words[1]) - 1))
+                capacities.append(int(words[2]))
+    return n, np.array(ends), np.array(capacities), terminals["s"], terminals["t"]

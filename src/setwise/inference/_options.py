@@ -1,0 +1,80 @@
+"""What every search for the best labelling can be told, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise.fields._field import Field
+from setwise.functions._arguments import IntArray, as_count, as_integers, as_number
+from setwise.functions._randomness import as_generator
+from setwise.inference._result import MapProgress
+from setwise.inference._threads import as_threads
+
+
+@dataclass(frozen=True, eq=False)
+class MapOptions:
+    """Checked options of ``solve_map``; a method reads those that it has a use for."""
+
+    tol: float
+    max_iter: int | None
+    init: IntArray | None
+    """(N,), with a finite energy"""
+    n_threads: int
+    random: np.random.Generator | None
+    callback: Callable[[MapProgress], object] | None
+
+    @classmethod
+    def read(
+        cls,
+        field: Field,
+        *,
+        tol: float = 1e-9,
+        max_iter: int | None = None,
+        init: ArrayLike | None = None,
+        n_jobs: int | None = None,
+        random_state: object = None,
+        callback: Callable[[MapProgress], object] | None = None,
+    ) -> MapOptions:
+        """The options of a call, or one sentence on what is wrong with which."""
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback must be callable, got {type(callback).__name__}")
+        return cls(
+            tol=np.inf if tol == np.inf else as_number(tol, "tol", nonnegative=True),
+            max_iter=None if max_iter is None else as_count(max_iter, "max_iter"),
+            init=None if init is None else _as_labelling(init, field),
+            n_threads=as_threads(n_jobs),
+            random=None if random_state is None else as_generator(random_state),
+            callback=callback,
+        )
+
+    def start(self, field: Field) -> IntArray:
+        """``init``, or the labels of least unary."""
+        return np.argmin(field.unary, axis=1) if self.init is None else self.init.copy()
+
+    def close_enough(self, value: float, bound: float) -> bool:
+        """Whether the relative gap is within the tolerance."""
+        return value - bound <= self.tol * max(1.0, abs(value))
+
+    def ends(self, n_iter: int, value: float, bound: float) -> bool:
+        """Whether the callback, told where the search stands, ends it."""
+        return (
+            self.callback is not None and self.callback(MapProgress(n_iter, value, bound)) is True
+        )
+
+
+def _as_labelling(labels: ArrayLike, field: Field) -> IntArray:
+    array = np.asarray(labels)
+    if array.shape != (field.n_variables,):
+        raise ValueError(f"init must have shape ({field.n_variables},), got {array.shape}")
+    checked = as_integers(array, "init", below=field.n_labels)
+    forbidden = np.isinf(field.unary[np.arange(len(checked)), checked])
+    if forbidden.any():
+        i = int(np.argmax(forbidden))
+        raise ValueError(
+            f"init must take labels of finite unary, got {checked[i]} for variable {i}"
+        )
+    return checked
