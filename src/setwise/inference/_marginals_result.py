@@ -61,8 +61,8 @@ class MarginalsResult:
         Whether ``relative_gap`` is at most ``tol``; for mean field and belief propagation, which
         have none, whether nothing moved by more than ``tol`` in the last pass.
     certified : bool
-        Whether ``gap`` is a proof. False for mean field, belief propagation and perturb, whose upper
-        bound holds up to chance.
+        Whether ``gap`` is a proof. False for mean field, belief propagation and for perturb, whose
+        upper bound holds up to chance.
     method : str
         The method that ran.
     reason : str
