@@ -13,6 +13,7 @@
 #include "chains.hpp"
 #include "energies.hpp"
 #include "families.hpp"
+#include "flow_graph.hpp"
 #include "grid.hpp"
 #include "labels.hpp"
 #include "lovasz.hpp"
@@ -229,6 +230,58 @@ void check_case(const Case& c) {
     require(positive == c.positive, "labels were read wrong");
 }
 
+// A graph, or a grid, solved, changed and solved again; small ones against all sets.
+template <class Capacity>
+void check_flow(std::mt19937& random) {
+    const bool grid = random() % 2 == 0;
+    const int width = 3 + static_cast<int>(random() % 6), height = 9 + static_cast<int>(random() % 9);
+    const int n = grid ? width * height : 1 + static_cast<int>(random() % 9);
+    std::vector<std::int32_t> ends;
+    const auto join = [&](int u, int v) { ends.insert(ends.end(), {u, v}); };
+    for (int v = 0; grid && v < n; ++v) {
+        if (v % width + 1 < width) join(v, v + 1);
+        if (v + width < n) join(v, v + width);
+    }
+    for (int k = 0; !grid && n > 1 && k < 2 * n; ++k) {
+        const int u = static_cast<int>(random() % static_cast<unsigned>(n));
+        join(u, (u + 1 + static_cast<int>(random() % static_cast<unsigned>(n - 1))) % n);
+    }
+    const auto edges = static_cast<std::int64_t>(ends.size() / 2);
+    auto graph = make_flow_graph<Capacity>(n, EdgeList<std::int32_t>{ends.data(), edges});
+    const auto draw = [&](std::int64_t count) {
+        std::vector<Capacity> values(static_cast<std::size_t>(count));
+        for (auto& x : values) x = static_cast<Capacity>(random() % 20);
+        return values;
+    };
+    for (int round = 0; round < 4; ++round) {
+        const auto there = draw(edges), back = draw(edges), source = draw(n), sink = draw(n);
+        require(graph->set_capacities(nullptr, edges, there.data(), back.data()) &&
+                    graph->set_terminals(nullptr, n, source.data(), sink.data()),
+                "flow: capacities were refused");
+        if (round == 2) graph = graph->clone();
+        graph->solve(no_poll);
+        require(close(static_cast<double>(graph->value()), static_cast<double>(graph->cut())),
+                "flow: flow and cut differ");
+        std::vector<Capacity> flows(static_cast<std::size_t>(edges)), residuals(2 * flows.size());
+        graph->read_flows(flows.data(), residuals.data(), no_poll);
+        for (const Capacity r : residuals) require(r >= 0, "flow: a capacity is exceeded");
+        double best = std::numeric_limits<double>::infinity();
+        for (std::uint32_t set = 0; n <= 9 && set < (1u << n); ++set) {
+            const auto in = [&](std::int64_t v) { return ((set >> v) & 1) != 0; };
+            double cost = 0;
+            for (std::size_t v = 0; v < source.size(); ++v)
+                cost += static_cast<double>(in(static_cast<std::int64_t>(v)) ? sink[v] : source[v]);
+            for (std::size_t e = 0; e < there.size(); ++e) {
+                const bool u = in(ends[2 * e]), v = in(ends[2 * e + 1]);
+                if (u != v) cost += static_cast<double>(u ? there[e] : back[e]);
+            }
+            best = std::min(best, cost);
+        }
+        require(n > 9 || close(static_cast<double>(graph->value()), best),
+                "flow: flow and enumeration differ");
+    }
+}
+
 Case read_case(const std::filesystem::path& path) {
     Case c;
     std::ifstream file(path);
@@ -266,5 +319,9 @@ int main(int argc, char** argv) {
         }
     std::mt19937 random(0);
     for (int k = 0; k < 300; ++k, ++count) check_case(draw_case(random));
+    for (int k = 0; k < 200; ++k) {
+        check_flow<std::int64_t>(random);
+        check_flow<double>(random);
+    }
     std::printf("sanitize: %d sets passed\n", count);
 }

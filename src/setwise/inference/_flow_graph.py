@@ -158,8 +158,7 @@ class FlowGraph:
         ----------
         source, sink : array-like of shape (n,), or one entry for each of ``nodes``, or a number
             Not negative. A grid also takes arrays of its shape. ``inf`` (in a graph of floats)
-            ties the node to that side; one node
-            cannot be tied to both.
+            ties the node to that side; one node cannot be tied to both.
         nodes : array-like of int, optional
             Distinct nodes; all of them by default.
 
