@@ -25,7 +25,7 @@ setwise::Labellings labellings(const Labels& labels, Index n_labels, const Energ
     return labellings(labels, n_labels);
 }
 
-setwise::EdgeList edge_list(const In2<Index>& edges, const setwise::Labellings& x) {
+setwise::FieldEdges edge_list(const In2<Index>& edges, const setwise::Labellings& x) {
     require(edges.shape(1) == 2, "edges must have shape (E, 2)");
     require(setwise::all_below(edges.data(), static_cast<Index>(edges.size()), x.n),
             "edges must join variables");

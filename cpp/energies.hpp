@@ -42,13 +42,13 @@ inline void unary_energies(const Labellings& x, const double* unary, double* ene
 }
 
 // Pairs (edges[2 e], edges[2 e + 1]) of variables.
-struct EdgeList {
+struct FieldEdges {
     const std::int64_t* ends;
     std::int64_t size;
 };
 
 // sum_e weights[e] [x_i != x_j].
-inline void potts_energies(const Labellings& x, const EdgeList& edges, const double* weights,
+inline void potts_energies(const Labellings& x, const FieldEdges& edges, const double* weights,
                            double* energies, Poll poll) {
     each_labelling(x, energies, poll, [&](const std::int64_t* labels) {
         double sum = 0;
@@ -59,7 +59,7 @@ inline void potts_energies(const Labellings& x, const EdgeList& edges, const dou
 }
 
 // sum_e of the entry (x_i, x_j) of table e, or of the one table that all edges share.
-inline void table_energies(const Labellings& x, const EdgeList& edges, const double* tables,
+inline void table_energies(const Labellings& x, const FieldEdges& edges, const double* tables,
                            bool shared, double* energies, Poll poll) {
     const std::int64_t stride = shared ? 0 : x.n_labels * x.n_labels;
     each_labelling(x, energies, poll, [&](const std::int64_t* labels) {
@@ -130,7 +130,7 @@ inline void used_labels(const Labellings& x, std::uint8_t* used, Poll poll) {
 }
 
 // sum over a < b of costs[a, b] heights[n_ab], n_ab of the edges joining the labels a and b.
-inline void transition_energies(const Labellings& x, const EdgeList& edges, const double* costs,
+inline void transition_energies(const Labellings& x, const FieldEdges& edges, const double* costs,
                                 const double* heights, double* energies, Poll poll) {
     std::vector<std::int64_t> counts(static_cast<std::size_t>(x.n_labels * x.n_labels));
     each_labelling(x, energies, poll, [&](const std::int64_t* labels) {

@@ -317,9 +317,10 @@ class ExpansionMove : public Move {
     void mend(MaxFlow<MoveGraph, double>& flow, std::int64_t since) {
         fresh_.clear();
         ++stamp_now_;
-        for (std::int64_t c = since; c < field_.now(); ++c) {
-            const Variable i = field_.changes()[at(c)];
-            refresh(i);
+        for (std::int64_t c = since; c < field_.now(); ++c) refresh(field_.changes()[at(c)]);
+        const std::size_t changed = fresh_.size();
+        for (std::size_t k = 0; k < changed; ++k) {
+            const Variable i = fresh_[k];
             for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {
                 refresh(pairs_.neighbor(e));
                 const std::int32_t back = pairs_.sister(e);
@@ -338,15 +339,16 @@ class ExpansionMove : public Move {
             }
             flow.excess(i) = excess;
         }
-        // No arc may lead from the source side to the sink side of the last cut.
+        // No arc may lead from the source side to the sink side of the last cut. Sink nodes that are
+        // not fresh have the target, and no arcs.
         for (const Variable i : fresh_)
-            for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {
+            for (std::int32_t e = pairs_.begin(i); !flow.source_side(i) && e < pairs_.end(i); ++e) {
                 const Variable j = pairs_.neighbor(e);
-                if (!flow.source_side(i) || flow.source_side(j) || flow.residual(e) <= 0) continue;
-                const double room = std::exchange(flow.residual(e), 0.0);
-                flow.residual(pairs_.sister(e)) += room;
-                flow.excess(i) -= room;
-                flow.excess(j) += room;
+                if (!flow.source_side(j)) continue;
+                const double room = std::exchange(flow.residual(pairs_.sister(e)), 0.0);
+                flow.residual(e) += room;
+                flow.excess(i) += room;
+                flow.excess(j) -= room;
             }
     }
     void refresh(Variable i) {
@@ -356,10 +358,12 @@ class ExpansionMove : public Move {
     std::pair<double, double> halves(std::int32_t e, Variable i) const {
         const LabelIndex mine = field_.label(i), other = field_.label(pairs_.neighbor(e));
         const double stays = mine == target_ ? 0.0 : 1.0, moves = other == target_ ? 0.0 : stays;
-        if (!pairs_.is_table(e)) {
-            const double half = 0.5 * pairs_.range(e), dissent = mine == other ? 0.0 : half;
-            return {-stays * (dissent + half) + moves * half, moves * (2.0 * half - dissent)};
-        }
+        if (pairs_.is_table(e)) return halves_of_table(e, mine, other, moves);
+        const double half = 0.5 * pairs_.range(e), dissent = mine == other ? 0.0 : half;
+        return {-stays * (dissent + half) + moves * half, moves * (2.0 * half - dissent)};
+    }
+    std::pair<double, double> halves_of_table(std::int32_t e, LabelIndex mine, LabelIndex other,
+                                              double moves) const {
         const double t00 = pairs_.cost(e, mine, other), t01 = pairs_.cost(e, mine, target_);
         const double t10 = pairs_.cost(e, target_, other), t11 = pairs_.cost(e, target_, target_);
         // Where one end has the target already, t00 = t01 and t10 = t11, or t00 = t10 and t01 = t11.

@@ -14,6 +14,7 @@
 
 #include "chains.hpp"
 #include "energies.hpp"
+#include "expansion_move.hpp"
 #include "families.hpp"
 #include "flow_graph.hpp"
 #include "grid.hpp"
@@ -26,6 +27,7 @@
 #include "relaxation.hpp"
 #include "rescaling.hpp"
 #include "sanitize_messages.hpp"
+#include "swap_move.hpp"
 
 namespace {
 
@@ -170,7 +172,7 @@ void check_energies(const Case& c) {
     require(all_below(labels.data(), 2 * n, 3) && !all_below(offsets.data(), 1, 0),
             "the ranges of labels were read wrong");
     const Labellings x{labels.data(), 2, n, 3};
-    const EdgeList edges{ends.data(), static_cast<std::int64_t>(ends.size()) / 2};
+    const FieldEdges edges{ends.data(), static_cast<std::int64_t>(ends.size()) / 2};
     const Regions regions{members.data(), offsets.data(), static_cast<std::int64_t>(offsets.size()) - 1};
     double first[2], second[2];
     auto same = [&](const char* what) {
@@ -313,6 +315,60 @@ void check_relaxation(const Case& c) {
     }
 }
 
+// A field of p variables in a ring with three labels, with a layer of regions or with label costs:
+// the energy falls by what the moves say, and expansions end where none helps.
+void check_moves(const Case& c, bool costs) {
+    const auto n = static_cast<std::int64_t>(c.scores.size());
+    constexpr std::int64_t labels = 3;
+    std::vector<double> unary(static_cast<std::size_t>(n * labels)), weights, table;
+    std::vector<std::int64_t> edges, regions(c.scores.size()), starts{0}, first(c.scores.size(), 0);
+    for (std::int64_t i = 0; i < n; ++i) {
+        const auto k = static_cast<std::size_t>(i);
+        unary[k] = c.scores[k];
+        unary[k + c.scores.size()] = c.positive[k] ? -1.0 : 1.0;
+        if (n > 1) edges.insert(edges.end(), {i, (i + 1) % n});
+        if (n > 1) weights.push_back(std::abs(c.scores[k]));
+        regions[k] = i % 4 == 3 ? -1 : i % 2;
+    }
+    for (std::int64_t r = 0; r < 2; ++r) {
+        const auto size = std::count(regions.begin(), regions.end(), r);
+        for (std::int64_t k = 0; k <= size; ++k) table.push_back(std::sqrt(static_cast<double>(k)));
+        starts.push_back(static_cast<std::int64_t>(table.size()));
+    }
+    const auto add_terms = [&](MoveField& field) {
+        field.pairs.add_potts(edges.data(), weights.data(), static_cast<std::int64_t>(weights.size()));
+        Layer layer{};
+        layer.groups = {0, 1, 2};
+        layer.n_groups = 3;
+        if (costs) {
+            layer.charge = Charge::cost;
+            layer.costs = {1.0, 5.0, 0.5};
+            layer.sizes = {n};
+        } else {
+            layer.charge = Charge::concave;
+            layer.regions = regions.data();
+            layer.starts = starts.data();
+            layer.table = table.data();
+            layer.sizes = {starts[1] - 1, starts[2] - starts[1] - 1};
+        }
+        field.add_layer(layer);
+        field.start(first.data());
+    };
+    const auto size = static_cast<Variable>(n);
+    MoveField field(size, labels, unary.data());
+    add_terms(field);
+    ExpansionMove expansion(field);
+    SwapMove swap(field);
+    int failures = 0;
+    for (LabelIndex a = 0; failures < labels; a = (a + 1) % labels)
+        failures = expansion.expand(a, no_poll) < 0 ? 0 : failures + 1;
+    require(swap.swap(0, 2, no_poll) <= 0 && swap.swap(1, 2, no_poll) <= 0, "a swap");
+    const auto now = field.now();
+    for (LabelIndex a = 0; a < labels; ++a)
+        if (field.now() == now && expansion.expand(a, no_poll) < 0)
+            require(field.now() > now, "an expansion");
+}
+
 template <class Scalar>
 void check(const Case& c) {
     const std::vector<Scalar> scores(c.scores.begin(), c.scores.end());
@@ -327,6 +383,8 @@ void check(const Case& c) {
 }
 
 void check_case(const Case& c) {
+    check_moves(c, true);
+    check_moves(c, false);
     check<float>(c);
     check<double>(c);
     check_chains(static_cast<std::int64_t>(c.scores.size()));

@@ -66,7 +66,8 @@ def main() -> None:
         "UAI 2014: MAP",
         [table],
         choices={
-            "models": "every model with an entry in exact_values.json, `solve_map` with its defaults"
+            "models": "every model with an entry in exact_values.json",
+            "method": "`solve_map` with its defaults",
         },
         data=data,
         notes=[

@@ -156,8 +156,9 @@ def test_answers_do_not_depend_on_threads():
 
 def test_a_callback_ends_it_with_what_holds_so_far():
     field = random_field(["potts", "label"], 7, 3, 5)
-    answer = convex(field, callback=lambda progress: progress.n_iter > 0)
+    answer = convex(field, tol=0.0, callback=lambda progress: True)
     assert answer.interrupted
+    assert answer.n_iter == 0
     assert answer.bound <= least_energy(field) + 1e-9
 
 
@@ -171,16 +172,3 @@ def test_ctrl_c_leaves_a_valid_answer():
     answer = convex(field, callback=interrupt)
     assert answer.interrupted
     assert answer.bound <= least_energy(field) + 1e-9
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"tol": -1.0}, "tol must not be negative"),
-        ({"max_iter": -1}, "max_iter must be at least 0"),
-        ({"n_jobs": 0}, "n_jobs must be at least 1"),
-    ],
-)
-def test_bad_arguments(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        convex(Field(np.zeros((2, 2))), **arguments)

@@ -48,9 +48,9 @@ def test_of_equals_the_first() -> None:
 
 
 def test_too_many_labellings_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"at most 20000000 labellings .* got 33554432"):
+    with pytest.raises(ValueError, match=r"at most 2e\+07 labellings, got 33554432"):
         enumerate_labels(fields.Field(np.zeros((25, 2))))
-    with pytest.raises(ValueError, match="got over 1e18"):
+    with pytest.raises(ValueError, match="got over 1e15"):
         enumerate_labels(fields.Field(np.zeros((10_000, 5))))
 
 

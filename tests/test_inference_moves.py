@@ -207,26 +207,6 @@ def test_no_variables_and_one_label(method):
     assert one.exact
 
 
-@pytest.mark.parametrize("method", SEARCHES)
-def test_bad_arguments(method):
-    search = SEARCHES[method]
-    field = fields.Field([[0.0, np.inf], [1.0, 0.0]])
-    with pytest.raises(ValueError, match=r"init must have shape \(2,\), got \(3,\)"):
-        search(field, init=[0, 0, 0])
-    with pytest.raises(ValueError, match="init must lie between 0 and 1, got 2"):
-        search(field, init=[0, 2])
-    with pytest.raises(TypeError, match="init must hold integers"):
-        search(field, init=[0.0, 1.0])
-    with pytest.raises(
-        ValueError, match="init must not take a forbidden label, got 1 for variable 0"
-    ):
-        search(field, init=[1, 0])
-    with pytest.raises(ValueError, match="max_iter must be at least 0, got -1"):
-        search(field, max_iter=-1)
-    with pytest.raises(ValueError, match="tol must not be negative"):
-        search(field, tol=-1.0)
-
-
 def test_refusals_name_the_potential_and_the_reason():
     field = fields.Field(np.zeros((4, 3)))
     steps = np.array([[0.0, 1.0, 4.0], [1.0, 0.0, 1.0], [4.0, 1.0, 0.0]])  # (a - b)^2

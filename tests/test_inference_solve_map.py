@@ -21,9 +21,10 @@ def solve_if_possible(field: sw.fields.Field, method: str) -> MapResult | None:
     try:
         return sw.solve_map(field, method)
     except ValueError as error:
-        assert str(error).startswith((f"{method} cannot take", f"{method} needs"))
-        assert "\n" not in str(error)
-        return None
+        why = str(error)
+    assert why.startswith((f"{method} cannot take", f"{method} needs"))
+    assert "\n" not in why
+    return None
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -159,12 +160,14 @@ def test_tables_are_bounded_by_messages_not_by_a_minorant() -> None:
         ({"method": ["cut"]}, TypeError, "method must be a string, got list"),
         ({"tol": -1.0}, ValueError, "tol must not be negative, got -1.0"),
         ({"tol": "small"}, TypeError, "tol must be a real number, got str"),
-        ({"tol": np.nan}, ValueError, "tol must not be NaN"),
-        ({"max_iter": 0}, ValueError, "max_iter must be at least 1, got 0"),
+        ({"tol": np.nan}, ValueError, "tol must be finite, got nan"),
+        ({"max_iter": -1}, ValueError, "max_iter must be at least 0, got -1"),
+        ({"max_iter": 1.5}, TypeError, "max_iter must be an integer, got float"),
+        ({"init": [0.0, 1.0, 0.0]}, TypeError, "init must hold integers, got dtype float64"),
         ({"init": [0, 1]}, ValueError, r"init must have shape \(3,\), got \(2,\)"),
         ({"init": [0, 1, 5]}, ValueError, "init must lie between 0 and 1, got 5"),
         ({"init": [0, 1, 1]}, ValueError, "init must take labels of finite unary, got 1 for var"),
-        ({"n_jobs": 0}, ValueError, "n_jobs must be -1 for all cores, or at least 1, got 0"),
+        ({"n_jobs": 0}, ValueError, "n_jobs must be at least 1, got 0"),
         ({"n_jobs": "a"}, TypeError, "n_jobs must be an integer, got str"),
         ({"random_state": "a"}, TypeError, "random_state must be None, an integer"),
         ({"callback": 3}, TypeError, "callback must be callable, got int"),

@@ -23,40 +23,18 @@ from setwise.fields._terms import (
     Term,
     UnaryTerm,
 )
-from setwise.functions._arguments import FloatArray, IntArray
+from setwise.functions._arguments import FloatArray
 from setwise.inference._descent import Descent
+from setwise.inference._groups import (
+    CONVEX,
+    Group,
+    cardinality_groups,
+    cost_groups,
+    path_groups,
+    region_groups,
+)
 from setwise.inference._minorants import relaxable_minorant
-from setwise.inference._paths import paths_of
 from setwise.inference._threads import as_threads
-
-CHAIN, COUNT, SIMPLEX, CONVEX = 0, 1, 2, 3
-_NONE: IntArray = np.zeros(0, np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class Group:
-    """Blocks over disjoint variables, as the kernel takes them (``RelaxationState.add_group``)."""
-
-    kind: int
-    variables: IntArray
-    """(P,), block after block"""
-    starts: IntArray
-    """(B + 1,)"""
-    parameters: FloatArray
-    """CHAIN: half the weight to the next; COUNT, CONVEX: gains h(k + 1) - h(k); SIMPLEX: costs."""
-    slots: tuple[tuple[int, ...], ...]
-    """The labels that one projection moves, for each of the projections of a block."""
-    own: IntArray
-    """(P,): the one label of each variable that a block is about, or empty."""
-    low: FloatArray
-    """(P,): no entry of a block's base polytope is below."""
-    high: FloatArray
-
-    @property
-    def scale(self) -> float:
-        """About what an entry of a block is; a cost is shared by all variables."""
-        reach = float((self.high - self.low).mean()) / 4
-        return reach / len(self.variables) if self.kind == SIMPLEX else reach
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +153,7 @@ class Relaxation:
                     weights.append(term.weights)
                 case CountTerm():
                     self.constant += float(term.table[term.starts[:-1]].sum()) * n_labels
-                    self._add_counts(term)
+                    self.groups += region_groups(term, n_labels)
                 case LabelTerm():
                     labels = tuple(np.flatnonzero(term.labels).tolist())
                     if len(labels) == n_labels and n > 0:
@@ -186,58 +164,12 @@ class Relaxation:
                     self.constant += float(term.table[0])  # all are at the only center there is
                 case CardinalityTerm():
                     self.constant += float(term.table[-1])
-                    self._add_cardinality(term)
+                    self.groups += cardinality_groups(term)
                 case _:
                     raise TypeError(f"{type(term).__name__} has no base polytope")
         self.unary = unary
-        every = tuple((j,) for j in range(n_labels))
-        for paths in paths_of(np.concatenate(edges), np.concatenate(weights), n):
-            half = paths.weights / 2
-            reach = half + np.concatenate([[0.0], half[:-1]])  # the edges on both sides
-            self.groups.append(
-                Group(CHAIN, paths.vertices, paths.starts, half, every, _NONE, -reach, reach)
-            )
-        self._add_costs({key: cost for key, cost in costs.items() if len(key) == 1})
-        self._add_costs({key: cost for key, cost in costs.items() if len(key) > 1})
-
-    def _add_counts(self, term: CountTerm) -> None:
-        order = np.argsort(term.regions, kind="stable")
-        order = order[term.regions[order] >= 0]
-        sizes = np.diff(term.starts) - 1
-        starts = np.concatenate([[0], np.cumsum(sizes[sizes > 0])])
-        if len(starts) == 1:
-            return
-        # a step from one region's table to the next is no gain
-        inside = np.ones(len(term.table), np.bool_)
-        inside[term.starts[1:] - 1] = False
-        gains = np.diff(term.table, append=0.0)[inside]
-        low, high = np.minimum.reduceat(gains, starts[:-1]), np.maximum.reduceat(gains, starts[:-1])
-        sizes = np.diff(starts)
-        every = tuple((j,) for j in range(self.n_labels))
-        low, high = np.repeat(low, sizes), np.repeat(high, sizes)
-        self.groups.append(Group(COUNT, order, starts, gains, every, _NONE, low, high))
-
-    def _add_cardinality(self, term: CardinalityTerm) -> None:
-        n = self.n_variables
-        if n == 0:
-            return
-        gains = -np.diff(term.table)[::-1]  # of the number k' = N - k of variables at their center
-        low, high = np.full(n, gains.min()), np.full(n, gains.max())
-        whole = np.array([0, n])
-        kind = COUNT if term.is_submodular else CONVEX
-        self.groups.append(Group(kind, np.arange(n), whole, gains, (), term.center, low, high))
-
-    def _add_costs(self, costs: dict[tuple[int, ...], float]) -> None:
-        costs = {labels: cost for labels, cost in costs.items() if cost > 0}
-        if not costs:
-            return
-        n, values = self.n_variables, np.array(list(costs.values()))
-        # several costs may move a label: their sum bounds what they can do to it
-        high = np.full(n, values.sum())
-        whole = np.array([0, n])
-        self.groups.append(
-            Group(SIMPLEX, np.arange(n), whole, values, tuple(costs), _NONE, np.zeros(n), high)
-        )
+        self.groups += path_groups(np.concatenate(edges), np.concatenate(weights), unary.shape)
+        self.groups += cost_groups(costs, n)
 
     @property
     def is_integral(self) -> bool:

@@ -9,7 +9,17 @@ from setwise.functions._arguments import IntArray
 
 @dataclass(frozen=True, eq=False)
 class MapProgress:
-    """Where a search stands, for a callback: one that returns True ends it."""
+    """Where a search stands, for a callback: one that returns True ends it.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]])
+    >>> seen = []
+    >>> best = sw.solve_map(field, callback=seen.append)
+    >>> seen[-1]
+    MapProgress(n_iter=1, value=0.0, bound=0.0)
+    """
 
     n_iter: int
     value: float
@@ -38,6 +48,13 @@ class MapResult:
         Whether the method came to its own end (a local optimum for moves), not to ``max_iter``.
     interrupted : bool
         Whether a callback or Ctrl-C ended it; ``labels`` and ``bound`` hold all the same.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> best = sw.solve_map(sw.fields.Field([[0.0, 1.0], [2.0, 0.0]]))
+    >>> best.labels.tolist(), best.value, best.gap, best.exact
+    ([0, 1], 0.0, 0.0, True)
     """
 
     labels: IntArray
