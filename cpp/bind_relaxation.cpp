@@ -278,7 +278,7 @@ void bind_relaxation(nb::module_& m) {
             "shift",
             [](setwise::FrankWolfe& state, In2<double> direction, double step, Index n_threads) {
                 require_field(state, direction);
-                state.shift(direction.data(), step, threads(n_threads), poll_signals);
+                state.shift(direction.data(), step, threads(n_threads));
             },
             "direction"_a.noconvert(), "step"_a, "n_threads"_a, Unlocked())
         .def(

@@ -60,8 +60,10 @@ class FrankWolfe : public Relaxation<double> {
         return value;
     }
 
-    void shift(const double* direction, double step, int n_threads, Poll poll) {
+    // Not to be interrupted: half a step would leave the base polytope.
+    void shift(const double* direction, double step, int n_threads) {
         const Index tasks = (n_ + rows_a_task - 1) / rows_a_task;
+        const Poll poll = [] {};
         each_task(tasks, n_threads, poll, [&](Index task, int) {
             const Index end = std::min(n_, (task + 1) * rows_a_task) * n_labels_;
             for (Index k = task * rows_a_task * n_labels_; k < end; ++k)

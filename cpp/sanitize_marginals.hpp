@@ -164,7 +164,7 @@ inline void check_frank_wolfe(std::mt19937& random) {
         for (std::size_t e = 0; e < d.size(); ++e) d[e] = x[e] - state.total()[e];
         const double gap = -state.slope(d.data(), 0, 1.0, 2, [] {});
         if (gap < -1e-9) throw std::runtime_error("a gap of Frank-Wolfe is negative");
-        state.shift(d.data(), 2.0 / (k + 2.0), 2, [] {});
+        state.shift(d.data(), 2.0 / (k + 2.0), 2);
         const double after = state.evaluate(1.0, 1, [] {}).objective;
         if (before - after > gap + 1e-9) throw std::runtime_error("a step gained more than the gap");
         before = after;

@@ -236,10 +236,25 @@ def test_callbacks_see_each_pass_and_end_it():
         assert np.isfinite(post.log_partition_lower)
 
 
+@pytest.mark.parametrize("method", [*UPPER, "mean_field", "perturb"])
+def test_an_interrupt_returns_what_there_is(method):
+    def stop(now: sw.inference.MarginalsProgress) -> None:
+        if now.n_iter == 2:
+            raise KeyboardInterrupt
+
+    field = small_grid(0, 2)
+    post = sw.marginals(field, method, tol=0.0, callback=stop, random_state=0)
+    assert (post.interrupted, post.converged, post.n_iter) == (True, False, 2)
+    least = sw.marginals(field, "exact_binary")
+    assert post.log_partition_lower <= least.log_partition_upper
+    if post.certified:
+        assert post.log_partition_upper >= least.log_partition_upper - 1e-9
+
+
 # ------------------------------------------------------------------------------------------ corners
 
 
-@pytest.mark.parametrize("method", [*UPPER, "mean_field", "belief_propagation"])
+@pytest.mark.parametrize("method", [*UPPER, "mean_field", "belief_propagation", "perturb"])
 def test_no_variables_and_one_label(method):
     nothing = sw.marginals(sw.fields.Field(np.zeros((0, 3))), method)
     assert nothing.probabilities.shape == (0, 3)

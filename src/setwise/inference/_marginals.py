@@ -112,8 +112,9 @@ def marginals(
 
     Notes
     -----
-    Memory, in arrays of N L numbers: 3 G + 4 for ``projection``, G the number of groups of disjoint
-    blocks (rows, columns, one a layer of regions), and 2 float64 ones for the lower bound.
+    Memory, in arrays of N L numbers: 3 G + 5 of ``dtype`` for ``projection``, G the number of
+    groups of disjoint blocks (rows, columns, one a layer of regions), of which G + 1 stay in the
+    result; after that about 6 float64 ones for the lower bound.
 
     Examples
     --------
