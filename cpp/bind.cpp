@@ -390,6 +390,7 @@ NB_MODULE(_core, m) {
           Unlocked());
     bind_fields(m);
     bind_flow(m);
+    bind_marginals(m);
     bind_messages(m);
     bind_moves(m);
     bind_relaxation(m);

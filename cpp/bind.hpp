@@ -48,6 +48,7 @@ inline void poll_signals() {
 // One for each bind_*.cpp; bind.cpp makes the module of them.
 void bind_fields(nanobind::module_& m);
 void bind_flow(nanobind::module_& m);
+void bind_marginals(nanobind::module_& m);
 void bind_messages(nanobind::module_& m);
 void bind_moves(nanobind::module_& m);
 void bind_relaxation(nanobind::module_& m);

@@ -8,6 +8,7 @@
 #include <nanobind/stl/pair.h>
 
 #include "bind.hpp"
+#include "frank_wolfe.hpp"
 #include "paths.hpp"
 #include "projection.hpp"
 #include "relaxation.hpp"
@@ -19,7 +20,6 @@ using namespace nb::literals;
 
 using Indices = In<Index>;
 using Doubles = In<double>;
-using State = setwise::Relaxation<double>;
 
 constexpr Index most = Index(1) << 31;  // of an array's entries: products of two sizes then fit
 
@@ -101,6 +101,7 @@ void project_simplex(Doubles z, double cost, Out<double> s) {
 
 // kind 0: chains, 1: counts, 2: simplices, 3: convex counts. `own` is empty, or holds the label of each position, and
 // then there is one slot.
+template <class State>
 void add_group(State& state, int kind, Indices variables, Indices starts, Doubles parameters,
                Indices slot_starts, Indices slot_labels, Indices own) {
     require(kind >= 0 && kind <= 3, "kind must be 0, 1, 2 or 3");
@@ -132,8 +133,7 @@ void add_group(State& state, int kind, Indices variables, Indices starts, Double
     }
     require(static_cast<Index>(parameters.size()) == (kind == 2 ? slots : positions),
             "parameters must have an entry for each variable, or for each slot of simplices");
-    require(kind != 3 || slots == 1, "a convex count must have one slot");
-    setwise::Group<double> group{};
+    setwise::Group<typename State::Value> group{};
     group.kind = static_cast<setwise::BlockKind>(kind);
     group.variables = copy(variables);
     group.starts = copy(starts);
@@ -144,7 +144,7 @@ void add_group(State& state, int kind, Indices variables, Indices starts, Double
     state.add(std::move(group));
 }
 
-template <class Array>
+template <class State, class Array>
 void require_field(const State& state, const Array& array) {
     require(static_cast<Index>(array.shape(0)) == state.n() &&
                 static_cast<Index>(array.shape(1)) == state.n_labels(),
@@ -155,20 +155,11 @@ void require_temperature(double temperature) {
     require(temperature > 0, "temperature must be positive");
 }
 
-}  // namespace
-
-void bind_relaxation(nb::module_& m) {
-    m.def("path_classes", &path_classes, "edges"_a.noconvert(), "n"_a, "classes"_a.noconvert(),
-          Unlocked());
-    m.def("walk_paths", &walk_paths, "edges"_a.noconvert(), "weights"_a.noconvert(), "n"_a,
-          "vertices"_a.noconvert(), "starts"_a.noconvert(), "steps"_a.noconvert(), Unlocked());
-    m.def("project_chain", &project_chain, "z"_a.noconvert(), "weights"_a.noconvert(),
-          "s"_a.noconvert(), Unlocked());
-    m.def("project_count", &project_count, "z"_a.noconvert(), "gains"_a.noconvert(),
-          "s"_a.noconvert(), Unlocked());
-    m.def("project_simplex", &project_simplex, "z"_a.noconvert(), "cost"_a, "s"_a.noconvert(),
-          Unlocked());
-    nb::class_<State>(m, "RelaxationState")
+// The state of a minimisation with blocks in single or double precision; scores are double.
+template <class State>
+nb::class_<State> bind_state(nb::module_& m, const char* name) {
+    using Scalar = typename State::Value;
+    return nb::class_<State>(m, name)
         .def(
             "__init__",
             [](State* state, In2<double> unary) {
@@ -179,7 +170,7 @@ void bind_relaxation(nb::module_& m) {
                                   static_cast<Index>(unary.shape(1)));
             },
             "unary"_a.noconvert())
-        .def("add_group", &add_group, "kind"_a, "variables"_a.noconvert(), "starts"_a.noconvert(),
+        .def("add_group", &add_group<State>, "kind"_a, "variables"_a.noconvert(), "starts"_a.noconvert(),
              "parameters"_a.noconvert(), "slot_starts"_a.noconvert(), "slot_labels"_a.noconvert(),
              "own"_a.noconvert(), Unlocked())
         .def(
@@ -210,7 +201,7 @@ void bind_relaxation(nb::module_& m) {
             "temperature"_a, "n_threads"_a, Unlocked())
         .def(
             "probabilities",
-            [](const State& state, double temperature, Out2<double> p, Index n_threads) {
+            [](const State& state, double temperature, Out2<Scalar> p, Index n_threads) {
                 require_temperature(temperature);
                 require_field(state, p);
                 state.probabilities(temperature, p.data(), threads(n_threads), poll_signals);
@@ -218,7 +209,7 @@ void bind_relaxation(nb::module_& m) {
             "temperature"_a, "p"_a.noconvert(), "n_threads"_a, Unlocked())
         .def(
             "gap",
-            [](const State& state, In2<double> p, Index n_threads) {
+            [](const State& state, In2<Scalar> p, Index n_threads) {
                 require_field(state, p);
                 return state.gap(p.data(), threads(n_threads), poll_signals);
             },
@@ -233,7 +224,7 @@ void bind_relaxation(nb::module_& m) {
         .def("size", &State::state_size)
         .def(
             "blocks",
-            [](const State& state, Out<double> blocks) {
+            [](const State& state, Out<Scalar> blocks) {
                 require(static_cast<Index>(blocks.size()) == state.state_size(),
                         "blocks must have as many entries as the state");
                 state.copy_state(blocks.data());
@@ -241,10 +232,61 @@ void bind_relaxation(nb::module_& m) {
             "blocks"_a.noconvert(), Unlocked())
         .def(
             "set_blocks",
-            [](State& state, Doubles blocks, Index n_threads) {
+            [](State& state, In<Scalar> blocks, Index n_threads) {
                 require(static_cast<Index>(blocks.size()) == state.state_size(),
                         "blocks must have as many entries as the state");
                 state.set_state(blocks.data(), threads(n_threads), poll_signals);
             },
             "blocks"_a.noconvert(), "n_threads"_a, Unlocked());
 }
+
+}  // namespace
+
+void bind_relaxation(nb::module_& m) {
+    m.def("path_classes", &path_classes, "edges"_a.noconvert(), "n"_a, "classes"_a.noconvert(),
+          Unlocked());
+    m.def("walk_paths", &walk_paths, "edges"_a.noconvert(), "weights"_a.noconvert(), "n"_a,
+          "vertices"_a.noconvert(), "starts"_a.noconvert(), "steps"_a.noconvert(), Unlocked());
+    m.def("project_chain", &project_chain, "z"_a.noconvert(), "weights"_a.noconvert(),
+          "s"_a.noconvert(), Unlocked());
+    m.def("project_count", &project_count, "z"_a.noconvert(), "gains"_a.noconvert(),
+          "s"_a.noconvert(), Unlocked());
+    m.def("project_simplex", &project_simplex, "z"_a.noconvert(), "cost"_a, "s"_a.noconvert(),
+          Unlocked());
+    bind_state<setwise::Relaxation<double>>(m, "RelaxationState");
+    bind_state<setwise::Relaxation<float>>(m, "RelaxationState32");
+    bind_state<setwise::FrankWolfe>(m, "FrankWolfeState")
+        .def(
+            "vertex",
+            [](const setwise::FrankWolfe& state, In2<double> p, Out2<double> x, Index n_threads) {
+                require_field(state, p);
+                require_field(state, x);
+                state.vertex(p.data(), x.data(), threads(n_threads), poll_signals);
+            },
+            "p"_a.noconvert(), "x"_a.noconvert(), "n_threads"_a, Unlocked())
+        .def(
+            "slope",
+            [](const setwise::FrankWolfe& state, In2<double> direction, double step,
+               double temperature, Index n_threads) {
+                require_field(state, direction);
+                require_temperature(temperature);
+                return state.slope(direction.data(), step, temperature, threads(n_threads),
+                                   poll_signals);
+            },
+            "direction"_a.noconvert(), "step"_a, "temperature"_a, "n_threads"_a, Unlocked())
+        .def(
+            "shift",
+            [](setwise::FrankWolfe& state, In2<double> direction, double step, Index n_threads) {
+                require_field(state, direction);
+                state.shift(direction.data(), step, threads(n_threads), poll_signals);
+            },
+            "direction"_a.noconvert(), "step"_a, "n_threads"_a, Unlocked())
+        .def(
+            "set_scores",
+            [](setwise::FrankWolfe& state, In2<double> s) {
+                require_field(state, s);
+                state.set_scores(s.data());
+            },
+            "s"_a.noconvert(), Unlocked());
+}
+

@@ -27,6 +27,7 @@ template <class Scalar>
 class Relaxation {
   public:
     using Index = std::int64_t;
+    using Value = Scalar;
 
     Relaxation(const double* unary, Index n, Index n_labels)
         : n_(n), n_labels_(n_labels), unary_(unary, unary + n * n_labels), total_(unary_) {}
@@ -113,17 +114,17 @@ class Relaxation {
         start(0, n_threads, [] {});
     }
 
-    struct Value {
+    struct Values {
         double objective, bound;
     };
 
     // The smoothed objective and sum_i min_j s_ij, which no labelling's energy is below.
-    Value evaluate(double temperature, int n_threads, Poll poll) const {
+    Values evaluate(double temperature, int n_threads, Poll poll) const {
         constexpr Index rows = 2048;
         const Index tasks = (n_ + rows - 1) / rows;
-        std::vector<Value> parts(static_cast<std::size_t>(tasks));
+        std::vector<Values> parts(static_cast<std::size_t>(tasks));
         each_task(tasks, n_threads, poll, [&](Index task, int) {
-            Value part{0, 0};
+            Values part{0, 0};
             for (Index i = task * rows; i < std::min(n_, (task + 1) * rows); ++i) {
                 const Scalar* const row = total_.data() + i * n_labels_;
                 const double least = static_cast<double>(*std::min_element(row, row + n_labels_));
@@ -136,8 +137,8 @@ class Relaxation {
             }
             parts[task] = part;
         });
-        Value value{0, 0};
-        for (const Value& part : parts) {
+        Values value{0, 0};
+        for (const Values& part : parts) {
             value.objective += part.objective;
             value.bound += part.bound;
         }
@@ -177,20 +178,10 @@ class Relaxation {
         for (const auto& group : groups_) {
             std::vector<double> parts(group.starts.size(), 0);
             each_block(group, n_threads, poll, [&](Index block, int worker) {
-                const Index n = group.size(block), begin = group.starts[block];
                 auto& work = works[worker];
-                work.reserve(n, 1);
+                work.reserve(group.size(block), 1);
                 for (Index slot = 0; slot < group.slots(); ++slot) {
-                    for (Index i = 0; i < n; ++i) {
-                        const In* const row = p + group.variables[begin + i] * n_labels_;
-                        In mass = 0;
-                        if (!group.own.empty())
-                            mass = row[group.own[begin + i]];
-                        else
-                            for (Index k = group.slot_starts[slot]; k < group.slot_starts[slot + 1]; ++k)
-                                mass += row[group.slot_labels[k]];
-                        work.z[i] = static_cast<Scalar>(mass);
-                    }
+                    gather_masses(group, block, slot, p, work.z.data());
                     parts[block] += group.gap(block, slot, work.z.data(), work.projection);
                 }
             });
@@ -205,10 +196,10 @@ class Relaxation {
         for (const auto& group : groups_) size += static_cast<Index>(group.s.size());
         return size;
     }
-    void copy_state(double* out) const {
+    void copy_state(Scalar* out) const {
         for (const auto& group : groups_) out = std::copy(group.s.begin(), group.s.end(), out);
     }
-    void set_state(const double* state, int n_threads, Poll poll) {
+    void set_state(const Scalar* state, int n_threads, Poll poll) {
         for (auto& group : groups_) {
             std::copy(state, state + group.s.size(), group.s.begin());
             state += group.s.size();
@@ -216,7 +207,7 @@ class Relaxation {
         start(0, n_threads, poll);
     }
 
-  private:
+  protected:
     void add_to_total(const Group<Scalar>& group, Index slot, Index position, Scalar value) {
         Scalar* const row = total_.data() + group.variables[position] * n_labels_;
         if (!group.own.empty())
@@ -224,6 +215,23 @@ class Relaxation {
         else
             for (Index k = group.slot_starts[slot]; k < group.slot_starts[slot + 1]; ++k)
                 row[group.slot_labels[k]] += value;
+    }
+
+    // The probability, under p (N, L), that each variable of a block takes a label of the slot.
+    template <class In>
+    void gather_masses(const Group<Scalar>& group, Index block, Index slot, const In* p,
+                       Scalar* out) const {
+        const Index n = group.size(block), begin = group.starts[block];
+        for (Index i = 0; i < n; ++i) {
+            const In* const row = p + group.variables[begin + i] * n_labels_;
+            In mass = 0;
+            if (!group.own.empty())
+                mass = row[group.own[begin + i]];
+            else
+                for (Index k = group.slot_starts[slot]; k < group.slot_starts[slot + 1]; ++k)
+                    mass += row[group.slot_labels[k]];
+            out[i] = static_cast<Scalar>(mass);
+        }
     }
 
     template <class Body>

@@ -584,3 +584,41 @@ def smallest_cut(n, edges, capacities, reverse, source, sink):
             cost += there * (a[i] and not a[j]) + back * (a[j] and not a[i])
         best = min(best, cost)
     return best
+
+
+# ---------------------------------------------------------------------------------------- marginals
+
+
+def log_weights(field: fields.Field, temperature: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Every labelling, and -E / t of each."""
+    labellings = all_labellings(field.n_variables, field.n_labels)
+    energies = np.array([field_energy(field, x) for x in labellings])
+    return labellings, -energies / temperature
+
+
+def log_partition(field: fields.Field, temperature: float = 1.0) -> float:
+    """log sum_x exp(-E(x) / t)."""
+    return float(np.logaddexp.reduce(log_weights(field, temperature)[1]))
+
+
+def exact_marginals(field: fields.Field, temperature: float = 1.0) -> np.ndarray:
+    """(N, L), by the definition."""
+    labellings, logs = log_weights(field, temperature)
+    probabilities = np.exp(logs - np.logaddexp.reduce(logs))
+    one_hot = labellings[:, :, None] == np.arange(field.n_labels)
+    return np.einsum("m,mij->ij", probabilities, one_hot.astype(float))
+
+
+def log_factorised(q: np.ndarray, labellings: np.ndarray) -> np.ndarray:
+    """log Q(x) of each labelling."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(q)
+    return np.array([sum(logs[i, x] for i, x in enumerate(row)) for row in labellings], float)
+
+
+def factorised_bound(field: fields.Field, q: np.ndarray, temperature: float = 1.0) -> float:
+    """H(Q) - E_Q[E] / t, a sum over all labellings."""
+    labellings, logs = log_weights(field, temperature)
+    own = log_factorised(q, labellings)
+    met = np.isfinite(own)
+    return float((np.exp(own[met]) * (logs[met] - own[met])).sum())

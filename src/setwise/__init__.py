@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         surrogates,
     )
     from setwise.estimators import SetClassifier
-    from setwise.inference import solve_map
+    from setwise.inference import marginals, solve_map
 
 __version__ = "0.1.0"
 
@@ -32,13 +32,14 @@ __all__ = [
     "inference",
     "learning",
     "losses",
+    "marginals",
     "plots",
     "solve_map",
     "surrogates",
 ]
 
 # Names that stand for themselves at the root, and where they live.
-_HOMES = {"SetClassifier": "estimators", "solve_map": "inference"}
+_HOMES = {"SetClassifier": "estimators", "marginals": "inference", "solve_map": "inference"}
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,16 +29,22 @@ class Descent:
         temperature: float,
         n_threads: int,
         blocks: FloatArray | None = None,
+        *,
+        dtype: str = "float64",
+        unit: float = 1.0,
     ) -> None:
+        """``dtype`` is that of the blocks; ``unit`` the least value that the gap is relative to."""
         self._relaxation = relaxation
-        self._state = relaxation.state(temperature)
+        self._state: Any = relaxation.state(temperature, dtype)
+        self._dtype = np.dtype(dtype)
+        self._unit = unit
         # a thread costs more than it saves on a few thousand entries
         small = relaxation.unary.size * (1 + len(relaxation.groups)) < 20_000
         self._threads = 1 if small else n_threads
         self._least = float(relaxation.unary.min(axis=1).sum())
-        self._p: FloatArray = np.empty(relaxation.unary.shape)
+        self._p: FloatArray = np.empty(relaxation.unary.shape, self._dtype)
         if blocks is not None:
-            self._state.set_blocks(np.ascontiguousarray(blocks, np.float64), self._threads)
+            self._state.set_blocks(np.ascontiguousarray(blocks, self._dtype), self._threads)
         self.temperature = temperature
         self.n_iter = 0
         self.best_bound = -inf
@@ -82,7 +88,7 @@ class Descent:
         """The duality gap f(p) - <s, p> at p = softmax(-s / t), f the Lovász extension of F."""
         self._state.probabilities(self.temperature, self._p, self._threads)
         self.gap = max(self._state.gap(self._p, self._threads), 0.0)
-        self.relative_gap = self.gap / max(1.0, abs(self.objective + self._least))
+        self.relative_gap = self.gap / max(self._unit, abs(self.objective + self._least))
 
     def slack(self, cooler: float = 1.0) -> tuple[float, float]:
         """f(p) - <s, p> and <s, p> - sum_i min_j s_ij, at p = softmax(-s / (cooler t)).
@@ -129,12 +135,12 @@ class Descent:
 
     def probabilities(self) -> FloatArray:
         """p of shape (N, L) at the present blocks."""
-        p: FloatArray = np.empty(self._p.shape)
+        p: FloatArray = np.empty_like(self._p)
         self._state.probabilities(self.temperature, p, self._threads)
         return p
 
     def blocks(self) -> FloatArray:
         """The summands of s, group after group."""
-        blocks: FloatArray = np.empty(self._state.size())
+        blocks: FloatArray = np.empty(self._state.size(), self._dtype)
         self._state.blocks(blocks)
         return blocks

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -193,10 +194,15 @@ class Relaxation:
         beyond = largest + self.reach + 750.0 * temperature
         return np.where(np.isfinite(self.unary), self.unary, beyond[:, None])
 
-    def state(self, temperature: float) -> _core.RelaxationState:
+    def state(self, temperature: float, dtype: str = "float64") -> Any:
         """The kernel's state: every block at the point of its base polytope nearest to 0."""
+        kind = _core.RelaxationState32 if dtype == "float32" else _core.RelaxationState
+        return self.fill(kind, temperature)
+
+    def fill(self, kind: Callable[[FloatArray], Any], temperature: float) -> Any:
+        """A kernel's state of a kind, with the unaries and the groups."""
         unary = np.ascontiguousarray(self.finite_unary(temperature))
-        state = _core.RelaxationState(unary)
+        state = kind(unary)
         for group in self.groups:
             lengths = [len(labels) for labels in group.slots]
             state.add_group(
@@ -210,6 +216,12 @@ class Relaxation:
             )
         state.set_unary(unary, 1)
         return state
+
+    def extension(self, p: FloatArray, n_threads: int = 1) -> float:
+        """The Lovász extension at p (N, L) of all terms but unaries and the constant."""
+        state = self.state(1.0)
+        state.set_blocks(np.zeros(state.size()), n_threads)
+        return float(state.gap(np.ascontiguousarray(p, np.float64), n_threads))
 
     def minimise(
         self,

@@ -1,0 +1,48 @@
+"""What the methods for marginals are given, and what they hand back to ``marginals``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+from setwise.functions._arguments import FloatArray
+from setwise.inference._marginals_result import MarginalsProgress
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """The arguments of ``marginals``, checked."""
+
+    tol: float
+    max_iter: int | None
+    temperature: float
+    n_threads: int
+    dtype: str
+    callback: Callable[[MarginalsProgress], object] | None
+    start: FloatArray | None = None
+    """Probabilities (N, L) of an earlier result."""
+    state: FloatArray | None = None
+    """Its ``state``, where the method was the same."""
+
+    def report(self, n_iter: int, value: float, relative_gap: float) -> bool:
+        """Tell the callback; whether it ends the search."""
+        if self.callback is None:
+            return False
+        return self.callback(MarginalsProgress(n_iter, value, relative_gap)) is True
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A method's answer; bounds on log Z, so divided by the temperature."""
+
+    probabilities: FloatArray
+    upper: float
+    gap: float
+    relative_gap: float
+    n_iter: int
+    converged: bool
+    interrupted: bool
+    history: list[float]
+    state: FloatArray | None = None
+    lower: float = -inf
