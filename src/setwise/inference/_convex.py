@@ -55,8 +55,9 @@ def convex(
     Returns
     -------
     MapResult
-        ``converged`` where the gap is within ``tol``, or where the relaxation is solved to 1e-6 and
-        known to stay further away than that. A pass is O(N L) for Potts terms.
+        ``converged`` where the gap is within ``tol``, or where it cannot close and no bound of this
+        relaxation is higher by more than 1e-6 (relative) or a thousandth of the gap. A pass is
+        O(N L) for Potts terms.
     """
     rounding = Rounding(field, init)
     limit = 500 if max_iter is None else as_count(max_iter, "max_iter")
@@ -68,7 +69,8 @@ def convex(
             bound, n_iter = stage.bound, stage.n_iter
             unit = max(1.0, abs(rounding.value))
             gap = rounding.value - bound
-            solved = stage.slack <= SOLVED * unit and stage.slack < gap - tol * unit
+            solved = stage.slack <= max(SOLVED * unit, 1e-3 * gap)
+            solved = solved and stage.slack < gap - tol * unit
             converged = gap <= tol * unit or solved
             progress = MapProgress(n_iter, rounding.value, bound)
             interrupted = callback is not None and bool(callback(progress))
