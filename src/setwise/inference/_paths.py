@@ -33,8 +33,8 @@ def paths_of(edges: IntArray, weights: FloatArray, n: int) -> list[Paths]:
     """Groups of paths that hold each edge once; repeated edges are summed, weights of 0 left out.
 
     Edges (i, i + d) with one and the same d form paths by themselves, so a grid in C order comes
-    out as its rows and its columns, and one with diagonals as these too. That is taken where
-    few others would do (half of the edges at a vertex plus one); any other graph is shared out first
+    out as its rows and its columns, and one with diagonals as these too. That is taken where few
+    others would do (half of the edges at a vertex plus one); any other graph is shared out first
     fit, O(E groups).
 
     >>> [
