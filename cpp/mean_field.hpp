@@ -14,7 +14,7 @@
 #include <limits>
 #include <vector>
 
-#include "pairs.hpp"
+#include "pair_energies.hpp"
 #include "poisson_binomial.hpp"
 #include "threads.hpp"
 
@@ -110,7 +110,7 @@ class MeanField {
 
     Index n() const { return n_; }
     Index n_labels() const { return n_labels_; }
-    Pairs& pairs() { return pairs_; }
+    PairEnergies& pairs() { return pairs_; }
     std::vector<double>& q() { return q_; }
 
     void add_counts(CountBlocks counts) {
@@ -300,7 +300,7 @@ class MeanField {
 
     Index n_, n_labels_, small_;
     std::vector<double> unary_, q_;
-    Pairs pairs_;
+    PairEnergies pairs_;
     std::vector<CountBlocks> counts_;
     std::vector<LabelSetCost> costs_;
     std::vector<double> work_;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "order.hpp"
-#include "pairs.hpp"
+#include "pair_energies.hpp"
 
 namespace setwise {
 
@@ -23,7 +23,7 @@ class SumProduct {
 
     Index n() const { return n_; }
     Index n_labels() const { return n_labels_; }
-    Pairs& pairs() { return pairs_; }
+    PairEnergies& pairs() { return pairs_; }
 
     // To be called when all pairs are added: flat messages.
     void close() {
@@ -110,7 +110,7 @@ class SumProduct {
 
     Index n_, n_labels_;
     std::vector<double> unary_, messages_;
-    Pairs pairs_;
+    PairEnergies pairs_;
     std::vector<double> belief_, mass_, fresh_;
 };
 

@@ -24,6 +24,7 @@ class Options:
     """Probabilities (N, L) of an earlier result."""
     state: FloatArray | None = None
     """Its ``state``, where the method was the same."""
+    random_state: object = None
 
     def report(self, n_iter: int, value: float, relative_gap: float) -> bool:
         """Tell the callback; whether it ends the search."""

@@ -16,6 +16,7 @@ from setwise.inference._marginal_options import Options, Solution
 from setwise.inference._marginals_result import MarginalsProgress, MarginalsResult
 from setwise.inference._mean_field import mean_field
 from setwise.inference._pairwise_frank_wolfe import pairwise_frank_wolfe
+from setwise.inference._perturb import perturb
 from setwise.inference._projection import projection
 from setwise.inference._threads import as_threads
 
@@ -27,9 +28,10 @@ _METHODS: dict[str, Callable[[Field, Options], Solution]] = {
     "exact_binary": exact_binary,
     "mean_field": mean_field,
     "belief_propagation": belief_propagation,
+    "perturb": perturb,
 }
-_WITHOUT_START = ("exact_binary", "belief_propagation")
-_WITHOUT_CERTIFICATE = ("mean_field", "belief_propagation")
+_WITHOUT_START = ("exact_binary", "belief_propagation", "perturb")
+_WITHOUT_CERTIFICATE = ("mean_field", "belief_propagation", "perturb")
 
 
 def marginals(
@@ -70,6 +72,8 @@ def marginals(
     exact_binary            two labels, submodular       the same, exactly, by cuts
     mean_field              any                          a local maximum of the lower bound
     belief_propagation      unaries and pairs            a fixed point, on trees exact
+    perturb                 any                          how often a label is the best one under
+                                                         Gumbel noise; log Z bounded up to chance
     ======================= ============================ =====================================
 
     Parameters
@@ -83,7 +87,7 @@ def marginals(
         Stop when ``relative_gap`` is at most this; mean field and belief propagation stop when no
         probability, or message, moves by more.
     max_iter : int, optional
-        The most passes; by default 10,000, less for methods without a certificate.
+        The most passes, or samples; by default 10,000, less for methods without a certificate.
     temperature : float
         t > 0.
     warm_start : MarginalsResult, optional
@@ -91,8 +95,8 @@ def marginals(
         goes on from a projection's blocks; mean field and Frank-Wolfe from any probabilities.
     n_jobs : int, optional
         Threads; None for all cores. The answer does not depend on it, to the last bit.
-    random_state : object
-        Unused: nothing is random.
+    random_state : optional
+        The noise of ``perturb``; nothing else is random.
     dtype : {"float64", "float32"}
         Of the state of ``projection``, and of ``probabilities``: float32 halves the memory, and
         reaches a relative gap of about 1e-6. Sums are in double precision.
@@ -127,6 +131,8 @@ def marginals(
     if method != "auto" and method not in _METHODS:
         names = ", ".join(repr(name) for name in ["auto", *_METHODS])
         raise ValueError(f"method must be one of {names}, got {method!r}")
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable, got {type(callback).__name__}")
     if dtype not in ("float64", "float32"):
         raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
     reason = "asked for"
@@ -142,6 +148,7 @@ def marginals(
         callback=callback,
         start=start,
         state=state,
+        random_state=random_state,
     )
     solution = _METHODS[method](field, options)
     lower = solution.lower

@@ -49,7 +49,7 @@ class MarginalsResult:
         log Z is at most this; ``inf`` for methods that know no such bound.
     log_partition_lower : float
         log Z is at least this: :math:`H(Q) - E_Q[E] / t` of a factorised Q, which coordinate ascent
-        found from ``probabilities``; where log Z lies between, neither end need be close to it.
+        found from ``probabilities``; neither end need be close to log Z.
     gap : float
         The duality gap of the upper bound: the least upper bound that the method could reach is at
         most this far below. It goes to 0; ``width`` need not.
@@ -61,7 +61,8 @@ class MarginalsResult:
         Whether ``relative_gap`` is at most ``tol``; for mean field and belief propagation, which
         have none, whether nothing moved by more than ``tol`` in the last pass.
     certified : bool
-        Whether ``gap`` is a proof. False for mean field and belief propagation.
+        Whether ``gap`` is a proof. False for mean field, belief propagation and for perturb, whose
+        upper bound holds up to chance.
     method : str
         The method that ran.
     reason : str
@@ -69,7 +70,8 @@ class MarginalsResult:
     temperature : float
         t.
     history : list of float
-        The upper bound after each pass that was kept (of mean field the lower one).
+        The upper bound after each pass that was kept (of mean field the lower one, of perturb the
+        samples).
     interrupted : bool
         Whether a callback or Ctrl-C ended it; all the rest holds all the same.
     state : array or None

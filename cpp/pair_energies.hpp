@@ -8,11 +8,11 @@
 
 namespace setwise {
 
-class Pairs {
+class PairEnergies {
   public:
     using Index = std::int64_t;
 
-    Pairs(Index n, Index n_labels) : n_(n), n_labels_(n_labels), starts_(1, 0) {}
+    PairEnergies(Index n, Index n_labels) : n_(n), n_labels_(n_labels), starts_(1, 0) {}
 
     Index edges() const { return static_cast<Index>(weight_.size()); }
     Index tables() const { return static_cast<Index>(tables_.size()) / (n_labels_ * n_labels_); }

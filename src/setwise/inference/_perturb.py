@@ -1,0 +1,111 @@
+"""Perturb-and-MAP: the best labellings of randomly perturbed unaries."""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+
+import numpy as np
+
+from setwise.fields._field import Field
+from setwise.functions._arguments import FloatArray, IntArray
+from setwise.functions._randomness import as_generator
+from setwise.inference._concave_cut import as_cut
+from setwise.inference._flow_graph import FlowGraph
+from setwise.inference._marginal_options import Options, Solution
+from setwise.inference._relaxation import Relaxation
+from setwise.inference._solve_map import solve_map
+
+SAMPLES = 100
+FEWEST = 10
+NORMAL = 2.576  # 99 % of a normal distribution lie within this many standard deviations
+
+
+def perturb(field: Field, options: Options) -> Solution:
+    r"""Sample :math:`\max_x \sum_i \gamma_{i x_i} - E(x) / t` with Gumbel noise of mean 0.
+
+    Its expectation is at least log Z for any energy, with equality for unaries alone (Hazan and
+    Jaakkola, *On the Partition Function and Random Maximum A-Posteriori Perturbations*, 2012);
+    ``probabilities`` are how often each label was the best one. The mean over samples is known up
+    to chance: ``upper`` is the upper end of its interval of 99 % (by the normal approximation),
+    ``gap`` half of that interval, and sampling ends when that is within ``tol`` relative to the
+    mean, after 10 samples at least and ``max_iter`` (100) at most. ``history`` holds the samples.
+
+    With two labels and a cut each sample is exact, and the flow of the last one is where the next
+    starts. Otherwise a sample is minus the *bound* of ``solve_map``, never what it found, which
+    would bound nothing.
+    """
+    random = as_generator(options.random_state)
+    t = options.temperature
+    maximiser = _maximiser(field, options)
+    samples: list[float] = []
+    votes = np.zeros(field.unary.shape)
+    everyone = np.arange(field.n_variables)
+    limit = SAMPLES if options.max_iter is None else max(options.max_iter, 2)
+    half, relative, interrupted = inf, inf, False
+    try:
+        while len(samples) < limit and not interrupted:
+            noise = random.gumbel(-np.euler_gamma, 1.0, field.unary.shape)
+            labels, energy = maximiser.best(field.unary - t * noise)
+            samples.append(-energy / t)
+            votes[everyone, labels] += 1.0
+            mean = float(np.mean(samples))
+            if len(samples) > 1:
+                half = NORMAL * float(np.std(samples, ddof=1)) / sqrt(len(samples))
+                relative = half / max(1.0, abs(mean))
+            interrupted = options.report(len(samples), mean + half, relative)
+            if len(samples) >= FEWEST and relative <= options.tol:
+                break
+    except KeyboardInterrupt:
+        if not samples:
+            raise
+        interrupted = True
+    return Solution(
+        probabilities=votes / len(samples),
+        upper=float(np.mean(samples)) + half,
+        gap=half,
+        relative_gap=relative,
+        n_iter=len(samples),
+        converged=relative <= options.tol,
+        interrupted=interrupted,
+        history=samples,
+    )
+
+
+class _Cut:
+    """Exact minima of two labels: one graph, whose terminals change."""
+
+    def __init__(self, field: Field) -> None:
+        self._field = field
+        flat = field.with_unary(np.zeros(field.unary.shape))
+        cut = as_cut(flat, Relaxation(flat).unary)
+        self._costs = cut.costs
+        self._graph = FlowGraph(len(cut.costs), cut.edges, cut.there, cut.back, dtype=np.float64)
+
+    def best(self, unary: FloatArray) -> tuple[IntArray, float]:
+        costs = self._costs.copy()
+        costs[: len(unary)] += unary[:, 1] - unary[:, 0]
+        self._graph.set_terminals(np.maximum(-costs, 0.0), np.maximum(costs, 0.0))
+        self._graph.solve()
+        labels: IntArray = self._graph.mask[: len(unary)].astype(np.int64)
+        return labels, float(self._field.with_unary(unary).energy(labels))
+
+
+class _Search:
+    """Any field: the labels that ``solve_map`` finds, and its bound."""
+
+    def __init__(self, field: Field, options: Options) -> None:
+        self._field, self._options = field, options
+
+    def best(self, unary: FloatArray) -> tuple[IntArray, float]:
+        changed = self._field.with_unary(unary)
+        found = solve_map(changed, tol=self._options.tol, n_jobs=self._options.n_threads)
+        return found.labels, found.bound
+
+
+def _maximiser(field: Field, options: Options) -> _Cut | _Search:
+    if field.n_labels == 2:
+        try:
+            return _Cut(field)
+        except ValueError:  # not a cut, or one with too many arcs
+            pass
+    return _Search(field, options)

@@ -1,0 +1,69 @@
+"""Perturb-and-MAP: the expected maximum is at least log Z, and is it for unaries alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+from field_registry import of_seed
+
+import setwise as sw
+
+
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+def test_unaries_alone_are_sampled_exactly(temperature):
+    field = of_seed("unaries-alone", 0)
+    options = {"temperature": temperature, "random_state": 0, "tol": 0.0, "max_iter": 600}
+    post = sw.marginals(field, "perturb", **options)
+    truth = reference.log_partition(field, temperature)
+    assert abs(post.log_partition_upper - post.gap - truth) <= 1.5 * post.gap
+    exact = reference.exact_marginals(field, temperature)
+    np.testing.assert_allclose(post.probabilities, exact, atol=0.08)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "potts-on-two-labels",
+        "segmentation",
+        "concave-cardinality",
+        "forbidden-labels-on-two-labels",
+        "potts-on-three-labels",
+        "any-tables-on-three-labels",
+        "label-transitions",
+    ],
+)
+def test_the_expected_maximum_bounds_log_partition(name):
+    field = of_seed(name, 0)
+    post = sw.marginals(field, "perturb", random_state=1, max_iter=60, tol=0.0)
+    truth = reference.log_partition(field)
+    assert post.log_partition_lower <= truth <= post.log_partition_upper
+    assert post.certified is False
+    assert post.n_iter == len(post.history) == 60
+    np.testing.assert_allclose(post.probabilities.sum(axis=1), 1.0)
+    assert (post.probabilities[np.isinf(field.unary)] == 0).all()
+
+
+def test_cuts_find_what_the_search_does():
+    """The graph that is kept, against a fresh minimum for each sample."""
+    field = of_seed("segmentation", 3)
+    post = sw.marginals(field, "perturb", random_state=5, max_iter=12, tol=0.0)
+    random = np.random.default_rng(5)
+    for sample in post.history:
+        noise = random.gumbel(-np.euler_gamma, 1.0, field.unary.shape)
+        best = sw.solve_map(field.with_unary(field.unary - noise))
+        assert sample == pytest.approx(-best.value, abs=1e-9)
+
+
+def test_randomness_and_the_end_of_sampling():
+    field = of_seed("potts-on-two-labels", 0)
+    one = sw.marginals(field, "perturb", random_state=7, n_jobs=1)
+    two = sw.marginals(field, "perturb", random_state=7, n_jobs=3)
+    assert one.history == two.history
+    assert one.history != sw.marginals(field, "perturb", random_state=8).history
+    loose = sw.marginals(field, "perturb", random_state=7, tol=10.0)
+    assert (loose.n_iter, loose.converged) == (10, True)
+    with pytest.raises(TypeError, match="random_state must be None, an integer"):
+        sw.marginals(field, "perturb", random_state="seed")
+    with pytest.raises(ValueError, match="warm_start must be None for perturb"):
+        sw.marginals(field, "perturb", warm_start=one)
