@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +20,7 @@ import maxflow as pymaxflow
 import numpy as np
 from _flows import Graph, Picture, noisy_picture, read_dimacs, superpixels
 from _measure import (
+    RESULTS,
     alternate,
     arguments,
     as_ratio,
@@ -139,6 +141,32 @@ def warm(p: Picture, repeats: int) -> np.ndarray:
     return np.array(ratios)
 
 
+def growth(sides: Sequence[int]) -> list[tuple[int, float]]:
+    """Pixels and seconds of build and solution, the median of five calls after a first one."""
+    grown = []
+    for side in sides:
+        picture = noisy_picture((side, side))
+        seconds = alternate({"setwise": partial(ours, picture)}, repeats=5, clock=time.process_time)
+        grown.append((side**2, float(np.median(seconds["setwise"]))))
+    return grown
+
+
+def plot(grown: list[tuple[int, float]]) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    pixels, seconds = np.array(grown).T
+    figure, axis = plt.subplots(figsize=(5.5, 3.8), layout="constrained")
+    axis.loglog(pixels, seconds, "o-", label="build and solve")
+    axis.loglog(pixels, seconds[0] * pixels / pixels[0], ":", color="0.4", label="linear")
+    axis.set(xlabel="pixels", ylabel="seconds, one thread")
+    axis.set_title("A minimum cut of a noisy four-connected grid")
+    axis.legend()
+    figure.savefig(RESULTS / "max_flow_growth.png", dpi=150, metadata={"Software": None})
+
+
 MEMORY = """
 import resource, numpy as np
 from setwise.inference import FlowGraph
@@ -202,13 +230,12 @@ def main() -> None:
     }
     share = compare("superpixels, 3 layers", contenders, repeats, table, data)
     notes.append(f"superpixels, PyMaxflow: {verdict(share['PyMaxflow'], 1 / 0.4)}")
-    for pixels in (100, 200) if args.quick else (100, 316, 1000, 2000):
-        picture = noisy_picture((pixels, pixels))
-        start = time.process_time()
-        ours(picture)
-        took = (time.process_time() - start) / pixels**2
-        notes.append(f"{pixels**2:,} pixels: {as_seconds(took)} a pixel")
-        data.append({"pixels": pixels**2, "seconds a pixel": took})
+    grown = growth((100, 200) if args.quick else (100, 178, 316, 562, 1000, 1414, 2000))
+    data.append({"growth": grown})
+    for pixels, seconds in (grown[0], grown[-1]):
+        notes.append(f"{pixels:,} pixels: {as_seconds(seconds / pixels)} a pixel")
+    if not args.quick:
+        plot(grown)
     if sys.platform == "linux":
         memory = bytes_a_pixel(300 if args.quick else 2000)
         notes.append(f"memory at peak: {memory:.0f} bytes a pixel, target 150")

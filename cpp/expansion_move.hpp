@@ -15,24 +15,21 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <utility>
 #include <vector>
 
+#include "kept_flows.hpp"
 #include "move.hpp"
 
 namespace setwise {
 
 class ExpansionMove : public Move {
   public:
-    explicit ExpansionMove(MoveField& field) : Move(field), stamp_(at(field.variables()), 0) {
+    explicit ExpansionMove(MoveField& field)
+        : Move(field), flows_(field), stamp_(at(field.variables()), 0) {
         is_expansion_ = true;
         for (const Layer& layer : field.layers()) n_cost_layers_ += layer.charge == Charge::cost;
         is_lazy_ = n_cost_layers_ == field.layers().size();
         last_.assign(at(field.labels()), {});
-        const std::size_t bytes = at(field.labels()) *
-                                  (32 * at(field.variables()) + 8 * at(pairs_.entries()));
-        kept_.resize(bytes <= most_kept ? at(field.labels()) : 1);
     }
 
     // The best expansion to label a. Returns the change of the energy, never positive.
@@ -57,10 +54,7 @@ class ExpansionMove : public Move {
         const std::int64_t since = field_.now();
         const bool stays = active_.empty();
         const double change = take_best(toll);
-        if (is_whole_ && kept_.size() > 1) {
-            kept_of_target().is_valid = stays || change < 0.0;
-            kept_of_target().since = since;
-        }
+        if (is_whole_ && (stays || change < 0.0)) flows_.keep(target_, since);
         for (const Variable i : settled_) local_[at(i)] = nothing;
         settled_.clear();
         last = {field_.now(), change < 0.0 || !wanted};
@@ -71,7 +65,6 @@ class ExpansionMove : public Move {
     static constexpr std::int64_t never = -1;
     static constexpr std::int32_t settled = -2;  // in local_
     static constexpr int halo = 2;
-    static constexpr std::size_t most_kept = std::size_t(1) << 28;  // bytes of flows
 
     struct Last {
         std::int64_t seen = never;  // changes before the end of the last expansion to a label
@@ -80,7 +73,9 @@ class ExpansionMove : public Move {
 
     bool round(Poll poll) {
         if (is_whole_) {
-            solve_whole(poll);
+            flows_.solve(target_, poll, [&](Variable i) { return take(i); });
+            begin_rounds();
+            switched_.assign(active_.size(), 1);
         } else {
             build([&](Variable j) { return is_lazy_ && may_switch(j); });
             solve(poll);
@@ -99,14 +94,14 @@ class ExpansionMove : public Move {
     void offer(std::int64_t seen) {
         leave_out_all();
         levels_ = halo;
-        is_whole_ = is_lazy_ && !any_charged_ && kept_of_target().is_valid;
+        is_whole_ = is_lazy_ && !any_charged_ && flows_.has(target_);
         if (is_whole_) return;
         if (!is_lazy_) {
             for (Variable i = 0; i < field_.variables(); ++i) consider(i);
             eliminate();
         } else {
             for (const Layer& layer : field_.layers()) consider_charged(layer);
-            const std::size_t many = any_charged_ ? at(field_.variables()) : at(field_.variables()) / 16;
+            const std::size_t many = at(field_.variables()) / (any_charged_ ? 1 : 16);
             const double* row = field_.unary_row(target_);
             for (Variable i = 0; i < field_.variables() && active_.size() <= many; ++i)
                 if (row[i] - field_.unary_now(i) < field_.dissent(i) && has_deficit(i)) consider(i);
@@ -125,9 +120,14 @@ class ExpansionMove : public Move {
         active_.clear();
     }
     void consider(Variable i) {
-        if (local_[at(i)] >= 0 || !may_switch(i)) return;
+        if (local_[at(i)] < 0 && may_switch(i)) take(i);
+    }
+    // Makes i active. Whether it was not before.
+    bool take(Variable i) {
+        if (local_[at(i)] >= 0) return false;
         local_[at(i)] = static_cast<std::int32_t>(active_.size());
         active_.push_back(i);
+        return true;
     }
     void consider_charged(const Layer& layer) {
         for (Variable i = 0; any_charged_ && i < field_.variables(); ++i) {
@@ -139,7 +139,7 @@ class ExpansionMove : public Move {
         if (field_.label(i) == target_) return false;
         double excess = field_.unary(i, target_) - field_.unary_now(i);
         for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e)
-            excess += halves(e, i).first;
+            excess += EdgeHalf(field_, e, i, target_).excess;
         return excess < 0;
     }
     // Adds neighbours of the active variables from place `begin` on, so many levels of them.
@@ -197,9 +197,7 @@ class ExpansionMove : public Move {
         settled_.insert(settled_.end(), all_.begin(), all_.end());
     }
     void consider_settled(Variable i) {
-        if (local_[at(i)] != settled) return;
-        local_[at(i)] = static_cast<std::int32_t>(active_.size());
-        active_.push_back(i);
+        if (local_[at(i)] == settled) take(i);
     }
 
     // Makes the part larger where its answer reaches its rim. Whether it did.
@@ -247,130 +245,6 @@ class ExpansionMove : public Move {
             local_[at(active_[k])] = static_cast<std::int32_t>(k);
     }
 
-    // ------------------------------------------------------------------ the whole graph
-
-    // Where much of the field may change, the graph of the whole field, laid once, is cheaper than
-    // one of a part. Its flow is kept for the label's next turn, when it need only be mended where
-    // labels have changed. Variables that have the target already are nodes without arcs.
-    struct Kept {
-        std::unique_ptr<MaxFlow<MoveGraph, double>> flow;
-        bool is_valid = false;   // whether it is the flow of the labelling that was left behind
-        std::int64_t since = 0;  // changes before that labelling was made
-    };
-    Kept& kept_of_target() { return kept_[kept_.size() > 1 ? at(target_) : 0]; }
-
-    void solve_whole(Poll poll) {
-        Kept& kept = kept_of_target();
-        if (!kept.flow) kept.flow = std::make_unique<MaxFlow<MoveGraph, double>>(whole_graph());
-        auto& flow = *kept.flow;
-        if (std::exchange(kept.is_valid, false)) {
-            mend(flow, kept.since);
-            flow.solve_again(fresh_, poll);
-            for (const Variable i : fresh_)
-                if (flow.excess(i) < 0) take(i);
-        } else {
-            write(flow);
-            flow.solve(poll);
-            for (Variable i = 0; i < field_.variables(); ++i)
-                if (flow.excess(i) < 0) take(i);
-        }
-        const auto rows = flow.topology().rows();
-        for (std::size_t k = 0; k < active_.size(); ++k)
-            for (FlowArc a = rows.begin(active_[k]); a < rows.end(active_[k]); ++a)
-                if (flow.residual(rows.sister(active_[k], a)) > 0) take(rows.head(active_[k], a));
-        begin_rounds();
-        switched_.assign(active_.size(), 1);
-    }
-    // The active variables are those that switch.
-    void take(Variable i) {
-        if (local_[at(i)] >= 0) return;
-        local_[at(i)] = static_cast<std::int32_t>(active_.size());
-        active_.push_back(i);
-    }
-
-    std::shared_ptr<const MoveGraph> whole_graph() {
-        if (whole_) return whole_;
-        whole_ = std::make_shared<MoveGraph>();
-        whole_->clear(at(field_.variables()), at(pairs_.entries()));
-        for (Variable i = 0; i < field_.variables(); ++i) {
-            for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {
-                whole_->add(pairs_.neighbor(e));
-                if (pairs_.neighbor(e) < i) whole_->join(e, pairs_.sister(e));
-            }
-            whole_->close_row();
-        }
-        return whole_;
-    }
-    void write(MaxFlow<MoveGraph, double>& flow) {
-        for (Variable i = 0; i < field_.variables(); ++i) {
-            double excess = field_.unary(i, target_) - field_.unary_now(i);
-            for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {
-                const auto [to_excess, to_arc] = halves(e, i);
-                excess += to_excess;
-                flow.residual(e) = to_arc;
-            }
-            flow.excess(i) = excess;
-        }
-    }
-    // Gives the edges of changed variables their new capacities, which are the same both ways, and as
-    // much of their flow as these allow; then their ends the excess that follows.
-    void mend(MaxFlow<MoveGraph, double>& flow, std::int64_t since) {
-        fresh_.clear();
-        ++stamp_now_;
-        for (std::int64_t c = since; c < field_.now(); ++c) refresh(field_.changes()[at(c)]);
-        const std::size_t changed = fresh_.size();
-        for (std::size_t k = 0; k < changed; ++k) {
-            const Variable i = fresh_[k];
-            for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {
-                refresh(pairs_.neighbor(e));
-                const std::int32_t back = pairs_.sister(e);
-                const double capacity = halves(e, i).second;
-                const double passed = std::clamp(0.5 * (flow.residual(back) - flow.residual(e)),
-                                                 -capacity, capacity);
-                flow.residual(e) = capacity - passed;
-                flow.residual(back) = capacity + passed;
-            }
-        }
-        for (const Variable i : fresh_) {
-            double excess = field_.unary(i, target_) - field_.unary_now(i);
-            for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {
-                const std::int32_t back = pairs_.sister(e);
-                excess += halves(e, i).first - 0.5 * (flow.residual(back) - flow.residual(e));
-            }
-            flow.excess(i) = excess;
-        }
-        // No arc may lead from the source side to the sink side of the last cut. Sink nodes that are
-        // not fresh have the target, and no arcs.
-        for (const Variable i : fresh_)
-            for (std::int32_t e = pairs_.begin(i); !flow.source_side(i) && e < pairs_.end(i); ++e) {
-                const Variable j = pairs_.neighbor(e);
-                if (!flow.source_side(j)) continue;
-                const double room = std::exchange(flow.residual(pairs_.sister(e)), 0.0);
-                flow.residual(e) += room;
-                flow.excess(i) += room;
-                flow.excess(j) -= room;
-            }
-    }
-    void refresh(Variable i) {
-        if (std::exchange(stamp_[at(i)], stamp_now_) != stamp_now_) fresh_.push_back(i);
-    }
-    // What an edge adds to the excess of i, its end, and the capacity of the arc from there.
-    std::pair<double, double> halves(std::int32_t e, Variable i) const {
-        const LabelIndex mine = field_.label(i), other = field_.label(pairs_.neighbor(e));
-        const double stays = mine == target_ ? 0.0 : 1.0, moves = other == target_ ? 0.0 : stays;
-        if (pairs_.is_table(e)) return halves_of_table(e, mine, other, moves);
-        const double half = 0.5 * pairs_.range(e), dissent = mine == other ? 0.0 : half;
-        return {-stays * (dissent + half) + moves * half, moves * (2.0 * half - dissent)};
-    }
-    std::pair<double, double> halves_of_table(std::int32_t e, LabelIndex mine, LabelIndex other,
-                                              double moves) const {
-        const double t00 = pairs_.cost(e, mine, other), t01 = pairs_.cost(e, mine, target_);
-        const double t10 = pairs_.cost(e, target_, other), t11 = pairs_.cost(e, target_, target_);
-        // Where one end has the target already, t00 = t01 and t10 = t11, or t00 = t10 and t01 = t11.
-        return {0.5 * ((t10 - t00) + (t11 - t01)),
-                moves * std::max(0.0, 0.5 * ((t01 - t00) + (t10 - t11)))};
-    }
-
     // ------------------------------------------------------------------ label costs
 
     // Visits the costs that could be saved and are taken for constant.
@@ -398,8 +272,8 @@ class ExpansionMove : public Move {
         });
         return most;
     }
-    double excess_left(Variable i, const double* row) {
-        if (is_whole_) return kept_of_target().flow->excess(i);
+    double excess_left(Variable i, const double* row) const {
+        if (is_whole_) return flows_.excess(target_, i);
         const std::int32_t place = local_[at(i)];
         if (place >= 0) return switched_[at(place)] ? 0.0 : excess_[at(place)];
         if (place == settled) return 0.0;
@@ -421,9 +295,7 @@ class ExpansionMove : public Move {
     std::vector<Last> last_;
     int levels_ = halo;
     bool is_whole_ = false, any_charged_ = false;
-    std::shared_ptr<MoveGraph> whole_;
-    std::vector<Kept> kept_;  // of every label, or one that is written anew each time
-    std::vector<Variable> fresh_;
+    KeptFlows flows_;
     std::vector<Variable> all_, settled_;
     std::vector<std::int64_t> stamp_;
     std::int64_t stamp_now_ = 0;

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -28,6 +30,8 @@ class MoveField {
     void add_layer(Layer layer) {
         layer.first = n_functions_;
         layer.counts.assign(layer.sizes.size() * at(layer.n_groups), 0);
+        if (layer.counts.size() > at(std::numeric_limits<std::int32_t>::max() - n_functions_))
+            throw std::length_error("a field must have fewer than 2**31 regions times labels");
         n_functions_ += static_cast<std::int32_t>(layer.counts.size());
         layers_.push_back(std::move(layer));
     }

@@ -23,6 +23,11 @@ class PathForest {
         ++degree_[j];
         return true;
     }
+    // Without edges again at this vertex: for each vertex of the edges taken.
+    void forget(std::int64_t i) {
+        degree_[i] = 0;
+        root_[i] = i;
+    }
 
   private:
     std::int64_t find(std::int64_t i) {
@@ -33,24 +38,31 @@ class PathForest {
     std::vector<std::int64_t> root_;
 };
 
-// First fit: the class of each edge (i[e], j[e]), i != j. Returns the number of classes, at most the
-// sum of two neighbouring vertices' degrees. O(E classes).
+// First fit, class after class: the class of each edge, none a loop. Returns the number of classes, at
+// most the sum of two neighbouring vertices' degrees. O(E classes), memory O(n + E).
 inline std::int64_t path_classes(std::int64_t n, const std::int64_t* edges, std::int64_t n_edges,
                                  std::int64_t* classes, void (*poll)()) {
-    std::vector<PathForest> forests;
-    for (std::int64_t e = 0; e < n_edges; ++e) {
-        std::int64_t k = 0;
-        while (k < static_cast<std::int64_t>(forests.size()) &&
-               !forests[k].take(edges[2 * e], edges[2 * e + 1]))
-            ++k;
-        if (k == static_cast<std::int64_t>(forests.size())) {
-            forests.emplace_back(n);
-            forests.back().take(edges[2 * e], edges[2 * e + 1]);
+    PathForest forest(n);
+    std::vector<std::int64_t> left(static_cast<std::size_t>(n_edges)), taken;
+    std::iota(left.begin(), left.end(), std::int64_t(0));
+    std::int64_t count = 0;
+    for (; !left.empty(); ++count) {
+        std::size_t kept = 0;
+        for (const std::int64_t e : left) {
+            if (forest.take(edges[2 * e], edges[2 * e + 1])) {
+                classes[e] = count;
+                taken.push_back(e);
+            } else {
+                left[kept++] = e;
+            }
         }
-        classes[e] = k;
-        if ((e & 4095) == 4095) poll();
+        left.resize(kept);
+        for (const std::int64_t e : taken)
+            for (int side = 0; side < 2; ++side) forest.forget(edges[2 * e + side]);
+        taken.clear();
+        poll();
     }
-    return static_cast<std::int64_t>(forests.size());
+    return count;
 }
 
 // Walks the paths that the edges form, each from its end of smaller index: `vertices` in order of the

@@ -26,9 +26,10 @@ def convex(field: Field, options: MapOptions) -> MapResult:
     programme whose value may lie below the least energy, and the gap says by how much at most;
     terms that are not submodular enter it through a submodular term below them (``_minorants``).
 
-    The search has ``converged`` where the gap is within ``tol`` or the relaxation is solved to
-    1e-7, so that more passes would change nothing; 500 passes by default. A pass is O(N L) for
-    Potts terms. The callback is called after each temperature.
+    The search has ``converged`` where the gap is within ``tol``, or where it cannot close and no
+    bound of this relaxation is higher by more than 1e-6 (relative) or a thousandth of the gap; 500
+    passes by default. A pass is O(N L) for Potts terms. The callback is called after each
+    temperature.
     """
     rounding = Rounding(field, options.init)
     limit = 500 if options.max_iter is None else options.max_iter
@@ -39,7 +40,8 @@ def convex(field: Field, options: MapOptions) -> MapResult:
             bound, n_iter = stage.bound, stage.n_iter
             unit = max(1.0, abs(rounding.value))
             gap = rounding.value - bound
-            solved = stage.slack <= SOLVED * unit and stage.slack < gap - options.tol * unit
+            solved = stage.slack <= max(SOLVED * unit, 1e-3 * gap)
+            solved = solved and stage.slack < gap - options.tol * unit
             converged = options.close_enough(rounding.value, bound) or solved
             interrupted = options.ends(n_iter, rounding.value, bound) and not converged
             if converged or interrupted:

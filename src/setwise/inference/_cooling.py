@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class Stage:
     bound : float
         The best bound so far.
     slack : float
-        No bound of this relaxation is above the present one plus this.
+        No bound of this relaxation is above the best one so far plus this.
     n_iter : int
         Passes so far.
     """
@@ -54,22 +55,24 @@ class Stage:
 def cool(relaxation: Relaxation, max_iter: int, n_threads: int) -> Iterator[Stage]:
     """Stages of falling temperature, ``max_iter`` passes in all at most; the caller ends it.
 
-    A stage lasts until the passes have left less undone than the temperature smooths away, 20
-    passes at most. Where the relaxation is integral (two labels), every temperature has the same
-    passes and the same minimiser, so the temperature stays and p alone is taken near 0.
+    A stage lasts until the passes have left a tenth undone of what the temperature smooths away, 20
+    passes at most; it is followed by one at the same temperature where they have left more than
+    all. Where the relaxation is integral (two labels), every temperature has the same passes and
+    the same minimiser, so the temperature stays and p alone is taken near 0.
     """
     cools = not relaxation.is_integral
     temperature = first_temperature(relaxation)
     descent = Descent(relaxation, temperature, n_threads)
-    least = temperature * 1e-9
+    least, most = temperature * 1e-9, inf
     while True:
         undone, smoothed = descent.slack(1.0 if cools else 1e-6)
         scores = descent.scores()
-        slack = undone + smoothed
+        most = min(most, descent.bound + undone + smoothed)
+        slack = max(most - descent.best_bound, 0.0)
         yield Stage(scores, descent.temperature, descent.best_bound, slack, descent.n_iter)
         if descent.n_iter >= max_iter:
             return
-        if descent.n_iter > 0 and cools:
+        if descent.n_iter > 0 and cools and undone <= smoothed:
             descent.set_temperature(max(descent.temperature * COOLING, least))
         passes = PASSES_A_STAGE if cools else max(3, min(descent.n_iter // 4, PASSES_A_STAGE))
         for done in range(1, passes + 1):
