@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, sqrt
+from math import inf, log, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -111,17 +111,22 @@ class Descent:
     ) -> tuple[bool, bool]:
         """Passes until the relative gap is at most ``tol``; whether it is, and whether interrupted.
 
-        The gap costs up to half a pass, so it is measured ever more rarely.
+        The gap costs up to half a pass, so it is measured where it is expected to matter: half way
+        to where it would reach ``tol`` at its present rate, at least every tenth pass.
         """
         self.measure()
-        passes, check = 0, 1
+        passes, check, last, measured = 0, 1, 0, self.relative_gap
         limit = 10_000 if max_iter is None else max_iter
         while self.relative_gap > tol and passes < limit:
             self.sweep(momentum)
             passes += 1
             if passes in (check, limit):
                 self.measure()
-                check += 1 + passes // 8
+                fall = log(measured / self.relative_gap) if 0 < self.relative_gap < measured else 0
+                togo = log(self.relative_gap / tol) if self.relative_gap > tol > 0 else 0
+                ahead = togo * (passes - last) / (2 * fall) if fall > 0 else 1 + passes // 8
+                last, measured = passes, self.relative_gap
+                check = passes + max(1, min(10, int(ahead)))
             if callback is not None and callback(self):
                 self.measure()
                 return self.relative_gap <= tol, True
