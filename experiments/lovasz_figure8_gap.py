@@ -89,8 +89,8 @@ def main() -> None:
             "C": f"{C:g} times the sum over the examples, for all curves",
             "gap": "(best primal - best dual) / best primal after each round; 0 is drawn as 1e-6",
             "stop": f"at a relative gap of {tolerance:g} or {ROUNDS} rounds",
-            "solver": "one-slack cutting planes that ask for the risk a fifth of the way from the "
-            "best weights to the model's optimum; the authors ask at the optimum itself",
+            "solver": "one-slack cutting planes that ask near the best weights, at a level of the "
+            "model (`sw.learning.one_slack`); the authors ask at the model's optimum",
             "greedy": "with the greedy search the primal is too low, so its gap is no certificate",
         },
         notes=[] if given.quick else ["![gap against rounds](lovasz_figure8.png)"],
