@@ -1,6 +1,9 @@
 """The demo: its experiment is sound, and a quick run leaves a page with its pictures."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +35,21 @@ def test_quick_run_writes_the_page_and_its_pictures(
     assert "Lovász hinge" in printed
     assert "log Z between" in printed
     assert printed.splitlines()[-1] == str(out / "index.html")
+
+
+@pytest.mark.parametrize("package", ["matplotlib", "skimage"])
+def test_without_the_extra_one_sentence_names_it(package: str, tmp_path: Path) -> None:
+    # A package that cannot be imported, in front of the one that can.
+    (tmp_path / f"{package}.py").write_text("raise ImportError('not here')\n")
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    run = subprocess.run(
+        [sys.executable, "-m", "setwise.demo", "--quick", "--out", str(tmp_path / "out")],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 1
+    assert run.stderr == "the demo needs pip install 'setwise[demo]': not here\n"
 
 
 def test_figures_of_the_photograph_are_those_of_its_field() -> None:
