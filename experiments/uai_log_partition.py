@@ -112,8 +112,8 @@ def main() -> None:
             f"{sum(row['inside'] for row in data)} of {len(data)} lie between the bounds.",
             f"The upper bound is within {max(row['gap'] for row in data):.1g} of the least of its "
             "kind in every row: what is left of the distance to ln Z is the relaxation's.",
-            "ln max, minus the least energy, is a lower bound too. It is higher than the lower bound "
-            f"for: {', '.join(outdone) or 'none'}.",
+            "ln max, minus the least energy, is a lower bound too. It is higher than the lower "
+            f"bound for: {', '.join(outdone) or 'none'}.",
             "Did not converge: " + (", ".join(unsettled) or "none") + ".",
         ],
         quick=args.quick,
