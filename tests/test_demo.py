@@ -1,15 +1,21 @@
 """The demo: its experiment is sound, and a quick run leaves a page with its pictures."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from skimage import color
 
-from setwise.demo import _digits
+from setwise.demo import _digits, _photograph
 from setwise.demo.__main__ import main
 from setwise.demo._findings import findings
 from setwise.surrogates import LovaszHinge
+
+PICTURES = ("digits.png", "photograph.png", "surfaces.png", "decompositions.png")
 
 
 def test_quick_run_writes_the_page_and_its_pictures(
@@ -20,14 +26,44 @@ def test_quick_run_writes_the_page_and_its_pictures(
     page = (out / "index.html").read_text(encoding="utf-8")
     assert "$" not in page, "a placeholder was left in the page"
     images = re.findall(r'<img src="([^"]+)" alt="([^"]+)"', page)
-    assert {name for name, _ in images} == {"digits.png", "surfaces.png", "decompositions.png"}
-    for name in ("digits.png", "surfaces.png", "decompositions.png", "demo.png"):
+    assert {name for name, _ in images} == set(PICTURES)
+    for name in (*PICTURES, "demo.png"):
         assert (out / name).read_bytes().startswith(b"\x89PNG")
     assert (out / "demo.png").stat().st_size < 150_000, "the README shows this picture"
     assert not re.search(r"(src|href)=\"https?:", page), "the page must need no network"
     printed = capsys.readouterr().out
     assert "Lovász hinge" in printed
+    assert "log Z between" in printed
     assert printed.splitlines()[-1] == str(out / "index.html")
+
+
+@pytest.mark.parametrize("package", ["matplotlib", "skimage"])
+def test_without_the_extra_one_sentence_names_it(package: str, tmp_path: Path) -> None:
+    # A package that cannot be imported, in front of the one that can.
+    (tmp_path / f"{package}.py").write_text("raise ImportError('not here')\n")
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    run = subprocess.run(
+        [sys.executable, "-m", "setwise.demo", "--quick", "--out", str(tmp_path / "out")],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 1
+    assert run.stderr == "the demo needs pip install 'setwise[demo]': not here\n"
+
+
+def test_figures_of_the_photograph_are_those_of_its_field() -> None:
+    segmented = _photograph.segment(32)
+    lab = color.rgb2lab(segmented.image)
+    centers = color.rgb2lab(segmented.colors[None])[0]
+    field = _photograph.make_field(lab, centers, segmented.superpixels.ravel())
+    assert field.is_submodular
+    best, post = segmented.best, segmented.post
+    assert field.energy(best.labels) == pytest.approx(best.value, rel=1e-6)
+    assert best.relative_gap <= _photograph.TOL
+    assert post.relative_gap <= _photograph.TOL
+    assert post.log_partition_lower <= post.log_partition_upper
+    assert -best.value <= post.log_partition_upper, "one term of Z is more than all of it"
 
 
 @pytest.mark.parametrize("name", _digits.SURROGATES)

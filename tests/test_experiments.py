@@ -16,7 +16,7 @@ if not FOLDER.exists():
     pytest.skip("the experiments are not part of this copy", allow_module_level=True)
 sys.path.insert(0, str(FOLDER))
 
-_data, _greedy, _labels, _linear, _report, early, jaccard, multilabel, gap = map(
+_data, _greedy, _labels, _linear, _report, early, jaccard, multilabel, gap, partition = map(
     import_module,
     (
         "_data",
@@ -28,6 +28,7 @@ _data, _greedy, _labels, _linear, _report, early, jaccard, multilabel, gap = map
         "lovasz_table2_jaccard",
         "lovasz_tables3_4_multilabel",
         "lovasz_figure8_gap",
+        "uai_log_partition",
     ),
 )
 
@@ -163,6 +164,12 @@ def test_arff_dense_and_sparse(tmp_path: Path, rows: str, expected: list[list[fl
     assert np.asarray(values.todense() if hasattr(values, "todense") else values).tolist() == (
         expected
     )
+
+
+def test_marginals_of_a_competition(tmp_path: Path) -> None:
+    path = tmp_path / "a.uai.MAR.gz"
+    path.write_bytes(gzip.compress(b"MAR\n2 2 0.25 0.75 2 1 0\n"))
+    assert partition.read_marginals(path).tolist() == [[0.25, 0.75], [1.0, 0.0]]
 
 
 def test_missing_data_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

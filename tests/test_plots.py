@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import setwise as sw
-from setwise.plots import DecompositionDisplay, SurrogateDisplay
+from setwise.plots import DecompositionDisplay, MarginalsDisplay, SurrogateDisplay
 
 
 @pytest.fixture(autouse=True)
@@ -202,9 +202,154 @@ def test_decomposition_display_refuses() -> None:
     assert plt.get_fignums() == []
 
 
+def image_marginals(
+    shape: tuple[int, int] = (9, 12), n_labels: int = 3
+) -> sw.inference.MarginalsResult:
+    unary = 2.0 * np.random.default_rng(0).normal(size=(shape[0] * shape[1], n_labels))
+    field = sw.fields.Field(unary) + sw.fields.Potts(sw.fields.grid_edges(shape), 0.3)
+    return sw.marginals(field, n_jobs=1)
+
+
+def test_marginals_are_those_of_the_result() -> None:
+    post = image_marginals()
+    display = MarginalsDisplay.from_result(post, (9, 12), image=np.ones((9, 12, 3)))
+    np.testing.assert_array_equal(display.labels.ravel(), post.labels)
+    np.testing.assert_array_equal(display.entropy.ravel(), post.entropy)
+    assert list(display.images_) == list(display.outlines_) == ["image", "labels", "entropy"]
+    np.testing.assert_array_equal(display.images_["entropy"].get_array(), display.entropy)
+    assert display.images_["entropy"].get_clim() == (0.0, np.log(3))
+    shown = display.images_["labels"].get_array()
+    assert len(np.unique(shown.reshape(-1, 4), axis=0)) == len(np.unique(post.labels))
+    display.figure_.canvas.draw()
+
+
+def test_regions_are_ranked_by_their_mean_entropy() -> None:
+    post = image_marginals()
+    layer = np.arange(9)[:, None] // 3 * 10 + np.arange(12) // 4
+    layer[0, 0] = -1
+    display = MarginalsDisplay.from_result(post, (9, 12), regions=layer.ravel(), n_regions=4)
+    assert display.regions[0, 0] == -1
+    given = np.unique(layer)[1:]
+    means = [display.entropy[layer == number].mean() for number in given]
+    np.testing.assert_allclose(display.region_entropy, means, rtol=1e-12)
+    assert np.all(np.diff(display.region_entropy[display.region_order]) <= 0)
+    texts = [text.get_text() for text in display.axes_[1].texts]
+    assert texts == ["1", "2", "3", "4"]
+
+
+def test_pieces_are_connected_above_the_quantile_and_no_specks() -> None:
+    entropy = np.full((20, 20), 0.1)
+    entropy[2:6, 2:6] = 0.5
+    entropy[10:14, 10:18] = 0.6
+    entropy[18, 1] = 0.7
+    display = MarginalsDisplay(np.zeros((20, 20), int), entropy, 2, quantile=0.88)
+    wanted = np.full((20, 20), -1)
+    wanted[2:6, 2:6], wanted[10:14, 10:18] = 0, 1
+    np.testing.assert_array_equal(display.regions, wanted)
+    assert display.region_order.tolist() == [1, 0]
+    np.testing.assert_allclose(display.region_entropy, [0.5, 0.6])
+    sure = MarginalsDisplay(np.zeros((20, 20), int), np.zeros((20, 20)), 2).plot()
+    assert sure.region_order.tolist() == []
+    sure.figure_.canvas.draw()
+
+
+def test_outlines_are_the_sides_between_chosen_regions_and_the_rest() -> None:
+    rng = np.random.default_rng(0)
+    layer = rng.integers(-1, 3, (6, 7))
+    zeros = np.zeros((6, 7))
+    display = MarginalsDisplay(zeros.astype(int), zeros, 2, regions=layer)
+    for n_regions in (0, 1, 3, 9):
+        lines = display.plot(n_regions=n_regions).outlines_["labels"].get_path().vertices
+        found = {frozenset(map(tuple, side)) for side in lines.reshape(-1, 2, 2).tolist()}
+        kept = np.where(layer < n_regions, layer, -1)
+        wanted = set()
+        for y in range(-1, 7):
+            for x in range(-1, 8):
+                here = _at(kept, y, x)
+                if here != _at(kept, y, x + 1):
+                    wanted.add(frozenset([(x + 0.5, y - 0.5), (x + 0.5, y + 0.5)]))
+                if here != _at(kept, y + 1, x):
+                    wanted.add(frozenset([(x - 0.5, y + 0.5), (x + 0.5, y + 0.5)]))
+        assert found == wanted
+        assert len(lines) == 2 * len(wanted)
+
+
+def _at(layer: np.ndarray, y: int, x: int) -> int:
+    inside = 0 <= y < layer.shape[0] and 0 <= x < layer.shape[1]
+    return int(layer[y, x]) if inside else -1
+
+
+def test_marginals_keep_to_the_axes_they_are_given() -> None:
+    post = image_marginals()
+    figure, axes = plt.subplots(1, 2)
+    labels = np.zeros(108, int)
+    display = MarginalsDisplay.from_result(
+        post, (9, 12), labels=labels, colors=["red", "0.5", (0, 0, 1)], ax=axes, colorbar=False
+    )
+    assert display.figure_ is figure
+    assert [ax.get_xlim() for ax in axes] == [(-0.5, 11.5)] * 2
+    np.testing.assert_array_equal(display.images_["labels"].get_array()[0, 0], [1, 0, 0, 1])
+    assert len(figure.axes) == 2
+    _, ax = plt.subplots()
+    assert display.plot(ax, panels="entropy", cmap="gray", vmax=2.0) is display
+    assert display.axes_.tolist() == [ax]
+    assert display.images_["entropy"].get_clim() == (0.0, 2.0)
+    assert display.images_["entropy"].get_cmap().name == "gray"
+    assert len(plt.get_fignums()) == 2
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 8, 9, 21])
+def test_labels_have_colours_of_their_own(n_labels: int) -> None:
+    labels = np.arange(n_labels)[None]
+    display = MarginalsDisplay(labels, np.zeros((1, n_labels)), n_labels).plot(panels="labels")
+    shown = display.images_["labels"].get_array()[0]
+    assert len(np.unique(shown, axis=0)) == n_labels
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"result": 3}, TypeError, "result must be a MarginalsResult, got int"),
+        ({"shape": (9, 11)}, ValueError, r"a width with 108 pixels, got \(9, 11\)"),
+        ({"shape": (108,)}, ValueError, "shape must be a height and a width"),
+        ({"shape": (9.0, 12.0)}, TypeError, "shape must be an integer"),
+        ({"image": np.zeros((9, 11))}, ValueError, r"image must have shape \(9, 12\)"),
+        ({"image": np.zeros((9, 12, 2))}, ValueError, "with 3 or 4 colours or none"),
+        ({"image": np.zeros((9, 12), complex)}, TypeError, "image must hold real numbers"),
+        ({"labels": np.full(108, 3)}, ValueError, "labels must lie between 0 and 2, got 3"),
+        ({"labels": np.zeros(107, int)}, ValueError, r"labels must have shape \(9, 12\)"),
+        ({"regions": np.zeros((9, 12))}, TypeError, "regions must hold integers"),
+        ({"regions": np.full(108, -2)}, ValueError, "or -1 for none, got -2"),
+        ({"regions": np.zeros((12, 9), int)}, ValueError, r"regions must have shape \(9, 12\)"),
+        ({"colors": ["red", "blue"]}, ValueError, "colors must hold 3 colours"),
+        ({"quantile": 1.5}, ValueError, "quantile must be at most 1, got 1.5"),
+        ({"n_regions": -1}, ValueError, "n_regions must be at least 0"),
+        ({"panels": "photo"}, ValueError, "panels must be among image, labels, entropy"),
+        ({"panels": ["labels", "labels"]}, ValueError, "panels must name each panel once"),
+        ({"panels": ["image"]}, ValueError, "'image' where no image was given"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_marginals_display_refuses(arguments, error, message) -> None:
+    known = {"result": image_marginals(), "shape": (9, 12), **arguments}
+    with pytest.raises(error, match=message):
+        MarginalsDisplay.from_result(**known)
+    assert plt.get_fignums() == []
+
+
+def test_marginals_need_as_many_axes_as_panels() -> None:
+    _, ax = plt.subplots()
+    with pytest.raises(ValueError, match="ax must hold 2 axes, one for each of labels, entropy"):
+        MarginalsDisplay.from_result(image_marginals(), (9, 12), ax=ax)
+    with pytest.raises(ValueError, match="entropy must have at least one pixel"):
+        MarginalsDisplay(np.zeros((0, 3), int), np.zeros((0, 3)), 2)
+
+
 def test_without_matplotlib_one_sentence_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"setwise\[plot\]"):
         SurrogateDisplay.from_surrogate(sw.surrogates.LovaszHinge("hamming"))
     with pytest.raises(ImportError, match=r"setwise\[plot\]"):
         DecompositionDisplay.from_loss("face_track_1", 3)
+    with pytest.raises(ImportError, match=r"setwise\[plot\]"):
+        MarginalsDisplay([[0]], [[0.0]], 2).plot()

@@ -1,5 +1,4 @@
-"""A report in pictures: ``python -m setwise.demo --out out``."""
+"""A report in pictures: ``python -m setwise.demo --out out``.
 
-from setwise.demo._report import write_report
-
-__all__ = ["write_report"]
+Python imports this before ``__main__``, so that nothing here may need what the extra brings.
+"""

@@ -13,7 +13,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="a few seconds, to see that it works")
     options = parser.parse_args(arguments)
     try:
-        from setwise.demo import write_report
+        from setwise.demo._report import write_report
     except ImportError as error:
         print(f"the demo needs pip install 'setwise[demo]': {error}", file=sys.stderr)
         return 1

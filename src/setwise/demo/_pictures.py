@@ -10,9 +10,10 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from setwise.demo._digits import SURROGATES, Outcome, Settings
 from setwise.demo._findings import mean_and_error
+from setwise.demo._photograph import Segmentation
 from setwise.functions import Table
 from setwise.losses import FaceTrack, SetLoss
-from setwise.plots import DecompositionDisplay, SurrogateDisplay
+from setwise.plots import DecompositionDisplay, MarginalsDisplay, SurrogateDisplay
 from setwise.surrogates import (
     DecomposedHinge,
     LovaszHinge,
@@ -104,6 +105,23 @@ def decompositions() -> Figure:
         ax.label_outer()
         if kind > 1:
             ax.get_legend().remove()
+    return figure
+
+
+def photograph(segmented: Segmentation) -> Figure:
+    """The photograph, its labels and the entropy of their marginals."""
+    figure = Figure(figsize=(11.0, 3.6), layout="constrained")
+    display = MarginalsDisplay.from_result(
+        segmented.post,
+        segmented.shape,
+        image=segmented.image,
+        labels=segmented.best.labels,
+        regions=segmented.superpixels,
+        colors=segmented.colors,
+        ax=figure.subplots(1, 3),
+    )
+    for ax, title in zip(display.axes_, ("photograph", "labelling", "entropy"), strict=True):
+        ax.set_title(title, fontsize=10)
     return figure
 
 

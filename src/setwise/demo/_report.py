@@ -7,12 +7,14 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from setwise import __version__
 from setwise.demo import _pictures
 from setwise.demo._digits import QUICK, Settings, load, run
 from setwise.demo._findings import Findings, Row, findings
+from setwise.demo._photograph import N_LABELS, QUICK_SIDE, SIDE, Segmentation, segment
 
 
 def write_report(out: str | Path = "out", *, quick: bool = False) -> tuple[Path, str]:
@@ -23,7 +25,8 @@ def write_report(out: str | Path = "out", *, quick: bool = False) -> tuple[Path,
     out : str or Path
         The folder, made if it is not there.
     quick : bool
-        Two folds, two values of C and few steps: to see that it works, not what comes out.
+        Two folds, two values of C, few steps and a small photograph: to see that it works, not
+        what comes out.
 
     Returns
     -------
@@ -37,13 +40,15 @@ def write_report(out: str | Path = "out", *, quick: bool = False) -> tuple[Path,
     folder.mkdir(parents=True, exist_ok=True)
     outcomes = run(settings)
     found = findings(outcomes, settings)
+    segmented = segment(QUICK_SIDE if quick else SIDE)
     _save(_pictures.digits(outcomes, settings), folder / "digits.png")
+    _save(_pictures.photograph(segmented), folder / "photograph.png")
     _save(_pictures.surfaces(), folder / "surfaces.png")
     _save(_pictures.decompositions(), folder / "decompositions.png")
     _save(_pictures.summary(outcomes, settings), folder / "demo.png")
     page = folder / "index.html"
-    page.write_text(_page(found, settings), encoding="utf-8")
-    return page, _summary(found)
+    page.write_text(_page(found, settings, segmented), encoding="utf-8")
+    return page, "\n".join([_summary(found), _photograph_summary(segmented)])
 
 
 def _save(figure: Figure, path: Path) -> None:
@@ -51,7 +56,7 @@ def _save(figure: Figure, path: Path) -> None:
     figure.savefig(path, dpi=110, metadata={"Software": None})
 
 
-def _page(found: Findings, settings: Settings) -> str:
+def _page(found: Findings, settings: Settings, segmented: Segmentation) -> str:
     _, y = load()
     template = resources.files("setwise.demo").joinpath("page.html").read_text(encoding="utf-8")
     return Template(template).substitute(
@@ -66,6 +71,7 @@ def _page(found: Findings, settings: Settings) -> str:
         max_iter=settings.max_iter,
         tol=f"{settings.tol:g}",
         gap=f"{max(row.relative_gap for row in found.rows):.2f}",
+        **_photograph_figures(segmented),
         version=__version__,
     )
 
@@ -88,3 +94,31 @@ def _summary(found: Findings) -> str:
         for row in found.rows
     ]
     return "\n".join([*lines, found.verdict, found.range_of_C])
+
+
+def _photograph_figures(segmented: Segmentation) -> dict[str, str]:
+    best, post = segmented.best, segmented.post
+    height, width = segmented.shape
+    return {
+        "height": str(height),
+        "width": str(width),
+        "n_labels": str(N_LABELS),
+        "n_superpixels": f"{len(np.unique(segmented.superpixels)):,}",
+        "energy": f"{best.value:,.1f}",
+        "energy_bound": f"{best.bound:,.1f}",
+        "energy_gap": f"{100 * best.relative_gap:.2f}",
+        "log_lower": f"{post.log_partition_lower:,.0f}",
+        "log_upper": f"{post.log_partition_upper:,.0f}",
+        "log_gap": f"{post.gap:,.0f}",
+        "mean_entropy": f"{post.entropy.mean():.2f}",
+        "most_entropy": f"{np.log(N_LABELS):.2f}",
+        "agreement": f"{100 * np.mean(best.labels == post.labels):.1f}",
+    }
+
+
+def _photograph_summary(segmented: Segmentation) -> str:
+    known = _photograph_figures(segmented)
+    return Template(
+        "A photograph in $n_labels labels: energy $energy, no labelling below $energy_bound;\n"
+        "  log Z between $log_lower and $log_upper, mean entropy $mean_entropy nats"
+    ).substitute(known)

@@ -1,6 +1,7 @@
 """Pictures in the manner of scikit-learn's displays; they need matplotlib (``setwise[plot]``)."""
 
 from setwise.plots._decomposition import DecompositionDisplay
+from setwise.plots._marginals import MarginalsDisplay
 from setwise.plots._surrogate import SurrogateDisplay
 
-__all__ = ["DecompositionDisplay", "SurrogateDisplay"]
+__all__ = ["DecompositionDisplay", "MarginalsDisplay", "SurrogateDisplay"]

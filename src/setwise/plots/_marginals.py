@@ -1,0 +1,302 @@
+"""A labelling of an image, how unsure the marginals are of it, and where most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise.functions._arguments import (
+    FloatArray,
+    IntArray,
+    as_count,
+    as_integers,
+    as_number,
+    as_numbers,
+)
+from setwise.inference import MarginalsResult
+from setwise.plots._style import import_pyplot, label_colors
+from setwise.plots._uncertain import (
+    as_layer,
+    draw_outlines,
+    draw_ranks,
+    mean_entropies,
+    uncertain_pieces,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
+    from matplotlib.patches import PathPatch
+
+PANELS = ("image", "labels", "entropy")
+
+
+class MarginalsDisplay:
+    r"""The labelling of an image, the entropy of its marginals, and the most uncertain regions.
+
+    Up to three panels: the image, the labelling, and at each pixel the entropy :math:`-\sum_j
+    p_{ij} \log p_{ij}`, which is 0 where the model is sure and log L where all L labels are equally
+    probable; the colours span just that, so that pictures of the same labels can be compared. The
+    regions with the highest mean entropy are outlined on all panels, and numbered on the last.
+
+    Make one with ``from_result``, which computes and draws as scikit-learn's displays do; ``plot``
+    draws again.
+
+    Parameters
+    ----------
+    labels : array of int of shape (H, W)
+        The labelling.
+    entropy : array of shape (H, W)
+        In nats.
+    n_labels : int
+        L.
+    image : array of shape (H, W), (H, W, 3) or (H, W, 4), optional
+        Grey or colours, as matplotlib's ``imshow`` takes them.
+    regions : array of int of shape (H, W), optional
+        A layer of regions, -1 for none, such as superpixels. By default the connected pieces of the
+        pixels whose entropy is at or above a quantile, without those of fewer than 10 pixels or a
+        thousandth of the image.
+    quantile : float
+        That quantile, between 0 and 1.
+    colors : sequence of L colours, optional
+        For the labels: an array of shape (L, 3) or (L, 4) with numbers between 0 and 1, or anything
+        else that matplotlib takes for colours.
+
+    Attributes
+    ----------
+    regions : array of int of shape (H, W)
+        The layer, given or found, numbered 0..R-1 in the order of the given numbers.
+    region_entropy : array of shape (R,)
+        The mean entropy of each region.
+    region_order : array of int of shape (R,)
+        The regions from the most to the least uncertain.
+    axes_ : array of matplotlib axes
+        Where it was drawn last, one for each panel.
+    figure_ : matplotlib figure
+        The figure of ``axes_``.
+    images_ : dict of matplotlib images
+        By the name of their panel.
+    outlines_ : dict of matplotlib patches
+        Likewise.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> unary = np.zeros((6, 8, 2))
+    >>> unary[:, :3, 1], unary[:, 5:, 0] = 2.0, 2.0  # sure at both sides, unsure between
+    >>> field = sw.fields.Field(unary.reshape(-1, 2))
+    >>> post = sw.marginals(field + sw.fields.Potts(sw.fields.grid_edges((6, 8)), 0.1))
+    >>> display = sw.plots.MarginalsDisplay.from_result(post, (6, 8), quantile=0.75)
+    >>> display.labels[0].tolist(), display.regions[0].tolist()
+    ([0, 0, 0, 0, 0, 1, 1, 1], [-1, -1, -1, 0, 0, -1, -1, -1])
+    >>> display.region_entropy.round(2).tolist()  # log 2, as sure as a coin
+    [0.69]
+    >>> plt.close(display.figure_)
+    """
+
+    axes_: Any  # an array of Axes
+    figure_: Any  # a Figure or a SubFigure
+    images_: dict[str, AxesImage]
+    outlines_: dict[str, PathPatch]
+
+    def __init__(
+        self,
+        labels: ArrayLike,
+        entropy: ArrayLike,
+        n_labels: int,
+        *,
+        image: ArrayLike | None = None,
+        regions: ArrayLike | None = None,
+        quantile: float = 0.9,
+        colors: Any = None,
+    ) -> None:
+        self.n_labels = as_count(n_labels, "n_labels", least=1)
+        self.entropy: FloatArray = as_numbers(
+            entropy, "entropy", shape=(None, None), nonnegative=True
+        )
+        shape = self.entropy.shape
+        if 0 in shape:
+            raise ValueError(f"entropy must have at least one pixel, got shape {shape}")
+        self.labels: IntArray = as_integers(labels, "labels", below=self.n_labels)
+        if self.labels.shape != shape:
+            raise ValueError(f"labels must have shape {shape}, got {self.labels.shape}")
+        self.image = None if image is None else _as_image(image, shape)
+        share = as_number(quantile, "quantile", nonnegative=True)
+        if share > 1:
+            raise ValueError(f"quantile must be at most 1, got {share:g}")
+        self.regions: IntArray = (
+            uncertain_pieces(self.entropy, share) if regions is None else as_layer(regions, shape)
+        )
+        self.region_entropy: FloatArray = mean_entropies(self.entropy, self.regions)
+        self.region_order: IntArray = np.argsort(-self.region_entropy, kind="stable")
+        self.colors = colors
+
+    @classmethod
+    def from_result(
+        cls,
+        result: MarginalsResult,
+        shape: Sequence[int],
+        image: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        regions: ArrayLike | None = None,
+        colors: Any = None,
+        *,
+        quantile: float = 0.9,
+        ax: Axes | Sequence[Axes] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the marginals of an image's field.
+
+        Parameters
+        ----------
+        result : MarginalsResult
+            What ``sw.marginals`` gave for a field with a variable for each pixel, in C order.
+        shape : pair of int
+            Height H and width W of the image.
+        image, quantile, colors
+            As in the class.
+        labels : array of int of shape (H, W) or (N,), optional
+            The labelling to show: that of ``sw.solve_map`` for instance. By default the most
+            probable label of each pixel.
+        regions : array of int of shape (H, W) or (N,), optional
+            As in the class.
+        ax, **kwargs
+            As in ``plot``.
+
+        Returns
+        -------
+        MarginalsDisplay
+        """
+        if not isinstance(result, MarginalsResult):
+            raise TypeError(f"result must be a MarginalsResult, got {type(result).__name__}")
+        n_variables, n_labels = result.probabilities.shape
+        sides = tuple(as_count(side, "shape", least=1) for side in np.atleast_1d(shape).tolist())
+        if len(sides) != 2 or sides[0] * sides[1] != n_variables:
+            raise ValueError(
+                f"shape must be a height and a width with {n_variables} pixels, got {sides}"
+            )
+        chosen = result.labels if labels is None else labels
+        display = cls(
+            _folded(chosen, sides),
+            result.entropy.reshape(sides),
+            n_labels,
+            image=image,
+            regions=None if regions is None else _folded(regions, sides),
+            quantile=quantile,
+            colors=colors,
+        )
+        return display.plot(ax, **kwargs)
+
+    def plot(
+        self,
+        ax: Axes | Sequence[Axes] | None = None,
+        *,
+        panels: str | Sequence[str] | None = None,
+        n_regions: int = 5,
+        colorbar: bool = True,
+        outline_kw: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the panels side by side.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or a sequence of them, optional
+            One for each panel; a new figure if not given.
+        panels : {"image", "labels", "entropy"} or a sequence of these, optional
+            By default all, "image" if there is one.
+        n_regions : int
+            How many of the most uncertain regions are outlined.
+        colorbar : bool
+            Whether the entropy gets a colour bar.
+        outline_kw : mapping, optional
+            For the ``PathPatch`` of the outlines.
+        **kwargs
+            For ``imshow`` of the entropy, such as ``cmap`` and ``vmax``.
+
+        Returns
+        -------
+        MarginalsDisplay
+            Itself.
+        """
+        names = self._panel_names(panels)
+        chosen = self.region_order[: as_count(n_regions, "n_regions")]
+        pyplot = import_pyplot()
+        palette = label_colors(self.colors, self.n_labels)
+        if ax is None:
+            height, width = self.entropy.shape
+            size = (3.6 * len(names) + 0.6, min(max(3.6 * height / width, 1.5), 9.0) + 0.4)
+            _, axes = pyplot.subplots(
+                1, len(names), figsize=size, squeeze=False, layout="constrained"
+            )
+        else:
+            axes = np.atleast_1d(np.asarray(ax, dtype=object))
+        if axes.size != len(names):
+            raise ValueError(
+                f"ax must hold {len(names)} axes, one for each of {', '.join(names)}, "
+                f"got {axes.size}"
+            )
+        self.axes_ = axes.ravel()
+        self.figure_, self.images_, self.outlines_ = self.axes_[0].figure, {}, {}
+        for axis, name in zip(self.axes_, names, strict=True):
+            self.images_[name] = self._draw(axis, name, palette, kwargs)
+            self.outlines_[name] = draw_outlines(axis, self.regions, chosen, outline_kw or {})
+            axis.set_axis_off()
+        if "entropy" in names:
+            axis = self.axes_[names.index("entropy")]
+            draw_ranks(axis, self.regions, chosen)
+            if colorbar:
+                self.figure_.colorbar(
+                    self.images_["entropy"], ax=axis, label="entropy (nats)", shrink=0.85
+                )
+        return self
+
+    def _panel_names(self, panels: str | Sequence[str] | None) -> list[str]:
+        if panels is None:
+            return [name for name in PANELS if name != "image" or self.image is not None]
+        names = [panels] if isinstance(panels, str) else list(panels)
+        for name in names:
+            if name not in PANELS:
+                raise ValueError(f"panels must be among {', '.join(PANELS)}, got {name!r}")
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"panels must name each panel once, got {names}")
+        if "image" in names and self.image is None:
+            raise ValueError("panels must not hold 'image' where no image was given")
+        return names
+
+    def _draw(
+        self, ax: Axes, name: str, palette: FloatArray, style: Mapping[str, Any]
+    ) -> AxesImage:
+        if name == "image":
+            assert self.image is not None
+            ax.set_title("image")
+            return ax.imshow(self.image, cmap="gray" if self.image.ndim == 2 else None)
+        if name == "labels":
+            ax.set_title("labels")
+            return ax.imshow(palette[self.labels], interpolation="nearest")
+        ax.set_title("entropy of the marginals")
+        top = float(np.log(max(self.n_labels, 2)))
+        look = {"cmap": "inferno", "vmin": 0.0, "vmax": top, "interpolation": "nearest"}
+        return ax.imshow(self.entropy, **{**look, **style})
+
+
+def _folded(values: ArrayLike, shape: tuple[int, ...]) -> Any:
+    """A value for each pixel as a map, where it came as a row."""
+    array = np.asarray(values)
+    return array.reshape(shape) if array.shape == (shape[0] * shape[1],) else array
+
+
+def _as_image(image: ArrayLike, shape: tuple[int, ...]) -> Any:
+    array = np.asarray(image)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"image must hold real numbers, got dtype {array.dtype}")
+    if array.shape[:2] != shape or array.shape[2:] not in ((), (3,), (4,)):
+        raise ValueError(
+            f"image must have shape {shape}, with 3 or 4 colours or none, got {array.shape}"
+        )
+    return array
