@@ -13,6 +13,16 @@ if not FOLDER.exists():
 pytest.importorskip("skimage")
 sys.path.insert(0, str(FOLDER))
 
+_models, _roc, smoothing, figures, table1 = map(
+    import_module,
+    (
+        "_models",
+        "_roc",
+        "marginals_smoothing_msrc",
+        "marginals_figures_msrc",
+        "marginals_table1_msrc",
+    ),
+)
 _msrc, _mean_shift, _pixels, _texture, _unaries, unaries, layers = map(
     import_module,
     (
@@ -247,3 +257,97 @@ def test_tally_counts_pixels_labels_and_bands() -> None:
     pixels, by_label, loss, at_boundary, *_ = map(float, tally.row())
     assert (pixels, by_label, at_boundary) == (0.667, 0.5, 0.5)
     assert loss == pytest.approx((2 * -np.log(0.8) - np.log(0.01)) / 3, abs=1e-3)
+
+
+def _flat_scene(h: int, w: int, seed: int = 0):
+    """Blocks of 2 x 2 equal pixels: what ``coarse`` with a step of 2 loses nothing of."""
+    rng = np.random.default_rng(seed)
+
+    def large(array: np.ndarray) -> np.ndarray:
+        return array.repeat(2, axis=0).repeat(2, axis=1)
+
+    truth = large(rng.integers(-1, 3, (h, w))).ravel().astype(np.int8)
+    regions = large(rng.integers(0, 4, (h, w))).ravel()
+    return _msrc.Scene(
+        "made",
+        large(rng.integers(0, 255, (h, w, 3)).astype(np.uint8)),
+        truth,
+        large(rng.normal(size=(h, w, 3))).reshape(-1, 3),
+        (regions, regions[::-1].copy(), regions),
+        {0: truth >= 0},
+    )
+
+
+@pytest.mark.parametrize("name", ["UNARY", "2-LAYER", "3-LAYER"])
+def test_energy_a_pixel_survives_coarse_image(name: str) -> None:
+    scene = _flat_scene(4, 5)
+    small = _models.coarse(scene, 2)
+    assert small.shape == (4, 5)
+    setting = (0.8, 2.5) if name != "UNARY" else ()
+    x = np.random.default_rng(1).integers(0, 3, (4, 5))
+    fine = _models.field_of(scene, name, setting)
+    rough = _models.field_of(small, name, setting, step=2)
+    large = x.repeat(2, axis=0).repeat(2, axis=1).ravel()
+    assert fine.energy(large) == pytest.approx(4 * rough.energy(x.ravel()))
+
+
+def test_pairwise_energy_survives_coarse_image() -> None:
+    scene = _flat_scene(4, 5)
+    small = _models.coarse(scene, 2)
+    x = np.random.default_rng(1).integers(0, 3, (4, 5))
+    large = x.repeat(2, axis=0).repeat(2, axis=1).ravel()
+    fine = _models.field_of(scene, "PAIR", (0.0, 1.5))
+    rough = _models.field_of(small, "PAIR", (0.0, 1.5), step=2)
+    assert fine.energy(large) == pytest.approx(4 * rough.energy(x.ravel()))
+
+
+def test_robust_price_survives_coarse_image() -> None:
+    scene = _flat_scene(4, 5)
+    x = np.random.default_rng(1).integers(0, 3, (4, 5))
+    large = x.repeat(2, axis=0).repeat(2, axis=1).ravel()
+    setting = (0.0, 1.0, 0.3, 2.0)
+    fine = _models.field_of(scene, "ROBUST-PN", setting)
+    rough = _models.field_of(_models.coarse(scene, 2), "ROBUST-PN", setting, step=2)
+    assert fine.energy(large) == pytest.approx(4 * rough.energy(x.ravel()))
+
+
+def test_mean_roc() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 60)
+    scores = rng.normal(size=(60, 5)).round(1) + (truth[:, None] == np.arange(5))
+    pairs = []
+    for label in range(3):
+        a, b = scores[truth == label, label], scores[truth != label, label]
+        above = (a[:, None] > b).mean() + (a[:, None] == b).mean() / 2
+        pairs.append(above)
+    found = _roc.mean_roc(scores, truth)
+    assert found.labels == 3
+    assert found.area == pytest.approx(np.mean(pairs))
+    assert np.trapezoid(found.curve, _roc.RATES) == pytest.approx(found.area, abs=5e-3)
+    assert np.isnan(_roc.mean_roc(scores[:0], truth[:0]).area)
+
+
+def test_cross_entropy_of_impossible_label_is_finite() -> None:
+    log_p = _models.logarithms(np.array([[0.0, 1.0], [0.25, 0.75]]))
+    loss = _models.cross_entropy(log_p, np.array([0, 1]))
+    assert 700 < loss[0] < 720
+    assert loss[1] == pytest.approx(-np.log(0.75))
+
+
+def test_void_is_no_mistake() -> None:
+    assert _models.accuracy(np.array([0, 1, 2]), np.array([0, 2, -1])) == 0.5
+
+
+def test_best_setting_sees_training_images_only() -> None:
+    scores = {(1.0,): np.array([[0.9, 1], [0.1, 1]]), (2.0,): np.array([[0.5, 1], [0.5, 1]])}
+    assert table1.best_setting(scores, np.array([0])) == (1.0,)
+    assert table1.best_setting(scores, np.array([1])) == (2.0,)
+
+
+def test_unit_range() -> None:
+    values = smoothing.unit_range(np.array([[2.0, 4.0, 3.0], [1.0, 1.0, 1.0]]))
+    np.testing.assert_allclose(values, [[0, 1, 0.5], [0, 0, 0]])
+
+
+def test_extremes() -> None:
+    assert figures.extremes(np.array([0.0, 3.0, -1.0, 2.0]), 1) == [1, 2]
