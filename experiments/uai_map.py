@@ -71,8 +71,8 @@ def main() -> None:
         },
         data=data,
         notes=[
-            f"{agreeing} of the {len(binary)} models solved by a cut have the known maximum, with a "
-            f"gap of at most {max(row['gap'] for row in binary):.0e}.",
+            f"{agreeing} of the {len(binary)} models solved by a cut have the known maximum, with "
+            f"a gap of at most {max(row['gap'] for row in binary):.0e}.",
             f"Of the other {len(data) - len(binary)} models "
             f"{sum(row['exact'] for row in data) - sum(row['exact'] for row in binary)} are proved "
             "best; the largest relative gap is "
