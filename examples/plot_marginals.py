@@ -2,9 +2,10 @@ r"""
 Where a labelling is unsure
 ===========================
 
-A labelling of least energy says nothing of how close the next ones are. :func:`setwise.inference.marginals`
-gives each label of each pixel a probability, bounds :math:`\log Z` from both sides, and
-:class:`setwise.plots.MarginalsDisplay` shows where the probabilities leave the labels open.
+A labelling of least energy says nothing of how close the next ones are.
+:func:`setwise.inference.marginals` gives each label of each pixel a probability, bounds
+:math:`\log Z` from both sides, and :class:`setwise.plots.MarginalsDisplay` shows where the
+probabilities leave the labels open.
 """
 
 # %%
