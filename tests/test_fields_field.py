@@ -314,3 +314,27 @@ OUTSIDE = {
 def test_kernels_refuse_what_lies_outside(case: str) -> None:
     with pytest.raises(ValueError, match="must"):
         OUTSIDE[case]()
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "sentence"),
+    [
+        (lambda: fields.Field([[1, 2], [3]]), TypeError, "unary must be an array of numbers, got"),
+        (
+            lambda: fields.Field(np.ma.masked_array([[1.0, 99.0]], mask=[[0, 1]])),
+            TypeError,
+            "unary must be a plain array, got a masked one",
+        ),
+        (lambda: fields.Field([[-1.7e308, 0.0]]), ValueError, r"unary must be at most 1e\+150 in"),
+        (lambda: fields.Field([[0.0, 1.0]]) + np.ones((1, 2)), TypeError, "Field"),
+        (lambda: fields.Potts([[0, 1], [2]], 1.0), TypeError, "edges must be an array of numbers"),
+        (lambda: fields.Potts([[0, 1]], [[1], [2, 3]]), TypeError, "weights must be an array of n"),
+        (lambda: fields.Pairwise([[0, 1]], [[1, 2], [3]]), TypeError, "tables must be an array of"),
+        (lambda: fields.LabelCost([[1], [2, 3]]), TypeError, "costs must be an array of numbers"),
+        (lambda: fields.CardinalityPotential([0, [1]], [1]), TypeError, "center must be an array"),
+        (lambda: fields.RegionConsistency([0], 1.0, 10**400), ValueError, "alpha must be below"),
+    ],
+)
+def test_what_numpy_cannot_read_is_named(make, error: type, sentence: str) -> None:
+    with pytest.raises(error, match=sentence):
+        make()

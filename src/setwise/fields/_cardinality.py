@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from setwise import _core
 from setwise.fields._base import Potential
 from setwise.fields._terms import CardinalityTerm
-from setwise.functions._arguments import FloatArray, IntArray, as_integers, as_numbers
+from setwise.functions._arguments import FloatArray, IntArray, as_array, as_integers, as_numbers
 
 
 class CardinalityPotential(Potential):
@@ -43,9 +43,10 @@ class CardinalityPotential(Potential):
     table: FloatArray
 
     def __init__(self, center: ArrayLike, table: ArrayLike) -> None:
-        if np.ndim(center) != 1:
-            raise ValueError(f"center must have shape (N,), got {np.shape(center)}")
-        labels = as_integers(center, "center", below=np.iinfo(np.int64).max)
+        array = as_array(center, "center")
+        if array.ndim != 1:
+            raise ValueError(f"center must have shape (N,), got {array.shape}")
+        labels = as_integers(array, "center", below=np.iinfo(np.int64).max)
         values = as_numbers(table, "table", shape=(len(labels) + 1,))
         self._set(center=labels, table=values)
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise.fields._edges import as_edges, check_edges
-from setwise.functions._arguments import FloatArray, as_number
+from setwise.functions._arguments import FloatArray, as_array, as_number
 
 
 def contrast_weights(
@@ -52,7 +52,7 @@ def contrast_weights(
     >>> sw.fields.contrast_weights(image, edges).round(6).tolist()
     [1.0, 0.367879]
     """
-    array = np.asarray(image)
+    array = as_array(image, "image")
     if array.dtype.kind not in "fiub":
         raise TypeError(f"image must hold real numbers, got dtype {array.dtype}")
     if not isinstance(channels, bool | np.bool_ | None):

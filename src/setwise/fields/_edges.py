@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.functions._arguments import IntArray
+from setwise.functions._arguments import IntArray, as_array
 
 
 def as_edges(edges: ArrayLike) -> IntArray:
     """Pairs of different variables, (E, 2); ``[]`` is no edge."""
-    array = np.asarray(edges)
+    array = as_array(edges, "edges")
     if array.shape == (0,):
         array = np.zeros((0, 2), np.int64)
     if array.ndim != 2 or array.shape[1] != 2:

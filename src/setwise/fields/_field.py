@@ -8,8 +8,10 @@ from numpy.typing import ArrayLike
 from setwise import _core
 from setwise.fields._base import Potential
 from setwise.fields._terms import Term
-from setwise.functions._arguments import FloatArray, IntArray, as_integers
+from setwise.functions._arguments import FloatArray, IntArray, as_array, as_float64, as_integers
 from setwise.functions._immutable import Immutable
+
+_LARGEST = 1e150  # so that sums and squares of energies stay finite
 
 
 class Field(Immutable):
@@ -33,6 +35,9 @@ class Field(Immutable):
 
     unary: FloatArray
     potentials: tuple[Potential, ...]
+
+    # An array is no potential: NumPy would add the field to each of its entries.
+    __array_ufunc__ = None
 
     def __init__(self, unary: ArrayLike) -> None:
         self._set(unary=_as_unary(unary), potentials=())
@@ -72,7 +77,7 @@ class Field(Immutable):
 
     def energy(self, labels: ArrayLike) -> float | FloatArray:
         """E(x): labels (N,) give a float, (m, N) give (m,); ``inf`` where a label is forbidden."""
-        array = np.asarray(labels)
+        array = as_array(labels, "labels")
         if array.ndim not in (1, 2) or array.shape[-1] != self.n_variables:
             raise ValueError(
                 f"labels must have shape ({self.n_variables},) or (m, {self.n_variables}), "
@@ -106,15 +111,18 @@ class Field(Immutable):
 
 def _as_unary(unary: ArrayLike) -> FloatArray:
     """An energy for each variable and label, as a new float64 array."""
-    array = np.asarray(unary)
+    array = as_array(unary, "unary")
     if array.dtype.kind not in "fiub":
         raise TypeError(f"unary must hold real numbers, got dtype {array.dtype}")
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(f"unary must have shape (N, L) with L at least 1, got {array.shape}")
-    array = np.array(array, dtype=np.float64, order="C")
+    array = as_float64(array)
     bad = ~(array > -np.inf)  # NaN and -inf
     if bad.any():
         raise ValueError(f"unary must hold numbers or +inf, got {array[bad][0]}")
+    large = np.isfinite(array) & (np.abs(array) > _LARGEST)
+    if large.any():
+        raise ValueError(f"unary must be at most {_LARGEST:g} in size, got {array[large][0]:g}")
     empty = np.isinf(array).all(axis=1)
     if empty.any():
         raise ValueError(

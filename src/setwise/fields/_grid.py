@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.functions._arguments import IntArray, as_count
+from setwise.functions._arguments import IntArray, as_array, as_count
 
 Offset = tuple[int, ...]
 
@@ -88,7 +88,7 @@ def _directions(connectivity: int | ArrayLike | None, dimensions: int) -> list[O
 
 
 def _given_directions(connectivity: ArrayLike, dimensions: int) -> list[Offset]:
-    array = np.asarray(connectivity)
+    array = as_array(connectivity, "connectivity")
     if array.ndim != 2 or array.shape[1] != dimensions:
         raise ValueError(
             f"connectivity must be a number or offsets of shape (K, {dimensions}), "

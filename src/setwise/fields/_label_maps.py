@@ -8,7 +8,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from setwise.fields._grid import grid_edges
-from setwise.functions._arguments import IntArray
+from setwise.functions._arguments import IntArray, as_array
 
 
 def regions_from_labels(
@@ -46,7 +46,7 @@ def regions_from_labels(
     >>> sw.fields.regions_from_labels(segments, void=0, connected=True).tolist()
     [0, 0, -1, 1, -1, 2]
     """
-    array = np.asarray(labels)
+    array = as_array(labels, "labels")
     if array.ndim == 0:
         raise ValueError("labels must be a map with at least one axis, got a number")
     if array.size and array.dtype.kind not in "iu":

@@ -11,7 +11,7 @@ from setwise import _core
 from setwise.fields._base import Potential
 from setwise.fields._edges import as_edges, check_edges
 from setwise.fields._terms import ConstantTerm, PottsTerm, TableTerm, Term, UnaryTerm
-from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_numbers
+from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_array, as_numbers
 
 # A table is unaries plus Potts when it differs from them by no more than this share of its largest
 # entry: what rounding leaves of a table that was computed as such a sum.
@@ -56,7 +56,7 @@ class Pairwise(Potential):
 
     def __init__(self, edges: ArrayLike, tables: ArrayLike) -> None:
         pairs = as_edges(edges)
-        shape = (None, None) if np.ndim(tables) == 2 else (len(pairs), None, None)
+        shape = (None, None) if as_array(tables, "tables").ndim == 2 else (len(pairs), None, None)
         heights = as_numbers(tables, "tables", shape=shape)
         if heights.shape[-1] != heights.shape[-2] or heights.shape[-1] == 0:
             raise ValueError(

@@ -10,7 +10,7 @@ from setwise.fields._base import Potential
 from setwise.fields._edges import as_edges, check_edges
 from setwise.fields._span import span
 from setwise.fields._terms import PottsTerm
-from setwise.functions._arguments import FloatArray, IntArray, as_numbers
+from setwise.functions._arguments import FloatArray, IntArray, as_array, as_numbers
 
 
 class Potts(Potential):
@@ -45,7 +45,7 @@ class Potts(Potential):
 
     def __init__(self, edges: ArrayLike, weights: ArrayLike) -> None:
         pairs = as_edges(edges)
-        shape: tuple[int, ...] = () if np.ndim(weights) == 0 else (len(pairs),)
+        shape: tuple[int, ...] = () if as_array(weights, "weights").ndim == 0 else (len(pairs),)
         heights = as_numbers(weights, "weights", shape=shape, nonnegative=True)
         self._set(edges=pairs, weights=np.array(np.broadcast_to(heights, len(pairs))))
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from setwise.fields._base import Potential
 from setwise.fields._terms import CountTerm
-from setwise.functions._arguments import FloatArray, IntArray, as_numbers
+from setwise.functions._arguments import FloatArray, IntArray, as_array, as_numbers
 
 
 class RegionPotential(Potential):
@@ -28,7 +28,7 @@ class RegionPotential(Potential):
 
     def _one_each(self, values: ArrayLike, name: str) -> FloatArray:
         """A number for each region, not negative."""
-        shape: tuple[int, ...] = () if np.ndim(values) == 0 else (self.n_regions,)
+        shape: tuple[int, ...] = () if as_array(values, name).ndim == 0 else (self.n_regions,)
         numbers = as_numbers(values, name, shape=shape, nonnegative=True)
         return np.array(np.broadcast_to(numbers, self.n_regions))
 
@@ -66,7 +66,7 @@ class RegionPotential(Potential):
 
 def as_regions(regions: ArrayLike) -> IntArray:
     """Regions (N,), renumbered 0..R-1 in the order of their numbers, -1 for none."""
-    array = np.asarray(regions)
+    array = as_array(regions, "regions")
     if array.ndim != 1:
         raise ValueError(f"regions must have shape (N,), got {array.shape}")
     if array.size == 0:

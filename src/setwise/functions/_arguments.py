@@ -6,6 +6,7 @@ A wrong type is a ``TypeError``, a wrong value a ``ValueError``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+
+
+def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
+    """What NumPy makes of the values; masked arrays are refused, as their masks would be lost."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} must be a plain array, got a masked one: fill it first")
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError, OverflowError) as error:
+        ragged = "inhomogeneous" in str(error)
+        what = "rows of different lengths" if ragged else f"{type(values).__name__}: {error}"
+        raise TypeError(f"{name} must be an array of numbers, got {what}") from None
 
 
 def as_count(value: object, name: str, *, least: int = 0) -> int:
@@ -32,13 +45,17 @@ def as_number(
         value, int | float | np.integer | np.floating
     ):
         raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
+    try:
+        value = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} must be below 1.8e308, got a larger integer") from None
     if not np.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value}")
     if positive and value <= 0:
         raise ValueError(f"{name} must be positive, got {value}")
     if nonnegative and value < 0:
         raise ValueError(f"{name} must not be negative, got {value}")
-    return float(value)
+    return value
 
 
 def as_numbers(
@@ -49,7 +66,7 @@ def as_numbers(
     nonnegative: bool = False,
 ) -> FloatArray:
     """Finite real numbers of a given shape (``None``: any length), as a new float64 array."""
-    array = np.asarray(values)
+    array = as_array(values, name)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
     fits = len(shape) == array.ndim and all(
@@ -58,7 +75,7 @@ def as_numbers(
     if not fits:
         wanted = ", ".join("any" if want is None else str(want) for want in shape)
         raise ValueError(f"{name} must have shape ({wanted}), got {array.shape}")
-    array = np.array(array, dtype=np.float64, order="C")
+    array = as_float64(array)
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
     if nonnegative and array.size and array.min() < 0:
@@ -66,9 +83,15 @@ def as_numbers(
     return array
 
 
+def as_float64(array: NDArray[Any]) -> FloatArray:
+    """A new float64 array; what is beyond its range becomes infinite, without a warning."""
+    with np.errstate(over="ignore"):
+        return np.array(array, dtype=np.float64, order="C")
+
+
 def as_integers(values: ArrayLike, name: str, *, below: int) -> IntArray:
     """Integers in ``[0, below)`` of any shape."""
-    array = np.asarray(values)
+    array = as_array(values, name)
     if array.size == 0:
         return np.zeros(array.shape, np.int64)
     if array.dtype.kind not in "iu":
@@ -82,7 +105,7 @@ def as_integers(values: ArrayLike, name: str, *, below: int) -> IntArray:
 
 def as_order(order: ArrayLike, n: int, name: str = "order") -> IntArray:
     """Distinct elements of ``{0, ..., n-1}``: a permutation or the beginning of one."""
-    array = np.asarray(order)
+    array = as_array(order, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
     array = as_integers(array, name, below=n)
@@ -96,7 +119,7 @@ def as_order(order: ArrayLike, n: int, name: str = "order") -> IntArray:
 
 def as_subset(subset: ArrayLike, n: int, name: str) -> IntArray:
     """Elements of ``{0, ..., n-1}``, given as indices or as a boolean mask of length n."""
-    array = np.asarray(subset)
+    array = as_array(subset, name)
     if array.dtype == np.bool_:
         if array.shape != (n,):
             raise ValueError(f"{name} must have shape ({n},) when boolean, got {array.shape}")
@@ -106,7 +129,7 @@ def as_subset(subset: ArrayLike, n: int, name: str) -> IntArray:
 
 def as_masks(mask: ArrayLike, n: int) -> tuple[BoolArray, bool]:
     """Subsets as a boolean (m, n) array, and whether a single one was given."""
-    array = np.asarray(mask)
+    array = as_array(mask, "mask")
     if array.dtype != np.bool_ and array.size:
         raise TypeError(f"mask must be boolean, got dtype {array.dtype}")
     if array.ndim not in (1, 2) or array.shape[-1] != n:

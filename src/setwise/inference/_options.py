@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise.fields._field import Field
-from setwise.functions._arguments import IntArray, as_count, as_integers, as_number
+from setwise.functions._arguments import IntArray, as_array, as_count, as_integers, as_number
 from setwise.functions._randomness import as_generator
 from setwise.inference._result import MapProgress
 from setwise.inference._threads import as_threads
@@ -43,7 +43,7 @@ class MapOptions:
         if callback is not None and not callable(callback):
             raise TypeError(f"callback must be callable, got {type(callback).__name__}")
         return cls(
-            tol=np.inf if tol == np.inf else as_number(tol, "tol", nonnegative=True),
+            tol=_as_tolerance(tol),
             max_iter=None if max_iter is None else as_count(max_iter, "max_iter"),
             init=None if init is None else _as_labelling(init, field),
             n_threads=as_threads(n_jobs),
@@ -66,8 +66,15 @@ class MapOptions:
         )
 
 
+def _as_tolerance(tol: object) -> float:
+    """A number that is not negative; ``inf`` is one too."""
+    if isinstance(tol, float) and tol == np.inf:
+        return np.inf
+    return as_number(tol, "tol", nonnegative=True)
+
+
 def _as_labelling(labels: ArrayLike, field: Field) -> IntArray:
-    array = np.asarray(labels)
+    array = as_array(labels, "init")
     if array.shape != (field.n_variables,):
         raise ValueError(f"init must have shape ({field.n_variables},), got {array.shape}")
     checked = as_integers(array, "init", below=field.n_labels)
