@@ -41,6 +41,17 @@ def main() -> None:
     everything = np.ones(2, dtype=bool)
     assert np.isclose(part(everything) + rest(everything), 3.0)
 
+    field = sw.fields.Field([[0.0, 2.0], [1.0, 0.0], [0.0, 2.0]])
+    field = field + sw.fields.Potts([[0, 1], [1, 2]], 0.75)
+    best = sw.solve_map(field)
+    assert best.exact
+    assert best.labels.tolist() == [0, 0, 0]
+    post = sw.marginals(field, tol=1e-6)
+    assert post.log_partition_lower <= post.log_partition_upper
+    assert sw.inference.maxflow([[0, 1]], [3], source=0, sink=1).value == 3
+    loaded = HEAVY.intersection(sys.modules) - {"daqp", "highspy"}
+    assert not loaded, f"fields and inference loaded {sorted(loaded)}"
+
     X = np.array([[2.0], [1.0], [-1.0], [-2.0]])
     model = sw.SetClassifier(C=10.0).fit(X, y)
     assert model.gap_ <= 1e-3
