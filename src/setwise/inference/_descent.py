@@ -123,10 +123,10 @@ class Descent:
             if passes in (check, limit):
                 self.measure()
                 fall = log(measured / self.relative_gap) if 0 < self.relative_gap < measured else 0
-                togo = log(self.relative_gap / tol) if self.relative_gap > tol > 0 else 0
-                ahead = togo * (passes - last) / (2 * fall) if fall > 0 else 1 + passes // 8
+                togo = log(self.relative_gap / tol) if self.relative_gap > tol > 0 else inf
+                ahead = togo * (passes - last) / (2 * fall) if fall > 0 else 1.0
                 last, measured = passes, self.relative_gap
-                check = passes + max(1, min(10, int(ahead)))
+                check = passes + int(max(1, min(10, 1 + passes // 2, ahead)))
             if callback is not None and callback(self):
                 self.measure()
                 return self.relative_gap <= tol, True
