@@ -43,7 +43,7 @@ class MapOptions:
         if callback is not None and not callable(callback):
             raise TypeError(f"callback must be callable, got {type(callback).__name__}")
         return cls(
-            tol=np.inf if tol == np.inf else as_number(tol, "tol", nonnegative=True),
+            tol=_as_tolerance(tol),
             max_iter=None if max_iter is None else as_count(max_iter, "max_iter"),
             init=None if init is None else _as_labelling(init, field),
             n_threads=as_threads(n_jobs),
@@ -61,9 +61,15 @@ class MapOptions:
 
     def ends(self, n_iter: int, value: float, bound: float) -> bool:
         """Whether the callback, told where the search stands, ends it."""
-        return (
-            self.callback is not None and self.callback(MapProgress(n_iter, value, bound)) is True
-        )
+        if self.callback is None:
+            return False
+        return bool(self.callback(MapProgress(n_iter, value, bound)))
+
+
+def _as_tolerance(tol: object) -> float:
+    if isinstance(tol, float | np.floating) and tol == np.inf:
+        return np.inf
+    return as_number(tol, "tol", nonnegative=True)
 
 
 def _as_labelling(labels: ArrayLike, field: Field) -> IntArray:
