@@ -8,6 +8,7 @@ from searches import enumerate_labels
 
 from setwise import fields
 from setwise.inference import _enumerate
+from setwise.inference._move_terms import trivial_bound
 from setwise.inference._result import MapProgress
 
 
@@ -54,7 +55,9 @@ def test_too_many_labellings_are_refused() -> None:
         enumerate_labels(fields.Field(np.zeros((10_000, 5))))
 
 
-def test_a_callback_ends_it_without_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_callback_ends_it_with_the_least_values_of_the_terms(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(_enumerate, "_CHUNK", 60)
     seen: list[MapProgress] = []
 
@@ -67,7 +70,8 @@ def test_a_callback_ends_it_without_a_bound(monkeypatch: pytest.MonkeyPatch) -> 
     assert result.interrupted
     assert not result.converged
     assert not result.exact
-    assert result.bound == -np.inf
+    assert result.bound == trivial_bound(field) == seen[-1].bound
+    assert type(result.bound) is float
     assert result.value == field.energy(result.labels) == seen[-1].value
     assert [progress.n_iter for progress in seen] == [1, 2]
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from concurrent.futures import CancelledError
+
 import numpy as np
 import pytest
 import reference
@@ -9,6 +13,8 @@ from field_registry import FIELDS, of_seed
 from field_terms import SUBMODULAR, random_field
 
 import setwise as sw
+from setwise.inference import _marginals_batch
+from setwise.inference._magnitude import largest_energy
 from setwise.inference._relaxation import Relaxation
 
 UPPER = ["projection", "frank_wolfe", "line_search_frank_wolfe", "pairwise_frank_wolfe"]
@@ -204,11 +210,117 @@ def test_threads_do_not_change_a_bit(method, dtype):
 
 def test_single_precision_agrees():
     field = small_grid()
-    double, single = sw.marginals(field), sw.marginals(field, dtype="float32")
+    double = sw.marginals(field, tol=1e-9)
+    single = sw.marginals(field, tol=1e-6, dtype="float32")
     assert {single.probabilities.dtype, single.state.dtype} == {np.dtype(np.float32)}
-    np.testing.assert_allclose(single.probabilities, double.probabilities, atol=1e-5)
+    np.testing.assert_allclose(single.probabilities, double.probabilities, atol=1e-4)
     assert close(single.log_partition_upper, double.log_partition_upper, 1e-6)
     assert close(single.log_partition_lower, double.log_partition_lower, 1e-6)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_single_precision_bounds_unaries_alone(offset):
+    rng = np.random.default_rng(0)
+    unary = 100 * rng.normal(size=(1000, 3)) + offset * rng.uniform(-1, 1, (1000, 1))
+    post = sw.marginals(sw.fields.Field(unary), dtype="float32")
+    truth = float(np.logaddexp.reduce(-unary, axis=1).sum())
+    slack = 1e-12 * np.abs(unary).sum()
+    assert truth - slack <= post.log_partition_upper <= truth + slack
+    assert post.log_partition_lower <= truth + slack
+    np.testing.assert_allclose(post.probabilities, softmax(-unary), atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+@pytest.mark.parametrize("seed", range(40))
+def test_single_precision_bounds(seed, scale):
+    field = random_field(SUBMODULAR, 5, 3, seed, forbidden=0.2)
+    rng = np.random.default_rng(seed)
+    field = field.with_unary(scale * field.unary + scale * rng.normal(size=(5, 1)))
+    truth = float(np.logaddexp.reduce(-field._energies(reference.all_labellings(5, 3))))
+    slack = 1e-12 * max(1.0, largest_energy(field))
+    least = sw.marginals(field, tol=1e-10).log_partition_upper
+    for max_iter in [0, 1, None]:
+        post = sw.marginals(field, tol=1e-6, dtype="float32", max_iter=max_iter)
+        assert post.log_partition_lower - slack <= truth <= post.log_partition_upper + slack
+        assert least - 1e-9 * abs(least) <= post.log_partition_upper
+        assert post.bound <= least + slack
+        assert post.converged or max_iter is not None
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_one_label_needs_no_warm_start(dtype):
+    field = sw.fields.Field([[0.1], [0.7], [0.3]])
+    region = np.zeros(3, int)
+    strong = field + sw.fields.RegionConsistency(region, 5.3, 0.7)
+    weak = field + sw.fields.RegionConsistency(region, 0.1, 0.7)
+    post = sw.marginals(weak, "projection", dtype=dtype, warm_start=sw.marginals(strong))
+    assert close(post.log_partition_upper, -weak.energy([0, 0, 0]), 1e-14)
+
+
+def test_levels_of_cuts_are_reported_and_bound_wherever_they_end():
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        field = sw.fields.Field(rng.normal(size=(9, 2)))
+        field += sw.fields.Potts(sw.fields.grid_edges((3, 3)), rng.uniform(0, 0.5))
+        field += sw.fields.RegionConsistency(np.arange(9) // 4, 1.0, 0.6)
+        field += sw.fields.LabelCost([0.7, 1.9])
+        truth = reference.log_partition(field)
+        seen: list[float] = []
+        whole = sw.marginals(field, "exact_binary", callback=lambda now: seen.append(now.value))  # noqa: B023
+        assert seen == whole.history
+        assert len(seen) == whole.n_iter
+        for k in range(1, whole.n_iter):
+            post = sw.marginals(field, "exact_binary", callback=lambda now, k=k: now.n_iter == k)
+            assert (post.interrupted, post.n_iter) == (True, k)
+            assert truth <= post.log_partition_upper == seen[k - 1]
+            assert post.bound <= whole.log_partition_upper + 1e-9
+            assert whole.log_partition_upper <= post.log_partition_upper + 1e-9
+
+
+def interrupted_at(call: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """``marginals_batch`` where Ctrl-C comes in the first pass of a field; the calls so far."""
+    calls: list[int] = []
+
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    def one(field: sw.fields.Field, *args: object, **kwargs: object) -> object:
+        calls.append(len(calls))
+        if len(calls) == call:
+            kwargs["callback"] = stop
+        return sw.marginals(field, *args, **kwargs)
+
+    monkeypatch.setattr(_marginals_batch, "marginals", one)
+    return calls
+
+
+def test_an_interrupt_ends_a_batch(monkeypatch):
+    calls = interrupted_at(2, monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        sw.inference.marginals_batch([small_grid()] * 5, n_jobs=1)
+    assert len(calls) == 2
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="signals to a thread are POSIX's")
+def test_an_interrupt_ends_the_threads_of_a_batch(monkeypatch):
+    calls: list[int] = []
+    ended: list[type] = []
+
+    def one(field: sw.fields.Field, *args: object, **kwargs: object) -> object:
+        calls.append(1)
+        if len(calls) == 2:
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        forever = {**kwargs, "tol": 0.0, "max_iter": 10**9}
+        try:
+            return sw.marginals(field, "frank_wolfe", **forever)
+        except CancelledError as error:
+            ended.append(type(error))
+            raise
+
+    monkeypatch.setattr(_marginals_batch, "marginals", one)
+    with pytest.raises(KeyboardInterrupt):
+        sw.inference.marginals_batch([small_grid()] * 6, n_jobs=2)
+    assert len(calls) == len(ended) == 2
 
 
 @pytest.mark.parametrize("method", ["auto", "exact_binary", "mean_field"])
@@ -231,12 +343,12 @@ def test_callbacks_see_each_pass_and_end_it():
     assert (post.interrupted, post.n_iter) == (True, 3)
     assert [now.n_iter for now in seen] == [1, 2, 3]
     for method in [*UPPER, "mean_field"]:
-        post = sw.marginals(small_grid(), method, tol=1e-12, callback=lambda _: True)
+        post = sw.marginals(small_grid(), method, tol=1e-12, callback=lambda _: np.True_)
         assert (post.interrupted, post.n_iter) == (True, 1)
         assert np.isfinite(post.log_partition_lower)
 
 
-@pytest.mark.parametrize("method", [*UPPER, "mean_field", "perturb"])
+@pytest.mark.parametrize("method", [*UPPER, "exact_binary", "mean_field", "perturb"])
 def test_an_interrupt_returns_what_there_is(method):
     def stop(now: sw.inference.MarginalsProgress) -> None:
         if now.n_iter == 2:
@@ -294,6 +406,18 @@ def test_what_a_method_cannot_take_is_refused_in_one_sentence():
         ({"n_jobs": 0}, ValueError, "n_jobs must be at least 1"),
         ({"dtype": "float16"}, ValueError, "dtype must be 'float64' or 'float32'"),
         ({"warm_start": 3}, TypeError, "warm_start must be a MarginalsResult"),
+        ({"method": ["cut"]}, TypeError, "method must be a string, got list"),
+        ({"method": np.zeros(2)}, TypeError, "method must be a string, got ndarray"),
+        ({"tol": np.zeros(2)}, TypeError, "tol must be a real number, got ndarray"),
+        ({"dtype": np.zeros(2)}, TypeError, "dtype must be a string or a numpy dtype, got ndarray"),
+        ({"dtype": None}, TypeError, "dtype must be a string or a numpy dtype, got NoneType"),
+        ({"dtype": np.int32}, ValueError, "dtype must be 'float64' or 'float32'"),
+        ({"random_state": "abc"}, TypeError, "random_state must be None, an integer"),
+        ({"random_state": np.nan}, TypeError, "random_state must be None, an integer"),
+        ({"random_state": {}}, TypeError, "random_state must be None, an integer"),
+        ({"temperature": 5e-324}, ValueError, "temperature must be at least .* in float64 for en"),
+        ({"temperature": 1e308}, ValueError, "temperature must be at most"),
+        ({"temperature": 1e-35, "dtype": "float32"}, ValueError, "temperature must be at least"),
     ],
 )
 def test_bad_arguments(arguments, error, match):
@@ -316,8 +440,55 @@ def test_bad_warm_starts_and_fields():
         sw.marginals(sw.fields.Field(np.zeros((30, 3))), "projection", warm_start=post)
     with pytest.raises(TypeError, match="fields must be an iterable of Fields, got a Field"):
         sw.inference.marginals_batch(field)
+    with pytest.raises(TypeError, match="fields must be an iterable of Fields, got NoneType"):
+        sw.inference.marginals_batch(None)
     with pytest.raises(TypeError, match="fields must hold Fields, got int"):
         sw.inference.marginals_batch([3])
+
+
+def test_a_warm_start_must_be_finite():
+    field = small_grid()
+    for name in ["state", "probabilities"]:
+        post = sw.marginals(field)
+        getattr(post, name)[3] = np.nan
+        with pytest.raises(ValueError, match=f"warm_start must have finite {name}"):
+            sw.marginals(field, warm_start=post)
+
+
+def test_energies_that_overflow_are_refused():
+    with pytest.raises(
+        ValueError, match=r"field must have energies that sum to at most 1\.8e\+300"
+    ):
+        sw.marginals(sw.fields.Field(np.full((3, 2), 1e308)))
+    wide = sw.fields.Field([[0.0, 0.0], [0.0, 0.0]]) + sw.fields.Potts([[0, 1]], 1e35)
+    with pytest.raises(ValueError, match=r"field must have energies .* in float32, got 1\.0e"):
+        sw.marginals(wide, dtype="float32")
+    cold = sw.marginals(sw.fields.Field([[0.0, 1.0]]), temperature=1e-299)
+    assert cold.probabilities.tolist() == [[1.0, 0.0]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_energy_is_beyond_the_largest(name):
+    field = of_seed(name, 3)
+    energies = field._energies(reference.all_labellings(*field.unary.shape))
+    assert np.abs(energies[np.isfinite(energies)]).max() <= largest_energy(field) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.dtype("float32"), np.float64, np.dtype(float)])
+def test_dtypes_come_by_name_or_as_numpys(dtype):
+    post = sw.marginals(small_grid(), dtype=dtype)
+    named = sw.marginals(small_grid(), dtype=np.dtype(dtype).name)
+    assert post.probabilities.dtype == post.state.dtype == np.dtype(dtype)
+    assert np.array_equal(post.probabilities, named.probabilities)
+
+
+@pytest.mark.parametrize("method", UPPER)
+def test_numbers_are_those_of_python_and_zero_has_no_sign(method):
+    for field in [sw.fields.Field([[0.0, 1.0]]), of_seed("segmentation", 0)]:
+        post = sw.marginals(field, method)
+        numbers = (post.log_partition_upper, post.log_partition_lower, post.gap, post.relative_gap)
+        assert {type(number) for number in numbers} == {float}
+        assert not np.signbit([post.gap, post.relative_gap, post.width]).any()
 
 
 # ----------------------------------------------------------------------------------------- gradient

@@ -8,6 +8,7 @@ import reference
 from field_registry import of_seed
 
 import setwise as sw
+from setwise.inference import _perturb
 
 
 @pytest.mark.parametrize("temperature", [0.5, 2.0])
@@ -67,3 +68,28 @@ def test_randomness_and_the_end_of_sampling():
         sw.marginals(field, "perturb", random_state="seed")
     with pytest.raises(ValueError, match="warm_start must be None for perturb"):
         sw.marginals(field, "perturb", warm_start=one)
+
+
+def test_an_interrupted_search_is_no_sample(monkeypatch):
+    """Ctrl-C within ``solve_map``, which returns with a weak bound."""
+    field = of_seed("potts-on-three-labels", 0)
+    options = {"random_state": 3, "tol": 0.0, "max_iter": 8}
+    whole = sw.marginals(field, "perturb", **options)
+    calls: list[int] = []
+
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    def search(*args: object, **kwargs: object) -> object:
+        calls.append(1)
+        if len(calls) == 4:
+            kwargs |= {"method": "expansion", "callback": stop}
+        return sw.solve_map(*args, **kwargs)
+
+    monkeypatch.setattr(_perturb, "solve_map", search)
+    post = sw.marginals(field, "perturb", **options)
+    assert (post.interrupted, post.n_iter, len(calls)) == (True, 3, 4)
+    assert post.history == whole.history[:3]
+    calls[:] = [1, 1, 1]
+    with pytest.raises(KeyboardInterrupt):
+        sw.marginals(field, "perturb", **options)

@@ -7,6 +7,7 @@ from reference import all_labellings
 
 import setwise as sw
 from setwise.inference import MapProgress, MapResult
+from setwise.inference._move_terms import trivial_bound
 
 METHODS = ("cut", "expansion", "swap", "convex", "messages", "enumerate")
 SEEDS = range(3)
@@ -43,8 +44,22 @@ def test_value_and_bound_enclose_the_least_energy(name: str, method: str, seed: 
     assert best.value == pytest.approx(field.energy(best.labels), abs=slack)
     assert best.bound - slack <= least <= best.value + slack
     assert best.gap == max(best.value - best.bound, 0.0)
+    assert (type(best.value), type(best.bound), type(best.exact)) == (float, float, bool)
     if best.exact:
         assert best.value == pytest.approx(least, abs=2 * slack)
+
+
+@pytest.mark.parametrize("method", ["cut", "convex", "messages"])
+@pytest.mark.parametrize("name", FIELDS)
+def test_no_round_leaves_the_least_values_of_the_terms(name: str, method: str) -> None:
+    field = of_seed(name, 0)
+    try:
+        none = sw.solve_map(field, method, max_iter=0)
+    except ValueError:
+        return
+    slack = 1e-9 * max(1.0, abs(none.bound))
+    assert trivial_bound(field) - slack <= none.bound <= least_energy(field) + slack
+    assert type(none.bound) is float
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -160,6 +175,7 @@ def test_tables_are_bounded_by_messages_not_by_a_minorant() -> None:
         ({"method": ["cut"]}, TypeError, "method must be a string, got list"),
         ({"tol": -1.0}, ValueError, "tol must not be negative, got -1.0"),
         ({"tol": "small"}, TypeError, "tol must be a real number, got str"),
+        ({"tol": np.zeros(2)}, TypeError, "tol must be a real number, got ndarray"),
         ({"tol": np.nan}, ValueError, "tol must be finite, got nan"),
         ({"max_iter": -1}, ValueError, "max_iter must be at least 0, got -1"),
         ({"max_iter": 1.5}, TypeError, "max_iter must be an integer, got float"),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
 
 import numpy as np
 
 from setwise.fields._field import Field
 from setwise.functions._arguments import FloatArray, IntArray
 from setwise.inference._cooling import Stage, cool
+from setwise.inference._move_terms import trivial_bound
 from setwise.inference._options import MapOptions
 from setwise.inference._relaxation import Relaxation
 from setwise.inference._result import MapResult
@@ -33,11 +33,11 @@ def convex(field: Field, options: MapOptions) -> MapResult:
     """
     rounding = Rounding(field, options.init)
     limit = 500 if options.max_iter is None else options.max_iter
-    bound, n_iter, converged, interrupted = -inf, 0, False, False
+    bound, n_iter, converged, interrupted = trivial_bound(field), 0, False, False
     try:
         for stage in cool(Relaxation.below(field), limit, options.n_threads):
             rounding.improve(stage)
-            bound, n_iter = stage.bound, stage.n_iter
+            bound, n_iter = max(bound, stage.bound), stage.n_iter
             unit = max(1.0, abs(rounding.value))
             gap = rounding.value - bound
             solved = stage.slack <= max(SOLVED * unit, 1e-3 * gap)

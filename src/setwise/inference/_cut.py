@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from setwise.fields._field import Field
-from setwise.inference._move_terms import Method, start_moves
+from setwise.inference._move_terms import Method, start_moves, trivial_bound
 from setwise.inference._options import MapOptions
 from setwise.inference._result import MapResult
 
@@ -18,8 +18,8 @@ def cut(field: Field, options: MapOptions) -> MapResult:
     counts, which a cut minimises with one auxiliary node a count; the counts of its answer
     refine the bound, until the two meet. Terms with few kinks, and edges alone, need one cut.
 
-    The bound is the least value of the last function that the cuts minimised; ``n_iter`` counts
-    cuts.
+    The bound is the least value of the last function that the cuts minimised, before the first of
+    them the sum of the least values of all terms; ``n_iter`` counts cuts.
     """
     if field.n_labels > 2:
         raise ValueError(f"cut needs a field of at most two labels, got {field.n_labels}")
@@ -30,7 +30,7 @@ def best_of_two(field: Field, method: Method, options: MapOptions) -> MapResult:
     """The search of ``cut``, under the name of a method that comes down to it."""
     kernel, labels = start_moves(field, method, options.init)
     start = float(field.energy(labels))
-    value, bound = start, -np.inf
+    value, bound = start, trivial_bound(field)
     n_iter, done, interrupted = 0, False, False
     if field.n_labels == 1:
         bound, done = value, True
@@ -41,7 +41,7 @@ def best_of_two(field: Field, method: Method, options: MapOptions) -> MapResult:
                 done = kernel.round()
                 n_iter += 1
                 value = min(start, start + kernel.change())
-                bound = min(value, start + kernel.bound())
+                bound = min(value, max(bound, start + kernel.bound()))
                 done = done or options.close_enough(value, bound)
                 interrupted = options.ends(n_iter, value, bound) and not done
         except KeyboardInterrupt:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from setwise import _core
 from setwise.functions._arguments import FloatArray
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ class Descent:
     :math:`\beta_k = (\theta_k - 1) / \theta_{k+1}`; y may lie outside the base polytope, its
     projections do not. No proof covers this for cyclic passes, so the objective decides: a pass
     that raises it is undone, and the next is a plain one, which cannot raise it.
+
+    The kernel is given unaries whose least in each row is 0: what is the same for all labels of a
+    variable would cost digits and moves nothing.
     """
 
     def __init__(
@@ -35,13 +39,15 @@ class Descent:
     ) -> None:
         """``dtype`` is that of the blocks; ``unit`` the least value that the gap is relative to."""
         self._relaxation = relaxation
-        self._state: Any = relaxation.state(temperature, dtype)
         self._dtype = np.dtype(dtype)
         self._unit = unit
         # a thread costs more than it saves on a few thousand entries
         small = relaxation.unary.size * (1 + len(relaxation.groups)) < 20_000
         self._threads = 1 if small else n_threads
-        self._least = float(relaxation.unary.min(axis=1).sum())
+        self._offsets: FloatArray = relaxation.unary.min(axis=1)
+        self._least = float(self._offsets.sum())
+        kind = _core.RelaxationState32 if self._dtype == np.float32 else _core.RelaxationState
+        self._state: Any = relaxation.fill(kind, self._unary(temperature))
         self._p: FloatArray = np.empty(relaxation.unary.shape, self._dtype)
         if blocks is not None:
             self._state.set_blocks(np.ascontiguousarray(blocks, self._dtype), self._threads)
@@ -55,28 +61,37 @@ class Descent:
         changes = not np.isfinite(self._relaxation.unary).all()
         self.temperature = temperature
         if changes:
-            unary = self._relaxation.finite_unary(temperature)
-            self._state.set_unary(np.ascontiguousarray(unary), self._threads)
+            self._state.set_unary(self._unary(temperature), self._threads)
         self._theta = 1.0
         self._restarted = True
         self.gap = self.relative_gap = inf
         self._evaluate()
         self.history = [self.objective]
 
+    def _unary(self, temperature: float) -> FloatArray:
+        unary: FloatArray = self._relaxation.finite_unary(temperature) - self._offsets[:, None]
+        return unary
+
+    @property
+    def objective(self) -> float:
+        """The smoothed objective at the present blocks, without the energy's constant."""
+        return self._height - self._least
+
     def _evaluate(self) -> None:
-        self.objective, bound = self._state.evaluate(self.temperature, self._threads)
-        self.bound = bound + self._relaxation.constant
+        self._height: float
+        self._height, bound = self._state.evaluate(self.temperature, self._threads)
+        self.bound = bound + self._least + self._relaxation.constant
         self.best_bound = max(self.best_bound, self.bound)
 
     def sweep(self, momentum: bool = True) -> None:
         """One pass; with one that would raise the objective undone."""
         theta = (1.0 + sqrt(1.0 + 4.0 * self._theta**2)) / 2.0
         beta = (self._theta - 1.0) / theta if momentum else 0.0
-        before = self.objective
+        before = self._height
         self._state.sweep(self.temperature, beta, self._threads)
         self.n_iter += 1
         self._evaluate()
-        if beta > 0.0 and self.objective > before:
+        if beta > 0.0 and self._height > before:
             self._state.revert(self._threads)
             self._theta = 1.0
             self._evaluate()
@@ -87,8 +102,8 @@ class Descent:
     def measure(self) -> None:
         """The duality gap f(p) - <s, p> at p = softmax(-s / t), f the Lovász extension of F."""
         self._state.probabilities(self.temperature, self._p, self._threads)
-        self.gap = max(self._state.gap(self._p, self._threads), 0.0)
-        self.relative_gap = self.gap / max(self._unit, abs(self.objective + self._least))
+        self.gap = max(0.0, self._state.gap(self._p, self._threads))
+        self.relative_gap = self.gap / max(self._unit, abs(self._height))
 
     def slack(self, cooler: float = 1.0) -> tuple[float, float]:
         """f(p) - <s, p> and <s, p> - sum_i min_j s_ij, at p = softmax(-s / (cooler t)).
@@ -136,6 +151,7 @@ class Descent:
         """s of shape (N, L), where infinite unaries count as finite ones."""
         scores: FloatArray = np.empty(self._p.shape)
         self._state.scores(scores)
+        scores += self._offsets[:, None]
         return scores
 
     def probabilities(self) -> FloatArray:

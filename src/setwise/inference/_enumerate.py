@@ -8,6 +8,7 @@ import numpy as np
 
 from setwise.fields._field import Field
 from setwise.functions._arguments import IntArray
+from setwise.inference._move_terms import trivial_bound
 from setwise.inference._options import MapOptions
 from setwise.inference._result import MapResult
 
@@ -20,7 +21,8 @@ def enumerate_labels(field: Field, options: MapOptions) -> MapResult:
 
     Of several best labellings the first in lexicographic order is returned. Cost: the product of
     the numbers of allowed labels, at most 2e7, times that of one energy; memory is bounded. The
-    callback is called after each chunk of labellings; a search that it ends has no bound.
+    callback is called after each chunk of labellings; the bound of a search that it ends is the sum
+    of the least values of all terms.
     """
     allowed = [np.flatnonzero(np.isfinite(row)) for row in field.unary]
     total = count_labellings(field)
@@ -34,6 +36,7 @@ def enumerate_labels(field: Field, options: MapOptions) -> MapResult:
     # The first labelling stands for the answer until there is one.
     best = np.array([labels[0] for labels in allowed], np.int64)
     value = float(field._energies(best[None])[0])
+    bound = min(trivial_bound(field), value)
     n_iter, interrupted = 0, False
     try:
         for start in range(0, total, rows):
@@ -43,7 +46,7 @@ def enumerate_labels(field: Field, options: MapOptions) -> MapResult:
             if energies[k] < value:
                 best, value = labels[k].copy(), float(energies[k])
             n_iter += 1
-            interrupted = start + rows < total and options.ends(n_iter, value, -np.inf)
+            interrupted = start + rows < total and options.ends(n_iter, value, bound)
             if interrupted:
                 break
     except KeyboardInterrupt:
@@ -51,7 +54,7 @@ def enumerate_labels(field: Field, options: MapOptions) -> MapResult:
     return MapResult(
         labels=best,
         value=value,
-        bound=-np.inf if interrupted else value,
+        bound=min(bound, value) if interrupted else value,
         method="enumerate",
         reason="asked for",
         n_iter=n_iter,

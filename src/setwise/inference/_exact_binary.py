@@ -8,6 +8,9 @@ minimisers of :math:`G(A) - \lambda |A|`: divide and conquer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import inf
+
 import numpy as np
 
 from setwise.fields._field import Field
@@ -19,45 +22,65 @@ from setwise.inference._relaxation import Relaxation
 
 
 def exact_binary(field: Field, options: Options) -> Solution:
-    """The minimiser by levels of cuts (16 on a photograph, N at most), all blocks at once.
+    r"""The minimiser by levels of cuts (16 on a photograph, N at most), all blocks at once.
 
     Regions become auxiliary nodes, one for each kink of their function: few for robust terms and
     label costs, as many as variables for powers, so that these are refused where the arcs would be
     more than 4e6. ``n_iter`` counts the levels; ``tol`` and ``max_iter`` have no effect.
+
+    After each level s lies in the base polytope of the cut over variables and auxiliary nodes B, so
+    :math:`G(A) \ge s(A) + \sum_{b \in B} \min(s_b, 0)`: a callback or Ctrl-C may end the search
+    there, and the bound holds. At the end nothing is left at the auxiliary nodes.
     """
     if field.n_labels != 2:
         raise ValueError(f"field must have two labels for exact_binary, got {field.n_labels}")
     t = options.temperature
     relaxation = Relaxation(field)
     unary = relaxation.finite_unary(t)
-    s, n_levels = base_minimiser(as_cut(field, unary), field.n_variables)
+    n = field.n_variables
+    # everything relative to label 0: the energy of all zeros enters last
+    zero = relaxation.extension(np.eye(2)[np.zeros(n, np.int64)])
+    of_zeros = (zero + float(unary[:, 0].sum()) + relaxation.constant) / t
+    history: list[float] = []
+
+    def value_at(nodes: FloatArray) -> float:
+        left = float(np.minimum(nodes[n:], 0.0).sum())
+        return float(np.logaddexp(0.0, -nodes[:n] / t).sum()) - left / t
+
+    def report(n_levels: int, nodes: FloatArray) -> bool:
+        history.append(value_at(nodes) - of_zeros)
+        return options.report(n_levels, history[-1], inf)
+
+    nodes, n_levels, interrupted = base_minimiser(as_cut(field, unary), n, report)
+    s, value = nodes[:n], value_at(nodes)
     p = np.empty(unary.shape)
     p[:, 1] = np.where(s > 0, np.exp(-np.abs(s) / t), 1.0) / (1.0 + np.exp(-np.abs(s) / t))
     p[:, 0] = np.where(s > 0, 1.0, np.exp(-np.abs(s) / t)) / (1.0 + np.exp(-np.abs(s) / t))
-    # everything relative to label 0: the energy of all zeros enters last
-    value = float(np.logaddexp(0.0, -s / t).sum())
-    zero = relaxation.extension(np.eye(2)[np.zeros(len(p), np.int64)])
     rise = relaxation.extension(p) - zero + float((p[:, 1] * (unary[:, 1] - unary[:, 0])).sum())
     logs = np.log(p, out=np.zeros_like(p), where=p > 0)
     dual = -float((p * logs).sum()) - rise / t
-    upper = value - (zero + float(unary[:, 0].sum()) + relaxation.constant) / t
-    gap = max(value - dual, 0.0)
+    gap = max(0.0, value - dual)
     shifted = value - float((unary[:, 0] - unary.min(axis=1)).sum() + zero) / t
     relative_gap = gap / max(1.0, abs(shifted))
     return Solution(
         probabilities=p,
-        upper=upper,
+        upper=value - of_zeros,
         gap=gap,
         relative_gap=relative_gap,
         n_iter=n_levels,
         converged=relative_gap <= max(options.tol, 1e-9),
-        interrupted=False,
-        history=[upper],
+        interrupted=interrupted,
+        history=history,
     )
 
 
-def base_minimiser(cut: ConcaveCut, n: int) -> tuple[FloatArray, int]:
-    """The s (n,) in the base polytope whose level sets minimise G(A) - lambda |A|; and the levels.
+def base_minimiser(
+    cut: ConcaveCut, n: int, report: Callable[[int, FloatArray], bool]
+) -> tuple[FloatArray, int, bool]:
+    """The s in the base polytope whose level sets minimise G(A) - lambda |A|, levels, interrupted.
+
+    s has an entry for each node, the n variables first; ``report`` is told the number of levels and
+    s after each, and ends the search by True, as Ctrl-C does.
 
     A block is cut at the mean of its costs; one that the cut leaves whole has s equal to the mean.
     Flow is kept: it moves cost along the edges and leaves less capacity, none across a cut. So s is
@@ -71,29 +94,34 @@ def base_minimiser(cut: ConcaveCut, n: int) -> tuple[FloatArray, int]:
     place = np.empty(len(s), np.int64)
     inside = np.empty(len(s), np.bool_)
     n_levels = 0
-    while len(nodes):
-        n_levels += 1
-        member, free = block[nodes], is_variable[nodes]
-        weight = np.bincount(member, free)
-        level = np.bincount(member, s[nodes]) / np.maximum(weight, 1.0)
-        excess = s[nodes] - level[member] * free
-        place[nodes] = np.arange(len(nodes))
-        graph = FlowGraph(len(nodes), place[edges], there, back, dtype=np.float64)
-        graph.set_terminals(np.maximum(-excess, 0.0), np.maximum(excess, 0.0))
-        graph.solve()
-        flows, mask = graph.flows, graph.mask
-        moved = np.bincount(place[edges[:, 0]], flows, len(nodes))
-        moved -= np.bincount(place[edges[:, 1]], flows, len(nodes))
-        s[nodes] += moved
-        inside[nodes] = mask
-        # what is left below the mean could not flow out of the lower part: it is the cut's value
-        value = np.bincount(member, (excess + moved) * mask)
-        scale = np.bincount(member, np.abs(s[nodes]) + np.abs(excess))
-        lower = np.bincount(member, mask)
-        splits = (value < -1e-14 * scale) & (lower > 0) & (lower < np.bincount(member))
-        nodes = nodes[splits[member]]
-        kept = splits[block[edges[:, 0]]] & (inside[edges[:, 0]] == inside[edges[:, 1]])
-        residuals = graph.residuals[kept]
-        edges, there, back = edges[kept], residuals[:, 0], residuals[:, 1]
-        _, block[nodes] = np.unique(2 * block[nodes] + inside[nodes], return_inverse=True)
-    return s[:n], n_levels
+    try:
+        while len(nodes):
+            member, free = block[nodes], is_variable[nodes]
+            weight = np.bincount(member, free)
+            level = np.bincount(member, s[nodes]) / np.maximum(weight, 1.0)
+            excess = s[nodes] - level[member] * free
+            place[nodes] = np.arange(len(nodes))
+            graph = FlowGraph(len(nodes), place[edges], there, back, dtype=np.float64)
+            graph.set_terminals(np.maximum(-excess, 0.0), np.maximum(excess, 0.0))
+            graph.solve()
+            flows, mask = graph.flows, graph.mask
+            moved = np.bincount(place[edges[:, 0]], flows, len(nodes))
+            moved -= np.bincount(place[edges[:, 1]], flows, len(nodes))
+            s[nodes] += moved
+            n_levels += 1
+            if report(n_levels, s):
+                return s, n_levels, True
+            inside[nodes] = mask
+            # what is left below the mean could not flow out of the lower part: the cut's value
+            value = np.bincount(member, (excess + moved) * mask)
+            scale = np.bincount(member, np.abs(s[nodes]) + np.abs(excess))
+            lower = np.bincount(member, mask)
+            splits = (value < -1e-14 * scale) & (lower > 0) & (lower < np.bincount(member))
+            nodes = nodes[splits[member]]
+            kept = splits[block[edges[:, 0]]] & (inside[edges[:, 0]] == inside[edges[:, 1]])
+            residuals = graph.residuals[kept]
+            edges, there, back = edges[kept], residuals[:, 0], residuals[:, 1]
+            _, block[nodes] = np.unique(2 * block[nodes] + inside[nodes], return_inverse=True)
+    except KeyboardInterrupt:  # s is that of the last level which was done
+        return s, n_levels, True
+    return s, n_levels, False

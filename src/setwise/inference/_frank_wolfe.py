@@ -21,7 +21,8 @@ class Vertices:
         self.relaxation = Relaxation(field)
         self.temperature = options.temperature
         self.threads = options.n_threads
-        self.kernel = self.relaxation.fill(_core.FrankWolfeState, options.temperature)
+        unary = self.relaxation.finite_unary(options.temperature)
+        self.kernel = self.relaxation.fill(_core.FrankWolfeState, unary)
         shape = self.relaxation.unary.shape
         self.p: FloatArray = np.empty(shape)
         self.s: FloatArray = np.empty(shape)
@@ -40,7 +41,7 @@ class Vertices:
         self.kernel.probabilities(self.temperature, self.p, self.threads)
         self.kernel.vertex(self.p, self.vertex, self.threads)
         self.kernel.scores(self.s)
-        self.gap = max(-self.slope(self.vertex - self.s, 0.0), 0.0)
+        self.gap = max(0.0, -self.slope(self.vertex - self.s, 0.0))
         self.relative_gap = self.gap / max(self.temperature, abs(objective + self._least))
 
     def slope(self, direction: FloatArray, step: float) -> float:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
+import numpy as np
+
 from setwise.functions._arguments import FloatArray
 from setwise.inference._marginals_result import MarginalsProgress
 
@@ -20,17 +22,17 @@ class Options:
     n_threads: int
     dtype: str
     callback: Callable[[MarginalsProgress], object] | None
+    random: np.random.Generator
     start: FloatArray | None = None
     """Probabilities (N, L) of an earlier result."""
     state: FloatArray | None = None
     """Its ``state``, where the method was the same."""
-    random_state: object = None
 
     def report(self, n_iter: int, value: float, relative_gap: float) -> bool:
         """Tell the callback; whether it ends the search."""
         if self.callback is None:
             return False
-        return self.callback(MarginalsProgress(n_iter, value, relative_gap)) is True
+        return bool(self.callback(MarginalsProgress(n_iter, value, relative_gap)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from setwise.fields._field import Field
 from setwise.functions._arguments import FloatArray, as_count, as_number
+from setwise.functions._randomness import as_generator
 from setwise.inference._belief_propagation import belief_propagation
 from setwise.inference._exact_binary import exact_binary
 from setwise.inference._factorised import raised_bound
 from setwise.inference._frank_wolfe import frank_wolfe, line_search_frank_wolfe
+from setwise.inference._magnitude import check_magnitude
 from setwise.inference._marginal_options import Options, Solution
 from setwise.inference._marginals_result import MarginalsProgress, MarginalsResult
 from setwise.inference._mean_field import mean_field
@@ -19,6 +22,8 @@ from setwise.inference._pairwise_frank_wolfe import pairwise_frank_wolfe
 from setwise.inference._perturb import perturb
 from setwise.inference._projection import projection
 from setwise.inference._threads import as_threads
+
+DType = str | type[Any] | np.dtype[Any]
 
 _METHODS: dict[str, Callable[[Field, Options], Solution]] = {
     "projection": projection,
@@ -44,7 +49,7 @@ def marginals(
     warm_start: MarginalsResult | None = None,
     n_jobs: int | None = None,
     random_state: object = None,
-    dtype: str = "float64",
+    dtype: DType = "float64",
     callback: Callable[[MarginalsProgress], object] | None = None,
 ) -> MarginalsResult:
     r"""Approximate marginals of a field, and two bounds that log Z lies between.
@@ -98,17 +103,20 @@ def marginals(
     random_state : optional
         The noise of ``perturb``; nothing else is random.
     dtype : {"float64", "float32"}
-        Of the state of ``projection``, and of ``probabilities``: float32 halves the memory, and
-        reaches a relative gap of about 1e-6. Sums are in double precision.
+        Of the state of ``projection``, and of ``probabilities``; numpy's types do too. float32
+        halves the memory of the state, and reaches a relative gap of about 1e-6; the bounds hold
+        all the same, since the last pass and all sums are in double precision.
     callback : callable, optional
-        Called with a ``MarginalsProgress`` after each pass; the search stops when it returns True.
+        Called with a ``MarginalsProgress`` after each pass (level of cuts, sample); the search
+        stops when it returns True.
 
     Returns
     -------
     MarginalsResult
         ``probabilities``, ``log_partition_upper``, ``log_partition_lower``, ``width``, ``gap``,
         ``relative_gap``, ``entropy``, ``n_iter``, ``converged``, ``method``, ``reason``. Ctrl-C
-        ends the search too, with what it has.
+        ends the search too, with what it has; before the first pass (while a method is set up, or
+        in the first sample of ``perturb``) it raises ``KeyboardInterrupt`` as usual.
 
     Notes
     -----
@@ -129,13 +137,13 @@ def marginals(
     """
     if not isinstance(field, Field):
         raise TypeError(f"field must be a Field, got {type(field).__name__}")
+    if not isinstance(method, str):
+        raise TypeError(f"method must be a string, got {type(method).__name__}")
     if method != "auto" and method not in _METHODS:
         names = ", ".join(repr(name) for name in ["auto", *_METHODS])
         raise ValueError(f"method must be one of {names}, got {method!r}")
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable, got {type(callback).__name__}")
-    if dtype not in ("float64", "float32"):
-        raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
     reason = "asked for"
     if method == "auto":
         method, reason = _choose(field)
@@ -145,19 +153,23 @@ def marginals(
         max_iter=None if max_iter is None else as_count(max_iter, "max_iter"),
         temperature=as_number(temperature, "temperature", positive=True),
         n_threads=as_threads(n_jobs),
-        dtype=dtype,
+        dtype=_as_dtype(dtype),
         callback=callback,
         start=start,
         state=state,
-        random_state=random_state,
+        random=as_generator(random_state),
     )
+    check_magnitude(field, options.temperature, options.dtype)
     solution = _METHODS[method](field, options)
-    lower = solution.lower
+    lower, interrupted = solution.lower, solution.interrupted
     if lower == -np.inf:
         q = _allowed(solution.probabilities.astype(np.float64, copy=False), field)
-        lower = raised_bound(field, q, options.temperature, options.n_threads)
+        try:
+            lower = raised_bound(field, q, options.temperature, options.n_threads)
+        except KeyboardInterrupt:
+            interrupted = True
     return MarginalsResult(
-        probabilities=solution.probabilities.astype(dtype, copy=False),
+        probabilities=solution.probabilities.astype(options.dtype, copy=False),
         log_partition_upper=solution.upper,
         log_partition_lower=lower,
         gap=solution.gap,
@@ -169,7 +181,7 @@ def marginals(
         reason=reason,
         temperature=options.temperature,
         history=solution.history,
-        interrupted=solution.interrupted,
+        interrupted=interrupted,
         state=solution.state,
     )
 
@@ -181,6 +193,18 @@ def _choose(field: Field) -> tuple[str, str]:
             name = type(potential).__name__
             return "mean_field", f"{name} is not submodular: no upper bound, a lower one only"
     return "projection", "the energy is submodular: the least upper bound on log Z"
+
+
+def _as_dtype(dtype: object) -> str:
+    """The name of a dtype that is given by name, by numpy's type or by a dtype object."""
+    if not isinstance(dtype, str | type | np.dtype):
+        raise TypeError(f"dtype must be a string or a numpy dtype, got {type(dtype).__name__}")
+    for name in ("float64", "float32"):
+        if dtype in (name, np.dtype(name).type) or (
+            isinstance(dtype, np.dtype) and dtype == np.dtype(name)
+        ):
+            return name
+    raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
 
 
 def _as_start(
@@ -200,6 +224,10 @@ def _as_start(
         raise ValueError(
             f"warm_start must be for a field of shape {shape}, got {warm_start.probabilities.shape}"
         )
+    for name in ("probabilities", "state"):
+        array = getattr(warm_start, name)
+        if array is not None and not np.isfinite(array).all():
+            raise ValueError(f"warm_start must have finite {name}, got nan or inf in them")
     q = _allowed(np.array(warm_start.probabilities, np.float64), field)
     return q, warm_start.state
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from threading import Event
 
 from setwise.fields._field import Field
-from setwise.inference._marginals import marginals
-from setwise.inference._marginals_result import MarginalsResult
+from setwise.inference._marginals import DType, marginals
+from setwise.inference._marginals_result import MarginalsProgress, MarginalsResult
 from setwise.inference._threads import as_threads
 
 
@@ -19,7 +20,7 @@ def marginals_batch(
     max_iter: int | None = None,
     temperature: float = 1.0,
     n_jobs: int | None = None,
-    dtype: str = "float64",
+    dtype: DType = "float64",
 ) -> list[MarginalsResult]:
     """``marginals`` of each field: one thread a field, as many fields at once as there are threads.
 
@@ -39,6 +40,12 @@ def marginals_batch(
         In the order of the fields. Memory: that of as many fields as there are threads, and the
         results.
 
+    Raises
+    ------
+    KeyboardInterrupt
+        By Ctrl-C: it ends the batch, all threads after the pass that they are in, and there is no
+        result.
+
     Examples
     --------
     >>> import setwise as sw
@@ -48,13 +55,22 @@ def marginals_batch(
     """
     if isinstance(fields, Field):
         raise TypeError("fields must be an iterable of Fields, got a Field")
+    if not isinstance(fields, Iterable):
+        raise TypeError(f"fields must be an iterable of Fields, got {type(fields).__name__}")
     given = list(fields)
     for field in given:
         if not isinstance(field, Field):
             raise TypeError(f"fields must hold Fields, got {type(field).__name__}")
 
+    stopped = Event()
+
+    def check(_: MarginalsProgress | None = None) -> None:
+        if stopped.is_set():
+            raise CancelledError
+
     def one(field: Field) -> MarginalsResult:
-        return marginals(
+        check()
+        post = marginals(
             field,
             method,
             tol=tol,
@@ -62,10 +78,18 @@ def marginals_batch(
             temperature=temperature,
             n_jobs=1,
             dtype=dtype,
+            callback=check,
         )
+        if post.interrupted:
+            raise KeyboardInterrupt
+        return post
 
     threads = min(as_threads(n_jobs), len(given))
     if threads <= 1:
         return [one(field) for field in given]
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(one, given))
+        try:
+            return list(pool.map(one, given))
+        except BaseException:  # Ctrl-C reaches this thread alone, the others look at the event
+            stopped.set()
+            raise

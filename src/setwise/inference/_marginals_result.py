@@ -116,7 +116,7 @@ class MarginalsResult:
     @property
     def width(self) -> float:
         """log_partition_upper - log_partition_lower, never negative; log Z lies within."""
-        return max(self.log_partition_upper - self.log_partition_lower, 0.0)
+        return max(0.0, self.log_partition_upper - self.log_partition_lower)
 
     @property
     def entropy(self) -> FloatArray:

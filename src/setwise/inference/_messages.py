@@ -10,6 +10,7 @@ from setwise.functions._arguments import IntArray
 from setwise.inference._ascent import Ascent
 from setwise.inference._factors import Factors, factors_of
 from setwise.inference._message_search import message_search
+from setwise.inference._move_terms import trivial_bound
 from setwise.inference._options import MapOptions
 from setwise.inference._result import MapResult
 
@@ -62,7 +63,8 @@ def messages(field: Field, options: MapOptions) -> MapResult:
     ascent = Ascent(search, factors, order)
     # A labelling to return whatever happens: an interruption may come in the first pass.
     best = options.start(field)
-    value, bound = _energy(field, best), -np.inf
+    value = _energy(field, best)
+    bound = min(trivial_bound(field), value)
     values: list[float] = []
     bounds: list[float] = []
     n_iter, converged, interrupted = 0, False, False
@@ -77,7 +79,7 @@ def messages(field: Field, options: MapOptions) -> MapResult:
             energy = _energy(field, labels)
             if energy < value:
                 best, value = labels, energy
-            bound = min(raised, value)
+            bound = min(max(bound, raised), value)
             n_iter += 1
             values.append(value)
             bounds.append(bound)

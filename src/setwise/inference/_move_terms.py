@@ -67,7 +67,7 @@ def trivial_bound(field: Field) -> float:
     for _, term in field._terms():
         match term:
             case ConstantTerm(value):
-                bound += value
+                bound += float(value)
             case UnaryTerm(unary):
                 bound += float(unary.min(axis=1).sum())
             case TableTerm(_, tables):
@@ -76,7 +76,7 @@ def trivial_bound(field: Field) -> float:
                 # A sum of concave functions over a simplex is least at a corner: one label.
                 bound += float((table[starts[1:] - 1] + (labels - 1) * table[starts[:-1]]).sum())
             case LabelTerm(cost, group) if n > 0 and group.all():
-                bound += cost
+                bound += float(cost)
             case CardinalityTerm(_, table):
                 bound += float(table.min())
             case _:

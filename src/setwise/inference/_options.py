@@ -61,9 +61,15 @@ class MapOptions:
 
     def ends(self, n_iter: int, value: float, bound: float) -> bool:
         """Whether the callback, told where the search stands, ends it."""
-        return (
-            self.callback is not None and self.callback(MapProgress(n_iter, value, bound)) is True
-        )
+        if self.callback is None:
+            return False
+        return bool(self.callback(MapProgress(n_iter, value, bound)))
+
+
+def _as_tolerance(tol: object) -> float:
+    if isinstance(tol, float | np.floating) and tol == np.inf:
+        return np.inf
+    return as_number(tol, "tol", nonnegative=True)
 
 
 def _as_tolerance(tol: object) -> float:

@@ -8,7 +8,6 @@ import numpy as np
 
 from setwise.fields._field import Field
 from setwise.functions._arguments import FloatArray, IntArray
-from setwise.functions._randomness import as_generator
 from setwise.inference._concave_cut import as_cut
 from setwise.inference._flow_graph import FlowGraph
 from setwise.inference._marginal_options import Options, Solution
@@ -34,7 +33,6 @@ def perturb(field: Field, options: Options) -> Solution:
     starts. Otherwise a sample is minus the *bound* of ``solve_map``, never what it found, which
     would bound nothing.
     """
-    random = as_generator(options.random_state)
     t = options.temperature
     maximiser = _maximiser(field, options)
     samples: list[float] = []
@@ -44,7 +42,7 @@ def perturb(field: Field, options: Options) -> Solution:
     half, relative, interrupted = inf, inf, False
     try:
         while len(samples) < limit and not interrupted:
-            noise = random.gumbel(-np.euler_gamma, 1.0, field.unary.shape)
+            noise = options.random.gumbel(-np.euler_gamma, 1.0, field.unary.shape)
             labels, energy = maximiser.best(field.unary - t * noise)
             samples.append(-energy / t)
             votes[everyone, labels] += 1.0
@@ -99,6 +97,8 @@ class _Search:
     def best(self, unary: FloatArray) -> tuple[IntArray, float]:
         changed = self._field.with_unary(unary)
         found = solve_map(changed, tol=self._options.tol, n_jobs=self._options.n_threads)
+        if found.interrupted:  # by Ctrl-C, and its bound is no sample
+            raise KeyboardInterrupt
         return found.labels, found.bound
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from setwise.fields._field import Field
 from setwise.inference._descent import Descent
+from setwise.inference._double_pass import double_pass
 from setwise.inference._marginal_options import Options, Solution
 from setwise.inference._relaxation import Relaxation
 
@@ -16,7 +19,8 @@ def projection(field: Field, options: Options) -> Solution:
     extrapolated, and one that raises the bound is undone. Memory: 2 G + 3 arrays of N L numbers of
     ``dtype``, G the number of groups of disjoint blocks (4-connected grid and one layer of regions:
     3), and as many numbers as ``state`` holds (G arrays). With "float32" s lies in the base
-    polytope up to rounding, 6e-8 of its entries, and the bounds hold up to as much.
+    polytope up to rounding, 6e-8 of its entries, so one pass in double precision comes last, from
+    which the bound, the gap and the probabilities are; ``history`` before it holds up to as much.
     """
     t = options.temperature
     relaxation = Relaxation(field)
@@ -26,13 +30,16 @@ def projection(field: Field, options: Options) -> Solution:
             f"warm_start must be a result with {size} block entries, got {options.state.size}: "
             "its field had other edges, regions or label costs"
         )
-    descent = Descent(relaxation, t, options.n_threads, options.state, dtype=options.dtype, unit=t)
+    # one label leaves nothing to sweep: the blocks where a descent starts are as good as any
+    state = options.state if field.n_labels > 1 else None
+    dtype = options.dtype if field.n_labels > 1 else "float64"
+    descent = Descent(relaxation, t, options.n_threads, state, dtype=dtype, unit=t)
 
     def report(now: Descent) -> bool:
         value = (now.objective - relaxation.constant) / t
         return options.report(now.n_iter, value, now.relative_gap)
 
-    if options.state is not None:
+    if state is not None:
         descent.sweep()  # blocks of other weights need not lie in this base polytope
         descent.history = descent.history[1:]
     try:
@@ -40,14 +47,29 @@ def projection(field: Field, options: Options) -> Solution:
     except KeyboardInterrupt:  # the pass is undone
         descent.measure()
         converged, interrupted = descent.relative_gap <= options.tol, True
-    return Solution(
+    history = [(value - relaxation.constant) / t for value in descent.history]
+    solution = Solution(
         probabilities=descent.probabilities(),
-        upper=(descent.objective - relaxation.constant) / t,
+        upper=history[-1],
         gap=descent.gap / t,
         relative_gap=descent.relative_gap,
         n_iter=descent.n_iter,
         converged=converged,
         interrupted=interrupted,
-        history=[(value - relaxation.constant) / t for value in descent.history],
-        state=descent.blocks(),
+        history=history,
+        state=descent.blocks().astype(options.dtype, copy=False),
+    )
+    if dtype == "float64" or solution.state is None:
+        return solution
+    del descent  # the pass needs as much memory
+    exact = double_pass(relaxation, t, solution.state, options.n_threads)
+    upper = (exact.objective - relaxation.constant) / t
+    return replace(
+        solution,
+        probabilities=exact.probabilities,
+        upper=upper,
+        gap=exact.gap / t,
+        relative_gap=exact.relative_gap,
+        converged=exact.relative_gap <= options.tol,
+        history=[*history[:-1], upper],
     )

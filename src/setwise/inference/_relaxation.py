@@ -145,7 +145,7 @@ class Relaxation:
         for term in terms:
             match term:
                 case ConstantTerm():
-                    self.constant += term.value
+                    self.constant += float(term.value)
                 case UnaryTerm():
                     unary += term.unary
                 case PottsTerm():
@@ -157,7 +157,7 @@ class Relaxation:
                 case LabelTerm():
                     labels = tuple(np.flatnonzero(term.labels).tolist())
                     if len(labels) == n_labels and n > 0:
-                        self.constant += term.cost
+                        self.constant += float(term.cost)
                     elif labels and n > 0:
                         costs[labels] = costs.get(labels, 0.0) + term.cost
                 case CardinalityTerm() if n_labels == 1:
@@ -194,32 +194,16 @@ class Relaxation:
         beyond = largest + self.reach + 750.0 * temperature
         return np.where(np.isfinite(self.unary), self.unary, beyond[:, None])
 
-    def state(self, temperature: float, dtype: str = "float64") -> Any:
-        """The kernel's state: every block at the point of its base polytope nearest to 0."""
-        kind = _core.RelaxationState32 if dtype == "float32" else _core.RelaxationState
-        return self.fill(kind, temperature)
+    def fill(self, kind: Callable[[FloatArray], Any], unary: FloatArray) -> Any:
+        """A kernel's state with the groups: every block starts where its polytope is nearest to 0.
 
-    def fill(self, kind: Callable[[FloatArray], Any], temperature: float) -> Any:
-        """A kernel's state of a kind, with the unaries and the groups."""
-        unary = np.ascontiguousarray(self.finite_unary(temperature))
-        state = kind(unary)
-        for group in self.groups:
-            lengths = [len(labels) for labels in group.slots]
-            state.add_group(
-                group.kind,
-                group.variables,
-                group.starts,
-                group.parameters,
-                np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-                np.array([j for labels in group.slots for j in labels], np.int64),
-                group.own,
-            )
-        state.set_unary(unary, 1)
-        return state
+        ``unary`` is finite: ``finite_unary``, or that less a number for each row.
+        """
+        return fill(kind, unary, self.groups)
 
     def extension(self, p: FloatArray, n_threads: int = 1) -> float:
         """The Lovász extension at p (N, L) of all terms but unaries and the constant."""
-        state = self.state(1.0)
+        state = self.fill(_core.RelaxationState, np.zeros(self.unary.shape))
         state.set_blocks(np.zeros(state.size()), n_threads)
         return float(state.gap(np.ascontiguousarray(p, np.float64), n_threads))
 
@@ -259,3 +243,22 @@ class Relaxation:
             history=[value - self.constant for value in descent.history],
             blocks=descent.blocks(),
         )
+
+
+def fill(kind: Callable[[FloatArray], Any], unary: FloatArray, groups: Iterable[Group]) -> Any:
+    """A kernel's state of a kind, with unaries and groups."""
+    unary = np.ascontiguousarray(unary)
+    state = kind(unary)
+    for group in groups:
+        lengths = [len(labels) for labels in group.slots]
+        state.add_group(
+            group.kind,
+            group.variables,
+            group.starts,
+            group.parameters,
+            np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            np.array([j for labels in group.slots for j in labels], np.int64),
+            group.own,
+        )
+    state.set_unary(unary, 1)
+    return state

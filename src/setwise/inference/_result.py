@@ -69,7 +69,7 @@ class MapResult:
     @property
     def gap(self) -> float:
         """value - bound, never negative."""
-        return max(self.value - self.bound, 0.0)
+        return max(0.0, self.value - self.bound)
 
     @property
     def relative_gap(self) -> float:

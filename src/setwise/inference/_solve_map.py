@@ -88,7 +88,8 @@ def solve_map(
     -------
     MapResult
         ``labels``, ``value``, ``bound``, ``gap``, ``exact``, ``method``, ``reason``. Ctrl-C ends
-        the search too, with the best so far.
+        the search too, with the best so far; before the first round, while a method is set up, it
+        raises ``KeyboardInterrupt`` as usual.
 
     Examples
     --------

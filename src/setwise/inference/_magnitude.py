@@ -1,0 +1,78 @@
+"""How large a field's energies are, and the temperatures at which they do not overflow."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from setwise.fields._field import Field
+from setwise.fields._terms import (
+    CardinalityTerm,
+    ConstantTerm,
+    CountTerm,
+    LabelTerm,
+    PottsTerm,
+    RobustTerm,
+    TableTerm,
+    Term,
+    TransitionTerm,
+    UnaryTerm,
+)
+
+_ROOM = 1e-8  # of the largest number: sums and differences of a few energies still fit
+
+
+def check_magnitude(field: Field, temperature: float, dtype: str) -> None:
+    """Refuse energies, or a temperature, whose quotients or sums are beyond the numbers of dtype.
+
+    A ``ValueError`` names the field where its energies sum to too much, else the temperature.
+    """
+    limit = float(np.finfo(dtype).max) * _ROOM
+    with np.errstate(over="ignore"):
+        largest = largest_energy(field)
+    if not largest <= limit:
+        raise ValueError(
+            f"field must have energies that sum to at most {limit:.1e} in {dtype}, "
+            f"got {largest:.1e}"
+        )
+    least = max(largest, 1.0) / limit
+    if temperature < least:
+        raise ValueError(
+            f"temperature must be at least {least:.1e} in {dtype} "
+            f"for energies up to {largest:.1e}, got {temperature}"
+        )
+    most = limit / (1.0 + field.unary.size)
+    if temperature > most:
+        raise ValueError(f"temperature must be at most {most:.1e} in {dtype}, got {temperature}")
+
+
+def largest_energy(field: Field) -> float:
+    """At least abs(E(x)) for every x without a forbidden label: the terms' largest values summed.
+
+    Unaries count with the largest of each row; ``inf`` where the sum overflows.
+    """
+    finite = np.where(np.isfinite(field.unary), np.abs(field.unary), 0.0)
+    terms = sum(_largest(term, field.n_labels) for _, term in field._terms())
+    return float(finite.max(axis=1).sum()) + terms
+
+
+def _largest(term: Term, n_labels: int) -> float:
+    match term:
+        case ConstantTerm(value):
+            return abs(float(value))
+        case UnaryTerm(unary):
+            return float(np.abs(unary).max(axis=1).sum())
+        case PottsTerm(_, weights) | RobustTerm(_, weights, _):
+            return float(weights.sum())
+        case TableTerm(_, tables):
+            extremes = np.maximum(tables.max(axis=(1, 2)), -tables.min(axis=(1, 2)))
+            return float(extremes.sum())
+        case CountTerm(_, starts, table):
+            return n_labels * float(np.maximum.reduceat(np.abs(table), starts[:-1]).sum())
+        case LabelTerm(cost, _):
+            return float(cost)
+        case CardinalityTerm(_, table):
+            return float(np.abs(table).max())
+        case TransitionTerm(edges, costs, concave):
+            met = np.array([float(len(edges))])
+            height = np.minimum(met, 1.0) if concave is None else concave(met)
+            return float(costs.sum()) * float(height[0])
