@@ -191,6 +191,7 @@ nb::class_<State> bind_state(nb::module_& m, const char* name) {
         .def(
             "revert", [](State& state, Index n_threads) { state.revert(threads(n_threads)); },
             "n_threads"_a, Unlocked())
+        .def("finish", [](State& state) { state.finish(); })
         .def(
             "evaluate",
             [](const State& state, double temperature, Index n_threads) {

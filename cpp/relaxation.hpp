@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstdint>
 #include <utility>
+#include <stdexcept>
 #include <vector>
 
 #include "blocks.hpp"
@@ -74,6 +75,7 @@ class Relaxation {
 
     // Every block s becomes s + momentum (s - the one before the last sweep); then total = their sum.
     void start(double momentum, int n_threads, Poll poll) {
+        if (finished_) throw std::logic_error("nothing can change after finish");
         std::copy(unary_.begin(), unary_.end(), total_.begin());
         for (auto& group : groups_)
             each_block(group, n_threads, poll, [&](Index block, int) {
@@ -108,8 +110,15 @@ class Relaxation {
         }
     }
 
+    // Gives back the memory that only further sweeps need; there may be none after it.
+    void finish() {
+        for (auto& group : groups_) std::vector<Scalar>().swap(group.previous);
+        finished_ = true;
+    }
+
     // Back to the state before the last sweep.
     void revert(int n_threads) {
+        if (finished_) throw std::logic_error("nothing can change after finish");
         for (auto& group : groups_) group.s = group.previous;
         start(0, n_threads, [] {});
     }
@@ -246,6 +255,7 @@ class Relaxation {
     Index n_, n_labels_;
     std::vector<Scalar> unary_, total_;
     std::vector<Group<Scalar>> groups_;
+    bool finished_ = false;
 };
 
 }  // namespace setwise

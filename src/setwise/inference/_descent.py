@@ -147,6 +147,10 @@ class Descent:
                 return self.relative_gap <= tol, True
         return self.relative_gap <= tol, False
 
+    def finish(self) -> None:
+        """Give back the memory that only further passes need."""
+        self._state.finish()
+
     def scores(self) -> FloatArray:
         """s of shape (N, L), where infinite unaries count as finite ones."""
         scores: FloatArray = np.empty(self._p.shape)

@@ -47,6 +47,7 @@ def projection(field: Field, options: Options) -> Solution:
     except KeyboardInterrupt:  # the pass is undone
         descent.measure()
         converged, interrupted = descent.relative_gap <= options.tol, True
+    descent.finish()
     history = [(value - relaxation.constant) / t for value in descent.history]
     solution = Solution(
         probabilities=descent.probabilities(),
