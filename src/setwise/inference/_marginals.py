@@ -122,7 +122,7 @@ def marginals(
     -----
     Memory, in arrays of N L numbers: 3 G + 5 of ``dtype`` for ``projection``, G the number of
     groups of disjoint blocks (rows, columns, one a layer of regions), of which G + 1 stay in the
-    result; after that about 6 float64 ones for the lower bound.
+    result; after that about 6 float64 ones for the last pass of float32, and for the lower bound.
 
     Examples
     --------

@@ -48,8 +48,10 @@ def perturb(field: Field, options: Options) -> Solution:
             votes[everyone, labels] += 1.0
             mean = float(np.mean(samples))
             if len(samples) > 1:
-                half = NORMAL * float(np.std(samples, ddof=1)) / sqrt(len(samples))
-                relative = half / max(1.0, abs(mean))
+                scale = max(1.0, abs(mean))  # squares of samples might overflow
+                spread = float(np.std(np.array(samples) / scale, ddof=1))
+                relative = NORMAL * spread / sqrt(len(samples))
+                half = relative * scale
             interrupted = options.report(len(samples), mean + half, relative)
             if len(samples) >= FEWEST and relative <= options.tol:
                 break

@@ -63,7 +63,11 @@ def projection(field: Field, options: Options) -> Solution:
     if dtype == "float64" or solution.state is None:
         return solution
     del descent  # the pass needs as much memory
-    exact = double_pass(relaxation, t, solution.state, options.n_threads)
+    try:
+        exact = double_pass(relaxation, t, solution.state, options.n_threads)
+    except KeyboardInterrupt:  # without it there is no bound
+        interrupted = True
+        exact = double_pass(relaxation, t, solution.state, options.n_threads)
     upper = (exact.objective - relaxation.constant) / t
     return replace(
         solution,
@@ -72,5 +76,6 @@ def projection(field: Field, options: Options) -> Solution:
         gap=exact.gap / t,
         relative_gap=exact.relative_gap,
         converged=exact.relative_gap <= options.tol,
+        interrupted=interrupted,
         history=[*history[:-1], upper],
     )
