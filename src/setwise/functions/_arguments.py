@@ -5,7 +5,8 @@ A wrong type is a ``TypeError``, a wrong value a ``ValueError``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+
+
+def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
+    """An array of the shape and the type that NumPy finds in the values."""
+    if np.ma.is_masked(values):
+        raise TypeError(f"{name} must be an array of numbers, got a masked array")
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError) as error:
+        kind = type(values).__name__
+        got = f"a {kind} of unequal shapes" if isinstance(values, Sequence) else kind
+        raise TypeError(f"{name} must be an array of numbers, got {got}") from error
 
 
 def as_count(value: object, name: str, *, least: int = 0) -> int:
@@ -49,7 +62,7 @@ def as_numbers(
     nonnegative: bool = False,
 ) -> FloatArray:
     """Finite real numbers of a given shape (``None``: any length), as a new float64 array."""
-    array = np.asarray(values)
+    array = as_array(values, name)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
     fits = len(shape) == array.ndim and all(
@@ -68,7 +81,7 @@ def as_numbers(
 
 def as_integers(values: ArrayLike, name: str, *, below: int) -> IntArray:
     """Integers in ``[0, below)`` of any shape."""
-    array = np.asarray(values)
+    array = as_array(values, name)
     if array.size == 0:
         return np.zeros(array.shape, np.int64)
     if array.dtype.kind not in "iu":
@@ -82,7 +95,7 @@ def as_integers(values: ArrayLike, name: str, *, below: int) -> IntArray:
 
 def as_order(order: ArrayLike, n: int, name: str = "order") -> IntArray:
     """Distinct elements of ``{0, ..., n-1}``: a permutation or the beginning of one."""
-    array = np.asarray(order)
+    array = as_array(order, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
     array = as_integers(array, name, below=n)
@@ -96,7 +109,7 @@ def as_order(order: ArrayLike, n: int, name: str = "order") -> IntArray:
 
 def as_subset(subset: ArrayLike, n: int, name: str) -> IntArray:
     """Elements of ``{0, ..., n-1}``, given as indices or as a boolean mask of length n."""
-    array = np.asarray(subset)
+    array = as_array(subset, name)
     if array.dtype == np.bool_:
         if array.shape != (n,):
             raise ValueError(f"{name} must have shape ({n},) when boolean, got {array.shape}")
@@ -106,7 +119,7 @@ def as_subset(subset: ArrayLike, n: int, name: str) -> IntArray:
 
 def as_masks(mask: ArrayLike, n: int) -> tuple[BoolArray, bool]:
     """Subsets as a boolean (m, n) array, and whether a single one was given."""
-    array = np.asarray(mask)
+    array = as_array(mask, "mask")
     if array.dtype != np.bool_ and array.size:
         raise TypeError(f"mask must be boolean, got dtype {array.dtype}")
     if array.ndim not in (1, 2) or array.shape[-1] != n:
