@@ -144,6 +144,9 @@ REFUSED = {
     "shape beyond memory": (
         lambda: fields.grid_edges((2**20, 2**20)), ValueError, "shape .* fits into memory, got",
     ),
+    "side beyond numbers": (
+        lambda: fields.grid_edges((2**70, 0)), ValueError, "shape .* fits into memory, got",
+    ),
     "shape beyond numbers": (
         lambda: fields.grid_edges((2**40, 2**40)), ValueError, "shape .* fits into memory, got",
     ),

@@ -62,7 +62,7 @@ def grid_edges(shape: int | Sequence[int], connectivity: int | ArrayLike | None 
     refusal = ValueError(
         f"shape must give a grid that fits into memory, got {sides} with {total} edges"
     )
-    if max(n, total) > _MOST_EDGES:
+    if max(n, total, *sides) > _MOST_EDGES:
         raise refusal
     try:
         edges = np.empty((total, 2), np.int64)  # not touched, so that a failure is quick
