@@ -31,8 +31,21 @@ std::lock_guard<std::mutex> locked(const setwise::AnyFlowProblem& problem) {
     return std::lock_guard<std::mutex>(problem.mutex());
 }
 
+// What answers are read under: no other thread can change the problem between the check and the end.
+template <class Capacity>
+std::unique_lock<std::mutex> locked_answer(const setwise::FlowProblem<Capacity>& problem) {
+    std::unique_lock<std::mutex> lock(problem.mutex());
+    if (!problem.is_solved())
+        throw std::runtime_error(
+            "the graph has no answer yet: call solve() first, after any change");
+    return lock;
+}
+
+template <class Capacity>
 constexpr const char* too_large =
-    "the sum of all capacities must be below 2**63, got more: scale them down or use floats";
+    std::is_integral_v<Capacity>
+        ? "the sum of all capacities must be below 2**63, got more: scale them down or use floats"
+        : "the sum of all capacities must be below 2**1022, got more: scale them down";
 
 // The place of the first entry that lies outside [0, below) or was there before, or -1.
 Index first_not_distinct(In<Index> which, Index below) {
@@ -70,8 +83,14 @@ void bind_problem(nb::module_& m, const char* name) {
     using Values = In<Capacity>;
     using Result = Out<Capacity>;
     nb::class_<Problem, setwise::AnyFlowProblem>(m, name)
-        .def_prop_ro("is_solved", [](const Problem& g) { return g.is_solved(); })
         .def_prop_ro("compact", [](const Problem& g) { return g.compact(); })
+        .def("solve",
+             [](Problem& g) {
+                 const auto lock = locked(g);
+                 g.solve(poll_signals);
+                 return g.value();
+             },
+             Unlocked())
         .def("copy",
              [](const Problem& g) {
                  const auto lock = locked(g);
@@ -85,7 +104,7 @@ void bind_problem(nb::module_& m, const char* name) {
                  const auto lock = locked(g);
                  require(g.set_capacities(which.data(), count, data_of(there, count),
                                           back.size() ? data_of(back, count) : nullptr),
-                         too_large);
+                         too_large<Capacity>);
              },
              "which"_a.noconvert(), "there"_a.noconvert(), "back"_a.noconvert(), Unlocked())
         .def("set_all_capacities",
@@ -94,7 +113,7 @@ void bind_problem(nb::module_& m, const char* name) {
                  const auto lock = locked(g);
                  require(g.set_capacities(nullptr, count, data_of(there, count),
                                           back.size() ? data_of(back, count) : nullptr),
-                         too_large);
+                         too_large<Capacity>);
              },
              "there"_a.noconvert(), "back"_a.noconvert(), Unlocked())
         .def("set_terminals",
@@ -104,7 +123,7 @@ void bind_problem(nb::module_& m, const char* name) {
                  const auto lock = locked(g);
                  require(g.set_terminals(which.data(), count, data_of(source, count),
                                          data_of(sink, count)),
-                         too_large);
+                         too_large<Capacity>);
              },
              "which"_a.noconvert(), "source"_a.noconvert(), "sink"_a.noconvert(), Unlocked())
         .def("set_all_terminals",
@@ -113,7 +132,7 @@ void bind_problem(nb::module_& m, const char* name) {
                  const auto lock = locked(g);
                  require(g.set_terminals(nullptr, count, data_of(source, count),
                                          data_of(sink, count)),
-                         too_large);
+                         too_large<Capacity>);
              },
              "source"_a.noconvert(), "sink"_a.noconvert(), Unlocked())
         .def("through",
@@ -125,26 +144,26 @@ void bind_problem(nb::module_& m, const char* name) {
              "v"_a, "out"_a, Unlocked())
         .def("value",
              [](const Problem& g) {
-                 const auto lock = locked(g);
+                 const auto lock = locked_answer(g);
                  return g.value();
              },
              Unlocked())
         .def("cut",
              [](const Problem& g) {
-                 const auto lock = locked(g);
+                 const auto lock = locked_answer(g);
                  return g.cut();
              },
              Unlocked())
         .def("read_sides",
              [](const Problem& g, Out<bool> mask) {
                  require(static_cast<Index>(mask.size()) == g.nodes(), "mask must have n entries");
-                 const auto lock = locked(g);
+                 const auto lock = locked_answer(g);
                  g.read_sides(mask.data());
              },
              "mask"_a.noconvert(), Unlocked())
         .def("read_flows",
              [](Problem& g, Result flows, Result residuals) {
-                 const auto lock = locked(g);
+                 const auto lock = locked_answer(g);
                  g.read_flows(data_of(flows, g.edges()), data_of(residuals, 2 * g.edges()),
                               poll_signals);
              },
@@ -271,13 +290,7 @@ void solve_all(const std::vector<setwise::AnyFlowProblem*>& graphs, int threads)
 }  // namespace
 
 void bind_flow(nb::module_& m) {
-    nb::class_<setwise::AnyFlowProblem>(m, "AnyFlowProblem")
-        .def("solve",
-             [](setwise::AnyFlowProblem& g) {
-                 const auto lock = locked(g);
-                 g.solve(poll_signals);
-             },
-             Unlocked());
+    nb::class_<setwise::AnyFlowProblem>(m, "AnyFlowProblem");
     bind_capacity<std::int64_t>(m, "IntFlowProblem");
     bind_capacity<double>(m, "FloatFlowProblem");
     m.def("first_not_distinct", &first_not_distinct, "which"_a.noconvert(), "below"_a, Unlocked());

@@ -58,8 +58,8 @@ class FlowProblem : public AnyFlowProblem {
     virtual bool is_solved() const = 0;
     virtual bool compact() const = 0;  // whether heads and sisters are computed and not stored
 
-    // False, and nothing is done, if the sum of all capacities would no longer fit into an integer. A
-    // null `back` stands for zeros.
+    // False, and nothing is done, if the sum of all capacities would reach 2^63, or 2^1022 for
+    // floats, infinite terminals apart. A null `back` stands for zeros.
     virtual bool set_capacities(const std::int64_t* which, std::int64_t count,
                                 const Capacity* there, const Capacity* back) = 0;
     virtual bool set_terminals(const std::int64_t* which, std::int64_t count,
@@ -67,6 +67,7 @@ class FlowProblem : public AnyFlowProblem {
     // The capacity of all arcs out of a node, or into it.
     virtual Capacity through(FlowNode v, bool out) const = 0;
 
+    // Of the present problem, so to be called while it is solved: read_flows writes the state.
     virtual Capacity value() const = 0;  // of the flow: what leaves the source
     virtual Capacity cut() const = 0;    // the cut's capacity, from the problem and the sides alone
     virtual void read_sides(bool* on_source_side) const = 0;
@@ -97,15 +98,13 @@ class FlowGraph final : public FlowProblem<Capacity> {
     bool set_capacities(const std::int64_t* which, std::int64_t count, const Capacity* there,
                         const Capacity* back) override {
         const auto edge = [&](std::int64_t k) { return which ? which[k] : k; };
-        if constexpr (std::is_integral_v<Capacity>) {
-            Capacity total = total_;
-            for (std::int64_t k = 0; k < count; ++k)
-                total -= capacity(topology().forward(edge(k))) + capacity(topology().reverse(edge(k)));
-            for (std::int64_t k = 0; k < count; ++k)
-                if (!add_checked(total, there[k]) || !add_checked(total, back ? back[k] : 0))
-                    return false;
-            total_ = total;
-        }
+        Capacity total = total_;
+        for (std::int64_t k = 0; k < count; ++k)
+            total -= capacity(topology().forward(edge(k))) + capacity(topology().reverse(edge(k)));
+        for (std::int64_t k = 0; k < count; ++k)
+            if (!add_checked(total, there[k]) || !add_checked(total, back ? back[k] : 0))
+                return false;
+        total_ = total;
         for (std::int64_t k = 0; k < count; ++k)
             set_capacity(edge(k), there[k], back ? back[k] : Capacity(0));
         return true;
@@ -114,14 +113,13 @@ class FlowGraph final : public FlowProblem<Capacity> {
     bool set_terminals(const std::int64_t* which, std::int64_t count, const Capacity* source,
                        const Capacity* sink) override {
         const auto vertex = [&](std::int64_t k) { return static_cast<FlowNode>(which ? which[k] : k); };
-        if constexpr (std::is_integral_v<Capacity>) {
-            Capacity total = total_;
-            for (std::int64_t k = 0; k < count; ++k)
-                total -= terminals(vertex(k)).source + terminals(vertex(k)).sink;
-            for (std::int64_t k = 0; k < count; ++k)
-                if (!add_checked(total, source[k]) || !add_checked(total, sink[k])) return false;
-            total_ = total;
-        }
+        Capacity total = total_;
+        for (std::int64_t k = 0; k < count; ++k)
+            total -= finite(terminals(vertex(k)).source) + finite(terminals(vertex(k)).sink);
+        for (std::int64_t k = 0; k < count; ++k)
+            if (!add_checked(total, finite(source[k])) || !add_checked(total, finite(sink[k])))
+                return false;
+        total_ = total;
         for (std::int64_t k = 0; k < count; ++k) set_terminals_of(vertex(k), {source[k], sink[k]});
         return true;
     }
@@ -214,8 +212,14 @@ class FlowGraph final : public FlowProblem<Capacity> {
           solved_(other.solved_),
           stale_(other.stale_) {}
 
+    // While some capacities are replaced, sums of old and new ones occur: for floats a quarter of
+    // what there is keeps those finite, and the rounding of the total out of it.
+    static constexpr Capacity most() {
+        constexpr Capacity largest = std::numeric_limits<Capacity>::max();
+        return std::is_floating_point_v<Capacity> ? largest / 4 : largest;
+    }
     static bool add_checked(Capacity& total, Capacity x) {
-        if (x > std::numeric_limits<Capacity>::max() - total) return false;
+        if (x > most() - total) return false;
         total += x;
         return true;
     }
@@ -225,6 +229,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
         else
             return static_cast<void>(x), false;
     }
+
+    static Capacity finite(Capacity x) { return is_infinite(x) ? Capacity(0) : x; }
 
     const Topology& topology() const { return solver_.topology(); }
     Capacity capacity(FlowArc a) const { return capacity_[static_cast<std::size_t>(a)]; }

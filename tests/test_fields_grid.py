@@ -85,6 +85,27 @@ def test_weights_of_volumes_and_of_flat_images() -> None:
     assert coloured.tolist() == [1.0]
 
 
+def test_many_dimensions_need_no_list_of_all_neighbours() -> None:
+    assert fields.grid_edges((1,) * 16).shape == (0, 2)
+    assert fields.grid_edges((2,) + (1,) * 30).tolist() == [[0, 1]]
+    assert len(fields.grid_edges((2,) * 4, 3**4 - 1)) == 16 * 15 // 2
+    with pytest.raises(ValueError, match=r"connectivity must be 32 or 512 or .* got 43046720"):
+        fields.grid_edges((1,) * 16, 3**16 - 1)
+
+
+def test_weights_do_not_overflow() -> None:
+    edges = [[0, 1], [1, 2]]
+    for scale in (1.0, 1e200, 1.7e308, 1e-200):
+        weights = fields.contrast_weights(scale * np.array([[0.0, 1.0, -1.0]]), edges)
+        np.testing.assert_allclose(weights, np.exp([-1 / 5, -4 / 5]), rtol=1e-12)
+    image = np.array([[-1.7e308, 1.7e308, 1.7e308, 0.0, 1.0]])
+    along = fields.grid_edges((1, 5))
+    for beta, expected in ((0.0, [1, 1, 1, 1]), (1.0, [0, 1, 0, np.exp(-1)])):
+        assert fields.contrast_weights(image, along, beta) == pytest.approx(expected, rel=1e-12)
+    tiny = fields.contrast_weights(np.array([[0.0, 1e160]]), [[0, 1]], 1e-320)
+    assert tiny == pytest.approx([np.exp(-1)], rel=1e-3)  # such a beta has three digits
+
+
 @given(st.integers(0, 2**32 - 1), st.sampled_from([4, 8]))
 def test_connected_regions_are_the_components_of_each_label(seed: int, connectivity: int) -> None:
     rng = np.random.default_rng(seed)
@@ -115,6 +136,23 @@ REFUSED = {
     "shape of nothing": (lambda: fields.grid_edges(()), ValueError, "at least one dimension"),
     "shape of float": (lambda: fields.grid_edges((2.0, 2)), TypeError, "shape must be an integer"),
     "shape below 0": (lambda: fields.grid_edges((2, -1)), ValueError, "shape must be at least 0"),
+    "shape of a set": (lambda: fields.grid_edges({1, 2}), TypeError, "shape must be a sequence"),
+    "ragged shape": (lambda: fields.grid_edges([[1], [1, 2]]), TypeError, "shape must be an int"),
+    "shape of many sides": (
+        lambda: fields.grid_edges((1,) * 32), ValueError, "at most 31 sides, got 32",
+    ),
+    "shape beyond memory": (
+        lambda: fields.grid_edges((2**20, 2**20)), ValueError, "shape .* fits into memory, got",
+    ),
+    "side beyond numbers": (
+        lambda: fields.grid_edges((2**70, 0)), ValueError, "shape .* fits into memory, got",
+    ),
+    "shape beyond numbers": (
+        lambda: fields.grid_edges((2**40, 2**40)), ValueError, "shape .* fits into memory, got",
+    ),
+    "ragged offsets": (
+        lambda: fields.grid_edges((2, 2), [[0, 1], [1]]), TypeError, "connectivity must be an arr",
+    ),
     "five neighbours": (
         lambda: fields.grid_edges((2, 2), 5), ValueError, "4 or 8 in 2 dimensions.*got 5",
     ),
@@ -130,6 +168,14 @@ REFUSED = {
     ),
     "image of text": (
         lambda: fields.contrast_weights([["a"]], []), TypeError, "image must hold real numbers",
+    ),
+    "ragged image": (
+        lambda: fields.contrast_weights([[1], [1, 2]], []), TypeError,
+        "image must be an array of numbers, got a list of rows of different lengths",
+    ),
+    "masked image": (
+        lambda: fields.contrast_weights(np.ma.masked_equal(IMAGE, 0), []), TypeError,
+        "image must be a plain array, got a masked one",
     ),
     "image of one number": (lambda: fields.contrast_weights(1.0, []), ValueError, "axes for its"),
     "image with NaN": (

@@ -183,3 +183,11 @@ def test_fields_survive_pickle(name: str) -> None:
     labellings = reference.all_labellings(field.n_variables, field.n_labels)
     np.testing.assert_array_equal(copy.energy(labellings), field.energy(labellings))
     assert repr(copy) == repr(field)
+
+
+def test_a_relative_truncation_must_stay_finite() -> None:
+    with pytest.raises(
+        ValueError, match=r"truncation times a region's size must be finite.*1e\+308"
+    ):
+        fields.RobustPn([0] * 6, 2.0, 1e308, relative=True)
+    assert fields.RobustPn([0] * 6, 2.0, 1e308).truncation.tolist() == [1e308]

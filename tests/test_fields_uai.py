@@ -139,6 +139,80 @@ def test_zeros_that_are_forbidden_labels_are_taken(read) -> None:
     assert np.isinf(field.unary).tolist() == [[True, False], [False, True], [False, True]]
 
 
+def plain_forbidden(cards: list[int], factors: list[Factor]) -> list[set[int]]:
+    """Passes over all factors until no label more is found to meet zeros only."""
+    possible = [set(range(card)) for card in cards]
+    for scope, table in factors:
+        if len(scope) == 1:
+            possible[scope[0]] &= {label for label, value in enumerate(table) if value}
+    pairs = [(i, j, np.reshape(t, (cards[i], cards[j]))) for (i, j), t in
+             (factor for factor in factors if len(factor[0]) == 2)]  # fmt: skip
+    before = None
+    while before != possible:
+        before = [set(labels) for labels in possible]
+        for i, j, table in pairs:
+            possible[i] = {a for a in possible[i] if any(table[a, b] for b in possible[j])}
+            possible[j] = {b for b in possible[j] if any(table[a, b] for a in possible[i])}
+    return [set(range(max(cards))) - labels for labels in possible]
+
+
+@SHARED
+@given(models(), st.data())
+def test_forbidden_labels_are_those_of_repeated_passes(read, model, data: st.DataObject) -> None:
+    cards, factors = model
+    keep = st.sampled_from([0.0, 0.0, 1.0])
+    factors = [
+        (scope, [value * data.draw(keep) for value in table] if scope else table)
+        for scope, table in factors
+    ]
+    expected = plain_forbidden(cards, factors)
+    text = text_of(cards, factors)
+    if any(len(labels) == max(cards) for labels in expected):
+        with pytest.raises(ValueError, match=r"must have a possible label|altogether"):
+            read(text)
+        return
+    zeros = any(
+        len(scope) == 2
+        and any(
+            value == 0 and not any(x in expected[v] for v, x in zip(scope, labels, strict=True))
+            for labels, value in zip(product(*(range(cards[v]) for v in scope)), table, strict=True)
+        )
+        for scope, table in factors
+    )
+    if zeros:
+        with pytest.raises(ValueError, match="impossible altogether"):
+            read(text)
+        return
+    field = read(text)
+    assert [set(np.flatnonzero(row)) for row in np.isinf(field.unary)] == expected
+    agrees(field, cards, factors)
+
+
+def test_a_forced_end_forces_the_whole_chain(read) -> None:
+    """In both directions along the numbers; one pass over all factors for each edge would hang."""
+    n = 20000
+    for end in (0, n - 1):
+        factors: list[Factor] = [([i, i + 1], [1.0, 0.0, 0.0, 1.0]) for i in range(n - 1)]
+        field = read(text_of([2] * n, [*factors, ([end], [0.0, 1.0])]))
+        assert np.isinf(field.unary).tolist() == [[True, False]] * n
+
+
+def test_a_packed_file_is_not_unpacked_without_end(read, monkeypatch) -> None:
+    monkeypatch.setattr("setwise.fields._uai_model._MOST_UNPACKED", 1000)
+    text = text_of([2], [([0], [1.0, 3.0])])
+    assert read(gzip.compress((text + " " * 900).encode()), "model.uai.gz").n_variables == 1
+    packed = gzip.compress((text + " " * 10**7).encode())
+    tracemalloc.start()
+    try:
+        with pytest.raises(
+            ValueError, match=r"model.uai.gz: a packed file of .* must hold at most"
+        ):
+            read(packed, "model.uai.gz")
+        assert tracemalloc.get_traced_memory()[1] < 2 * 10**6
+    finally:
+        tracemalloc.stop()
+
+
 def test_gzip_is_read(read) -> None:
     text = text_of([2], [([0], [1.0, 3.0])])
     assert read(gzip.compress(text.encode()), "model.uai.gz").energy([1]) == -math.log(3.0)
@@ -267,5 +341,9 @@ def test_only_fields_with_variables_are_written(tmp_path: Path) -> None:
         fields.write_uai([[0.0]], tmp_path / "x")
     with pytest.raises(ValueError, match="at least one variable"):
         fields.write_uai(fields.Field(np.zeros((0, 2))), tmp_path / "x")
+    with pytest.raises(TypeError, match="path must be a string or a path, got NoneType"):
+        fields.write_uai(fields.Field([[0.0, 1.0]]), None)
+    with pytest.raises(TypeError, match="path must be a string or a path, got int"):
+        fields.read_uai(3)
     with pytest.raises(FileNotFoundError):
         fields.read_uai(tmp_path / "missing.uai")

@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import maximum_flow
 
 from setwise import _core
 from setwise.inference import Flow, FlowGraph, maxflow, maxflow_batch
+from setwise.inference._capacities import check_size
 
 INF = float("inf")
 
@@ -140,6 +141,34 @@ def test_integers_are_exact_up_to_their_limit():
         with pytest.raises(ValueError, match="sum of all capacities"):
             call()
         assert graph.solve() == 5  # nothing was done
+
+
+def test_sums_of_floats_stay_finite():
+    most = 1.5 * 2.0**1020
+    assert maxflow(E, most, source=0, sink=1).value == most
+    for call in (
+        lambda: maxflow([[0, 1]] * 3, [1e308] * 3, source=0, sink=1),
+        lambda: maxflow(E, 1.0, source=[1e308, 0.0], sink=[0.0, 1e308]),
+    ):
+        with pytest.raises(ValueError, match=r"sum of all capacities must be below 2\*\*1022"):
+            call()
+    graph = FlowGraph(2, E, most / 4, most / 4)
+    # From one node to the other and back: old and new capacities are never too much together.
+    for source, sink in [([0.0, most], 0.0), ([most, 0.0], 0.0), ([0.0, most], [most, 0.0])] * 2:
+        graph.set_terminals(source, sink)
+        assert graph.solve() == graph.bound == (most / 4 if np.ndim(sink) else 0.0)
+    graph.set_terminals([INF, 0.0], [0.0, INF])  # what is infinite does not count
+    graph.set_capacities([0], most, most / 2)
+    with pytest.raises(ValueError, match="sum of all capacities"):
+        graph.set_capacities([0], most, 2 * most)
+    assert graph.solve() == graph.bound == most
+
+
+def test_unsigned_edges_and_nodes_in_arrays_are_taken():
+    for kind in (np.uint8, np.uint16, np.uint32, np.uint64, np.int8):
+        edges = np.array([[0, 1], [1, 2]], kind)
+        assert maxflow(edges, [3, 2], source=kind(0), sink=np.array(2, kind)).value == 2
+        assert maxflow(edges[:0], [], source=0, sink=1).value == 0
 
 
 def test_floats_need_no_tolerance():
@@ -296,7 +325,7 @@ def test_batch_is_each_alone():
     graphs = [large_graph(seed, int if seed % 2 else float) for seed in range(12)]
     alone = [graph.copy() for graph in graphs]
     values = [graph.solve() for graph in alone]
-    for n_jobs in (None, 1, 3, 50):
+    for n_jobs in (None, -1, np.int64(-1), 1, 3, 50):
         batch = [graph.copy() for graph in graphs]
         assert maxflow_batch(batch, n_jobs=n_jobs) == values
         for one, other in zip(batch, alone, strict=True):
@@ -322,6 +351,53 @@ def test_one_graph_may_be_shared_by_threads():
         thread.join()
     graph.set_capacities(np.arange(graph.n_edges), *large_graph().__getstate__()["numbers"][:2])
     assert graph.solve() == pytest.approx(answer)
+
+
+def test_a_changed_problem_is_not_read():
+    """The kernel itself refuses, and goes on from where it was."""
+    rng = np.random.default_rng(0)
+    graph = FlowGraph.grid((12, 12), rng.integers(0, 9, (2, 12, 12)))
+    none = np.empty(0, int)
+    for _ in range(4):
+        u = rng.integers(-9, 9, (12, 12))
+        graph.set_terminals(np.maximum(u, 0), np.maximum(-u, 0))
+        for read in (
+            lambda: graph._graph.read_flows(np.empty(graph.n_edges, int), none),
+            lambda: graph._graph.read_flows(none, np.empty(2 * graph.n_edges, int)),
+            lambda: graph._graph.read_sides(np.empty(graph.n, bool)),
+            graph._graph.value,
+            graph._graph.cut,
+        ):
+            with pytest.raises(RuntimeError, match="no answer yet"):
+                read()
+        assert graph.solve() == graph.bound == pickle.loads(pickle.dumps(graph)).solve()
+
+
+def test_a_graph_may_be_read_while_it_is_changed():
+    rng = np.random.default_rng(0)
+    graph = FlowGraph.grid((12, 12), rng.integers(0, 9, (2, 12, 12)))
+    done = threading.Event()
+
+    def look():
+        while not done.is_set():
+            try:
+                assert (graph.residuals >= 0).all()
+            except RuntimeError:
+                continue
+
+    readers = [threading.Thread(target=look) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    try:
+        for _ in range(300):
+            u = rng.integers(-9, 9, (12, 12))
+            graph.set_terminals(np.maximum(u, 0), np.maximum(-u, 0))
+            assert graph.solve() == graph.bound
+    finally:
+        done.set()
+        for reader in readers:
+            reader.join()
+    assert graph.value == pickle.loads(pickle.dumps(graph)).solve()
 
 
 def test_answers_need_a_solution():
@@ -376,7 +452,7 @@ E = [[0, 1]]
         ),
         (lambda: G.set_terminals([1], 0), ValueError, r"source must be .* \(2,\), got \(1,\)"),
         (lambda: G.set_terminals(0, [0, -1]), ValueError, "sink must not be negative, got -1"),
-        (lambda: R.set_terminals(0, [0, np.nan]), ValueError, "sink must not be negative, got nan"),
+        (lambda: R.set_terminals(0, [0, np.nan]), ValueError, "sink must hold numbers, got nan"),
         (lambda: R.set_terminals(INF, INF, nodes=[1]), ValueError, "both be infinite .* node 1"),
         (lambda: G.set_terminals(1, 1, nodes=[2]), ValueError, "nodes must lie between 0 and 1"),
         (lambda: G.set_terminals(1, 1, nodes=[0, 0]), ValueError, "nodes must be distinct, got 0"),
@@ -392,6 +468,69 @@ E = [[0, 1]]
         (lambda: maxflow(E, 1, source=[1, 2, 3], sink=[1, 2]), ValueError, r"sink must .*\(3,\)"),
         (lambda: maxflow_batch([1]), TypeError, "graphs must hold FlowGraphs, got int"),
         (lambda: maxflow_batch([G], n_jobs=0), ValueError, "n_jobs must be at least 1, got 0"),
+        (lambda: maxflow_batch([G], n_jobs=-2), ValueError, "n_jobs must be at least 1, got -2"),
+        (lambda: maxflow_batch([G], n_jobs=-1.0), TypeError, "n_jobs must be an integer, got flo"),
+        (
+            lambda: maxflow_batch([G], n_jobs=np.array([1, 2])),
+            TypeError,
+            "n_jobs must be an integer, got ndarray",
+        ),
+        (lambda: maxflow_batch(None), TypeError, "graphs must be a sequence of FlowGraphs, got No"),
+        (lambda: FlowGraph(2**63, [], []), ValueError, "n must give at most 2147483646 nodes, got"),
+        (lambda: FlowGraph(2, E, 1, dtype="abc"), TypeError, "dtype must be a type of .* 'abc'"),
+        (lambda: FlowGraph(2, E, 1, dtype=complex), TypeError, "dtype must hold real numbers"),
+        (
+            lambda: maxflow([[0, 2**63 - 1]], 1, source=0, sink=1),
+            ValueError,
+            "edges, source and sink must name nodes below 2147483646, got 9223372036854775807",
+        ),
+        (
+            lambda: maxflow(np.array([[0, 2**64 - 1]], np.uint64), 1, source=0, sink=1),
+            ValueError,
+            "must name nodes below 2147483646, got 18446744073709551615",
+        ),
+        (lambda: maxflow(E, 1, source=0, sink=2**40), ValueError, "must name nodes below"),
+        (
+            lambda: maxflow(E, 1, source=np.array(0.0), sink=1),
+            TypeError,
+            "source must be an integer, got float64",
+        ),
+        (lambda: maxflow([[0, 1], [1]], 1, source=0, sink=1), TypeError, "edges must be an array"),
+        (lambda: FlowGraph(2, [[0, 1], [1]], 1), TypeError, "edges must be .* rows of different lengths"),
+        (lambda: FlowGraph(2, E, [[1], [1, 2]]), TypeError, "capacities must be an array of numb"),
+        (lambda: FlowGraph(2, E, 1, [[1], [1, 2]]), TypeError, "reverse must be an array of numb"),
+        (lambda: maxflow(E, 1, source=[[1], 2], sink=[1]), TypeError, "source must be an array of"),
+        (
+            lambda: FlowGraph(2, E, np.ma.masked_equal([1], 1)),
+            TypeError,
+            "capacities must be a plain array, got a masked one",
+        ),
+        (lambda: G.set_terminals([1, [2]], 0), TypeError, "source must be an array of numbers"),
+        (lambda: G.set_terminals(1, 1, nodes=[0, [1]]), TypeError, "nodes must be an array of num"),
+        (
+            lambda: FlowGraph.grid({}, 1),
+            TypeError,
+            "shape must be a sequence of integers, got dict",
+        ),
+        (lambda: FlowGraph.grid({1, 2}, 1), TypeError, "shape must be a sequence .* got set"),
+        (lambda: FlowGraph.grid(5, 1), TypeError, "shape must be a sequence of integers, got int"),
+        (lambda: FlowGraph.grid((2**20, 2**20), 1), ValueError, "shape must give at most 21474836"),
+        (
+            lambda: FlowGraph.grid((2**15, 2**15), 1),
+            ValueError,
+            "shape and offsets must give at most 1073741823 edges, got 2147418112",
+        ),
+        (
+            lambda: FlowGraph.grid((4,), 1, offsets=np.array([[2**64 - 1]], np.uint64)),
+            ValueError,
+            r"offsets must lie within 2\*\*31 of 0, got 18446744073709551615",
+        ),
+        (
+            lambda: FlowGraph.grid((4,), 1, offsets=[[-(2**62)]]),
+            ValueError,
+            r"offsets must lie within 2\*\*31 of 0, got -4611686018427387904",
+        ),
+        (lambda: FlowGraph.grid((2, 2), [[1], [1, 2]]), TypeError, "weights must be an array of n"),
         (lambda: FlowGraph.grid((2, -1), 1), ValueError, "shape must be at least 0, got -1"),
         (
             lambda: FlowGraph.grid((2, 2), [1, 2, 3]),
@@ -418,9 +557,19 @@ def test_bad_input_is_one_sentence(call, error, sentence):
         call()
 
 
+def test_what_memory_cannot_hold_is_refused_before_it_is_filled(monkeypatch):
+    def refuse(size, kind):
+        raise MemoryError
+
+    monkeypatch.setattr("setwise.inference._capacities.np.empty", refuse)
+    with pytest.raises(ValueError, match="n must give a graph that fits into memory, got 9 nodes"):
+        check_size(9, 1)
+
+
 def test_kernels_refuse_sizes_that_do_not_fit():
     kind, ends = np.empty(0), np.array([[0, 1]])
     graph = _core.make_flow_graph(2, ends, kind)
+    graph.solve()
     one, two, none = np.zeros(1), np.zeros(2), np.zeros(0)
     for call in (
         lambda: _core.make_flow_graph(1, ends, kind),
@@ -446,3 +595,5 @@ def test_result_is_frozen():
     assert isinstance(flow, Flow)
     with pytest.raises(AttributeError):
         flow.value = 2
+    assert flow == flow
+    assert flow != maxflow(E, 1, source=0, sink=1)  # arrays in it: no other is the same

@@ -67,10 +67,15 @@ def contrast_weights(
         raise ValueError(f"image must be finite, got {pixels[~np.isfinite(pixels)][0]}")
     pairs = as_edges(edges)
     check_edges(pairs, len(pixels))
-    contrast = np.square(pixels[pairs[:, 0]] - pixels[pairs[:, 1]]).sum(axis=1)
+    halves = pixels / 2  # no difference of them overflows
+    change = halves[pairs[:, 0]] - halves[pairs[:, 1]]
     if beta is None:
-        mean = float(contrast.mean()) if len(contrast) else 0.0
-        slope = 1.0 / (2.0 * mean) if mean > 0 else 0.0
+        # The scale is of no matter: with the largest change near 1 its square does not overflow.
+        _, exponent = np.frexp(np.abs(change).max(initial=0.0))
+        change = np.ldexp(change, -exponent)
+        total = float(np.square(change).sum())
+        root = np.sqrt(len(change) / (2 * total)) if total > 0 else 0.0
     else:
-        slope = as_number(beta, "beta", nonnegative=True)
-    return np.asarray(np.exp(-slope * contrast))
+        root = 2 * np.sqrt(as_number(beta, "beta", nonnegative=True))
+    with np.errstate(over="ignore"):  # to a weight of 0
+        return np.asarray(np.exp(-np.square(root * change).sum(axis=1)))

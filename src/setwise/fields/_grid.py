@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
+from itertools import accumulate, combinations, product
+from math import comb, prod
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +12,12 @@ from numpy.typing import ArrayLike
 from setwise.functions._arguments import IntArray, as_array, as_count
 
 Offset = tuple[int, ...]
+
+# Arrays have 32 axes in NumPy 1; one is left for the directions.
+_MOST_SIDES = 31
+_MOST_NEIGHBOURS = 1 << 20
+# A terabyte: where a system promises memory that it does not have, an attempt is no test.
+_MOST_EDGES = 1 << 36
 
 
 def grid_edges(shape: int | Sequence[int], connectivity: int | ArrayLike | None = None) -> IntArray:
@@ -46,16 +53,45 @@ def grid_edges(shape: int | Sequence[int], connectivity: int | ArrayLike | None 
     >>> len(sw.fields.grid_edges((10, 20, 30), connectivity=26))
     68456
     """
-    sides = [shape] if np.ndim(shape) == 0 else list(shape)  # type: ignore[arg-type]
+    sides = as_sides([shape] if isinstance(shape, int | np.integer) else shape)
     if not sides:
         raise ValueError("shape must have at least one dimension, got ()")
-    counts = tuple(as_count(side, "shape") for side in sides)
-    pixels = np.arange(int(np.prod(counts, dtype=object))).reshape(counts)
-    found = [_pairs(pixels, offset) for offset in _directions(connectivity, len(counts))]
-    return np.concatenate([np.zeros((0, 2), np.int64), *found])
+    offsets = _directions(connectivity, len(sides))
+    counts = [count_pairs(sides, offset) for offset in offsets]
+    n, total = prod(sides), sum(counts)
+    refusal = ValueError(
+        f"shape must give a grid that fits into memory, got {sides} with {total} edges"
+    )
+    if max(n, total, *sides) > _MOST_EDGES:
+        raise refusal
+    try:
+        edges = np.empty((total, 2), np.int64)  # not touched, so that a failure is quick
+        pixels = np.arange(n).reshape(sides)
+    except MemoryError:
+        raise refusal from None
+    ends = np.cumsum([0, *counts])
+    for k, offset in enumerate(offsets):
+        _write_pairs(pixels, offset, edges[ends[k] : ends[k + 1]])
+    return edges
 
 
-def _pairs(pixels: IntArray, offset: Offset) -> IntArray:
+def as_sides(shape: object) -> tuple[int, ...]:
+    """The sides of a grid."""
+    given = shape.tolist() if isinstance(shape, np.ndarray) else shape
+    if not isinstance(given, Sequence) or isinstance(given, str | bytes):
+        raise TypeError(f"shape must be a sequence of integers, got {type(shape).__name__}")
+    sides = tuple(as_count(side, "shape") for side in given)
+    if len(sides) > _MOST_SIDES:
+        raise ValueError(f"shape must have at most {_MOST_SIDES} sides, got {len(sides)}")
+    return sides
+
+
+def count_pairs(sides: tuple[int, ...], offset: Offset) -> int:
+    """How many pixels have a neighbour at the offset."""
+    return prod(max(side - abs(step), 0) for step, side in zip(offset, sides, strict=True))
+
+
+def _write_pairs(pixels: IntArray, offset: Offset, edges: IntArray) -> None:
     """Each pixel beside the one at the offset, where there is one."""
     first = tuple(
         slice(max(-step, 0), max(side - max(step, 0), 0))
@@ -65,26 +101,34 @@ def _pairs(pixels: IntArray, offset: Offset) -> IntArray:
         slice(max(step, 0), max(side + min(step, 0), 0))
         for step, side in zip(offset, pixels.shape, strict=True)
     )
-    return np.stack([pixels[first].ravel(), pixels[second].ravel()], axis=1)
+    edges[:, 0] = pixels[first].ravel()
+    edges[:, 1] = pixels[second].ravel()
 
 
 def _directions(connectivity: int | ArrayLike | None, dimensions: int) -> list[Offset]:
     """One of each two opposite directions."""
-    if connectivity is not None and np.ndim(connectivity) != 0:
+    if connectivity is not None and as_array(connectivity, "connectivity").ndim != 0:
         return _given_directions(connectivity, dimensions)
     wanted = 2 * dimensions if connectivity is None else as_count(connectivity, "connectivity")
-    cube = product((-1, 0, 1), repeat=dimensions)
-    around = sorted((np.count_nonzero(offset), offset) for offset in cube)
-    sizes = []
-    for changes in range(1, dimensions + 1):
-        near = [offset for count, offset in around if 0 < count <= changes]
-        if len(near) == wanted:
-            return [offset for offset in near if offset > (0,) * dimensions]
-        sizes.append(str(len(near)))
-    raise ValueError(
-        f"connectivity must be {' or '.join(sizes)} in {dimensions} dimensions, or a list of "
-        f"offsets, got {wanted}"
-    )
+    changes = range(1, dimensions + 1)
+    sizes = list(accumulate(comb(dimensions, count) * 2**count for count in changes))
+    if wanted not in sizes or wanted > _MOST_NEIGHBOURS:
+        listed = " or ".join(str(size) for size in sizes if size <= _MOST_NEIGHBOURS)
+        raise ValueError(
+            f"connectivity must be {listed} in {dimensions} dimensions, or a list of offsets, "
+            f"got {wanted}"
+        )
+    counts = changes[: sizes.index(wanted) + 1]
+    return [offset for count in counts for offset in _offsets(count, dimensions)]
+
+
+def _offsets(changes: int, dimensions: int) -> list[Offset]:
+    """Steps of 1 along so many axes, one of each two opposite ones: the first step is forwards."""
+    offsets = np.zeros((comb(dimensions, changes), 2 ** (changes - 1), dimensions), np.int64)
+    signs = [(1, *rest) for rest in product((-1, 1), repeat=changes - 1)]
+    for k, axes in enumerate(combinations(range(dimensions), changes)):
+        offsets[k][:, axes] = signs
+    return sorted(map(tuple, offsets.reshape(-1, dimensions).tolist()))
 
 
 def _given_directions(connectivity: ArrayLike, dimensions: int) -> list[Offset]:

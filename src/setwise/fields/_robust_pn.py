@@ -68,7 +68,15 @@ class RobustPn(RegionPotential):
         if not np.all(truncation):
             raise ValueError("truncation must be positive, got 0")
         limits = self._one_each(truncation, "truncation")
-        self._set(truncation=limits * self.sizes if relative else limits)
+        if relative:
+            with np.errstate(over="ignore"):
+                shares, limits = limits, limits * self.sizes
+            if not np.isfinite(limits).all():
+                bad = shares[np.isinf(limits)][0]
+                raise ValueError(
+                    f"truncation times a region's size must be finite, got a truncation of {bad}"
+                )
+        self._set(truncation=limits)
 
     @property
     def is_submodular(self) -> bool | None:

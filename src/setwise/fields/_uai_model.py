@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import io
+import os
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,10 @@ from setwise.functions._arguments import FloatArray, IntArray
 # numbers in the file. A header of a few bytes cannot ask for more memory than that.
 _MOST_ENTRIES = 1 << 24
 _MOST_TIMES = 16
+
+# A packed file may hold so many bytes, or so many times its own, which numbers do not exceed.
+_MOST_UNPACKED = 1 << 28
+_MOST_PACKING = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +53,14 @@ class UaiModel:
                 f"{self.name}: padding all variables to {self.cards.max()} labels would take "
                 f"{entries} numbers, for {len(self.numbers)} in the file"
             )
+
+
+def as_path(path: str | os.PathLike[str]) -> Path:
+    """Where a model file is."""
+    try:
+        return Path(path)
+    except TypeError:
+        raise TypeError(f"path must be a string or a path, got {type(path).__name__}") from None
 
 
 def parse_uai(path: Path) -> UaiModel:
@@ -159,12 +173,21 @@ def _starts(numbers: _Numbers, start: int, cards: IntArray, scopes: IntArray) ->
 
 
 def _tokens(path: Path) -> list[bytes]:
+    data = path.read_bytes()
     if path.suffix != ".gz":
-        return path.read_bytes().split()
+        return data.split()
+    most = max(_MOST_UNPACKED, _MOST_PACKING * len(data))
     try:
-        return gzip.decompress(path.read_bytes()).split()
+        with gzip.open(io.BytesIO(data)) as unpacked:
+            text = unpacked.read(most + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(f"{path.name}: the file must be packed by gzip, got: {error}") from error
+    if len(text) > most:
+        raise ValueError(
+            f"{path.name}: a packed file of {len(data)} bytes must hold at most {most}, got more: "
+            "unpack it first if it is to be trusted"
+        )
+    return text.split()
 
 
 def _is_number(token: bytes) -> bool:

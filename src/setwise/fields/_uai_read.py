@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Self
 
 import numpy as np
 
 from setwise.fields._field import Field
 from setwise.fields._pairwise import Pairwise, extend_tables
-from setwise.fields._uai_model import UaiModel, parse_uai
-from setwise.functions._arguments import FloatArray, IntArray
+from setwise.fields._uai_model import UaiModel, as_path, parse_uai
+from setwise.functions._arguments import BoolArray, FloatArray, IntArray
 
 
 def read_uai(path: str | os.PathLike[str]) -> Field:
@@ -34,7 +35,8 @@ def read_uai(path: str | os.PathLike[str]) -> Field:
     Parameters
     ----------
     path : str or path
-        A text file, or one packed by gzip whose name ends in ``.gz``.
+        A text file, or one packed by gzip whose name ends in ``.gz``: of at most 256 MiB, or 32
+        times the packed file if that is more, when unpacked.
 
     Returns
     -------
@@ -58,7 +60,7 @@ def read_uai(path: str | os.PathLike[str]) -> Field:
     >>> round(field.energy([0, 1]), 6)  # -log(0.5 * 0.25)
     2.079442
     """
-    model = parse_uai(Path(path))
+    model = parse_uai(as_path(path))
     unary = _unary(model)
     groups = list(_pairwise_groups(model))
     _forbid(model, unary, groups)
@@ -122,22 +124,73 @@ def _pairwise_groups(model: UaiModel) -> Iterator[_Group]:
 
 def _forbid(model: UaiModel, unary: FloatArray, groups: list[_Group]) -> None:
     """Forbid, in place, the labels that only meet zeros; refuse what zeros then remain."""
-    with_zeros = [group for group in groups if np.isinf(group.tables).any()]
-    before, now = -1, int(np.isinf(unary).sum())
-    while before < now:
-        for group in with_zeros:
-            (first, second), (_, a, b) = group.edges.T, group.tables.shape
-            never = np.isinf(group.tables + unary[second, None, :b]).all(axis=2)
-            np.add.at(unary[:, :a], first, np.where(never, np.inf, 0.0))
-            never = np.isinf(group.tables + unary[first, :a, None]).all(axis=1)
-            np.add.at(unary[:, :b], second, np.where(never, np.inf, 0.0))
-        before, now = now, int(np.isinf(unary).sum())
-    for group in with_zeros:
-        (first, second), (_, a, b) = group.edges.T, group.tables.shape
-        possible = np.isfinite(unary[first, :a, None] + unary[second, None, :b])
-        bad = np.flatnonzero((np.isinf(group.tables) & possible).any(axis=(1, 2)))
+    forbidden = np.isinf(unary)
+    zeros = [_Zeros.of(group) for group in groups]
+    for part in zeros:
+        for here, there, tables in part.directions():
+            never = (tables | forbidden[here, : tables.shape[1], None]).all(axis=1)
+            edges, labels = np.nonzero(never)
+            forbidden[there[edges], labels] = True
+    _propagate(forbidden, np.flatnonzero((forbidden != np.isinf(unary)).any(axis=1)), zeros)
+    unary[forbidden] = np.inf
+    for part in zeros:
+        first, second = part.edges.T
+        _, a, b = part.tables.shape
+        possible = ~(forbidden[first, :a, None] | forbidden[second, None, :b])
+        bad = np.flatnonzero((part.tables & possible).any(axis=(1, 2)))
         if len(bad):
             raise ValueError(
                 f"{model.name}: a 0 in a table of two variables must belong to a label that is "
-                f"impossible altogether, one in factor {group.factors[bad[0]]} does not"
+                f"impossible altogether, one in factor {part.factors[bad[0]]} does not"
             )
+
+
+@dataclass(frozen=True, eq=False)
+class _Zeros:
+    """The factors of a group that have zeros, and where."""
+
+    factors: IntArray
+    edges: IntArray
+    tables: BoolArray
+    """(Z, a, b)"""
+
+    @classmethod
+    def of(cls, group: _Group) -> Self:
+        tables = np.isinf(group.tables)
+        has = np.flatnonzero(tables.any(axis=(1, 2)))
+        return cls(group.factors[has], group.edges[has], tables[has])
+
+    def directions(self) -> list[tuple[IntArray, IntArray, BoolArray]]:
+        """From one variable of each factor to the other, whose labels are the last axis."""
+        first, second = self.edges.T
+        return [(first, second, self.tables), (second, first, self.tables.transpose(0, 2, 1))]
+
+
+def _propagate(forbidden: BoolArray, changed: IntArray, zeros: list[_Zeros]) -> None:
+    """Forbid what only meets zeros and forbidden labels: again at the neighbours of each change.
+
+    O(L^2) for each factor and each time that one of its variables loses labels.
+    """
+    if len(changed) == 0:
+        return
+    arcs = [arc for part in zeros for arc in part.directions()]
+    tails = np.concatenate([here for here, _, _ in arcs])
+    kinds = np.repeat(np.arange(len(arcs)), [len(here) for here, _, _ in arcs])
+    rows = np.concatenate([np.arange(len(here)) for here, _, _ in arcs])
+    order = np.argsort(tails, kind="stable")
+    starts = np.searchsorted(tails[order], np.arange(len(forbidden) + 1)).tolist()
+    leaving = list(zip(kinds[order].tolist(), rows[order].tolist(), strict=True))
+    waiting, is_waiting = deque(changed.tolist()), set(changed.tolist())
+    while waiting:
+        i = waiting.popleft()
+        is_waiting.remove(i)
+        for kind, row in leaving[starts[i] : starts[i + 1]]:
+            _, heads, tables = arcs[kind]
+            j, table = int(heads[row]), tables[row]
+            allowed = ~forbidden[i, : len(table)]
+            lost = table[allowed].all(axis=0) & ~forbidden[j, : table.shape[1]]
+            if lost.any():
+                forbidden[j, : table.shape[1]] |= lost
+                if j not in is_waiting:
+                    waiting.append(j)
+                    is_waiting.add(j)

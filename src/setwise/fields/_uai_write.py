@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from setwise.fields._base import Potential
 from setwise.fields._field import Field
 from setwise.fields._pairwise import Pairwise
 from setwise.fields._potts import Potts
+from setwise.fields._uai_model import as_path
 from setwise.functions._arguments import FloatArray, IntArray
 
 # exp(-energy) keeps all its digits up to here; a table with a higher entry becomes several factors,
@@ -71,6 +71,7 @@ def write_uai(field: Field, path: str | os.PathLike[str]) -> None:
         raise TypeError(f"field must be a Field, got {type(field).__name__}")
     if field.n_variables == 0:
         raise ValueError("field must have at least one variable, got none")
+    target = as_path(path)
     cards = _cards(field.unary)
     factors = list(_factors(field, cards))
     lines = ["MARKOV", str(len(cards)), " ".join(map(str, cards.tolist())), str(len(factors))]
@@ -79,7 +80,6 @@ def write_uai(field: Field, path: str | os.PathLike[str]) -> None:
     for _, energies in factors:
         lines += [str(energies.size), " ".join(map(repr, np.exp(-energies).ravel().tolist()))]
     text = "\n".join(lines).encode("ascii") + b"\n"
-    target = Path(path)
     target.write_bytes(gzip.compress(text) if target.suffix == ".gz" else text)
 
 

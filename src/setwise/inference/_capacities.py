@@ -8,14 +8,38 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from setwise import _core
-from setwise.functions._arguments import IntArray, as_integers
+from setwise.functions._arguments import IntArray, as_array, as_integers
 
 Capacities = NDArray[np.int64 | np.float64]
+
+# Nodes and arcs, of which every edge is two, have numbers of 32 bits.
+MOST_NODES = 2**31 - 2
+MOST_EDGES = 2**30 - 1
+
+
+def check_size(n: int, n_edges: int, nodes: str = "n", edges: str = "edges") -> None:
+    """Refuse what the kernel cannot number or the system cannot hold, before any of it is filled.
+
+    ``nodes`` and ``edges`` are the arguments to name.
+    """
+    if n > MOST_NODES:
+        raise ValueError(f"{nodes} must give at most {MOST_NODES} nodes, got {n}")
+    if n_edges > MOST_EDGES:
+        raise ValueError(f"{edges} must give at most {MOST_EDGES} edges, got {n_edges}")
+    try:
+        np.empty(44 * n + 52 * n_edges, np.int8)  # about what the kernel takes; never touched
+    except MemoryError:
+        raise ValueError(
+            f"{nodes} must give a graph that fits into memory, got {n} nodes and {n_edges} edges"
+        ) from None
 
 
 def as_kind(dtype: DTypeLike, name: str = "dtype") -> type[np.int64] | type[np.float64]:
     """The type a graph computes in: int64 for whole numbers, float64 for real ones."""
-    kind = np.dtype(dtype).kind
+    try:
+        kind = np.dtype(dtype).kind
+    except (TypeError, ValueError, SyntaxError) as error:
+        raise TypeError(f"{name} must be a type of numbers, got {dtype!r}") from error
     if kind in "biu":
         return np.int64
     if kind == "f":
@@ -25,9 +49,9 @@ def as_kind(dtype: DTypeLike, name: str = "dtype") -> type[np.int64] | type[np.f
 
 def kind_of(*values: tuple[ArrayLike | None, str]) -> type[np.int64] | type[np.float64]:
     """float64 as soon as one of the named arrays holds floats (an empty list does not)."""
-    kinds = [as_kind(np.asarray(x).dtype, name) for x, name in values if x is not None]
-    sizes = [np.size(x) for x, name in values if x is not None]
-    floats = any(kind is np.float64 and size for kind, size in zip(kinds, sizes, strict=True))
+    arrays = [(as_array(x, name), name) for x, name in values if x is not None]
+    kinds = [(as_kind(array.dtype, name), array.size) for array, name in arrays]
+    floats = any(kind is np.float64 and size for kind, size in kinds)
     return np.float64 if floats else np.int64
 
 
@@ -43,7 +67,7 @@ def as_capacities(
 
     They may come flat or in ``shape``.
     """
-    array = np.asarray(values)
+    array = as_array(values, name)
     given = as_kind(array.dtype, name)
     if kind is np.int64 and given is np.float64 and array.size:
         raise TypeError(
@@ -61,18 +85,22 @@ def as_capacities(
     numbers: Capacities = np.ascontiguousarray(array, dtype=kind)
     bad = _core.first_not_capacity(numbers, infinite)
     if bad >= 0:
-        wanted = "must not be negative" if infinite else "must be finite and not negative"
-        raise ValueError(f"{name} {wanted}, got {array[bad]}")
+        if not infinite:
+            wanted = "be finite and not negative"
+        else:
+            wanted = "hold numbers" if np.isnan(array[bad]) else "not be negative"
+        raise ValueError(f"{name} must {wanted}, got {array[bad]}")
     return numbers
 
 
 def as_edges(edges: ArrayLike, n: int) -> NDArray[np.int32] | NDArray[np.int64]:
     """Pairs of different nodes, as rows; 32-bit and 64-bit integers are taken as they are."""
-    pairs = np.asarray(edges)
+    pairs = as_array(edges, "edges")
     if pairs.size == 0:
         pairs = np.zeros((0, 2), np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise ValueError(f"edges must have shape (E, 2), got {pairs.shape}")
+    check_size(n, len(pairs))
     if pairs.dtype not in (np.int32, np.int64):
         pairs = as_integers(pairs, "edges", below=n)
     pairs = np.ascontiguousarray(pairs)
@@ -87,7 +115,7 @@ def as_edges(edges: ArrayLike, n: int) -> NDArray[np.int32] | NDArray[np.int64]:
 
 def as_places(places: ArrayLike, count: int, name: str) -> IntArray:
     """Distinct nodes or edges, by their number; checked in one compiled pass."""
-    array = np.asarray(places)
+    array = as_array(places, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
     if array.size and array.dtype.kind not in "iu":

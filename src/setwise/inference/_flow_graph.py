@@ -32,10 +32,13 @@ class FlowGraph:
     .. math:: \sum_{i \notin A} s_i + \sum_{i \in A} t_i
        + \sum_{e = (i, j)} c_e \, [i \in A, j \notin A] + r_e \, [j \in A, i \notin A].
 
-    Integers are computed with exactly; the sum of all capacities must be below :math:`2^{63}`.
-    With floats no tolerance is used: a capacity is used up when it is exactly zero, which every
-    augmentation makes of one, so only the rounding of sums separates the flow from the cut. An
-    infinite terminal capacity ties a node to its side.
+    Integers are computed with exactly; the sum of all capacities must be below :math:`2^{63}`,
+    and below :math:`2^{1022}` for floats. With floats no tolerance is used: a capacity is used up
+    when it is exactly zero, which every augmentation makes of one, so only the rounding of sums
+    separates the flow from the cut. An infinite terminal capacity ties a node to its side.
+
+    Threads may share a graph; an answer is that of the whole problem as it is, or a
+    ``RuntimeError`` when it was changed and not yet solved again.
 
     A second :meth:`solve` starts from the first one's flow and costs time in proportion to the
     part of the graph that the changes reach. The search is that of Goldberg et al., *Maximum flows
@@ -231,8 +234,7 @@ class FlowGraph:
         >>> sw.inference.FlowGraph(1, [], []).solve()
         0
         """
-        self._graph.solve()
-        return self.value
+        return self._graph.solve()
 
     def copy(self) -> Self:
         """An independent graph in the same state, its flow included.
@@ -258,32 +260,32 @@ class FlowGraph:
     @property
     def value(self) -> int | float:
         """The value of the flow."""
-        return self._solved().value()
+        return self._graph.value()
 
     @property
     def bound(self) -> int | float:
         """The capacity of the cut, computed from the problem and ``mask`` alone."""
-        return self._solved().cut()
+        return self._graph.cut()
 
     @property
     def mask(self) -> BoolArray:
         """(n,) booleans, or of the grid's shape: the nodes on the source side of a minimum cut."""
         mask = np.empty(self.n, np.bool_)
-        self._solved().read_sides(mask)
+        self._graph.read_sides(mask)
         return mask.reshape(self.shape)
 
     @property
     def flows(self) -> Capacities:
         """(E,) the net flow on each edge, negative where it runs backwards."""
         flows: Capacities = np.empty(self.n_edges, self.dtype)
-        self._solved().read_flows(flows, np.empty(0, self.dtype))
+        self._graph.read_flows(flows, np.empty(0, self.dtype))
         return flows
 
     @property
     def residuals(self) -> Capacities:
         """(E, 2) what each edge could still carry, forwards and backwards."""
         residuals: Capacities = np.empty((self.n_edges, 2), self.dtype)
-        self._solved().read_flows(np.empty(0, self.dtype), residuals.reshape(-1))
+        self._graph.read_flows(np.empty(0, self.dtype), residuals.reshape(-1))
         return residuals
 
     @property
@@ -292,11 +294,6 @@ class FlowGraph:
         edges = np.empty((self.n_edges, 2), np.int64)
         self._graph.read_edges(edges)
         return edges
-
-    def _solved(self) -> _core.IntFlowProblem | _core.FloatFlowProblem:
-        if not self._graph.is_solved:
-            raise RuntimeError("the graph has no answer yet: call solve() first, after any change")
-        return self._graph
 
     def __getstate__(self) -> dict[str, Any]:
         """The problem; the flow is not kept, so the first solve of a loaded graph is a cold one."""

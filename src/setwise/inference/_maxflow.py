@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise import _core
-from setwise.functions._arguments import BoolArray, as_count
-from setwise.inference._capacities import Capacities, kind_of
+from setwise.functions._arguments import BoolArray, as_array, as_count
+from setwise.inference._capacities import MOST_NODES, Capacities, kind_of
 from setwise.inference._flow_graph import FlowGraph
+from setwise.inference._threads import as_threads
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Flow:
     r"""A largest flow and a smallest cut.
 
@@ -99,24 +99,25 @@ def maxflow(
     >>> sw.inference.maxflow([[0, 1]], 0.5, 0.5, source=[2.0, 0.0], sink=[0.0, 1.0]).value
     0.5
     """
-    between = np.ndim(source) == 0 and np.ndim(sink) == 0
-    if not between and (np.ndim(source) != 1 or np.ndim(sink) != 1):
+    shapes = as_array(source, "source").shape, as_array(sink, "sink").shape
+    between = shapes == ((), ())
+    if not between and [len(shape) for shape in shapes] != [1, 1]:
         raise ValueError(
             "source and sink must be two nodes or two arrays of shape (n,), "
-            f"got shapes {np.shape(source)} and {np.shape(sink)}"
+            f"got shapes {shapes[0]} and {shapes[1]}"
         )
     numbers = [(capacities, "capacities"), (reverse, "reverse")]
     if between:
-        first, last = as_count(source, "source"), as_count(sink, "sink")
+        first, last = _as_node(source, "source"), _as_node(sink, "sink")
         if first == last:
             raise ValueError(f"source and sink must be different nodes, got {first} twice")
-        size = max(_size(edges), first + 1, last + 1) if n is None else as_count(n, "n")
+        size = _size(edges, first + 1, last + 1) if n is None else as_count(n, "n")
         for node, name in ((first, "source"), (last, "sink")):
             if node >= size:
                 raise ValueError(f"{name} must lie between 0 and {size - 1}, got {node}")
     else:
         numbers += [(source, "source"), (sink, "sink")]
-        size = max(_size(edges), len(np.asarray(source))) if n is None else as_count(n, "n")
+        size = _size(edges, *shapes[0]) if n is None else as_count(n, "n")
     graph = FlowGraph(size, edges, capacities, reverse, dtype=kind_of(*numbers))
     if between:
         graph._join(first, last)
@@ -129,9 +130,21 @@ def maxflow(
     return Flow(value, bound, gap, exact, graph.mask, graph.flows, graph.residuals)
 
 
-def _size(edges: ArrayLike) -> int:
-    array = np.asarray(edges)
-    return int(array.max(initial=-1)) + 1 if array.dtype.kind in "iu" else 0
+def _as_node(node: ArrayLike, name: str) -> int:
+    """A node's number; an array of no dimension stands for its entry."""
+    return as_count(node[()] if isinstance(node, np.ndarray) else node, name)
+
+
+def _size(edges: ArrayLike, *least: int) -> int:
+    """The number of nodes that the edges name, or what it must be at least."""
+    array = as_array(edges, "edges")
+    named = int(array.max()) + 1 if array.size and array.dtype.kind in "iu" else 0
+    size = max(named, *least)
+    if size > MOST_NODES:
+        raise ValueError(
+            f"edges, source and sink must name nodes below {MOST_NODES}, got {size - 1}"
+        )
+    return size
 
 
 def maxflow_batch(graphs: Sequence[FlowGraph], *, n_jobs: int | None = None) -> list[int | float]:
@@ -142,7 +155,7 @@ def maxflow_batch(graphs: Sequence[FlowGraph], *, n_jobs: int | None = None) -> 
     graphs : sequence of FlowGraph
         Solved as by :meth:`FlowGraph.solve`, warm where they were solved before.
     n_jobs : int, optional
-        The number of threads; all processors by default. The answers do not depend on it.
+        The number of threads; None or -1: all processors. The answers do not depend on it.
 
     Returns
     -------
@@ -158,11 +171,14 @@ def maxflow_batch(graphs: Sequence[FlowGraph], *, n_jobs: int | None = None) -> 
     >>> sw.inference.maxflow_batch(graphs, n_jobs=2)
     [1, 2]
     """
-    for graph in graphs:
+    if not isinstance(graphs, Iterable):
+        raise TypeError(f"graphs must be a sequence of FlowGraphs, got {type(graphs).__name__}")
+    given = list(graphs)
+    for graph in given:
         if not isinstance(graph, FlowGraph):
             raise TypeError(f"graphs must hold FlowGraphs, got {type(graph).__name__}")
-    jobs = os.cpu_count() or 1 if n_jobs is None else as_count(n_jobs, "n_jobs", least=1)
-    distinct = list({id(graph): graph._graph for graph in graphs}.values())
+    threads = as_threads(n_jobs)
+    distinct = list({id(graph): graph._graph for graph in given}.values())
     if distinct:
-        _core.solve_flow_graphs(distinct, min(jobs, len(distinct)))
-    return [graph.value for graph in graphs]
+        _core.solve_flow_graphs(distinct, min(threads, len(distinct)))
+    return [graph.value for graph in given]

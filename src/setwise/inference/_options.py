@@ -67,14 +67,8 @@ class MapOptions:
 
 
 def _as_tolerance(tol: object) -> float:
-    if isinstance(tol, float | np.floating) and tol == np.inf:
-        return np.inf
-    return as_number(tol, "tol", nonnegative=True)
-
-
-def _as_tolerance(tol: object) -> float:
     """A number that is not negative; ``inf`` is one too."""
-    if isinstance(tol, float) and tol == np.inf:
+    if isinstance(tol, float | np.floating) and tol == np.inf:
         return np.inf
     return as_number(tol, "tol", nonnegative=True)
 
