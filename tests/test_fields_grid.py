@@ -171,7 +171,7 @@ REFUSED = {
     ),
     "ragged image": (
         lambda: fields.contrast_weights([[1], [1, 2]], []), TypeError,
-        "image must be an array of numbers, got a list of rows of different lengths",
+        "image must be an array of numbers, got rows of different lengths",
     ),
     "masked image": (
         lambda: fields.contrast_weights(np.ma.masked_equal(IMAGE, 0), []), TypeError,

@@ -457,11 +457,10 @@ def test_a_warm_start_must_be_finite():
 
 
 def test_energies_that_overflow_are_refused():
-    with pytest.raises(
-        ValueError, match=r"field must have energies that sum to at most 1\.8e\+300"
-    ):
-        edge = sw.fields.Potts([[0, 1]], 1e308)
-        sw.marginals(sw.fields.Field(np.zeros((2, 2))) + edge)
+    strong = sw.fields.Field(np.zeros((2, 2))) + sw.fields.Potts([[0, 1]], 1e308)
+    sentence = r"field must have energies that sum to at most 1\.8e\+300"
+    with pytest.raises(ValueError, match=sentence):
+        sw.marginals(strong)
     wide = sw.fields.Field([[0.0, 0.0], [0.0, 0.0]]) + sw.fields.Potts([[0, 1]], 1e35)
     with pytest.raises(ValueError, match=r"field must have energies .* in float32, got 1\.0e"):
         sw.marginals(wide, dtype="float32")

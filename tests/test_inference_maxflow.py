@@ -496,7 +496,11 @@ E = [[0, 1]]
             "source must be an integer, got float64",
         ),
         (lambda: maxflow([[0, 1], [1]], 1, source=0, sink=1), TypeError, "edges must be an array"),
-        (lambda: FlowGraph(2, [[0, 1], [1]], 1), TypeError, "edges must be .* rows of different lengths"),
+        (
+            lambda: FlowGraph(2, [[0, 1], [1]], 1),
+            TypeError,
+            "edges must be .* rows of different lengths",
+        ),
         (lambda: FlowGraph(2, E, [[1], [1, 2]]), TypeError, "capacities must be an array of numb"),
         (lambda: FlowGraph(2, E, 1, [[1], [1, 2]]), TypeError, "reverse must be an array of numb"),
         (lambda: maxflow(E, 1, source=[[1], 2], sink=[1]), TypeError, "source must be an array of"),
