@@ -28,7 +28,7 @@ from _models import (
     grid,
 )
 from _msrc import BANDWIDTHS, names, scene
-from _posterior import SEARCH_TOLERANCE, TOLERANCE, WIDEST, posterior, search_scores
+from _posterior import LIMITS, SEARCH_TOLERANCE, TOLERANCE, WIDEST, posterior, search_scores
 from _report import Estimate, Table, arguments, beside, estimate, parallel, report
 from _roc import mean_roc
 from sklearn.model_selection import KFold
@@ -217,7 +217,8 @@ def main() -> None:
             "search": "on images half (PAIR) or a quarter (others) as wide and high, with beta_1 "
             f"and beta_2 scaled to match, float32, warm starts, tol {SEARCH_TOLERANCE:g}",
             "inference": f"whole images, tol {TOLERANCE:g}; projection in float32; belief "
-            "propagation and mean field in float64 with the library's own limits of passes",
+            "propagation and mean field in float64, at most "
+            f"{LIMITS['belief_propagation']} and {LIMITS['mean_field']} passes",
             "ROBUST-PN": f"three layers and Potts, truncation {TRUNCATION} of a region's n pixels, "
             f"price {PRICE} times n^{ROBUST_POWER:g}; expansion moves without a bound",
             "area": "pixels of all images pooled, one label against all others, mean over the "
