@@ -188,10 +188,10 @@ def main() -> None:
     measures = evaluate(setting_of_image, "trained", given.jobs)
     counts = {name: Counter(chosen[name]) for name in MODELS}
     times_chosen = {
-        name: "; ".join(f"{_show(s)} ({n})" for s, n in count.most_common()) if count else ""
+        name: "; ".join(f"{_show(s)} ({n})" for s, n in count.most_common())
         for name, count in counts.items()
     }
-    made = tables(measures, times_chosen, "59 validation images, trained unaries", True)
+    made = tables(measures, times_chosen, f"{len(images)} validation images", True)
     common = {name: count.most_common(1)[0][0] for name, count in counts.items()}
     content: dict[str, object] = {"validation": measures}
     if not given.quick:
@@ -227,12 +227,18 @@ def main() -> None:
             "seconds": "processor time on one thread (the paper: four threads, wall clock), "
             "making the field not counted; with bounds on log Z from both sides",
         },
+        notes=[
+            f"{name}: {values['converged']} of {len(images)} images came to the end, "
+            f"{values['iterations']:.1f} passes in the mean"
+            for name, values in measures.items()
+            if name != "UNARY"
+        ],
         data={
             **content,
             "settings": {image: setting_of_image[image] for image in images},
             "common": common,
             "search": {
-                name: [[list(s), *values.mean(axis=0)] for s, values in scores.items()]
+                name: [[list(s), *_finite(values.mean(axis=0))] for s, values in scores.items()]
                 for name, scores in scored.items()
             },
         },
@@ -250,6 +256,10 @@ def search_table(scored: dict[str, dict[Setting, np.ndarray]]) -> Table:
             cell = "–" if np.isnan(loss) else f"{loss:.3f}"
             table.rows.append([name, _show(setting), f"{100 * accuracy:.2f}", cell])
     return table
+
+
+def _finite(values: np.ndarray) -> list[float | None]:
+    return [float(x) if np.isfinite(x) else None for x in values]
 
 
 def _show(setting: Setting) -> str:
