@@ -192,6 +192,7 @@ def main() -> None:
         for name, count in counts.items()
     }
     made = tables(measures, times_chosen, f"{len(images)} validation images", True)
+    made.append(by_pairwise(setting_of_image, given.jobs))
     common = {name: count.most_common(1)[0][0] for name, count in counts.items()}
     content: dict[str, object] = {"validation": measures}
     if not given.quick:
@@ -244,6 +245,26 @@ def main() -> None:
         },
         quick=given.quick,
     )
+
+
+def by_pairwise(settings: dict[str, dict[str, Setting]], jobs: int) -> Table:
+    """The pairwise rows for the images of each pairwise setting: how sure they are depends on it.
+
+    The area is of pooled pixels, and images of different settings are on different scales.
+    """
+    table = Table(
+        "Pairwise rows apart by setting: area and KL on the trimap of bandwidth 5",
+        ["setting", "images", "model", "area", "KL", "accuracy, mean of images"],
+    )
+    for setting in dict.fromkeys(of["PAIR"] for of in settings.values()):
+        part = {image: of for image, of in settings.items() if of["PAIR"] == setting}
+        task = partial(measure, settings=part, unaries="trained")
+        rows = ["UNARY", "PAIR", "BP PAIR", "MF PAIR"]
+        for name, values in parallel(task, rows, "measures", jobs):
+            numbers = [f"{values['area'][1]:.4f}", f"{values['divergence'][1]:.2f}"]
+            shown = values["accuracy"].show(2)
+            table.rows.append([_show(setting), str(len(part)), name, *numbers, shown])
+    return table
 
 
 def search_table(scored: dict[str, dict[Setting, np.ndarray]]) -> Table:
