@@ -15,7 +15,7 @@ import setwise as sw
 
 WIDEST = 20  # marginals are kept for the pixels of this trimap, which holds all others
 TOLERANCE, SEARCH_TOLERANCE = 1e-3, 1e-2
-LIMITS = {"belief_propagation": 50, "mean_field": 200}  # passes; strong couplings need not settle
+LIMITS = {"projection": 150, "belief_propagation": 50, "mean_field": 200}  # passes
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ def infer(image: Scene, name: str, setting: Setting) -> Posterior:
             field,
             model.method,
             tol=TOLERANCE,
-            max_iter=LIMITS.get(model.method),
+            max_iter=LIMITS[model.method],
             n_jobs=1,
             dtype=dtype,
         )

@@ -218,8 +218,8 @@ def main() -> None:
             "search": "on images half (PAIR) or a quarter (others) as wide and high, with beta_1 "
             f"and beta_2 scaled to match, float32, warm starts, tol {SEARCH_TOLERANCE:g}",
             "inference": f"whole images, tol {TOLERANCE:g}; projection in float32; belief "
-            "propagation and mean field in float64, at most "
-            f"{LIMITS['belief_propagation']} and {LIMITS['mean_field']} passes",
+            "propagation and mean field in float64; at most "
+            + ", ".join(f"{limit} passes of {method}" for method, limit in LIMITS.items()),
             "ROBUST-PN": f"three layers and Potts, truncation {TRUNCATION} of a region's n pixels, "
             f"price {PRICE} times n^{ROBUST_POWER:g}; expansion moves without a bound",
             "area": "pixels of all images pooled, one label against all others, mean over the "
