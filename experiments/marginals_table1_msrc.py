@@ -14,6 +14,7 @@ from functools import partial
 
 import _printed
 import numpy as np
+from _measures import evaluate, measure
 from _models import (
     ALPHA,
     BETA_1,
@@ -24,18 +25,17 @@ from _models import (
     THETA,
     TRUNCATION,
     Setting,
-    cross_entropy,
     grid,
 )
 from _msrc import BANDWIDTHS, names, scene
-from _posterior import LIMITS, SEARCH_TOLERANCE, TOLERANCE, WIDEST, posterior, search_scores
-from _report import Estimate, Table, arguments, beside, estimate, parallel, report
-from _roc import mean_roc
+from _posterior import LIMITS, SEARCH_TOLERANCE, TOLERANCE, search_scores
+from _report import Estimate, Table, arguments, beside, parallel, report
 from sklearn.model_selection import KFold
 
 FOLDS = 5
 SEARCHED = 2  # every second image takes part in the choice of settings
 STEPS = {"PAIR": 2}  # the others are searched at a quarter of the size
+STRENGTHS = ((0.9, 5.0), (0.8, 25.0), (0.9, 25.0), (0.8, 50.0), (0.9, 50.0))
 BORROWED = {"BP PAIR": "PAIR", "MF PAIR": "PAIR"}
 
 
@@ -76,57 +76,6 @@ def choose(
     for name, source in BORROWED.items():
         chosen[name] = chosen[source]
     return chosen, scored
-
-
-def all_models(task: tuple[str, dict[str, Setting]], unaries: str) -> None:
-    """Inference by every model in one image; the cache holds what comes out."""
-    image, settings = task
-    for name in MODELS:
-        posterior(image, unaries, name, settings[name])
-
-
-def measure(name: str, settings: dict[str, dict[str, Setting]], unaries: str) -> dict[str, object]:
-    """Areas, divergences, accuracies and seconds of one model over all images."""
-    posts = [posterior(image, unaries, name, of[name]) for image, of in settings.items()]
-    plain = [posterior(image, unaries, "UNARY", ()) for image in settings]
-    scenes = [scene(image, unaries) for image in settings]
-    known = [int((s.truth >= 0).sum()) for s in scenes]
-    accuracies = [100 * post.accuracy for post in posts]
-    gain = [100 * (a.accuracy - b.accuracy) for a, b in zip(posts, plain, strict=True)]
-    result: dict[str, object] = {
-        "accuracy": estimate(accuracies),
-        "gain": estimate(gain),
-        "pooled": float(np.average(accuracies, weights=known)),
-        "accuracies": accuracies,
-        "seconds": estimate([post.seconds for post in posts]),
-        "iterations": float(np.mean([post.n_iter for post in posts])),
-        "converged": sum(post.converged for post in posts),
-    }
-    if MODELS[name].robust:
-        return result
-    log_p = np.concatenate([post.log_p for post in posts])
-    truth = np.concatenate([s.truth[s.trimaps[WIDEST]] for s in scenes])
-    loss = cross_entropy(log_p, truth)
-    rocs, losses = [], []
-    for bandwidth in BANDWIDTHS:
-        inside = np.concatenate([s.trimaps[bandwidth][s.trimaps[WIDEST]] for s in scenes])
-        rocs.append(mean_roc(log_p[inside], truth[inside]))
-        losses.append(float(loss[inside].mean()) if inside.any() else float("nan"))
-    result["area"] = [roc.area for roc in rocs]
-    result["curves"] = [roc.curve.round(5) for roc in rocs]
-    result["labels"] = [roc.labels for roc in rocs]
-    result["divergence"] = losses
-    return result
-
-
-def evaluate(
-    settings: dict[str, dict[str, Setting]], unaries: str, jobs: int
-) -> dict[str, dict[str, object]]:
-    """Inference in all images, and the measures of every model."""
-    for _ in parallel(partial(all_models, unaries=unaries), list(settings.items()), "images", jobs):
-        pass
-    task = partial(measure, settings=settings, unaries=unaries)
-    return dict(parallel(task, list(MODELS), "measures", jobs))
 
 
 def tables(
@@ -200,6 +149,7 @@ def main() -> None:
         second = evaluate(settings, "textonboost", given.jobs)
         shown = {name: _show(setting) for name, setting in common.items()}
         made += tables(second, shown, "Four test images, TextonBoost's unaries", False)
+        made.append(by_strength(list(settings), given.jobs))
         content["textonboost"] = second
     report(
         "marginals_table1_msrc",
@@ -264,6 +214,26 @@ def by_pairwise(settings: dict[str, dict[str, Setting]], jobs: int) -> Table:
             numbers = [f"{values['area'][1]:.4f}", f"{values['divergence'][1]:.2f}"]
             shown = values["accuracy"].show(2)
             table.rows.append([_show(setting), str(len(part)), name, *numbers, shown])
+    return table
+
+
+def by_strength(images: list[str], jobs: int) -> Table:
+    """3-LAYER with TextonBoost's unaries at the paper's own strengths."""
+    table = Table(
+        "Four test images, TextonBoost's unaries: 3-LAYER by alpha and beta_2, none chosen",
+        [
+            "setting",
+            *(f"{words}, {h}" for words in ("area", "KL") for h in BANDWIDTHS),
+            "mean of images",
+            "more than UNARY",
+        ],
+    )
+    tasks = [{image: {"3-LAYER": setting} for image in images} for setting in STRENGTHS]
+    task = partial(measure, "3-LAYER", unaries="textonboost")
+    for settings, values in parallel(task, tasks, "strengths", jobs):
+        numbers = [f"{x:.4f}" for x in values["area"]] + [f"{x:.2f}" for x in values["divergence"]]
+        numbers += [values["accuracy"].show(2), values["gain"].show(2)]
+        table.rows.append([_show(settings[images[0]]["3-LAYER"]), *numbers])
     return table
 
 
