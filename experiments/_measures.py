@@ -47,7 +47,7 @@ def measure(name: str, settings: dict[str, dict[str, Setting]], unaries: str) ->
         rocs.append(mean_roc(log_p[inside], truth[inside]))
         losses.append(float(loss[inside].mean()) if inside.any() else float("nan"))
     result["area"] = [roc.area for roc in rocs]
-    result["curves"] = [roc.curve.round(5) for roc in rocs]
+    result["curves"] = [roc.curve.round(4) for roc in rocs]
     result["labels"] = [roc.labels for roc in rocs]
     result["divergence"] = losses
     return result
