@@ -15,6 +15,7 @@ import setwise as sw
 
 WIDEST = 20  # marginals are kept for the pixels of this trimap, which holds all others
 TOLERANCE, SEARCH_TOLERANCE = 1e-3, 1e-2
+LIMITS = {"projection": 150, "belief_propagation": 50, "mean_field": 200}  # passes
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,14 @@ def infer(image: Scene, name: str, setting: Setting) -> Posterior:
         log_p = np.empty((0, image.unary.shape[1]), np.float32)
         entropy = np.zeros(len(image.truth))
     else:
-        found = sw.marginals(field, model.method, tol=TOLERANCE, n_jobs=1, dtype=dtype)
+        found = sw.marginals(
+            field,
+            model.method,
+            tol=TOLERANCE,
+            max_iter=LIMITS[model.method],
+            n_jobs=1,
+            dtype=dtype,
+        )
         seconds = time.process_time() - start
         log_p = logarithms(found.probabilities[image.trimaps[WIDEST]])
         entropy = found.entropy

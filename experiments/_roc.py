@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import auc, roc_curve
 
-RATES = np.linspace(0, 1, 501)
+RATES = np.linspace(0, 1, 201)
 
 
 @dataclass(frozen=True, eq=False)

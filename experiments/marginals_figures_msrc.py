@@ -95,7 +95,7 @@ def draw_segmentations(rows: list[tuple[str, dict[str, tuple[float, ...]]]]) -> 
     shown = sorted(label for label in used if label >= 0)
     patches = [Patch(color=colours[label], label=titles[label]) for label in shown]
     patches.append(Patch(color=colours[-1], label="void"))
-    figure.legend(handles=patches, loc="outside lower center", ncols=min(len(patches), 11))
+    figure.legend(handles=patches, loc="outside lower center", ncols=min(len(patches), 12))
     figure.savefig(RESULTS / "marginals_segmentations_msrc.png", dpi=100)
     plt.close(figure)
 

@@ -78,7 +78,7 @@ def draw_picture(extension: np.ndarray, energy: np.ndarray, gap: np.ndarray) -> 
 
 
 def main() -> None:
-    given = arguments("Log-supermodular paper, Figures 5c, 5d and 8a", repeats=6, quick_repeats=2)
+    given = arguments("Log-supermodular paper, Figures 5c, 5d and 8a", repeats=4, quick_repeats=2)
     images = np.random.default_rng(given.seed).permutation(names("validation"))[: given.repeats]
     iterations = ITERATIONS[:4] if given.quick else ITERATIONS
     task = partial(one_image, iterations=iterations)

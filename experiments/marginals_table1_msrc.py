@@ -14,6 +14,7 @@ from functools import partial
 
 import _printed
 import numpy as np
+from _measures import evaluate, measure
 from _models import (
     ALPHA,
     BETA_1,
@@ -24,18 +25,17 @@ from _models import (
     THETA,
     TRUNCATION,
     Setting,
-    cross_entropy,
     grid,
 )
 from _msrc import BANDWIDTHS, names, scene
-from _posterior import SEARCH_TOLERANCE, TOLERANCE, WIDEST, posterior, search_scores
-from _report import Estimate, Table, arguments, beside, estimate, parallel, report
-from _roc import mean_roc
+from _posterior import LIMITS, SEARCH_TOLERANCE, TOLERANCE, search_scores
+from _report import Estimate, Table, arguments, beside, parallel, report
 from sklearn.model_selection import KFold
 
 FOLDS = 5
 SEARCHED = 2  # every second image takes part in the choice of settings
 STEPS = {"PAIR": 2}  # the others are searched at a quarter of the size
+STRENGTHS = ((0.9, 5.0), (0.8, 25.0), (0.9, 25.0), (0.8, 50.0), (0.9, 50.0))
 BORROWED = {"BP PAIR": "PAIR", "MF PAIR": "PAIR"}
 
 
@@ -76,57 +76,6 @@ def choose(
     for name, source in BORROWED.items():
         chosen[name] = chosen[source]
     return chosen, scored
-
-
-def all_models(task: tuple[str, dict[str, Setting]], unaries: str) -> None:
-    """Inference by every model in one image; the cache holds what comes out."""
-    image, settings = task
-    for name in MODELS:
-        posterior(image, unaries, name, settings[name])
-
-
-def measure(name: str, settings: dict[str, dict[str, Setting]], unaries: str) -> dict[str, object]:
-    """Areas, divergences, accuracies and seconds of one model over all images."""
-    posts = [posterior(image, unaries, name, of[name]) for image, of in settings.items()]
-    plain = [posterior(image, unaries, "UNARY", ()) for image in settings]
-    scenes = [scene(image, unaries) for image in settings]
-    known = [int((s.truth >= 0).sum()) for s in scenes]
-    accuracies = [100 * post.accuracy for post in posts]
-    gain = [100 * (a.accuracy - b.accuracy) for a, b in zip(posts, plain, strict=True)]
-    result: dict[str, object] = {
-        "accuracy": estimate(accuracies),
-        "gain": estimate(gain),
-        "pooled": float(np.average(accuracies, weights=known)),
-        "accuracies": accuracies,
-        "seconds": estimate([post.seconds for post in posts]),
-        "iterations": float(np.mean([post.n_iter for post in posts])),
-        "converged": sum(post.converged for post in posts),
-    }
-    if MODELS[name].robust:
-        return result
-    log_p = np.concatenate([post.log_p for post in posts])
-    truth = np.concatenate([s.truth[s.trimaps[WIDEST]] for s in scenes])
-    loss = cross_entropy(log_p, truth)
-    rocs, losses = [], []
-    for bandwidth in BANDWIDTHS:
-        inside = np.concatenate([s.trimaps[bandwidth][s.trimaps[WIDEST]] for s in scenes])
-        rocs.append(mean_roc(log_p[inside], truth[inside]))
-        losses.append(float(loss[inside].mean()) if inside.any() else float("nan"))
-    result["area"] = [roc.area for roc in rocs]
-    result["curves"] = [roc.curve.round(5) for roc in rocs]
-    result["labels"] = [roc.labels for roc in rocs]
-    result["divergence"] = losses
-    return result
-
-
-def evaluate(
-    settings: dict[str, dict[str, Setting]], unaries: str, jobs: int
-) -> dict[str, dict[str, object]]:
-    """Inference in all images, and the measures of every model."""
-    for _ in parallel(partial(all_models, unaries=unaries), list(settings.items()), "images", jobs):
-        pass
-    task = partial(measure, settings=settings, unaries=unaries)
-    return dict(parallel(task, list(MODELS), "measures", jobs))
 
 
 def tables(
@@ -188,10 +137,11 @@ def main() -> None:
     measures = evaluate(setting_of_image, "trained", given.jobs)
     counts = {name: Counter(chosen[name]) for name in MODELS}
     times_chosen = {
-        name: "; ".join(f"{_show(s)} ({n})" for s, n in count.most_common()) if count else ""
+        name: "; ".join(f"{_show(s)} ({n})" for s, n in count.most_common())
         for name, count in counts.items()
     }
-    made = tables(measures, times_chosen, "59 validation images, trained unaries", True)
+    made = tables(measures, times_chosen, f"{len(images)} validation images", True)
+    made.append(by_pairwise(setting_of_image, given.jobs))
     common = {name: count.most_common(1)[0][0] for name, count in counts.items()}
     content: dict[str, object] = {"validation": measures}
     if not given.quick:
@@ -199,6 +149,7 @@ def main() -> None:
         second = evaluate(settings, "textonboost", given.jobs)
         shown = {name: _show(setting) for name, setting in common.items()}
         made += tables(second, shown, "Four test images, TextonBoost's unaries", False)
+        made.append(by_strength(list(settings), given.jobs))
         content["textonboost"] = second
     report(
         "marginals_table1_msrc",
@@ -217,7 +168,8 @@ def main() -> None:
             "search": "on images half (PAIR) or a quarter (others) as wide and high, with beta_1 "
             f"and beta_2 scaled to match, float32, warm starts, tol {SEARCH_TOLERANCE:g}",
             "inference": f"whole images, tol {TOLERANCE:g}; projection in float32; belief "
-            "propagation and mean field in float64 with the library's own limits of passes",
+            "propagation and mean field in float64; at most "
+            + ", ".join(f"{limit} passes of {method}" for method, limit in LIMITS.items()),
             "ROBUST-PN": f"three layers and Potts, truncation {TRUNCATION} of a region's n pixels, "
             f"price {PRICE} times n^{ROBUST_POWER:g}; expansion moves without a bound",
             "area": "pixels of all images pooled, one label against all others, mean over the "
@@ -226,17 +178,63 @@ def main() -> None:
             "seconds": "processor time on one thread (the paper: four threads, wall clock), "
             "making the field not counted; with bounds on log Z from both sides",
         },
+        notes=[
+            f"{name}: {values['converged']} of {len(images)} images came to the end, "
+            f"{values['iterations']:.1f} passes in the mean"
+            for name, values in measures.items()
+            if name != "UNARY"
+        ],
         data={
             **content,
             "settings": {image: setting_of_image[image] for image in images},
             "common": common,
             "search": {
-                name: [[list(s), *values.mean(axis=0)] for s, values in scores.items()]
+                name: [[list(s), *_finite(values.mean(axis=0))] for s, values in scores.items()]
                 for name, scores in scored.items()
             },
         },
         quick=given.quick,
     )
+
+
+def by_pairwise(settings: dict[str, dict[str, Setting]], jobs: int) -> Table:
+    """The pairwise rows for the images of each pairwise setting: how sure they are depends on it.
+
+    The area is of pooled pixels, and images of different settings are on different scales.
+    """
+    table = Table(
+        "Pairwise rows apart by setting: area and KL on the trimap of bandwidth 5",
+        ["setting", "images", "model", "area", "KL", "accuracy, mean of images"],
+    )
+    for setting in dict.fromkeys(of["PAIR"] for of in settings.values()):
+        part = {image: of for image, of in settings.items() if of["PAIR"] == setting}
+        task = partial(measure, settings=part, unaries="trained")
+        rows = ["UNARY", "PAIR", "BP PAIR", "MF PAIR"]
+        for name, values in parallel(task, rows, "measures", jobs):
+            numbers = [f"{values['area'][1]:.4f}", f"{values['divergence'][1]:.2f}"]
+            shown = values["accuracy"].show(2)
+            table.rows.append([_show(setting), str(len(part)), name, *numbers, shown])
+    return table
+
+
+def by_strength(images: list[str], jobs: int) -> Table:
+    """3-LAYER with TextonBoost's unaries at the paper's own strengths."""
+    table = Table(
+        "Four test images, TextonBoost's unaries: 3-LAYER by alpha and beta_2, none chosen",
+        [
+            "setting",
+            *(f"{words}, {h}" for words in ("area", "KL") for h in BANDWIDTHS),
+            "mean of images",
+            "more than UNARY",
+        ],
+    )
+    tasks = [{image: {"3-LAYER": setting} for image in images} for setting in STRENGTHS]
+    task = partial(measure, "3-LAYER", unaries="textonboost")
+    for settings, values in parallel(task, tasks, "strengths", jobs):
+        numbers = [f"{x:.4f}" for x in values["area"]] + [f"{x:.2f}" for x in values["divergence"]]
+        numbers += [values["accuracy"].show(2), values["gain"].show(2)]
+        table.rows.append([_show(settings[images[0]]["3-LAYER"]), *numbers])
+    return table
 
 
 def search_table(scored: dict[str, dict[Setting, np.ndarray]]) -> Table:
@@ -249,6 +247,10 @@ def search_table(scored: dict[str, dict[Setting, np.ndarray]]) -> Table:
             cell = "–" if np.isnan(loss) else f"{loss:.3f}"
             table.rows.append([name, _show(setting), f"{100 * accuracy:.2f}", cell])
     return table
+
+
+def _finite(values: np.ndarray) -> list[float | None]:
+    return [float(x) if np.isfinite(x) else None for x in values]
 
 
 def _show(setting: Setting) -> str:
