@@ -167,6 +167,31 @@ def plot(grown: list[tuple[int, float]]) -> None:
     figure.savefig(RESULTS / "max_flow_growth.png", dpi=150, metadata={"Software": None})
 
 
+FIRST = """
+import sys; sys.path.insert(0, {here!r})
+from time import process_time
+from _flows import noisy_picture
+from max_flow import ours
+picture = noisy_picture(({side}, {side}))
+times = []
+for _ in range(6):
+    start = process_time()
+    ours(picture)
+    times.append(process_time() - start)
+print(times[0] / sorted(times[1:])[2])
+"""
+
+
+def first_call(side: int) -> list[float]:
+    """What the first problem of a process takes, over the median of the next five; five times."""
+    program = FIRST.format(here=str(RESULTS.parent), side=side)
+    command = [sys.executable, "-c", program]
+    return [
+        float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        for _ in range(5)
+    ]
+
+
 MEMORY = """
 import resource, numpy as np
 from setwise.inference import FlowGraph
@@ -236,6 +261,12 @@ def main() -> None:
         notes.append(f"{pixels:,} pixels: {as_seconds(seconds / pixels)} a pixel")
     if not args.quick:
         plot(grown)
+    first = first_call(side)
+    notes.append(
+        f"{side} x {side}, the first call of a process over the next ones: "
+        f"{np.median(first):.2f} ({min(first):.2f} to {max(first):.2f})"
+    )
+    data.append({"first call over the next": first})
     if sys.platform == "linux":
         memory = bytes_a_pixel(300 if args.quick else 2000)
         notes.append(f"memory at peak: {memory:.0f} bytes a pixel, target 150")

@@ -80,4 +80,8 @@ plt.show()
 
 # %%
 # The regions clear the specks that neighbours leave, a superpixel at a time and along its edges. By
-# the share alone they would not be needed: neighbours with a weight of 3 are right for 91.5 %.
+# the share alone they would not be needed: neighbours with a larger weight do as well.
+
+strong = sw.fields.Potts(edges, 3.0 * sw.fields.contrast_weights(blurred, edges))
+best = sw.solve_map(sw.fields.Field(unary) + strong, tol=np.inf)
+print(f"neighbours with a weight of 3: {np.mean(best.labels == nearest):.1%} right")

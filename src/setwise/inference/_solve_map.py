@@ -80,7 +80,8 @@ def solve_map(
     n_jobs : int, optional
         Threads; None for all cores. The answer does not depend on it.
     random_state : optional
-        Order of the moves; None for the order of the labels.
+        Order of the moves, and the forests that messages relabel; None for the order of the
+        labels and a fixed seed, so that a call gives the same answer every time.
     callback : callable, optional
         Called with a ``MapProgress`` each round; the search stops when it returns True.
 
