@@ -213,7 +213,7 @@ def test_single_precision_agrees():
     double = sw.marginals(field, tol=1e-9)
     single = sw.marginals(field, tol=1e-6, dtype="float32")
     assert {single.probabilities.dtype, single.state.dtype} == {np.dtype(np.float32)}
-    np.testing.assert_allclose(single.probabilities, double.probabilities, atol=1e-4)
+    np.testing.assert_allclose(single.probabilities, double.probabilities, atol=1e-5)
     assert close(single.log_partition_upper, double.log_partition_upper, 1e-6)
     assert close(single.log_partition_lower, double.log_partition_lower, 1e-6)
 
