@@ -5,7 +5,7 @@ A wrong type is a ``TypeError``, a wrong value a ``ValueError``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,16 @@ def as_count(value: object, name: str, *, least: int = 0) -> int:
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
     return int(value)
+
+
+def as_choice(value: object, name: str, choices: Iterable[str]) -> str:
+    """One of a few words."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, got {type(value).__name__}")
+    known = list(choices)
+    if value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
+    return value
 
 
 def as_number(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from setwise.fields._field import Field
-from setwise.functions._arguments import FloatArray, as_count, as_number
+from setwise.functions._arguments import FloatArray, as_choice, as_count, as_number
 from setwise.functions._randomness import as_generator
 from setwise.inference._belief_propagation import belief_propagation
 from setwise.inference._exact_binary import exact_binary
@@ -120,8 +120,8 @@ def marginals(
 
     Notes
     -----
-    Memory, in arrays of N L numbers: 3 G + 5 of ``dtype`` for ``projection``, G the number of
-    groups of disjoint blocks (rows, columns, one a layer of regions), of which G + 1 stay in the
+    Memory, in arrays of N L numbers: at most 3 G + 5 of ``dtype`` for ``projection``, G the number
+    of groups of disjoint blocks (rows, columns, one a layer of regions), of which G + 1 stay in the
     result; after that about 6 float64 ones for the last pass of float32, and for the lower bound.
 
     Examples
@@ -137,11 +137,7 @@ def marginals(
     """
     if not isinstance(field, Field):
         raise TypeError(f"field must be a Field, got {type(field).__name__}")
-    if not isinstance(method, str):
-        raise TypeError(f"method must be a string, got {type(method).__name__}")
-    if method != "auto" and method not in _METHODS:
-        names = ", ".join(repr(name) for name in ["auto", *_METHODS])
-        raise ValueError(f"method must be one of {names}, got {method!r}")
+    method = as_choice(method, "method", ["auto", *_METHODS])
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable, got {type(callback).__name__}")
     reason = "asked for"

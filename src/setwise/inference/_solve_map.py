@@ -8,6 +8,7 @@ from dataclasses import replace
 from numpy.typing import ArrayLike
 
 from setwise.fields._field import Field
+from setwise.functions._arguments import as_choice
 from setwise.inference._convex import certify, convex
 from setwise.inference._cut import cut
 from setwise.inference._enumerate import count_labellings, enumerate_labels
@@ -105,11 +106,7 @@ def solve_map(
     """
     if not isinstance(field, Field):
         raise TypeError(f"field must be a Field, got {type(field).__name__}")
-    if not isinstance(method, str):
-        raise TypeError(f"method must be a string, got {type(method).__name__}")
-    if method != "auto" and method not in _METHODS:
-        names = ", ".join(repr(name) for name in ["auto", *_METHODS])
-        raise ValueError(f"method must be one of {names}, got {method!r}")
+    method = as_choice(method, "method", ["auto", *_METHODS])
     options = MapOptions.read(
         field,
         tol=tol,
