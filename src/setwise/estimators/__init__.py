@@ -1,5 +1,6 @@
 """scikit-learn estimators."""
 
+from setwise.estimators._field_svm import FieldSVM
 from setwise.estimators._set_classifier import SetClassifier
 
-__all__ = ["SetClassifier"]
+__all__ = ["FieldSVM", "SetClassifier"]
