@@ -622,3 +622,34 @@ def factorised_bound(field: fields.Field, q: np.ndarray, temperature: float = 1.
     own = log_factorised(q, labellings)
     met = np.isfinite(own)
     return float((np.exp(own[met]) * (logs[met] - own[met])).sum())
+
+
+# --------------------------------------------------------------------------------- learning of fields
+
+
+def field_planes(graph, truth, n_labels, node_weights) -> Planes:
+    """The risk of one graph as planes in the weights w of a field, one for each labelling z.
+
+    The slope of z is that of E(truth) - E(z), its offset the loss.
+
+    ``graph`` is (node features, edges, edge features). D counts the weights of a field: d for the
+    second of two labels, d for each of more, then k for the edges.
+    """
+    nodes, edges, pairs = (np.asarray(part) for part in graph)
+    kinds = 1 if n_labels == 2 else n_labels
+
+    def features(z):
+        of_nodes = np.zeros((kinds, nodes.shape[1]))
+        for x, label in zip(nodes, z, strict=True):
+            if n_labels == 2:
+                of_nodes[0] -= x * label
+            else:
+                of_nodes[label] -= x
+        of_edges = np.zeros(pairs.shape[1])
+        for (p, q), phi in zip(edges, pairs, strict=True):
+            of_edges += phi * (z[p] != z[q])
+        return np.concatenate([of_nodes.ravel(), of_edges])
+
+    labellings = all_labellings(len(nodes), n_labels)
+    loss = np.array([sum(np.asarray(node_weights)[z != np.asarray(truth)]) for z in labellings])
+    return np.array([features(truth) - features(z) for z in labellings]), loss

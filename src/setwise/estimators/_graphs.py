@@ -68,9 +68,7 @@ def read_graphs(X: Any, widths: tuple[int, int] | None = None) -> Graphs:
         raise ValueError("X must hold at least one graph, got none")
     node_starts = np.concatenate([[0], np.cumsum([len(part[0]) for part in parts])])
     edge_starts = np.concatenate([[0], np.cumsum([len(part[1]) for part in parts])])
-    shifted = [
-        edges + start for (_, edges, _), start in zip(parts, node_starts[:-1], strict=True)
-    ]
+    shifted = [edges + start for (_, edges, _), start in zip(parts, node_starts[:-1], strict=True)]
     return Graphs(
         np.concatenate([part[0] for part in parts]),
         np.concatenate(shifted),
@@ -85,9 +83,7 @@ def _read(
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     if not isinstance(graph, tuple | list) or len(graph) != 3:
         what = f"{len(graph)} entries" if isinstance(graph, tuple | list) else type(graph).__name__
-        raise TypeError(
-            f"X[{i}] must be a tuple (node_features, edges, edge_features), got {what}"
-        )
+        raise TypeError(f"X[{i}] must be a tuple (node_features, edges, edge_features), got {what}")
     nodes = as_numbers(graph[0], f"node_features of X[{i}]", shape=(None, None))
     try:
         edges = as_edges(graph[1])
@@ -117,7 +113,9 @@ def read_of_nodes(values: Any, graphs: Graphs, name: str) -> NDArray[Any]:
         raise TypeError(f"{name} must be a sequence of arrays, got {type(values).__name__}")
     parts = [as_array(part, f"{name}[{i}]") for i, part in enumerate(values)]
     if len(parts) != len(graphs):
-        raise ValueError(f"{name} must have an array for each of {len(graphs)} graphs, got {len(parts)}")
+        raise ValueError(
+            f"{name} must have an array for each of {len(graphs)} graphs, got {len(parts)}"
+        )
     for i, (part, n) in enumerate(zip(parts, np.diff(graphs.node_starts), strict=True)):
         if part.shape != (n,):
             raise ValueError(f"{name}[{i}] must have shape ({n},), got {part.shape}")
