@@ -624,7 +624,7 @@ def factorised_bound(field: fields.Field, q: np.ndarray, temperature: float = 1.
     return float((np.exp(own[met]) * (logs[met] - own[met])).sum())
 
 
-# --------------------------------------------------------------------------------- learning of fields
+# ------------------------------------------------------------------------------- learning of fields
 
 
 def field_planes(graph, truth, n_labels, node_weights) -> Planes:

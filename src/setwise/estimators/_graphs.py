@@ -47,7 +47,8 @@ class Graphs:
         """(n,) the sum over the nodes and edges of each graph."""
         graph_of_node = np.repeat(np.arange(len(self)), np.diff(self.node_starts))
         graph_of_edge = np.repeat(np.arange(len(self)), np.diff(self.edge_starts))
-        total: FloatArray = np.bincount(graph_of_node, of_nodes, len(self))
+        total = np.zeros(len(self))
+        total += np.bincount(graph_of_node, of_nodes, len(self))
         total += np.bincount(graph_of_edge, of_edges, len(self))
         return total
 

@@ -95,4 +95,5 @@ class Moves:
 def cut(graphs: Graphs, labels: IntArray) -> FloatArray:
     """(E,) 1 where the ends of an edge differ, else 0."""
     first, second = graphs.edges.T
-    return (labels[first] != labels[second]).astype(np.float64)
+    differ: FloatArray = (labels[first] != labels[second]).astype(np.float64)
+    return differ
