@@ -57,12 +57,15 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
             Unaries and one ``Potts``; label k stands for ``classes_[k]``. ``predict`` is its best
             labelling.
         """
-        return self._fields(self._read([x]))[0]
+        graphs = self._read([x])
+        return self._fields(graphs, self._scores(graphs))[0]
 
     def predict(self, X: Any) -> list[NDArray[Any]]:
         """Labels of least energy, (N,) for each graph: exact for two labels."""
-        fields = self._fields(self._read(X))
+        graphs = self._read(X)
+        return self._best_labels(self._fields(graphs, self._scores(graphs)))
 
+    def _best_labels(self, fields: list[Field]) -> list[NDArray[Any]]:
         def best(field: Field) -> NDArray[Any]:
             labels: NDArray[Any] = self.classes_[solve_map(field, tol=np.inf, n_jobs=1).labels]
             return labels
@@ -103,8 +106,8 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
         self.n_edge_features_in_ = graphs.pairs.shape[1]
         return labels.reshape(-1).astype(np.int64)
 
-    def _fields(self, graphs: Graphs) -> list[Field]:
-        nodes, edges = self._scores(graphs)
+    def _fields(self, graphs: Graphs, scores: tuple[FloatArray, FloatArray]) -> list[Field]:
+        nodes, edges = scores
         unary = np.zeros((len(graphs.nodes), len(self.classes_)))
         unary[:, -len(nodes) :] = -nodes.T
         weights = np.maximum(edges, 0.0)
