@@ -349,6 +349,37 @@ def _structural_bound(
         yield float(C * alpha @ offsets[active] - 0.5 * v @ v)
 
 
+# ------------------------------------------------------------------------------- learning of fields
+
+
+def field_planes(graph, truth, n_labels, node_weights) -> Planes:
+    """The risk of one graph as planes in the weights w of a field, one for each labelling z.
+
+    The slope of z is that of E(truth) - E(z), its offset the loss.
+
+    ``graph`` is (node features, edges, edge features). D counts the weights of a field: d for the
+    second of two labels, d for each of more, then k for the edges.
+    """
+    nodes, edges, pairs = (np.asarray(part) for part in graph)
+    kinds = 1 if n_labels == 2 else n_labels
+
+    def features(z):
+        of_nodes = np.zeros((kinds, nodes.shape[1]))
+        for x, label in zip(nodes, z, strict=True):
+            if n_labels == 2:
+                of_nodes[0] -= x * label
+            else:
+                of_nodes[label] -= x
+        of_edges = np.zeros(pairs.shape[1])
+        for (p, q), phi in zip(edges, pairs, strict=True):
+            of_edges += phi * (z[p] != z[q])
+        return np.concatenate([of_nodes.ravel(), of_edges])
+
+    labellings = all_labellings(len(nodes), n_labels)
+    loss = np.array([sum(np.asarray(node_weights)[z != np.asarray(truth)]) for z in labellings])
+    return np.array([features(truth) - features(z) for z in labellings]), loss
+
+
 # ------------------------------------------------------------------------------------------- fields
 
 
@@ -624,32 +655,32 @@ def factorised_bound(field: fields.Field, q: np.ndarray, temperature: float = 1.
     return float((np.exp(own[met]) * (logs[met] - own[met])).sum())
 
 
-# ------------------------------------------------------------------------------- learning of fields
+# ------------------------------------------------------------------------------------ weak learners
 
 
-def field_planes(graph, truth, n_labels, node_weights) -> Planes:
-    """The risk of one graph as planes in the weights w of a field, one for each labelling z.
+def all_stumps(X: np.ndarray) -> list[tuple[int, float, int]]:
+    """Feature, threshold and sign of every stump: constants, and one between any two values."""
+    stumps = []
+    for feature in range(X.shape[1]):
+        values = np.unique(X[:, feature])
+        for threshold in [-np.inf, *((values[1:] + values[:-1]) / 2)]:
+            stumps += [(feature, float(threshold), sign) for sign in (1, -1)]
+    return stumps
 
-    The slope of z is that of E(truth) - E(z), its offset the loss.
 
-    ``graph`` is (node features, edges, edge features). D counts the weights of a field: d for the
-    second of two labels, d for each of more, then k for the edges.
-    """
-    nodes, edges, pairs = (np.asarray(part) for part in graph)
-    kinds = 1 if n_labels == 2 else n_labels
+def stump_gain(X: np.ndarray, weights: np.ndarray, stump: tuple[int, float, int]) -> float:
+    """sum_i weights_i h(x_i), row by row."""
+    feature, threshold, sign = stump
+    responses = [sign if x > threshold else -sign for x in X[:, feature]]
+    return sum(u * h for u, h in zip(weights, responses, strict=True))
 
-    def features(z):
-        of_nodes = np.zeros((kinds, nodes.shape[1]))
-        for x, label in zip(nodes, z, strict=True):
-            if n_labels == 2:
-                of_nodes[0] -= x * label
-            else:
-                of_nodes[label] -= x
-        of_edges = np.zeros(pairs.shape[1])
-        for (p, q), phi in zip(edges, pairs, strict=True):
-            of_edges += phi * (z[p] != z[q])
-        return np.concatenate([of_nodes.ravel(), of_edges])
 
-    labellings = all_labellings(len(nodes), n_labels)
-    loss = np.array([sum(np.asarray(node_weights)[z != np.asarray(truth)]) for z in labellings])
-    return np.array([features(truth) - features(z) for z in labellings]), loss
+def ranked_pairs(levels: np.ndarray, groups: np.ndarray | None = None) -> list[tuple[int, int]]:
+    """(i, j) with a higher level for i than for j, in the same group."""
+    n = len(levels)
+    return [
+        (i, j)
+        for i in range(n)
+        for j in range(n)
+        if levels[i] > levels[j] and (groups is None or groups[i] == groups[j])
+    ]

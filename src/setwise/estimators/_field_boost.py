@@ -12,20 +12,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from setwise.estimators._boosted import Boosted, importances, make_search, weighted_scores
 from setwise.estimators._field_model import FieldModel
 from setwise.estimators._field_risk import FieldRisk
 from setwise.estimators._field_search import Features, FieldSearch, Indicators
 from setwise.estimators._graphs import Graphs, read_graphs, read_node_weights
 from setwise.estimators._potts_maps import Cuts
 from setwise.estimators._progress import progress_callback
-from setwise.estimators._set_classifier import _threads
-from setwise.functions._arguments import FloatArray, as_choice
-from setwise.learning import BoostFit, BoostProgress, Search, Stumps, struct_boost
+from setwise.estimators._threads import threads
+from setwise.functions._arguments import FloatArray
+from setwise.learning import BoostFit, BoostProgress, struct_boost
+from setwise.learning._boosting_problem import Search
 
-Learners = str | Callable[[FloatArray], Search]
 
-
-class FieldBoost(FieldModel):
+class FieldBoost(Boosted, FieldModel):
     r"""Learns the potentials of a field by boosting: StructBoost for random fields of two labels.
 
     With weak learners h of node features and :math:`g \ge 0` of edge features, the energy is
@@ -43,21 +43,23 @@ class FieldBoost(FieldModel):
 
     Parameters
     ----------
-    node_learners : {"stump", "feature"} or callable, default="stump"
-        Decision stumps with answers -1 and +1; the features as they are and their negatives, which
-        is linear as ``FieldSVM`` is but sparse; or what makes a ``Search`` of an array (M, d) of
-        all nodes, ``sw.learning.Trees`` for one.
-    edge_learners : {"stump", "feature"} or callable, default="stump"
-        The same for edges: stumps with answers 0 and 1, the features as they are. The learners of
-        a callable must not answer with negative numbers.
-    C : float, default=100.0
-        Weight of the mean over the graphs against the sum of all weights.
+    estimator : str or scikit-learn classifier, default="stump"
+        The weak learners of the nodes: "stump", "tree", "perceptron", "linear", or a classifier, as
+        in ``StructBoostClassifier``; or "feature", the node features as they are and their
+        negatives, which is linear as ``FieldSVM`` is, but sparse.
+    edge_estimator : str or scikit-learn classifier, default="stump"
+        The same for the edges. An answer h becomes (1 + h) / 2, which is not negative; "feature"
+        takes the edge features as they are.
     n_estimators : int, default=200
         The most weak learners.
+    C : float, default=100.0
+        Weight of the mean over the graphs against the sum of all weights.
     tol : float, default=1e-3
         Relative gap at which the fit stops.
+    random_state : int, RandomState or None, default=None
+        For weak learners that draw at random.
     n_jobs : int, default=None
-        Threads for the cuts; None is one, -1 all cores. The answer does not depend on it.
+        Threads for the cuts and for stumps; None is one, -1 all cores. The answer does not depend on it.
     verbose : bool, default=False
         Show a progress bar with the gap.
     callback : callable, default=None
@@ -71,7 +73,7 @@ class FieldBoost(FieldModel):
         Not negative.
     estimator_segments_ : array of shape (n,)
         0 for a learner of the nodes, 1 for one of the edges.
-    stage_weights_ : sparse array of shape (rounds, n)
+    stages_ : sparse array of shape (rounds, n)
         The weights after each round.
     feature_importances_ : array of shape (d + k,)
         The weight that went to each feature, of the nodes and then of the edges; the sum is 1.
@@ -106,21 +108,23 @@ class FieldBoost(FieldModel):
 
     def __init__(
         self,
-        node_learners: Learners = "stump",
-        edge_learners: Learners = "stump",
-        C: float = 100.0,
+        estimator: Any = "stump",
+        edge_estimator: Any = "stump",
         *,
         n_estimators: int = 200,
+        C: float = 100.0,
         tol: float = 1e-3,
+        random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
         callback: Callable[[BoostProgress], object] | None = None,
     ) -> None:
-        self.node_learners = node_learners
-        self.edge_learners = edge_learners
-        self.C = C
+        self.estimator = estimator
+        self.edge_estimator = edge_estimator
         self.n_estimators = n_estimators
+        self.C = C
         self.tol = tol
+        self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.callback = callback
@@ -142,13 +146,11 @@ class FieldBoost(FieldModel):
         -------
         self
         """
-        n_jobs = _threads(self.n_jobs)
-        for name in ("node_learners", "edge_learners"):
-            if not callable(getattr(self, name)):
-                as_choice(getattr(self, name), name, ["stump", "feature"])
+        n_jobs = threads(self.n_jobs)
         graphs = read_graphs(X)
         labels = self._learn_labels(graphs, Y, most=2)
         weights = read_node_weights(node_weights, graphs)
+        search = self._search(graphs)
         risk = FieldRisk(graphs, labels, 2, weights, Cuts(graphs, n_jobs))
         with (
             threadpool_limits(1, user_api="blas"),
@@ -156,35 +158,33 @@ class FieldBoost(FieldModel):
         ):
             fit = struct_boost(
                 risk,
-                self._search(graphs),
+                search,
                 self.C,
                 n_estimators=self.n_estimators,
                 tol=self.tol,
                 callback=callback,
             )
-        self._store(fit)
+        self._warn(fit)
+        self._store(fit, 2)
         return self
 
     def _search(self, graphs: Graphs) -> FieldSearch:
+        options = {"random_state": self.random_state, "n_jobs": self.n_jobs}
         nodes: Search
-        if callable(self.node_learners):
-            nodes = self.node_learners(graphs.nodes)
-        elif self.node_learners == "stump":
-            nodes = Stumps(graphs.nodes)
-        else:
+        if isinstance(self.estimator, str) and self.estimator == "feature":
             nodes = Features(graphs.nodes, signed=True)
-        if graphs.pairs.size == 0:
-            return FieldSearch(nodes, None, len(graphs.nodes))
-        edges: Search
-        if callable(self.edge_learners):
-            edges = self.edge_learners(graphs.pairs)
-        elif self.edge_learners == "stump":
-            edges = Indicators(Stumps(graphs.pairs))
         else:
+            nodes = make_search(self.estimator, graphs.nodes, **options)
+        edges: Search | None = None
+        if graphs.pairs.size == 0:
+            pass
+        elif isinstance(self.edge_estimator, str) and self.edge_estimator == "feature":
             edges = Features(graphs.pairs, signed=False)
+        else:
+            edges = Indicators(make_search(self.edge_estimator, graphs.pairs, **options))
         return FieldSearch(nodes, edges, len(graphs.nodes))
 
-    def _store(self, fit: BoostFit) -> None:
+    def _warn(self, fit: BoostFit) -> None:
         if not fit.converged and not fit.interrupted and len(fit.columns) < self.n_estimators:
             warnings.warn(
                 f"FieldBoost found no further weak learner at a relative gap of "
@@ -192,47 +192,42 @@ class FieldBoost(FieldModel):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        self.estimators_ = [column.learner for column in fit.columns]
-        self.estimator_weights_ = np.array(fit.w)
-        self.estimator_segments_ = np.array([column.segment for column in fit.columns], np.int64)
-        self.stage_weights_ = fit.stages
-        self.gap_ = fit.relative_gap
-        self.certified_ = fit.certified
-        self.n_iter_ = fit.n_iter
-        self.history_ = fit.history
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """The weight that went to each feature, of the nodes and then of the edges."""
+        """The weights of the learners, shared out to features of nodes, then of edges: (d + k,)."""
         check_is_fitted(self)
-        of_nodes, of_edges = np.zeros(self.n_features_in_), np.zeros(self.n_edge_features_in_)
-        parts = (of_nodes, of_edges)
-        for learner, weight, segment in zip(
-            self.estimators_, self.estimator_weights_, self.estimator_segments_, strict=True
-        ):
-            parts[segment][:] += weight * learner.importances(len(parts[segment]))
-        total = np.concatenate(parts)
+        shares = [
+            weights.sum() * importances(learners, weights, n_features)
+            for (learners, weights), n_features in zip(
+                self._halves(self.estimator_weights_),
+                (self.n_features_in_, self.n_edge_features_in_),
+                strict=True,
+            )
+        ]
+        total = np.concatenate(shares)
         return total / total.sum() if total.sum() > 0 else total
 
     def staged_predict(self, X: Any) -> Iterator[list[NDArray[Any]]]:
         """What ``predict`` would have said after each round."""
         graphs = self._read(X)
-        nodes, edges = self._responses(graphs)
-        for stage in range(self.stage_weights_.shape[0]):
-            w = self.stage_weights_[[stage]].toarray()[0]
-            scores = (w @ nodes)[None, :], w @ edges
+        for stage in range(self.stages_.shape[0]):
+            scores = self._weighted(graphs, self.stages_[[stage]].toarray().ravel())
             yield self._best_labels(self._fields(graphs, scores))
 
-    def _responses(self, graphs: Graphs) -> tuple[FloatArray, FloatArray]:
-        """(n, M) on the nodes and (n, E) on the edges; a learner of the others has zeros."""
-        nodes = np.zeros((len(self.estimators_), len(graphs.nodes)))
-        edges = np.zeros((len(self.estimators_), len(graphs.edges)))
-        for j, (learner, segment) in enumerate(
-            zip(self.estimators_, self.estimator_segments_, strict=True)
-        ):
-            (nodes, edges)[segment][j] = learner.predict((graphs.nodes, graphs.pairs)[segment])
-        return nodes, edges
-
     def _scores(self, graphs: Graphs) -> tuple[FloatArray, FloatArray]:
-        nodes, edges = self._responses(graphs)
-        return (self.estimator_weights_ @ nodes)[None, :], self.estimator_weights_ @ edges
+        return self._weighted(graphs, self.estimator_weights_)
+
+    def _weighted(self, graphs: Graphs, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        nodes, edges = (
+            weighted_scores(learners, np.zeros(len(learners), np.int64), own, 1, rows)
+            for (learners, own), rows in zip(
+                self._halves(weights), (graphs.nodes, graphs.pairs), strict=True
+            )
+        )
+        return nodes, edges[0]
+
+    def _halves(self, weights: FloatArray) -> list[tuple[list[Any], FloatArray]]:
+        """The learners of the nodes and those of the edges, with their weights."""
+        of = [np.flatnonzero(self.estimator_segments_ == segment) for segment in (0, 1)]
+        return [([self.estimators_[j] for j in own], weights[own]) for own in of]

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from setwise.estimators._graphs import Graphs, read_graphs, read_node_weights, read_of_nodes
-from setwise.estimators._set_classifier import _threads
+from setwise.estimators._threads import threads
 from setwise.fields import Field, Potts
 from setwise.functions._arguments import FloatArray, IntArray
 from setwise.inference import solve_map
@@ -121,5 +121,5 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
 
 def threads_of(n_jobs: int | None) -> Executor:
     """None is one thread, -1 all cores."""
-    count = _threads(n_jobs)
+    count = threads(n_jobs)
     return Serial() if count == 1 else Threads(count)

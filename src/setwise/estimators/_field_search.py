@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from setwise.functions._arguments import FloatArray
-from setwise.learning import Column, Search
+from setwise.learning._boosting_problem import Column, Search
 
 
 class FieldSearch:
@@ -29,11 +29,6 @@ class FieldSearch:
         of_nodes, of_edges = weights[: self._n_nodes], weights[self._n_nodes :]
         found = [(column.response @ of_nodes, column) for column in self._nodes(of_nodes)]
         for column in self._edges(of_edges) if self._edges is not None else []:
-            if column.response.min(initial=0.0) < 0:
-                raise ValueError(
-                    "edge_learners must not respond with negative numbers, so that cuts find the "
-                    f"best labels, got {column.response.min():g}"
-                )
             found.append(
                 (column.response @ of_edges, Column(column.learner, 1, column.response))
             )

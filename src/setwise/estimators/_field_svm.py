@@ -15,7 +15,7 @@ from setwise.estimators._field_risk import FieldRisk
 from setwise.estimators._graphs import Graphs, read_graphs, read_node_weights
 from setwise.estimators._potts_maps import Cuts, Moves
 from setwise.estimators._progress import progress_callback
-from setwise.estimators._set_classifier import _threads
+from setwise.estimators._threads import threads
 from setwise.functions._arguments import FloatArray
 from setwise.learning import Fit, Progress, one_slack
 
@@ -130,7 +130,7 @@ class FieldSVM(FieldModel):
         -------
         self
         """
-        n_jobs = _threads(self.n_jobs)
+        n_jobs = threads(self.n_jobs)
         graphs = read_graphs(X)
         labels = self._learn_labels(graphs, Y)
         weights = read_node_weights(node_weights, graphs)
