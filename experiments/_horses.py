@@ -1,14 +1,8 @@
-"""The Weizmann horses as graphs of superpixels: features in groups, boundaries, shares of horse.
-
-What takes long is computed once and kept in the folder that the environment variable
-``SETWISE_CACHE`` names, by default experiments/cache, which git ignores.
-"""
+"""The Weizmann horses as graphs of superpixels, with features in fifteen groups."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from _data import require
@@ -29,24 +23,25 @@ SUPERPIXELS, COMPACTNESS = 300, 10.0
 CELLS = (4, 8, 12, 16)  # sides of the cells of a patch, in pixels; a patch has 4 x 4 of them
 SCALES, TURNS = 4, 8  # of the Gabor filters, as the paper's GIST
 BINS = 16  # of a histogram of L, a or b
+SIZED = ("gist", "lbp", "hog")
+GROUPS = ("words", "colour", "place", *(f"{kind} {cell}" for kind in SIZED for cell in CELLS))
 
 
 @dataclass(frozen=True, eq=False)
 class Horse:
-    """One photograph as a graph.
+    """One photograph as a graph of N superpixels.
 
     ``segments`` (h, w) names the superpixel of each pixel of the photograph, ``counts`` (N, 2) its
-    pixels that are not horse and that are; ``groups`` holds features (N, d) by name, ``words`` the
-    filter responses (N', 17) and superpixels (N',) that visual words are made of; ``edges`` (E, 2)
-    with ``colour`` (E,), the distance of the mean L*u*v*, and ``boundary`` (E,), in pixels.
+    pixels that are not horse and that are. ``reduced`` (h', w', 3) is the image that features are
+    made of, ``cells`` (h', w') its superpixels. ``edges`` (E, 2) have ``colour`` (E,), the distance
+    of the mean L*u*v*, and ``boundary`` (E,), their length in pixels.
     """
 
     name: str
     segments: np.ndarray
     counts: np.ndarray
-    groups: dict[str, np.ndarray]
-    responses: np.ndarray
-    small: np.ndarray
+    reduced: np.ndarray
+    cells: np.ndarray
     edges: np.ndarray
     colour: np.ndarray
     boundary: np.ndarray
@@ -73,51 +68,37 @@ def mask(name: str) -> np.ndarray:
 
 
 def horse(name: str) -> Horse:
-    """A photograph with all that is computed of it, from the cache if it is there."""
-    default = Path(__file__).resolve().parent / "cache"
-    path = Path(os.environ.get("SETWISE_CACHE", default)) / SET / f"{name}.npz"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(path, **_describe(name))
-    with np.load(path) as arrays:
-        parts = dict(arrays)
-    groups = {key[6:]: parts.pop(key) for key in list(parts) if key.startswith("group ")}
-    return Horse(name, groups=groups, **parts)
-
-
-def _describe(name: str) -> dict[str, np.ndarray]:
+    """A photograph as a graph."""
     image, truth = photograph(name), mask(name)
     scale = SIDE / max(truth.shape)
     size = tuple(round(side * scale) for side in truth.shape)
     reduced = resize(image, size, anti_aliasing=scale < 1)
-    small = slic(reduced, SUPERPIXELS, COMPACTNESS, start_label=0)
-    small = np.unique(small, return_inverse=True)[1].reshape(size)
-    n = int(small.max()) + 1
+    cells = slic(reduced, SUPERPIXELS, COMPACTNESS, start_label=0)
+    cells = np.unique(cells, return_inverse=True)[1].reshape(size)
     rows, columns = (
         np.minimum(((np.arange(full) + 0.5) * part / full).astype(int), part - 1)
         for full, part in zip(truth.shape, size, strict=True)
     )
-    segments = small[np.ix_(rows, columns)]
+    segments = cells[np.ix_(rows, columns)]
+    n = int(cells.max()) + 1
     counts = np.bincount((2 * segments + truth).ravel(), minlength=2 * n).reshape(n, 2)
-    edges, boundary = neighbours(small)
-    lab = rgb2lab(reduced)
-    means = _means(rgb2luv(reduced), small)
-    groups = {
-        "colour": _colours(lab, small, edges),
-        "place": _place(small),
-        **_patches("gist", _gabor(lab[..., 0]), small),
-        **_patches("lbp", _patterns(lab[..., 0]), small),
-        **_patches("hog", _gradients(lab[..., 0]), small),
-    }
+    edges, boundary = neighbours(cells)
+    means = _means(rgb2luv(reduced), cells)
+    colour = np.linalg.norm(means[edges[:, 0]] - means[edges[:, 1]], axis=1)
+    return Horse(name, segments, counts, reduced, cells, edges, colour, boundary)
+
+
+def features(one: Horse, codes: tuple[np.ndarray, np.ndarray]) -> dict[str, np.ndarray]:
+    """All groups of features, (N, d) each; ``codes`` is the book of visual words."""
+    lab = rgb2lab(one.reduced)
+    light = lab[..., 0]
     return {
-        "segments": segments.astype(np.int32),
-        "small": small.astype(np.int32),
-        "counts": counts,
-        "edges": edges,
-        "boundary": boundary,
-        "colour": np.linalg.norm(means[edges[:, 0]] - means[edges[:, 1]], axis=1),
-        "responses": filter_bank(lab),
-        **{f"group {key}": value.astype(np.float32) for key, value in groups.items()},
+        "words": _words(filter_bank(lab), one, codes),
+        "colour": _colours(lab, one),
+        "place": _place(one.cells),
+        **_patches("gist", _gabor(light), one.cells),
+        **_patches("lbp", _patterns(light), one.cells),
+        **_patches("hog", _gradients(light), one.cells),
     }
 
 
@@ -144,13 +125,15 @@ def around(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return reach @ values
 
 
-def words(one: Horse, textons: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Shares of the visual words around each superpixel; ``textons`` as in ``_texture``."""
-    scale, centres = textons
-    flat = one.responses.reshape(-1, one.responses.shape[-1]) / scale
-    n = int(one.small.max()) + 1
-    cells = one.small.ravel().astype(np.int64) * len(centres) + nearest(flat, centres)
-    counts = np.bincount(cells, minlength=n * len(centres)).reshape(n, -1).astype(float)
+def _words(
+    responses: np.ndarray, one: Horse, codes: tuple[np.ndarray, np.ndarray]
+) -> np.ndarray:
+    """Shares of the visual words around each superpixel."""
+    scale, centres = codes
+    nearest_code = nearest(responses.reshape(-1, len(scale)) / scale, centres)
+    n = len(one.counts)
+    bins = one.cells.ravel() * len(centres) + nearest_code
+    counts = np.bincount(bins, minlength=n * len(centres)).reshape(n, -1).astype(float)
     return _shares(around(counts, one.edges))
 
 
@@ -165,14 +148,13 @@ def _means(values: np.ndarray, segments: np.ndarray) -> np.ndarray:
     return np.column_stack(sums) / np.bincount(flat)[:, None]
 
 
-def _colours(lab: np.ndarray, segments: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Histograms of L, a and b in a superpixel and around it, and their means."""
+def _colours(lab: np.ndarray, one: Horse) -> np.ndarray:
+    """Means of L, a and b, and their histograms in a superpixel and around it."""
     low, high = np.array([0.0, -60.0, -60.0]), np.array([100.0, 60.0, 60.0])
     bins = np.clip((lab - low) / (high - low) * BINS, 0, BINS - 1).astype(np.int64)
-    counts = np.hstack(
-        [_means(one_hot(bins[..., c], BINS), segments) for c in range(3)]
-    ) * np.bincount(segments.ravel())[:, None]
-    return np.hstack([_means(lab, segments), _shares(counts), _shares(around(counts, edges))])
+    shares = np.hstack([_means(one_hot(bins[..., c], BINS), one.cells) for c in range(3)])
+    counts = shares * np.bincount(one.cells.ravel())[:, None]
+    return np.hstack([_means(lab, one.cells), shares, _shares(around(counts, one.edges))])
 
 
 def _centres(segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
