@@ -1,20 +1,31 @@
 """Learners: cutting planes for any convex risk, and where its oracle runs."""
 
+from setwise.learning._boost_fit import BoostFit, BoostHistory, BoostProgress
+from setwise.learning._boosting_problem import Column, ExamplewiseRisk, Risk, Search
 from setwise.learning._executors import Executor, Serial, Threads
 from setwise.learning._fit import Fit, History, Planes, Progress
 from setwise.learning._frank_wolfe import block_frank_wolfe
 from setwise.learning._n_slack import n_slack
 from setwise.learning._one_slack import one_slack
+from setwise.learning._struct_boost import struct_boost
 
 __all__ = [
+    "BoostFit",
+    "BoostHistory",
+    "BoostProgress",
+    "Column",
+    "ExamplewiseRisk",
     "Executor",
     "Fit",
     "History",
     "Planes",
     "Progress",
+    "Risk",
+    "Search",
     "Serial",
     "Threads",
     "block_frank_wolfe",
     "n_slack",
     "one_slack",
+    "struct_boost",
 ]
