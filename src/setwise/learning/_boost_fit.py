@@ -92,8 +92,8 @@ class BoostFit:
         Whether the relative gap came down to the tolerance.
     interrupted : bool
         Whether a callback or Ctrl-C ended the fit; the weights are the best so far all the same.
-    stages : sparse array of shape (n_iter, n_columns)
-        The best weights after each round, a row a round.
+    stages : sparse array of shape (n_stages, n_columns)
+        The best weights after each round that added weak learners, of those that were there.
     history : BoostHistory
         Primal, dual, seconds and sizes of each round.
 

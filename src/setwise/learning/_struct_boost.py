@@ -162,7 +162,7 @@ class _Rounds:
         self._tol = tol
         self._callback = callback
         self._rounds: list[BoostProgress] = []
-        self._stages: list[FloatArray] = []
+        self._stages: dict[int, FloatArray] = {}
         self._interrupted = False
         self._start = perf_counter()
 
@@ -180,7 +180,7 @@ class _Rounds:
             n_planes=len(problem.planes),
             n_cuts=problem.n_cuts,
         )
-        self._stages.append(problem.best.w)
+        self._stages[len(problem.best.w)] = problem.best.w
         self._rounds.append(progress)
         answer = None if self._callback is None else self._callback(progress)
         if isinstance(answer, bool | np.bool_) and answer:
@@ -201,6 +201,8 @@ class _Rounds:
         floats = np.array([(r.value, r.bound, r.seconds) for r in rounds])
         counts = np.array([(r.n_columns, r.n_planes, r.n_cuts) for r in rounds], np.int64)
         bound = min(bound, best.value)
+        self._stages[len(best.w)] = best.w
+        del self._stages[0]
         return BoostFit(
             columns=tuple(problem.responses.columns[: len(best.w)]),
             w=best.w,
@@ -211,17 +213,17 @@ class _Rounds:
             n_iter=len(rounds),
             converged=best.value - bound <= self._tol * max(1.0, abs(best.value)),
             interrupted=self._interrupted,
-            stages=_as_rows(self._stages, len(best.w)),
+            stages=_as_rows(list(self._stages.values()), len(best.w)),
             history=BoostHistory(*floats.T.copy(), *counts.T.copy()),
         )
 
 
 def _as_rows(stages: list[FloatArray], width: int) -> csr_array:
     """Weights of growing length as rows of one sparse array."""
-    used = [np.flatnonzero(w) for w in stages]
-    values = np.concatenate([w[at] for w, at in zip(stages, used, strict=True)])
-    ends = np.cumsum([0, *map(len, used)])
-    return csr_array((values, np.concatenate(used), ends), shape=(len(stages), width))
+    rows = np.zeros((len(stages), width))
+    for row, w in zip(rows, stages, strict=True):
+        row[: len(w)] = w
+    return csr_array(rows)
 
 
 def _warn_of_zero(fit: BoostFit, C: float) -> None:
