@@ -19,12 +19,13 @@ if TYPE_CHECKING:
         plots,
         surrogates,
     )
-    from setwise.estimators import FieldSVM, SetClassifier
+    from setwise.estimators import FieldBoost, FieldSVM, SetClassifier
     from setwise.inference import marginals, solve_map
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "FieldBoost",
     "FieldSVM",
     "SetClassifier",
     "estimators",
@@ -41,6 +42,7 @@ __all__ = [
 
 # Names that stand for themselves at the root, and where they live.
 _HOMES = {
+    "FieldBoost": "estimators",
     "FieldSVM": "estimators",
     "SetClassifier": "estimators",
     "marginals": "inference",
