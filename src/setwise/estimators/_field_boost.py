@@ -46,7 +46,8 @@ class FieldBoost(Boosted, FieldModel):
     estimator : str or scikit-learn classifier, default="stump"
         The weak learners of the nodes: "stump", "tree", "perceptron", "linear", or a classifier, as
         in ``StructBoostClassifier``; or "feature", the node features as they are and their
-        negatives, which is linear as ``FieldSVM`` is, but sparse.
+        negatives, which is linear as ``FieldSVM`` is, but sparse (and has no intercept: give a
+        column of ones for one).
     edge_estimator : str or scikit-learn classifier, default="stump"
         The same for the edges. An answer h becomes (1 + h) / 2, which is not negative; "feature"
         takes the edge features as they are.
