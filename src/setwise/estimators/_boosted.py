@@ -28,7 +28,7 @@ def make_search(
     """The search that ``estimator`` stands for: one of ``WORDS`` or a scikit-learn classifier.
 
     "tree" is a decision tree of depth 3; "linear" a linear support vector machine with the
-    settings of the paper's Section 4.3.
+    settings of the paper's Section 4.3: C = 1e8 / m for weights that sum to 1.
     """
     if not isinstance(estimator, str):
         if isinstance(estimator, type) or not is_classifier(estimator):
@@ -45,7 +45,7 @@ def make_search(
         tree = DecisionTreeClassifier(max_depth=3)
         return SklearnLearners(X, tree, n_columns, random_state=random_state)
     if estimator == "linear":
-        machine = LinearSVC(C=1e8 / X.shape[0])
+        machine = LinearSVC(C=1e8 / X.shape[0] ** 2)
         return SklearnLearners(X, machine, n_columns, drop=0.1, random_state=random_state)
     raise ValueError(
         f"estimator must be one of {', '.join(map(repr, WORDS))} or a scikit-learn classifier, "
