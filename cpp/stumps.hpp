@@ -178,7 +178,10 @@ class StumpSearch {
                     const double* const own = weights + (begin + k) * rows_;
                     totals[k] = pack(own, doubled.data() + k, n);
                 }
-                each_task(features(), n_threads, poll, [&](std::int64_t f, int) {
+                // A thread costs as much as a million additions.
+                const std::int64_t worth = 1 + rows_ * features() * n / 1000000;
+                const auto helpers = static_cast<int>(std::min<std::int64_t>(n_threads, worth));
+                each_task(features(), helpers, poll, [&](std::int64_t f, int) {
                     visit(f, [&](const auto& feature) {
                         feature.template best<n>(doubled.data(), totals.data(),
                                                  gains + f * segments + begin);
