@@ -26,8 +26,7 @@ from _measure import (
 )
 from sklearn.tree import DecisionTreeClassifier
 
-from setwise.learning import Stumps
-from setwise.learning._boosting_problem import Column
+from setwise.learning import Column, Stumps
 
 CLASSES, TARGET = 10, 20.0
 HEAD = [

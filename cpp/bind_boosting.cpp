@@ -93,14 +93,14 @@ void bind_boosting(nb::module_& m) {
              },
              "weights"_a.noconvert(), "gains"_a.noconvert(), "n_threads"_a, Unlocked())
         .def("locate",
-             [](const StumpSearch& search, In<double> weights, Index feature) {
+             [](const StumpSearch& search, In<double> weights, Index feature, double slack) {
                  require(static_cast<Index>(weights.size()) == search.rows(),
                          "weights must have one entry a row");
                  require(0 <= feature && feature < search.features(), "feature must be one of them");
-                 const setwise::Split split = search.locate(weights.data(), feature);
+                 const setwise::Split split = search.locate(weights.data(), feature, slack);
                  return std::make_tuple(split.gain, split.low, split.high);
              },
-             "weights"_a.noconvert(), "feature"_a, Unlocked());
+             "weights"_a.noconvert(), "feature"_a, "slack"_a, Unlocked());
     nb::class_<LockedRankPairs>(m, "RankPairs")
         .def("__init__", &make_rank_pairs, "levels"_a.noconvert(), "weights"_a.noconvert(),
              "offsets"_a.noconvert())

@@ -109,9 +109,9 @@ def test_many_rows(n_levels, weighted):
 @pytest.mark.parametrize(
     ("call", "error", "sentence"),
     [
-        (lambda: RankRisk([1, 1]), ValueError, "y must hold two different levels of positive weig"),
-        (lambda: RankRisk([0, 1], [1, 0]), ValueError, "y must hold two different levels of posi"),
-        (lambda: RankRisk([0, 1], None, [0, 1]), ValueError, "positive weight in one group, got n"),
+        (lambda: RankRisk([1, 1]), ValueError, "y must hold two classes or levels whose sample_w"),
+        (lambda: RankRisk([0, 1], [1, 0]), ValueError, "y must hold two classes or levels whose"),
+        (lambda: RankRisk([0, 1], None, [0, 1]), ValueError, "is not zero in one group, got fewer"),
         (lambda: RankRisk([0, np.nan]), ValueError, "y must be finite, got nan"),
         (lambda: RankRisk([0, 1], [1.0]), ValueError, r"sample_weight must have shape \(2\)"),
         (lambda: RankRisk([0, 1], [1, -1]), ValueError, "sample_weight must not be negative"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from setwise.estimators._threads import threads
 from setwise.functions._arguments import FloatArray
-from setwise.learning import Perceptrons, SklearnLearners, Stumps
-from setwise.learning._boosting_problem import Search
-
-if TYPE_CHECKING:
-    from setwise.learning import BoostFit
+from setwise.learning import BoostFit, Perceptrons, Search, SklearnLearners, Stumps
 
 WORDS = ("stump", "tree", "perceptron", "linear")
 
@@ -31,7 +27,8 @@ def make_search(
     settings of the paper's Section 4.3: C = 1e8 / m for weights that sum to 1.
     """
     if not isinstance(estimator, str):
-        if isinstance(estimator, type) or not is_classifier(estimator):
+        fits = hasattr(estimator, "fit") and not isinstance(estimator, type)
+        if not (fits and is_classifier(estimator)):
             raise TypeError(
                 f"estimator must be one of {', '.join(map(repr, WORDS))} or a scikit-learn "
                 f"classifier, got {_what(estimator)}"

@@ -53,7 +53,8 @@ class RankRisk:
         if self.n_pairs == 0:
             where = "" if groups is None else " in one group"
             raise ValueError(
-                f"y must hold two different levels of positive weight{where}, got none"
+                "y must hold two classes or levels whose sample_weight is not zero"
+                f"{where}, got fewer"
             )
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:

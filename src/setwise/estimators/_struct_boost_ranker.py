@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from setwise.estimators._boosted import Boosted, make_search
 from setwise.estimators._cut_points import cut_points
@@ -29,9 +28,9 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         \qquad f = \sum_j w_j h_j, \quad S = \{(i, j): y_i > y_j\}
 
     over all weak learners h, equation (14) with the mean over the pairs, by column generation and
-    cutting planes (``sw.learning.struct_boost``). With two classes the sum bounds 1 - AUC. The pairs
-    are never listed: a plane costs one sort. ``gap_`` says how far the objective can be from its
-    minimum over all weak learners.
+    cutting planes (``sw.learning.struct_boost``). With two classes the sum bounds 1 - AUC. The
+    pairs are never listed: a plane costs one sort. ``gap_`` says how far the objective can be from
+    its minimum over all weak learners.
 
     Parameters
     ----------
@@ -70,8 +69,8 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         All 0: the scores are one vector.
     cut_points_ : array of shape (n_classes - 1,)
         Where ``predict`` cuts the scores: as few training mistakes as possible.
-    stages_ : sparse array of shape (n_iter, n_learners)
-        The weights after each round.
+    stages_ : sparse array of shape (n_stages, n_learners)
+        The weights after each learner came, a row a stage.
     feature_importances_ : array of shape (n_features,)
     gap_ : float
         The relative gap that was reached.
@@ -149,10 +148,11 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         levels = self._learn_levels(np.asarray(y))
         weights = _as_weights(sample_weight, len(levels))
         risk = RankRisk(levels, weights, groups)
-        search = make_search(
-            self.estimator, X, random_state=self.random_state, n_jobs=self.n_jobs
-        )
-        with progress_callback(self.verbose, self.tol, self.callback) as callback:
+        search = make_search(self.estimator, X, random_state=self.random_state, n_jobs=self.n_jobs)
+        with (
+            threadpool_limits(1, user_api="blas"),  # whose sums depend on the number of threads
+            progress_callback(self.verbose, self.tol, self.callback) as callback,
+        ):
             fit = struct_boost(
                 risk,
                 search,
@@ -171,7 +171,7 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         return self._shifted(self._segment_scores(self._rows(X))[0])
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
-        """The scores after each round, (n,) each, with the cut of the last."""
+        """The scores of each stage, (n,) each, with the cut of the last."""
         for scores in self._staged_segment_scores(self._rows(X)):
             yield self._shifted(scores[0])
 
@@ -202,9 +202,7 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        return validate_data(
-            self, X, accept_sparse=["csc", "csr"], dtype=np.float64, reset=False
-        )
+        return validate_data(self, X, accept_sparse=["csc", "csr"], dtype=np.float64, reset=False)
 
     def _shifted(self, scores: FloatArray) -> FloatArray:
         """Scores whose sign is the class, if there are two."""
