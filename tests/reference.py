@@ -677,7 +677,7 @@ def class_planes(
 def boosted_minimum(
     planes: list[list[tuple[float, np.ndarray]]], columns: np.ndarray, C: float
 ) -> float:
-    """min 1'w + C/m sum_i xi_i over w, xi >= 0: every column (J, S) and every plane in one program."""
+    """min 1'w + C/m sum_i xi_i over w, xi >= 0: all columns (J, S), all planes in one program."""
     m, J = len(planes), len(columns)
     rows, right = [], []
     for i, own in enumerate(planes):

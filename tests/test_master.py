@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -21,10 +21,12 @@ def direct(C, n_slacks, slack, offsets, coefficients):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.sampled_from([0.5, 10.0, 1e4]))
+@settings(max_examples=30)
 def test_grows_in_both_directions(seed, n_slacks, C):
     rng = np.random.default_rng(seed)
-    slack, offsets, A = np.empty(0, int), np.empty(0), np.empty((0, 0))
+    slack, offsets, A = np.zeros(1, int), np.ones(1), np.empty((1, 0))
     master = Master(C, n_slacks)
+    master.add_planes(slack, offsets, A)
     for _ in range(12):
         if rng.random() < 0.5:
             r = int(rng.integers(1, 4))
@@ -38,11 +40,11 @@ def test_grows_in_both_directions(seed, n_slacks, C):
             master.add_column(column)
             A = np.column_stack([A, column])
         solution = master.solve()
-        least = direct(C, n_slacks, slack, offsets, A) if len(A) else 0.0
+        least = direct(C, n_slacks, slack, offsets, A)
         assert solution.value == pytest.approx(least, abs=TOLERANCE * max(1, C))
         check_optimality(solution, C, n_slacks, slack, offsets, A)
         if rng.random() < 0.3:
-            idle = np.flatnonzero(solution.multipliers == 0)
+            idle = 1 + np.flatnonzero(solution.multipliers[1:] == 0)
             master.drop_planes(idle)
             used = np.setdiff1d(np.arange(len(A)), idle)
             slack, offsets, A = slack[used], offsets[used], A[used]
