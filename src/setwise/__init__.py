@@ -20,13 +20,17 @@ if TYPE_CHECKING:
         plots,
         surrogates,
     )
-    from setwise.estimators import SetClassifier
+    from setwise.estimators import (
+        SetClassifier,
+        StructBoostRanker,
+    )
     from setwise.inference import diverse, marginals, solve_map
 
 __version__ = "0.1.0"
 
 __all__ = [
     "SetClassifier",
+    "StructBoostRanker",
     "diverse",
     "diversities",
     "estimators",
@@ -44,6 +48,7 @@ __all__ = [
 # Names that stand for themselves at the root, and where they live.
 _HOMES = {
     "SetClassifier": "estimators",
+    "StructBoostRanker": "estimators",
     "diverse": "inference",
     "marginals": "inference",
     "solve_map": "inference",
