@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from setwise.estimators import (
         SetClassifier,
+        StructBoostClassifier,
         StructBoostRanker,
     )
     from setwise.inference import diverse, marginals, solve_map
@@ -30,6 +31,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "SetClassifier",
+    "StructBoostClassifier",
     "StructBoostRanker",
     "diverse",
     "diversities",
@@ -48,6 +50,7 @@ __all__ = [
 # Names that stand for themselves at the root, and where they live.
 _HOMES = {
     "SetClassifier": "estimators",
+    "StructBoostClassifier": "estimators",
     "StructBoostRanker": "estimators",
     "diverse": "inference",
     "marginals": "inference",
