@@ -1,5 +1,6 @@
 """scikit-learn estimators."""
 
 from setwise.estimators._set_classifier import SetClassifier
+from setwise.estimators._struct_boost_tracker import StructBoostTracker
 
-__all__ = ["SetClassifier"]
+__all__ = ["SetClassifier", "StructBoostTracker"]
