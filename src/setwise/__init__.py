@@ -19,13 +19,14 @@ if TYPE_CHECKING:
         plots,
         surrogates,
     )
-    from setwise.estimators import SetClassifier
+    from setwise.estimators import SetClassifier, StructBoostTracker
     from setwise.inference import marginals, solve_map
 
 __version__ = "0.1.0"
 
 __all__ = [
     "SetClassifier",
+    "StructBoostTracker",
     "estimators",
     "fields",
     "functions",
@@ -39,7 +40,12 @@ __all__ = [
 ]
 
 # Names that stand for themselves at the root, and where they live.
-_HOMES = {"SetClassifier": "estimators", "marginals": "inference", "solve_map": "inference"}
+_HOMES = {
+    "SetClassifier": "estimators",
+    "StructBoostTracker": "estimators",
+    "marginals": "inference",
+    "solve_map": "inference",
+}
 
 
 def __getattr__(name: str) -> Any:
