@@ -1,9 +1,9 @@
 """StructBoost's Tables 4 and 5 and Figures 5 and 6: following the girl of one sequence.
 
-Overlap (area of the intersection over that of the union) and distance of the centres, in the frames
-that have a box, for the tracker that optimises the overlap, for a tracker that boosts "object" against
-"background" by AdaBoost with the same stumps, features and protocol, and for the run of MIL that lies
-beside the data.
+Overlap (area of the intersection over that of the union) and distance of the centres, in the
+frames that have a box, for the tracker that optimises the overlap, for one that boosts "object"
+against "background" by AdaBoost with the same stumps, features and protocol, and for the run of MIL
+that lies beside the data.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ from functools import partial
 import matplotlib
 import numpy as np
 from _data import require
-from _report import RESULTS, Estimate, Table, arguments, parallel, report
+from _report import RESULTS, Table, arguments, parallel, report
 from skimage.io import imread
 
 import setwise as sw
-from setwise.estimators._box_features import box_features, grey
-from setwise.estimators._boxes import boxes_around, overlaps
+from setwise.estimators._boxes import overlaps
 from setwise.learning import Stumps
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
 LABELLED = (0, 5, 10)  # the first three frames that have a box
 # Mean and standard deviation over frames, as the paper prints them: Table 4, Table 5.
@@ -74,9 +73,8 @@ def track(tracker: sw.StructBoostTracker, length: int) -> np.ndarray:
     """The boxes of all frames; the labelled ones are given."""
     boxes = truth()
     tracker.start(frame(0), boxes[0])
-    path = [boxes[0]]
-    for t in range(1, length):
-        path.append(tracker.update(frame(t), boxes[t] if t in LABELLED else None))
+    given = {t: boxes[t] for t in LABELLED}
+    path = [boxes[0], *(tracker.update(frame(t), given.get(t)) for t in range(1, length))]
     return np.array(path)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -80,7 +81,7 @@ def test_box_risk_is_the_enumerated_hinge(seed):
     losses, scores, other = rng.random(starts[-1]), *rng.normal(size=(2, starts[-1]))
     losses[starts[:-1]] = 0.0
     risk = BoxRisk(losses, starts)
-    spans = [slice(a, b) for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    spans = [slice(a, b) for a, b in pairwise(starts)]
     expected = [max(losses[s] + scores[s] - scores[s.start]) for s in spans]
     value, slope = risk(scores)
     assert value == pytest.approx(np.mean(expected), abs=1e-12)

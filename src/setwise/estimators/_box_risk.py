@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -53,6 +55,6 @@ class BoxRisk:
     def _worst(self, scores: FloatArray) -> tuple[IntArray, FloatArray]:
         """For each frame the row of the most violated box, and the frame's risk."""
         augmented = self._losses + scores
-        frames = zip(self._starts[:-1], self._starts[1:], strict=True)
+        frames = pairwise(self._starts)
         worst = np.array([start + np.argmax(augmented[start:stop]) for start, stop in frames])
         return worst, augmented[worst] - scores[self._starts[:-1]]
