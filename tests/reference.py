@@ -622,3 +622,34 @@ def factorised_bound(field: fields.Field, q: np.ndarray, temperature: float = 1.
     own = log_factorised(q, labellings)
     met = np.isfinite(own)
     return float((np.exp(own[met]) * (logs[met] - own[met])).sum())
+
+
+# ------------------------------------------------------------------------------------ weak learners
+
+
+def all_stumps(X: np.ndarray) -> list[tuple[int, float, int]]:
+    """Feature, threshold and sign of every stump: constants, and one between any two values."""
+    stumps = []
+    for feature in range(X.shape[1]):
+        values = np.unique(X[:, feature])
+        for threshold in [-np.inf, *((values[1:] + values[:-1]) / 2)]:
+            stumps += [(feature, float(threshold), sign) for sign in (1, -1)]
+    return stumps
+
+
+def stump_gain(X: np.ndarray, weights: np.ndarray, stump: tuple[int, float, int]) -> float:
+    """sum_i weights_i h(x_i), row by row."""
+    feature, threshold, sign = stump
+    responses = [sign if x > threshold else -sign for x in X[:, feature]]
+    return sum(u * h for u, h in zip(weights, responses, strict=True))
+
+
+def ranked_pairs(levels: np.ndarray, groups: np.ndarray | None = None) -> list[tuple[int, int]]:
+    """(i, j) with a higher level for i than for j, in the same group."""
+    n = len(levels)
+    return [
+        (i, j)
+        for i in range(n)
+        for j in range(n)
+        if levels[i] > levels[j] and (groups is None or groups[i] == groups[j])
+    ]

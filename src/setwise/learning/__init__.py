@@ -5,6 +5,7 @@ from setwise.learning._fit import Fit, History, Planes, Progress
 from setwise.learning._frank_wolfe import block_frank_wolfe
 from setwise.learning._n_slack import n_slack
 from setwise.learning._one_slack import one_slack
+from setwise.learning._stumps import Stump, Stumps
 
 __all__ = [
     "Executor",
@@ -13,6 +14,8 @@ __all__ = [
     "Planes",
     "Progress",
     "Serial",
+    "Stump",
+    "Stumps",
     "Threads",
     "block_frank_wolfe",
     "n_slack",
