@@ -1,13 +1,15 @@
-"""The two arguments of every search for weak learners: rows of features, weights of the rows."""
+"""What every search for weak learners takes: rows of features, and weights of the rows."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csc_array, issparse
 
 from setwise.functions._arguments import FloatArray, as_array, as_float64, as_numbers
+from setwise.learning._boosting_problem import Column
 
 
 def as_rows(X: Any) -> Any:
@@ -45,3 +47,23 @@ def as_segments(weights: Any, m: int) -> FloatArray:
             f"got shape {array.shape}"
         )
     return as_numbers(array.reshape(-1, m), "weights", shape=(None, m))
+
+
+def best_of_segments(
+    segments: FloatArray, n_columns: int, fit: Callable[[int, FloatArray], Column]
+) -> list[Column]:
+    """The columns of largest gain, best first, from one fit a segment.
+
+    No response in [-1, 1] gains more than the sum of abs(weights): segments come in that order, and
+    the rest are left out once they cannot enter.
+    """
+    bounds = np.abs(segments).sum(axis=1)
+    found: list[tuple[float, Column]] = []
+    for segment in np.argsort(-bounds, kind="stable").tolist():
+        if len(found) == n_columns and bounds[segment] <= found[-1][0]:
+            break
+        column = fit(segment, segments[segment])
+        found.append((float(segments[segment] @ column.response), column))
+        found.sort(key=lambda pair: (-pair[0], pair[1].segment))
+        del found[n_columns:]
+    return [column for _, column in found]
