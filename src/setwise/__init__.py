@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         SetClassifier,
         StructBoostClassifier,
         StructBoostRanker,
+        StructBoostTracker,
     )
     from setwise.inference import diverse, marginals, solve_map
 
@@ -33,6 +34,7 @@ __all__ = [
     "SetClassifier",
     "StructBoostClassifier",
     "StructBoostRanker",
+    "StructBoostTracker",
     "diverse",
     "diversities",
     "estimators",
@@ -52,6 +54,7 @@ _HOMES = {
     "SetClassifier": "estimators",
     "StructBoostClassifier": "estimators",
     "StructBoostRanker": "estimators",
+    "StructBoostTracker": "estimators",
     "diverse": "inference",
     "marginals": "inference",
     "solve_map": "inference",
