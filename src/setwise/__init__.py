@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from setwise import (
+        diversities,
         estimators,
         fields,
         functions,
@@ -19,8 +20,15 @@ if TYPE_CHECKING:
         plots,
         surrogates,
     )
-    from setwise.estimators import FieldBoost, FieldSVM, SetClassifier
-    from setwise.inference import marginals, solve_map
+    from setwise.estimators import (
+        FieldBoost,
+        FieldSVM,
+        SetClassifier,
+        StructBoostClassifier,
+        StructBoostRanker,
+        StructBoostTracker,
+    )
+    from setwise.inference import diverse, marginals, solve_map
 
 __version__ = "0.1.0"
 
@@ -28,6 +36,11 @@ __all__ = [
     "FieldBoost",
     "FieldSVM",
     "SetClassifier",
+    "StructBoostClassifier",
+    "StructBoostRanker",
+    "StructBoostTracker",
+    "diverse",
+    "diversities",
     "estimators",
     "fields",
     "functions",
@@ -45,6 +58,10 @@ _HOMES = {
     "FieldBoost": "estimators",
     "FieldSVM": "estimators",
     "SetClassifier": "estimators",
+    "StructBoostClassifier": "estimators",
+    "StructBoostRanker": "estimators",
+    "StructBoostTracker": "estimators",
+    "diverse": "inference",
     "marginals": "inference",
     "solve_map": "inference",
 }

@@ -18,8 +18,7 @@ class ClassRisk:
     With the unit matrix as code and Delta = 1 off the diagonal, equation (17); with ancestors in
     the code, Section 3.4; with the code (-1/2, 1/2) of two classes, LPBoost (Section 3.1). Where
     several classes are equally violated the subgradient is their mean: before the first learner
-    all of them are, and any one alone would send the search after a constant that the next round
-    has to cancel.
+    all of them are, and with any one alone the first learners would have to undo one another.
 
     A call costs O(m k), plus the products with the code.
 

@@ -11,8 +11,8 @@ from setwise.learning._boosting_problem import Column, Search
 from setwise.learning._master import MasterSolution
 from setwise.learning._restricted import Restricted
 
-# The share of the best multipliers in those that the search sees: 0.5 gave the better objective and
-# the better bound after the same number of learners on most data, 0.8 on none.
+# The share of the best multipliers in those that the search sees. From 0.3 to 0.7 the bound after
+# as many learners is better than without by a few per cent; the objective hardly changes.
 _SMOOTHING = 0.5
 # A learner in use has an edge of 1, to the tolerance of the linear program.
 _VIOLATION = 1e-7
@@ -59,9 +59,9 @@ class Pricing:
         sums = np.bincount(planes.slack, model.multipliers, len(model.slacks))
         multipliers = model.multipliers * (allowed / np.maximum(sums, allowed))[planes.slack]
         now = DualPoint(planes.descent(multipliers), float(multipliers @ planes.offsets))
-        centre = self.best
-        if centre.height > 0:
-            found = self._ask(problem, _mean(centre, now), now)
+        # While the best function is zero the best multipliers are those that led nowhere.
+        if self.best.height > 0 and problem.best.w.any():
+            found = self._ask(problem, _mean(self.best, now), now)
             if found:
                 return found
         return self._ask(problem, now, now)
@@ -81,9 +81,10 @@ class Pricing:
         ]
 
     def meet(self, column: Column, problem: Restricted) -> None:
-        """Hold the best dual point against a new column."""
-        edge = _edge(self.best, column, problem) if self.best.height > 0 else 0.0
-        self.best = self.best._replace(edge=max(self.best.edge, edge))
+        """Hold the best dual point against a new column, if the search may have missed it."""
+        if not self._search.exact and self.best.height > 0:
+            edge = _edge(self.best, column, problem)
+            self.best = self.best._replace(edge=max(self.best.edge, edge))
 
 
 def _mean(centre: DualPoint, now: DualPoint) -> DualPoint:

@@ -132,7 +132,7 @@ def struct_boost(
     rounds = _Rounds(tol, callback)
     problem = Restricted(risk, C, examplewise=examplewise)
     pricing = Pricing(search)
-    questions = 0
+    before = (0, 0.0)
     try:
         while True:
             floor = max(_SHARE_OF_TOLERANCE * tol, _ROUNDING) * max(1.0, problem.best.value)
@@ -140,9 +140,10 @@ def struct_boost(
             columns = pricing(problem, model)
             if rounds.end(problem, pricing.best.bound) or len(problem.responses) >= most:
                 break
-            if not columns and problem.n_cuts == questions:
+            now = problem.n_cuts, pricing.best.bound
+            if not columns and now == before:
                 break  # no learner is violated, and nothing is left to cut
-            questions = problem.n_cuts
+            before = now
             for column in columns[: min(width, most - len(problem.responses))]:
                 problem.add_column(column)
                 pricing.meet(column, problem)
@@ -180,7 +181,7 @@ class _Rounds:
             n_planes=len(problem.planes),
             n_cuts=problem.n_cuts,
         )
-        self._stages[len(problem.best.w)] = problem.best.w
+        self._stages.setdefault(len(problem.best.w), problem.best.w)  # as if it ended here
         self._rounds.append(progress)
         answer = None if self._callback is None else self._callback(progress)
         if isinstance(answer, bool | np.bool_) and answer:
