@@ -125,9 +125,7 @@ def around(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return reach @ values
 
 
-def _words(
-    responses: np.ndarray, one: Horse, codes: tuple[np.ndarray, np.ndarray]
-) -> np.ndarray:
+def _words(responses: np.ndarray, one: Horse, codes: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     """Shares of the visual words around each superpixel."""
     scale, centres = codes
     nearest_code = nearest(responses.reshape(-1, len(scale)) / scale, centres)
@@ -175,7 +173,9 @@ def _place(segments: np.ndarray) -> np.ndarray:
     for side in (segments[0], segments[-1], segments[:, 0], segments[:, -1]):
         frame[side] = 1.0
     where = place(segments.shape, middle[:, 0], middle[:, 1])
-    return np.column_stack([where, sizes, np.sqrt(np.maximum(spread[:, :2], 0)), spread[:, 2], frame])
+    return np.column_stack(
+        [where, sizes, np.sqrt(np.maximum(spread[:, :2], 0)), spread[:, 2], frame]
+    )
 
 
 def _patches(name: str, channels: np.ndarray, segments: np.ndarray) -> dict[str, np.ndarray]:

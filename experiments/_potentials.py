@@ -62,9 +62,7 @@ def potentials(
     return np.split(scores, ends[:-1])
 
 
-def _learn(
-    train: Sequence[Horse], test: Sequence[Horse], seed: int, rounds: int
-) -> np.ndarray:
+def _learn(train: Sequence[Horse], test: Sequence[Horse], seed: int, rounds: int) -> np.ndarray:
     codes = code_book(train, seed)
     described = [features(one, codes) for one in progress((*train, *test), "features")]
     y = np.concatenate([one.labels for one in train])

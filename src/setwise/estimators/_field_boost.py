@@ -163,6 +163,7 @@ class FieldBoost(Boosted, FieldModel):
                 self.C,
                 n_estimators=self.n_estimators,
                 tol=self.tol,
+                columns_per_round=2,  # one of the nodes and one of the edges, as in the paper
                 callback=callback,
             )
         self._warn(fit)

@@ -29,9 +29,7 @@ class FieldSearch:
         of_nodes, of_edges = weights[: self._n_nodes], weights[self._n_nodes :]
         found = [(column.response @ of_nodes, column) for column in self._nodes(of_nodes)]
         for column in self._edges(of_edges) if self._edges is not None else []:
-            found.append(
-                (column.response @ of_edges, Column(column.learner, 1, column.response))
-            )
+            found.append((column.response @ of_edges, Column(column.learner, 1, column.response)))
         return [column for _, column in sorted(found, key=lambda pair: -pair[0])]
 
 
