@@ -1,8 +1,8 @@
-"""Table 6 and Figure 7 of the StructBoost paper: the potentials of a field, learnt for segmentation.
+"""Table 6 and Figure 7 of the StructBoost paper: a field learnt for segmentation.
 
 The paper has 300 images of Graz-02 (bikes, cars, people), which are not to be had; ours are the 60
-Weizmann horses. What can agree is the order of the rows: a field that is learnt beats classifiers of
-superpixels, and boosting on the potentials beats their best linear combination.
+Weizmann horses. What can agree is the order of the rows: a field that is learnt beats classifiers
+of superpixels, and boosting on the potentials beats their best linear combination.
 """
 
 from __future__ import annotations
@@ -304,8 +304,8 @@ def main() -> None:
             "scale), and the length of the shared boundary over its mean",
             "loss": "the number of wrong superpixels, as in the paper",
             "C": f"times the mean over the images, from {', '.join(f'{C:g}' for C in grid)} by the "
-            f"mean intersection / union in {PARTS} parts of the training images; rows without edges "
-            "take the C of those with",
+            f"mean intersection / union in {PARTS} parts of the training images; rows without "
+            "edges take the C of those with",
             "StructBoost": f"FieldBoost, stumps, at most {LEARNERS} weak learners (the paper: 50 "
             "rounds of two)",
             "SSVM": "FieldSVM, with an intercept, pairwise weights not negative",

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 import reference
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 from strategies import arrays, masks
 
 from setwise.learning import one_slack

@@ -227,9 +227,9 @@ def test_bad_input():
     X, Y = rings(np.random.default_rng(0), 2, size=3)
     with pytest.raises(ValueError, match="Y must hold 2 labels for FieldBoost, got 3: use FieldSV"):
         FieldBoost().fit(X, [np.arange(9) % 3] * 2)
-    with pytest.raises(ValueError, match="estimator must be one of .*'stump'.* got 'bush'"):
+    with pytest.raises(ValueError, match=r"estimator must be one of .*'stump'.* got 'bush'"):
         FieldBoost("bush").fit(X, Y)
-    with pytest.raises(TypeError, match="estimator must be one of .* got int"):
+    with pytest.raises(TypeError, match=r"estimator must be one of .* got int"):
         FieldBoost("stump", 3).fit(X, Y)
     with pytest.raises(ValueError, match="C must be positive, got -1"):
         FieldBoost(C=-1.0).fit(X, Y)

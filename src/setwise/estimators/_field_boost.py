@@ -60,7 +60,8 @@ class FieldBoost(Boosted, FieldModel):
     random_state : int, RandomState or None, default=None
         For weak learners that draw at random.
     n_jobs : int, default=None
-        Threads for the cuts and for stumps; None is one, -1 all cores. The answer does not depend on it.
+        Threads for the cuts and for stumps; None is one, -1 all cores. The answer does not depend
+        on it.
     verbose : bool, default=False
         Show a progress bar with the gap.
     callback : callable, default=None

@@ -28,8 +28,11 @@ class FieldSearch:
     def __call__(self, weights: FloatArray) -> list[Column]:
         of_nodes, of_edges = weights[: self._n_nodes], weights[self._n_nodes :]
         found = [(column.response @ of_nodes, column) for column in self._nodes(of_nodes)]
-        for column in self._edges(of_edges) if self._edges is not None else []:
-            found.append((column.response @ of_edges, Column(column.learner, 1, column.response)))
+        if self._edges is not None:
+            found += [
+                (column.response @ of_edges, Column(column.learner, 1, column.response))
+                for column in self._edges(of_edges)
+            ]
         return [column for _, column in sorted(found, key=lambda pair: -pair[0])]
 
 
