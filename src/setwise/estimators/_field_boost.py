@@ -141,8 +141,8 @@ class FieldBoost(Boosted, FieldModel):
         Y : sequence of arrays of shape (N,)
             A label a node, one of two.
         node_weights : sequence of arrays of shape (N,), optional
-            What a mistake costs, c; 1 by default. The pixels of a superpixel, say; divided by those
-            of the image, every image counts alike.
+            What a mistake costs, c; 1 by default, as in the paper. The pixels of a superpixel
+            over their mean, say. It is the margin too: small weights make small energies.
 
         Returns
         -------

@@ -123,8 +123,8 @@ class FieldSVM(FieldModel):
         Y : sequence of arrays of shape (N,)
             A label a node; of any kind, but whole.
         node_weights : sequence of arrays of shape (N,), optional
-            What a mistake costs, c; 1 by default. The pixels of a superpixel, say; divided by those
-            of the image, every image counts alike.
+            What a mistake costs, c; 1 by default, as in the paper. The pixels of a superpixel
+            over their mean, say. It is the margin too: small weights make small energies.
 
         Returns
         -------
