@@ -10,8 +10,8 @@ image in every round.
 
 # %%
 # Images of one blob each. Its pixels are *far from grey*, light or dark, so that no linear score of
-# the measurement finds it; and all is noisy. Edges between pixels have two features: a constant, and
-# how alike the two ends are in a second, less noisy measurement.
+# the measurement finds it; and all is noisy. Edges between pixels have two features: a constant,
+# and how alike the two ends are in a second, less noisy measurement.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -80,10 +80,10 @@ def objective(model, X, Y, C, weights):
 
 @pytest.mark.filterwarnings("ignore:no weak learner lowers the objective")
 @pytest.mark.parametrize("kind", ["stump", "feature"])
-@given(seed=st.integers(0, 2**32 - 1), C=st.sampled_from([1.0, 5.0, 50.0]))
+@given(seed=st.integers(0, 2**32 - 1), C=st.sampled_from([1.0, 5.0, 40.0]))
 def test_the_optimum_is_that_of_the_full_linear_program(kind, seed, C):
     rng = np.random.default_rng(seed)
-    sizes = [3, 2, 3]
+    sizes = [3, 2]
     X = [(rng.normal(size=(n, 2)), chain(n), rng.random((n - 1, 2))) for n in sizes]
     Y = [rng.integers(0, 2, n) for n in sizes]
     Y[0][:2] = 0, 1

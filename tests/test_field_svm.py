@@ -200,6 +200,14 @@ def test_a_fit_that_ends_early_says_so():
     assert len(rounds) == 3
 
 
+def test_a_graph_without_nodes():
+    X, Y = stripes(np.random.default_rng(0), 3, size=4)
+    nothing = np.zeros((0, 1)), [], []
+    model = FieldSVM().fit([*X, nothing], [*Y, []])
+    np.testing.assert_allclose(model.coef_, FieldSVM().fit(X, Y).coef_)
+    assert model.predict([nothing])[0].shape == (0,)
+
+
 def test_one_node_and_no_edge():
     X = [([[1.0]], [], []), ([[-1.0]], [], [])]
     model = FieldSVM(10.0).fit(X, [[1], [0]])
@@ -256,6 +264,12 @@ GOOD = (np.zeros((2, 1)), [[0, 1]], [[1.0]])
         ([GOOD], 3, TypeError, "Y must be a sequence of arrays, got int"),
         ([GOOD], [[0, 1], [0, 1]], ValueError, "Y must have an array for each of 1 graphs, got 2"),
         ([GOOD], [[0, 1, 1]], ValueError, r"Y\[0\] must have shape \(2,\), got \(3,\)"),
+        (
+            [GOOD, GOOD],
+            [[0, 1], ["a", "b"]],
+            TypeError,
+            "Y must be of one kind, got both words and numbers",
+        ),
         ([GOOD], [[0, 0]], ValueError, r"Y must hold at least two labels, got \[0\]"),
         ([GOOD], [[0.5, 0.0]], ValueError, "Y must hold labels, got numbers that are not whole"),
     ],

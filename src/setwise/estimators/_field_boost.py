@@ -53,8 +53,9 @@ class FieldBoost(Boosted, FieldModel):
         takes the edge features as they are.
     n_estimators : int, default=200
         The most weak learners.
-    C : float, default=100.0
-        Weight of the mean over the graphs against the sum of all weights.
+    C : float, default=1.0
+        Weight of the mean over the graphs against the sum of all weights. The risk of a graph grows
+        with its nodes.
     tol : float, default=1e-3
         Relative gap at which the fit stops.
     random_state : int, RandomState or None, default=None
@@ -114,7 +115,7 @@ class FieldBoost(Boosted, FieldModel):
         edge_estimator: Any = "stump",
         *,
         n_estimators: int = 200,
-        C: float = 100.0,
+        C: float = 1.0,
         tol: float = 1e-3,
         random_state: Any = None,
         n_jobs: int | None = None,

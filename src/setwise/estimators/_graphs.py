@@ -120,6 +120,8 @@ def read_of_nodes(values: Any, graphs: Graphs, name: str) -> NDArray[Any]:
     for i, (part, n) in enumerate(zip(parts, np.diff(graphs.node_starts), strict=True)):
         if part.shape != (n,):
             raise ValueError(f"{name}[{i}] must have shape ({n},), got {part.shape}")
+    if len({part.dtype.kind in "US" for part in parts if part.size}) > 1:
+        raise TypeError(f"{name} must be of one kind, got both words and numbers")
     return np.concatenate(parts)
 
 
