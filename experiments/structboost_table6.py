@@ -8,7 +8,7 @@ of superpixels, and boosting on the potentials beats their best linear combinati
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -16,6 +16,15 @@ import numpy as np
 from _horses import GROUPS, SUPERPIXELS, Horse, horse, mask, names, photograph
 from _potentials import CODES, FOLDS, ROUNDS, potentials
 from _report import RESULTS, Table, arguments, progress, report
+from _segmentation import (
+    accuracies,
+    confusion,
+    even_out,
+    of_model,
+    of_scores,
+    precision,
+    unions,
+)
 from sklearn.exceptions import ConvergenceWarning
 
 import setwise as sw
@@ -33,7 +42,6 @@ PAPER = {  # bike, car, people: intersection over union, pixel accuracy, precisi
 }
 ORDER = (*PAPER, "SSVM, no edges", "StructBoost, no edges")
 MEASURES = ("intersection / union", "pixel accuracy", "precision = recall")
-Label = Callable[[float], list[np.ndarray]]  # labels after a constant is added to the foreground
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,64 +78,6 @@ def graphs(horses: Sequence[Horse], scores: Sequence[np.ndarray], like: Sequence
 def without_edges(X: Sequence[tuple]) -> list:
     """The same nodes, each by itself."""
     return [(nodes, np.zeros((0, 2), int), np.zeros((0, 2))) for nodes, _, _ in X]
-
-
-def confusion(horses: Sequence[Horse], labels: Sequence[np.ndarray]) -> np.ndarray:
-    """Pixels by image, truth and answer, (n, 2, 2)."""
-    return np.array(
-        [
-            np.stack([one.counts[z == k].sum(axis=0) for k in (0, 1)], axis=1)
-            for one, z in zip(horses, labels, strict=True)
-        ],
-        float,
-    )
-
-
-def unions(counts: np.ndarray) -> np.ndarray:
-    """Intersection over union of all pixels: foreground, background."""
-    total = counts.sum(axis=0)
-    return np.array(
-        [total[k, k] / (total[k].sum() + total[:, k].sum() - total[k, k]) for k in (1, 0)]
-    )
-
-
-def accuracies(counts: np.ndarray) -> np.ndarray:
-    """The share of each class's pixels that are right: foreground, background."""
-    total = counts.sum(axis=0)
-    return np.array([total[k, k] / total[k].sum() for k in (1, 0)])
-
-
-def precision(counts: np.ndarray) -> float:
-    """Of all pixels called foreground, how many are."""
-    total = counts.sum(axis=0)
-    return float(total[1, 1] / max(total[:, 1].sum(), 1))
-
-
-def even_out(horses: Sequence[Horse], label: Label) -> np.ndarray:
-    """Counts at the constant where precision is recall: as much is found as there is."""
-    there = sum(one.counts[:, 1].sum() for one in horses)
-    low, high = -20.0, 20.0
-    for _ in range(25):
-        middle = 0.5 * (low + high)
-        found = confusion(horses, label(middle))[:, :, 1].sum()
-        low, high = (middle, high) if found < there else (low, middle)
-    return confusion(horses, label(high))
-
-
-def of_scores(scores: Sequence[np.ndarray]) -> Label:
-    """A classifier of superpixels, each by itself."""
-    return lambda constant: [(of + constant > 0).astype(int) for of in scores]
-
-
-def of_model(model: sw.FieldSVM | sw.FieldBoost, X: Sequence[tuple]) -> Label:
-    """A learnt field; the constant goes to the unary of the foreground."""
-    fields = [model.to_field(x) for x in X]
-
-    def label(constant: float) -> list[np.ndarray]:
-        shift = np.array([0.0, -constant])
-        return [sw.solve_map(field.with_unary(field.unary + shift)).labels for field in fields]
-
-    return label
 
 
 def machine(name: str, C: float, images: int) -> sw.FieldSVM | sw.FieldBoost:
