@@ -2,17 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-import numpy as np
-from _data import Sample, standardised
-from _multiclass import hierarchical
-from _report import Table, arguments, parallel, report
-from sklearn.ensemble import AdaBoostClassifier
-
-import setwise as sw
-from setwise.estimators._taxonomy import Taxonomy
-
 # The paper's sets are scenes of SUN, which we do not have: (0/1 loss, tree loss).
 PAPER = {
     "6 scenes": {"tree": (0.322, 0.337), "flat": (0.343, 0.380), "AdaBoost": (0.315, 0.346)},
