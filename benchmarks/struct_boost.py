@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 import setwise as sw
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "experiments"))
-from _data import svmlight  # noqa: E402
+from _data import svmlight
 
 ROUNDS = 200
 HEAD = ["model", "weak learners", "seconds", "training error", "test error", "relative gap"]
