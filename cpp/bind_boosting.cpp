@@ -3,10 +3,12 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
 
+#include <mutex>
 #include <tuple>
 #include <vector>
 
 #include "bind.hpp"
+#include "rank_risk.hpp"
 #include "stumps.hpp"
 
 namespace {
@@ -36,6 +38,28 @@ void add_codes(StumpSearch& search, In<Code> codes, In<std::int32_t> examples) {
         require(0 <= examples.data()[b] && examples.data()[b] < search.rows(),
                 "examples must be rows");
     search.add(setwise::BinnedFeature<Code>(copy_of(codes), copy_of(examples)));
+}
+
+// Two threads of Python may hold one object, whose buffers serve one call at a time.
+struct LockedRankPairs {
+    setwise::RankPairs pairs;
+    std::mutex mutex;
+};
+
+void make_rank_pairs(LockedRankPairs* self, In<std::int32_t> levels, In<double> weights,
+                     In<Index> offsets) {
+    const auto n = static_cast<Index>(levels.size());
+    require(n < setwise::most_elements, "levels must have less than 2**31 entries");
+    require(static_cast<Index>(weights.size()) == n, "weights must have one entry a level");
+    require(offsets.size() > 0 && offsets.data()[0] == 0 && offsets.data()[offsets.size() - 1] == n,
+            "offsets must lead from 0 to the number of levels");
+    for (std::size_t g = 1; g < offsets.size(); ++g)
+        require(offsets.data()[g - 1] <= offsets.data()[g], "offsets must not decrease");
+    for (Index i = 0; i < n; ++i)
+        require(0 <= levels.data()[i] && levels.data()[i] < n,
+                "levels must lie between 0 and their number");
+    new (self) LockedRankPairs{
+        setwise::RankPairs(copy_of(levels), copy_of(weights), copy_of(offsets)), {}};
 }
 
 }  // namespace
@@ -69,12 +93,23 @@ void bind_boosting(nb::module_& m) {
              },
              "weights"_a.noconvert(), "gains"_a.noconvert(), "n_threads"_a, Unlocked())
         .def("locate",
-             [](const StumpSearch& search, In<double> weights, Index feature) {
+             [](const StumpSearch& search, In<double> weights, Index feature, double slack) {
                  require(static_cast<Index>(weights.size()) == search.rows(),
                          "weights must have one entry a row");
                  require(0 <= feature && feature < search.features(), "feature must be one of them");
-                 const setwise::Split split = search.locate(weights.data(), feature);
+                 const setwise::Split split = search.locate(weights.data(), feature, slack);
                  return std::make_tuple(split.gain, split.low, split.high);
              },
-             "weights"_a.noconvert(), "feature"_a, Unlocked());
+             "weights"_a.noconvert(), "feature"_a, "slack"_a, Unlocked());
+    nb::class_<LockedRankPairs>(m, "RankPairs")
+        .def("__init__", &make_rank_pairs, "levels"_a.noconvert(), "weights"_a.noconvert(),
+             "offsets"_a.noconvert())
+        .def("slopes",
+             [](LockedRankPairs& self, In<double> scores, double margin, Out<double> slopes) {
+                 require(scores.size() == self.pairs.rows() && slopes.size() == self.pairs.rows(),
+                         "scores and slopes must have one entry a level");
+                 const std::lock_guard<std::mutex> lock(self.mutex);
+                 return self.pairs.slopes(scores.data(), margin, slopes.data(), poll_signals);
+             },
+             "scores"_a.noconvert(), "margin"_a, "slopes"_a.noconvert(), Unlocked());
 }

@@ -66,24 +66,27 @@ class SortedFeature {
         std::copy(sums.best.begin(), sums.best.end(), gains);
     }
 
-    // The same sums in the same order, so that the gain is the very number `best` gave; of equal
-    // gains the lowest threshold.
-    Split locate(const double* doubled, double total) const {
-        Split found{total};
+    // The lowest threshold whose gain is the best but for `slack`: sums that are equal but for their
+    // rounding tie.
+    Split locate(const double* doubled, double total, double slack) const {
+        double least;
+        best<1>(doubled, &total, &least);
+        least -= slack;
+        if (std::abs(total) >= least) return {total};
         double now = total;
         for (std::size_t k = 0; k < up_.size(); ++k) {
             now -= doubled[row(up_[k])];
-            if ((up_[k] & mark) && std::abs(now) > std::abs(found.gain))
-                found = {now, row(up_[k]), k + 1 < up_.size() ? row(up_[k + 1]) : Split::none};
+            if ((up_[k] & mark) && std::abs(now) >= least)
+                return {now, row(up_[k]), k + 1 < up_.size() ? row(up_[k + 1]) : Split::none};
         }
-        Split above{0.0};
+        Split found{total};
         now = -total;
         for (std::size_t k = 0; k < down_.size(); ++k) {
             now += doubled[row(down_[k])];
-            if ((down_[k] & mark) && std::abs(now) >= std::abs(above.gain))
-                above = {now, k + 1 < down_.size() ? row(down_[k + 1]) : Split::none, row(down_[k])};
+            if ((down_[k] & mark) && std::abs(now) >= least)
+                found = {now, k + 1 < down_.size() ? row(down_[k + 1]) : Split::none, row(down_[k])};
         }
-        return std::abs(above.gain) > std::abs(found.gain) ? above : found;
+        return found;
     }
 
   private:
@@ -123,15 +126,17 @@ class BinnedFeature {
         std::copy(sums.best.begin(), sums.best.end(), gains);
     }
 
-    Split locate(const double* doubled, double total) const {
+    Split locate(const double* doubled, double total, double slack) const {
+        double least;
+        best<1>(doubled, &total, &least);
+        least -= slack;
         const std::vector<double> bins = histogram<1>(doubled);
-        Split found{total};
         double now = total;
-        for (std::size_t b = 0; b + 1 < bins.size(); ++b) {
+        for (std::size_t b = 0; std::abs(now) < least && b + 1 < bins.size(); ++b) {
             now -= bins[b];
-            if (std::abs(now) > std::abs(found.gain)) found = {now, examples_[b], examples_[b + 1]};
+            if (std::abs(now) >= least) return {now, examples_[b], examples_[b + 1]};
         }
-        return found;
+        return {total};
     }
 
   private:
@@ -178,7 +183,10 @@ class StumpSearch {
                     const double* const own = weights + (begin + k) * rows_;
                     totals[k] = pack(own, doubled.data() + k, n);
                 }
-                each_task(features(), n_threads, poll, [&](std::int64_t f, int) {
+                // A thread costs as much as a million additions.
+                const std::int64_t worth = 1 + rows_ * features() * n / 1000000;
+                const auto helpers = static_cast<int>(std::min<std::int64_t>(n_threads, worth));
+                each_task(features(), helpers, poll, [&](std::int64_t f, int) {
                     visit(f, [&](const auto& feature) {
                         feature.template best<n>(doubled.data(), totals.data(),
                                                  gains + f * segments + begin);
@@ -188,12 +196,12 @@ class StumpSearch {
         }
     }
 
-    // The best threshold of one feature for one segment's weights.
-    Split locate(const double* weights, std::int64_t feature) const {
+    // The best threshold of one feature for one segment's weights, the lowest within `slack`.
+    Split locate(const double* weights, std::int64_t feature, double slack) const {
         std::vector<double> doubled(static_cast<std::size_t>(rows_));
         const double total = pack(weights, doubled.data(), 1);
         Split found{total};
-        visit(feature, [&](const auto& f) { found = f.locate(doubled.data(), total); });
+        visit(feature, [&](const auto& f) { found = f.locate(doubled.data(), total, slack); });
         return found;
     }
 

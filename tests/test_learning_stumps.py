@@ -97,6 +97,22 @@ def test_many_rows_whatever_the_number_of_values_threads_and_layout(values):
     assert weights[best.segment] @ best.response == np.abs(sums[cuts]).max()
 
 
+def test_what_is_equal_but_for_rounding_ties():
+    """Three copies of a feature, and weights whose sums round differently in another order."""
+    rng = np.random.default_rng(0)
+    x, weights = np.arange(50.0), rng.random(50) - 0.5
+    for _ in range(20):
+        order = rng.permutation(50)
+        X = np.column_stack([x, -x, 3 * x])[order]
+        for rows in (X, csr_array(X)):
+            for repeat in (1, 3):
+                copies = csr_array(rows) if repeat == 1 else csr_array(np.repeat(X, 3, axis=0))
+                shares = np.repeat(weights[order] / repeat, repeat)
+                first = Stumps(copies)(shares)[0].learner
+                assert first.feature == 0
+                assert first == Stumps(X[np.argsort(X[:, 0])])(weights)[0].learner
+
+
 def test_a_constant_feature_and_weights_of_one_sign_give_a_constant():
     X = np.array([[5.0], [5.0], [5.0]])
     for rows in (X, csr_array(X)):
@@ -166,8 +182,8 @@ def test_the_kernel_refuses_what_does_not_fit():
         (lambda: search.gains(np.ones((1, 3)), np.ones((0, 1)), 1), "a column for each row"),
         (lambda: search.gains(np.ones((1, 2)), np.ones((1, 1)), 1), "gains must have shape"),
         (lambda: search.gains(np.ones((1, 2)), np.ones((0, 1)), 0), "n_threads must be at least"),
-        (lambda: search.locate(np.ones(3), 0), "one entry a row"),
-        (lambda: search.locate(np.ones(2), 0), "feature must be one of them"),
+        (lambda: search.locate(np.ones(3), 0, 0.0), "one entry a row"),
+        (lambda: search.locate(np.ones(2), 0, 0.0), "feature must be one of them"),
         (lambda: _core.StumpSearch(-1), "rows must lie below"),
     ]:
         with pytest.raises(ValueError, match=sentence):

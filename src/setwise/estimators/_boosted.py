@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from setwise.estimators._threads import threads
 from setwise.functions._arguments import FloatArray
-from setwise.learning import Perceptrons, SklearnLearners, Stumps
-from setwise.learning._boosting_problem import Search
-
-if TYPE_CHECKING:
-    from setwise.learning import BoostFit
+from setwise.learning import BoostFit, Perceptrons, Search, SklearnLearners, Stumps
 
 WORDS = ("stump", "tree", "perceptron", "linear")
 
@@ -28,10 +24,11 @@ def make_search(
     """The search that ``estimator`` stands for: one of ``WORDS`` or a scikit-learn classifier.
 
     "tree" is a decision tree of depth 3; "linear" a linear support vector machine with the
-    settings of the paper's Section 4.3.
+    settings of the paper's Section 4.3: C = 1e8 / m for weights that sum to 1.
     """
     if not isinstance(estimator, str):
-        if isinstance(estimator, type) or not is_classifier(estimator):
+        fits = hasattr(estimator, "fit") and not isinstance(estimator, type)
+        if not (fits and is_classifier(estimator)):
             raise TypeError(
                 f"estimator must be one of {', '.join(map(repr, WORDS))} or a scikit-learn "
                 f"classifier, got {_what(estimator)}"
@@ -45,7 +42,7 @@ def make_search(
         tree = DecisionTreeClassifier(max_depth=3)
         return SklearnLearners(X, tree, n_columns, random_state=random_state)
     if estimator == "linear":
-        machine = LinearSVC(C=1e8 / X.shape[0])
+        machine = LinearSVC(C=1e8 / X.shape[0] ** 2)
         return SklearnLearners(X, machine, n_columns, drop=0.1, random_state=random_state)
     raise ValueError(
         f"estimator must be one of {', '.join(map(repr, WORDS))} or a scikit-learn classifier, "

@@ -65,8 +65,8 @@ class SklearnLearners:
     ----------
     X : array or sparse matrix of shape (m, d)
     estimator : scikit-learn classifier
-        Must take ``sample_weight``. The weights of a segment sum to 1. Warnings that it did not
-        converge are kept quiet: the linear program sees how good the answer is.
+        Must take ``sample_weight``; the weights of the rows that count have the mean 1. Warnings
+        that it did not converge are kept quiet: the linear program sees how good the answer is.
     n_columns : int, default=1
         How many to give, at most one for each segment.
     drop : float, default=0.0
@@ -134,7 +134,7 @@ class SklearnLearners:
             from sklearn.exceptions import ConvergenceWarning
 
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(self._by_row[kept], labels, sample_weight=shares / shares.sum())
+            model.fit(self._by_row[kept], labels, sample_weight=shares / shares.mean())
         learner = WeakClassifier(model, 1)
         response = learner.predict(self._by_row)
         if weights @ response < 0:

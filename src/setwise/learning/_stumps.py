@@ -17,6 +17,8 @@ from setwise.learning._rows import as_rows, as_segments
 
 # Sums of so many values stay in a processor's cache; beyond, a walk over sorted rows is as fast.
 _FEW_VALUES = 4096
+# Gains that differ by less, as a share of all weights, are equal: sums in another order differ so.
+_ROUNDING = 1e-12
 _MARK = np.uint32(1 << 31)
 
 
@@ -67,7 +69,9 @@ class Stumps:
     over the sorted rows, or, where a feature has few values, into a sum for each. The zeros of a
     sparse matrix are not visited: O(number of non-zeros).
 
-    Of equally good stumps the first feature, segment and threshold win, in this order.
+    Of stumps that are equally good, but for rounding (1e-12 of the sum of abs(U)), the first
+    feature, segment and threshold win, in this order: so the answer is the same for a repeated row
+    and one of weight 2, for sparse rows and dense ones.
 
     Parameters
     ----------
@@ -115,14 +119,16 @@ class Stumps:
         segments = as_segments(weights, self.X.shape[0])
         gains = np.empty((self.X.shape[1], len(segments)))
         self._search.gains(segments, gains, self._n_threads)
-        return [self._column(segments, *pair) for pair in self._best_pairs(gains)]
+        rounding = _ROUNDING * float(np.abs(segments).sum(axis=1).max())
+        ranks = np.round(gains / rounding) if rounding > 0 else gains
+        pairs = self._best_pairs(ranks)
+        return [self._column(segments, rounding, *pair) for pair in pairs]
 
     def _best_pairs(self, gains: FloatArray) -> list[tuple[int, int]]:
         """Pairs of feature and segment, best first."""
         segments = gains.shape[1]
         if self.n_columns == 1:
-            best = int(gains.argmax())
-            return [divmod(best, segments)]
+            return [divmod(int(gains.argmax()), segments)]
         quota = -(-self.n_columns // segments)
         taken = np.zeros(segments, np.int64)
         pairs: list[tuple[int, int]] = []
@@ -135,8 +141,8 @@ class Stumps:
                 break
         return pairs
 
-    def _column(self, segments: FloatArray, feature: int, segment: int) -> Column:
-        gain, low, high = self._search.locate(segments[segment], feature)
+    def _column(self, segments: FloatArray, rounding: float, feature: int, segment: int) -> Column:
+        gain, low, high = self._search.locate(segments[segment], feature, rounding)
         if low < 0 and high < 0:
             threshold = -np.inf
         else:
