@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from setwise import (
+        diversities,
         estimators,
         fields,
         functions,
@@ -19,14 +20,23 @@ if TYPE_CHECKING:
         plots,
         surrogates,
     )
-    from setwise.estimators import SetClassifier, StructBoostRanker
-    from setwise.inference import marginals, solve_map
+    from setwise.estimators import (
+        SetClassifier,
+        StructBoostClassifier,
+        StructBoostRanker,
+        StructBoostTracker,
+    )
+    from setwise.inference import diverse, marginals, solve_map
 
 __version__ = "0.1.0"
 
 __all__ = [
     "SetClassifier",
+    "StructBoostClassifier",
     "StructBoostRanker",
+    "StructBoostTracker",
+    "diverse",
+    "diversities",
     "estimators",
     "fields",
     "functions",
@@ -42,7 +52,10 @@ __all__ = [
 # Names that stand for themselves at the root, and where they live.
 _HOMES = {
     "SetClassifier": "estimators",
+    "StructBoostClassifier": "estimators",
     "StructBoostRanker": "estimators",
+    "StructBoostTracker": "estimators",
+    "diverse": "inference",
     "marginals": "inference",
     "solve_map": "inference",
 }

@@ -181,7 +181,7 @@ class _Rounds:
             n_planes=len(problem.planes),
             n_cuts=problem.n_cuts,
         )
-        self._stages[len(problem.best.w)] = problem.best.w
+        self._stages.setdefault(len(problem.best.w), problem.best.w)  # as if it ended here
         self._rounds.append(progress)
         answer = None if self._callback is None else self._callback(progress)
         if isinstance(answer, bool | np.bool_) and answer:
