@@ -113,32 +113,6 @@ def svmlight(train: str, test: str) -> Dataset:
     return Dataset(train.split(".")[0], *parts, classes)
 
 
-# The files of each set that StructBoost's tables use; of svmguide4 and satimage there is the
-# training part only.
-UCI = {
-    "wine": ("wine.scale",),
-    "glass": ("glass.scale",),
-    "svmguide2": ("svmguide2.libsvm",),
-    "svmguide4": ("svmguide4.libsvm",),
-    "vowel": ("vowel", "vowel.t"),
-    "dna": ("dna.scale", "dna.scale.t"),
-    "segment": ("segment.scale",),
-    "satimage": ("satimage.scale",),
-    "pendigits": ("pendigits.scale", "pendigits.scale.t"),
-    "mnist1000": ("mnist1000.scale",),
-}
-
-
-def uci(name: str) -> Sample:
-    """All rows of a set of ``UCI``, dense, and their classes as integers."""
-    from sklearn.datasets import load_svmlight_files
-
-    paths = [str(require("multiclass", f"{part}.gz")) for part in UCI[name]]
-    parts = load_svmlight_files(paths, dtype=np.float64)
-    X = np.vstack([rows.toarray() for rows in parts[::2]])
-    return Sample(X, np.concatenate(parts[1::2]).astype(np.int64))
-
-
 def standardised(train: Any, *others: Any) -> list[np.ndarray]:
     """Dense features with the training part's means at 0 and its deviations at 1."""
     mean, deviation = train.mean(axis=0), train.std(axis=0)

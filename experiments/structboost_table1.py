@@ -16,7 +16,7 @@ import time
 from functools import partial
 
 import numpy as np
-from _data import uci
+from _multiclass import multiclass
 from _report import RESULTS, Estimate, Table, arguments, parallel, report
 
 import setwise as sw
@@ -51,7 +51,7 @@ NAMES = {"1": "1-slack", "m": "m-slack"}
 
 def split(name: str, repeat: int, seed: int) -> tuple:
     """Rows and labels for training, validation and test; the first class is positive."""
-    sample = uci(name)
+    sample = multiclass(name)
     y = sample.y == sample.y.min()
     order = np.random.default_rng([seed, repeat]).permutation(len(y))
     half, quarter = len(y) // 2, len(y) // 4
