@@ -42,8 +42,9 @@ def diverse(
     diversity : Diversity or Concatenated
         d, or several with a list each.
     method : str
-        How the steps after the first are solved. "auto": with Hamming terms "multipliers", on
-        small fields also "messages", and the better answer; without, what ``solve_map`` would
+        How the steps after the first are solved. "auto": with Hamming terms "multipliers", and on
+        fields of up to about 1e5 entries, where these leave a gap above a hundredth of a ball's
+        weight, "messages" too, and the better answer; without such terms what ``solve_map`` would
         choose; enumeration where labellings are few. Or any method of ``solve_map``.
     n_jobs : int, optional
         Threads; None for all cores. The answer does not depend on it.
