@@ -735,6 +735,8 @@ def stump_columns(X: np.ndarray, segments: int) -> np.ndarray:
             column[segment] = response
             columns.append(column.ravel())
     return np.array(columns)
+
+
 # ------------------------------------------------------------------------------------- diverse sets
 
 
