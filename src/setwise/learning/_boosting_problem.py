@@ -30,8 +30,9 @@ class Column:
     --------
     >>> import numpy as np
     >>> from setwise.learning import Column, Stump
+    >>> X = np.array([[0.0], [1.0]])
     >>> stump = Stump(feature=0, threshold=0.5, sign=1)
-    >>> Column(stump, 0, stump.predict([[0.0], [1.0]])).response.tolist()
+    >>> Column(stump, segment=0, response=stump.predict(X)).response.tolist()
     [-1.0, 1.0]
     """
 
@@ -52,20 +53,19 @@ class Risk(Protocol):
 
     Examples
     --------
-    The hinge of two classes is a risk with one segment:
+    The mean hinge loss of labels +1 and -1:
 
     >>> import numpy as np
-    >>> from setwise.learning import Risk
     >>> class Hinge:
     ...     def __init__(self, y):
     ...         self.y, self.offsets = y, np.array([0, len(y)])
     ...
-    ...     def __call__(self, f):
-    ...         slack = np.maximum(1 - self.y * f, 0)
-    ...         return slack.mean(), -self.y * (slack > 0) / len(f)
-    >>> risk: Risk = Hinge(np.array([1.0, -1.0]))
-    >>> risk(np.array([2.0, 0.0]))[0]
-    0.5
+    ...     def __call__(self, scores):
+    ...         slack = 1 - self.y * scores
+    ...         return np.maximum(slack, 0).mean(), np.where(slack > 0, -self.y, 0) / len(slack)
+    >>> value, slope = Hinge(np.array([1.0, -1.0]))(np.array([0.5, -2.0]))
+    >>> float(value), slope.tolist()
+    (0.25, [-0.5, 0.0])
     """
 
     @property
@@ -81,21 +81,24 @@ class ExamplewiseRisk(Risk, Protocol):
 
     Examples
     --------
+    The hinge losses of labels +1 and -1, whose subgradients have an entry each:
+
     >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from setwise.learning import ExamplewiseRisk
-    >>> class Hinge:  # of examples whose labels are all +1
-    ...     offsets = np.array([0, 2])
+    >>> from scipy.sparse import diags_array
+    >>> class Hinge:
+    ...     def __init__(self, y):
+    ...         self.y, self.offsets = y, np.array([0, len(y)])
     ...
-    ...     def __call__(self, f):
-    ...         values, rows = self.each(f)
-    ...         return values.mean(), rows.toarray().mean(axis=0)
+    ...     def each(self, scores):
+    ...         slack = 1 - self.y * scores
+    ...         return np.maximum(slack, 0), diags_array(np.where(slack > 0, -self.y, 0.0)).tocsr()
     ...
-    ...     def each(self, f):
-    ...         return np.maximum(1 - f, 0), csr_array(np.diag(-1.0 * (f < 1)))
-    >>> risk: ExamplewiseRisk = Hinge()
-    >>> risk.each(np.array([2.0, 0.0]))[0].tolist()
-    [0.0, 1.0]
+    ...     def __call__(self, scores):
+    ...         values, slopes = self.each(scores)
+    ...         return values.mean(), slopes.sum(axis=0) / len(values)
+    >>> values, slopes = Hinge(np.array([1.0, -1.0])).each(np.array([0.5, -2.0]))
+    >>> values.tolist(), slopes.toarray().tolist()
+    ([0.5, 0.0], [[-1.0, 0.0], [0.0, 0.0]])
     """
 
     def each(self, scores: FloatArray) -> tuple[FloatArray, csr_array]:
@@ -107,11 +110,24 @@ class Search(Protocol):
 
     Examples
     --------
+    Features, or their negations, as weak learners:
+
     >>> import numpy as np
-    >>> from setwise.learning import Search, Stumps
-    >>> search: Search = Stumps(np.array([[0.0], [1.0]]))
-    >>> search.exact, search(np.array([-1.0, 2.0]))[0].learner
-    (True, Stump(feature=0, threshold=0.5, sign=1))
+    >>> from setwise.learning import Column
+    >>> class Features:
+    ...     exact = True
+    ...
+    ...     def __init__(self, X):
+    ...         self.X = X
+    ...
+    ...     def __call__(self, weights):
+    ...         edges = weights @ self.X
+    ...         best = int(np.abs(edges).argmax())
+    ...         sign = np.sign(edges[best])
+    ...         return [Column((best, sign), 0, sign * self.X[:, best])]
+    >>> X = np.array([[1.0, 3.0], [2.0, -1.0]])
+    >>> Features(X)(np.array([-1.0, 0.5]))[0].response.tolist()
+    [-3.0, 1.0]
     """
 
     @property
