@@ -7,7 +7,7 @@ A set is an index in bit order, the sum of 2^i over its elements; a set function
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations, pairwise, permutations, product
+from itertools import combinations, combinations_with_replacement, pairwise, permutations, product
 
 import numpy as np
 from scipy.optimize import linprog, minimize, nnls
@@ -704,3 +704,26 @@ def stump_columns(X: np.ndarray, segments: int) -> np.ndarray:
             column[segment] = response
             columns.append(column.ravel())
     return np.array(columns)
+# ------------------------------------------------------------------------------------- diverse sets
+
+
+def best_step(field: fields.Field, diversity: object, earlier: np.ndarray) -> float:
+    """The least E(y) - d(y | S) over all labellings y."""
+    every = all_labellings(*field.unary.shape)
+    energies = field.energy(every)
+    gains = np.array([diversity._gain(y, earlier, field.n_labels) for y in every])
+    return float((energies - gains).min())
+
+
+def best_list(field: fields.Field, diversity: object, m: int, shift: float) -> float:
+    """The largest sum of (shift - E) plus d over all lists of at most m items, repeats allowed."""
+    every = all_labellings(*field.unary.shape)
+    every = every[np.isfinite(field.energy(every))]
+    energies = field.energy(every)
+    best = 0.0
+    for size in range(1, m + 1):
+        for items in combinations_with_replacement(range(len(every)), size):
+            chosen = list(items)
+            value = diversity._value(every[chosen], field.n_labels)
+            best = max(best, size * shift - float(energies[chosen].sum()) + value)
+    return best

@@ -167,9 +167,9 @@ class HammingSearch:
     ) -> tuple[IntArray, bool]:
         """The best labelling for the multipliers, and whether it is proved so."""
         if self._cut is not None:
-            costs = rest.unary[:, 1] - rest.unary[:, 0]
+            costs = rest.unary[:, 1] - rest.unary[:, 0] - multipliers.sum()
             for center, multiplier in zip(centers, multipliers, strict=True):
-                costs += multiplier * (2.0 * center - 1.0)
+                costs += (2.0 * multiplier) * center
             return self._cut.ones(costs).astype(np.int64), True
         unary = rest.unary.copy()
         everyone = np.arange(len(unary))

@@ -53,13 +53,13 @@ def _line_search(
 
     if slope(most) <= 0.0:
         return most
-    low, high = 0.0, most
+    low, high, reach = 0.0, most, float(np.abs(change).max())
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         if slope(middle) <= 0.0:
             low = middle
         else:
             high = middle
-        if (high - low) * np.abs(change).max() < 0.25:  # a quarter of one variable
+        if (high - low) * reach < 0.25:  # a quarter of one variable
             break
     return low
