@@ -40,7 +40,7 @@ X, Y = zip(*(sample(rng) for _ in range(20)), strict=True)
 X_test, Y_test = zip(*(sample(rng) for _ in range(10)), strict=True)
 
 # %%
-# Both problems are convex, the cuts are exact, and so the gap is a certificate. The linear field can
+# Both problems are convex and the cuts exact, so the gap is a certificate. The linear field can
 # do no better than to call everything background; the boosted one has two stumps on the sides of
 # grey, and learns which neighbours to believe.
 
