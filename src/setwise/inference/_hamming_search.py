@@ -103,10 +103,10 @@ class HammingSearch:
     def _multiply(self, rest: Field, centers: IntArray, tables: CountTables) -> Found:
         counts = [np.count_nonzero(centers != y, axis=1) for y in self._pool]
         tolerance = _SOLVED * tables.spread
-        bound, n_iter = -np.inf, 0
+        bound, n_iter, weights = -np.inf, 0, None
         while True:
             energies, mixable = np.array(self._energies), np.array(counts, np.float64)
-            weights = best_mixture(energies, mixable, tables, 0.1 * tolerance)
+            weights = best_mixture(energies, mixable, tables, 0.1 * tolerance, weights)
             mixed = weights @ mixable
             model = float(weights @ energies) + float(tables.hull_heights(mixed).sum())
             multipliers = -tables.slopes(mixed)
@@ -124,8 +124,8 @@ class HammingSearch:
         values = np.array(self._energies) + tables.heights(np.array(counts)).sum(axis=1)
         k = int(values.argmin())
         best = _Scored(self._pool[k], float(values[k]))
-        recombination = Recombination(rest)
-        for k in np.argsort(-weights)[: np.count_nonzero(weights > 0.01)]:
+        recombination = self._recombination
+        for k in np.argsort(-weights)[: np.count_nonzero(weights > 0.01)].tolist():
             best = self._mix(recombination, rest, best, self._pool[k], centers, tables)
         if best.value - bound > tolerance and rest.unary.size <= _SMALL:
             for scale in _SCALES:
@@ -176,8 +176,10 @@ class HammingSearch:
             for potential in others:
                 rest = rest + potential
             self._cut = _as_cut(rest)
+            self._recombination = Recombination(rest)
         elif self._unary is None or not np.may_share_memory(self._unary, field.unary):
             rest = rest.with_unary(field.unary)
+            self._recombination = Recombination(rest)
         if rest is not self._rest:
             self._energies = [_energy(rest, labels) for labels in self._pool]
             self._rest, self._unary = rest, field.unary
