@@ -126,6 +126,8 @@ class HammingSearch:
         best = _Scored(self._pool[k], float(values[k]))
         recombination = self._recombination
         for k in np.argsort(-weights)[: np.count_nonzero(weights > 0.01)].tolist():
+            if best.value - bound <= tolerance:
+                break
             best = self._mix(recombination, rest, best, self._pool[k], centers, tables)
         if best.value - bound > tolerance and rest.unary.size <= _SMALL:
             for scale in _SCALES:
