@@ -90,6 +90,8 @@ class GreedyStep:
         passed = solve_map(field, "messages", init=found.labels, max_iter=_PASSES)
         bound = max(found.bound, passed.bound)
         better = passed if passed.value < found.value else found
+        if better is passed:
+            self._search.offer(passed.labels)
         return replace(better, bound=min(bound, better.value), interrupted=passed.interrupted)
 
     def _bounded(self, field: Field, found: MapResult) -> MapResult:
