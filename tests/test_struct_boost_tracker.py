@@ -67,6 +67,24 @@ def test_cell_means_are_means_of_the_cells():
     np.testing.assert_allclose(beyond[0, 0, 0], image[:, 0].mean(axis=0), atol=1e-12)
 
 
+def test_beyond_the_border_the_outermost_pixels_are_repeated():
+    rng = np.random.default_rng(1)
+    image = rng.random((12, 9, 2))
+    padded = np.pad(image, ((40, 40), (40, 40), (0, 0)), mode="edge")
+    boxes = np.column_stack([rng.uniform(-30, 30, (40, 2)), rng.uniform(1, 18, (40, 2))])
+    moved = boxes + [40, 40, 0, 0]
+    np.testing.assert_allclose(cell_means(image, boxes, 3), cell_means(padded, moved, 3), atol=1e-9)
+    far = cell_means(image, np.array([[1e12, 1e12, 3.0, 3.0]]), 2)  # nothing is allocated for it
+    assert far.shape == (1, 2, 2, 2)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e9])
+def test_candidates_have_sides_of_a_frame(scale):
+    box = np.array([5.0, 5.0, 4.0, 4.0])
+    around = boxes_around(box, 50, 0.5, np.array([scale, 1.0]), (20, 20), even=True)
+    assert np.all(around[:, 2:] == 4.0)
+
+
 def test_gradients_know_their_direction():
     across = np.tile(np.arange(32.0), (32, 1))  # rises to the right: direction 0
     histogram = hog_features(across, np.array([[4.0, 4, 16, 16]])).reshape(9, 4, 9)
@@ -135,12 +153,43 @@ def test_a_given_box_is_taken_and_learnt_from(sequence):
     assert np.array_equal(copy.update(frames[2]), tracker.update(frames[2]))
 
 
+def test_importances_and_scores(sequence):
+    frames, boxes = sequence
+    tracker = sw.StructBoostTracker(**SMALL, features=("hog", "pixels")).start(frames[0], boxes[0])
+    shares = tracker.feature_importances_
+    assert shares.shape == (324 + 256,)
+    assert shares.sum() == pytest.approx(1.0)
+    used = {stump.feature for stump in tracker.estimators_ if stump.threshold > -np.inf}
+    assert set(np.flatnonzero(shares)) == used
+    assert tracker.score_boxes(frames[0], np.zeros((0, 4))).shape == (0,)
+    far = [[1e6, 0, 16, 20], [-1e6, 0, 16, 20]]  # what is repeated there
+    assert np.isfinite(tracker.score_boxes(frames[0], far)).all()
+
+
+def test_parameters_that_change_on_the_way(sequence):
+    frames, boxes = sequence
+    tracker = sw.StructBoostTracker(**SMALL).start(frames[0], boxes[0])
+    tracker.set_params(features=("hog",))  # what was learnt stays: a new start takes it up
+    assert tracker.update(frames[1]).shape == (4,)
+    assert tracker.feature_importances_.shape == (580,)
+    with pytest.raises(ValueError, match="n_candidates must be at least 1, got -1"):
+        tracker.set_params(n_candidates=-1).update(frames[2])
+
+
+@pytest.mark.parametrize("shape", [(8, 6), (1, 1), (140, 180)])
+def test_frames_may_change_their_size(sequence, shape):
+    frames, boxes = sequence
+    tracker = sw.StructBoostTracker(**SMALL).start(frames[0], boxes[0])
+    assert np.isfinite(tracker.update(np.full(shape, 0.5))).all()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"n_estimators": 0}, "n_estimators must be at least 1, got 0"),
         ({"C": -1.0}, "C must be positive"),
         ({"features": "hog"}, "features must be a sequence of 'pixels' and 'hog', got 'hog'"),
+        ({"features": 3}, "features must be a sequence of 'pixels' and 'hog', got 3"),
         ({"features": ["colour"]}, "features must be one of 'pixels', 'hog', got 'colour'"),
         ({"scales": [0.0]}, "scales must be positive numbers"),
         ({"memory": 0}, "memory must be at least 1"),
@@ -163,5 +212,22 @@ def test_bad_frames_and_boxes(sequence):
         tracker.start(np.full((9, 9), np.nan), boxes[0])
     with pytest.raises(ValueError, match=r"box must be \(x, y, w, h\) with positive w and h"):
         tracker.start(frames[0], (3, 3, 0, 5))
+    for box in ((90, 3, 5, 5), (3, -5, 5, 5), (1e300, 0, 5, 5)):
+        with pytest.raises(ValueError, match="box must lie at least partly in the frame, 90 wide"):
+            tracker.start(frames[0], box)
+    for side in (1e-200, 0.5, 1e9):
+        with pytest.raises(ValueError, match=r"positive w and h, 1 to 1e\+06 pixels, got \[3.0"):
+            tracker.start(frames[0], (3, 3, side, side))
+    with pytest.raises(ValueError, match="score_boxes needs a call of start first"):
+        tracker.score_boxes(frames[0], boxes)
+    with pytest.raises(ValueError, match="frame must hold integers between 0 and 255, got 256"):
+        tracker.start(np.full((9, 9), 256, np.uint16), (3, 3, 5, 5))
+    with pytest.raises(ValueError, match="frame must hold floats between 0 and 1, got 255"):
+        tracker.start(np.full((9, 9), 255.0), (3, 3, 5, 5))
+    with pytest.raises(ValueError, match="frame must hold floats between 0 and 1, got -0.5"):
+        tracker.start(np.full((9, 9), -0.5), (3, 3, 5, 5))
+    tracker.start(frames[0], boxes[0])
+    with pytest.raises(ValueError, match=r"boxes must be \(x, y, w, h\) with positive w and h"):
+        tracker.score_boxes(frames[0], [[3, 3, 0, 5]])
     with pytest.raises(TypeError, match="frame must hold numbers, got bool"):
         tracker.start(np.zeros((9, 9), bool), boxes[0])

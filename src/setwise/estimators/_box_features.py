@@ -28,20 +28,17 @@ def cell_means(channels: FloatArray, boxes: FloatArray, cells: int) -> FloatArra
     """Means over the cells of a grid in each box: channels (h, w, c) -> (n, cells, cells, c).
 
     Exact for boxes between pixels too, the image being constant on each pixel. Beyond the border
-    the outermost pixels are repeated.
+    the outermost pixels are repeated: there the integral goes on as on the outermost pixel, so that
+    a box costs the same wherever it lies.
     """
     height, width = channels.shape[:2]
-    low = np.floor(np.minimum(boxes[:, :2].min(axis=0), 0.0)).astype(np.int64)
-    high = np.ceil((boxes[:, :2] + boxes[:, 2:]).max(axis=0)).astype(np.int64)
-    beyond = np.maximum(high - [width, height], 0)
-    padded = np.pad(channels, ((-low[1], beyond[1]), (-low[0], beyond[0]), (0, 0)), mode="edge")
-    integral = np.zeros((padded.shape[0] + 1, padded.shape[1] + 1, padded.shape[2]))
-    np.cumsum(np.cumsum(padded, axis=0), axis=1, out=integral[1:, 1:])
+    integral = np.zeros((height + 1, width + 1, channels.shape[2]))
+    np.cumsum(np.cumsum(channels, axis=0), axis=1, out=integral[1:, 1:])
     ticks = np.arange(cells + 1) / cells
-    columns = boxes[:, 0, None] - low[0] + boxes[:, 2, None] * ticks
-    rows = boxes[:, 1, None] - low[1] + boxes[:, 3, None] * ticks
-    top = np.minimum(rows.astype(np.int64), padded.shape[0] - 1)
-    left = np.minimum(columns.astype(np.int64), padded.shape[1] - 1)
+    columns = boxes[:, 0, None] + boxes[:, 2, None] * ticks
+    rows = boxes[:, 1, None] + boxes[:, 3, None] * ticks
+    top = np.clip(rows, 0, height - 1).astype(np.int64)
+    left = np.clip(columns, 0, width - 1).astype(np.int64)
     down = (rows - top)[:, :, None, None]
     right = (columns - left)[:, None, :, None]
     top, left = top[:, :, None], left[:, None, :]
@@ -54,7 +51,7 @@ def cell_means(channels: FloatArray, boxes: FloatArray, cells: int) -> FloatArra
 
 def pixel_features(image: FloatArray, boxes: FloatArray) -> FloatArray:
     """Grey values at 16 x 16: (n, 256)."""
-    return cell_means(image[:, :, None], boxes, 16).reshape(len(boxes), -1)
+    return cell_means(image[:, :, None], boxes, 16).reshape(len(boxes), 256)
 
 
 def hog_features(image: FloatArray, boxes: FloatArray) -> FloatArray:
@@ -83,7 +80,7 @@ def hog_features(image: FloatArray, boxes: FloatArray) -> FloatArray:
     )
     norms = np.linalg.norm(blocks, axis=3, keepdims=True)
     blocks = np.divide(blocks, norms, out=np.zeros_like(blocks), where=norms > 1e-6)
-    return 255.0 * blocks.reshape(len(boxes), -1)
+    return 255.0 * blocks.reshape(len(boxes), 324)
 
 
 FEATURES = {"pixels": pixel_features, "hog": hog_features}

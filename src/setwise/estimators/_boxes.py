@@ -6,6 +6,7 @@ import numpy as np
 
 from setwise.functions._arguments import FloatArray
 
+LARGEST = 1e6  # pixels a side: far beyond any frame, and areas keep their digits
 _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
 
@@ -35,8 +36,8 @@ def boxes_around(
     ``radius`` is relative to the size of the box, the square root of its area. The centres lie on a
     sunflower spiral, the same each time: ``even`` over the disc, or as many at each distance, thus
     denser in the middle, as on a polar grid. The scales are taken in turn along it. Whole pixels;
-    boxes whose centre would leave the image of ``shape`` (height, width) are left out, and of equal
-    ones all but the first.
+    boxes whose centre would leave the image of ``shape`` (height, width) or whose sides would be
+    below a pixel or beyond ``LARGEST`` are left out, and of equal ones all but the first.
     """
     steps = np.arange(count)
     share = steps / max(count - 1, 1)
@@ -48,6 +49,7 @@ def boxes_around(
     around = np.concatenate([np.rint(centres - sizes / 2), sizes], axis=1)
     around[0] = box
     inside = np.all((centres >= 0) & (centres <= np.array(shape[::-1])), axis=1)
+    inside &= ((sizes >= 1.0) & (sizes <= LARGEST)).all(axis=1)
     inside[0] = True
     around = around[inside]
     _, first = np.unique(around, axis=0, return_index=True)

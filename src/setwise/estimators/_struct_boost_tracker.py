@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from setwise.estimators._boosted import importances
 from setwise.estimators._box_features import FEATURES, box_features, grey
 from setwise.estimators._box_risk import BoxRisk
-from setwise.estimators._boxes import boxes_around, overlaps
+from setwise.estimators._boxes import LARGEST, boxes_around, overlaps
 from setwise.functions._arguments import (
     FloatArray,
     as_array,
@@ -71,6 +72,9 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         Where the object is in the latest frame: x, y of the upper left corner, width, height.
     estimators_, estimator_weights_
         The stumps and their weights.
+    feature_importances_ : (n_features,) floats
+        The weights of the stumps, shared out to the features in the order of ``features``: 256 of
+        "pixels", row by row, 324 of "hog". They sum to 1.
     gap_ : float
         Relative gap of the latest update.
     n_frames_ : int
@@ -132,10 +136,12 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         frame : (h, w) or (h, w, 3)
             Grey or colour; integers in 0..255 or floats in 0..1.
         box : (4,)
-            x, y, width, height.
+            x, y, width, height; some of it inside the frame.
         """
         self._check_parameters()
-        image, present = _as_frame(frame), _as_box(box)
+        image = _as_frame(frame)
+        present = _as_box(box, image)
+        self._kinds = tuple(self.features)
         self._memory: deque[tuple[FloatArray, FloatArray]] = deque(maxlen=self.memory)
         self.n_frames_ = 0
         self._learn_from(image, present)
@@ -158,8 +164,8 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         (4,) floats
             The box, as in ``box_``.
         """
-        if not hasattr(self, "box_"):
-            raise ValueError("update needs a call of start first")
+        self._check_started("update")
+        self._check_parameters()
         image = _as_frame(frame)
         if box is None:
             candidates = boxes_around(
@@ -172,7 +178,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
             )
             found = candidates[np.argmax(self._scores(image, candidates))]
         else:
-            found = _as_box(box)
+            found = _as_box(box, image)
         self._learn_from(image, found)
         if box is not None or self.n_frames_ % self.update_every == 0:
             self._fit()
@@ -180,11 +186,20 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
 
     def score_boxes(self, frame: ArrayLike, boxes: ArrayLike) -> FloatArray:
         """The scores of boxes (n, 4) of a frame, (n,); the best-scored one is the answer."""
-        return self._scores(_as_frame(frame), as_numbers(boxes, "boxes", shape=(None, 4)))
+        self._check_started("score_boxes")
+        places = as_numbers(boxes, "boxes", shape=(None, 4))
+        _check_sides(places, "boxes")
+        return self._scores(_as_frame(frame), places)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """The weights of the stumps, shared out to their features; they sum to 1."""
+        self._check_started("feature_importances_")
+        return importances(self.estimators_, self.estimator_weights_, self._memory[0][0].shape[1])
 
     def _scores(self, image: FloatArray, boxes: FloatArray) -> FloatArray:
-        features = box_features(image, boxes, tuple(self.features))
         scores = np.zeros(len(boxes))
+        features = box_features(image, boxes, self._kinds)
         for learner, weight in zip(self.estimators_, self.estimator_weights_, strict=True):
             scores += weight * learner.predict(features)
         return scores
@@ -199,7 +214,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
             (image.shape[0], image.shape[1]),
             even=False,  # near misses are what there is to learn from
         )
-        features = box_features(image, around, tuple(self.features))
+        features = box_features(image, around, self._kinds)
         self._memory.append((features.astype(np.uint8), 1.0 - overlaps(box, around)))
         self.box_ = box
         self.n_frames_ += 1
@@ -224,11 +239,19 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         self.estimator_weights_ = fit.w[used]
         self.gap_ = fit.relative_gap
 
+    def _check_started(self, what: str) -> None:
+        if not hasattr(self, "estimators_"):
+            raise ValueError(f"{what} needs a call of start first")
+
     def _check_parameters(self) -> None:
         as_count(self.n_estimators, "n_estimators", least=1)
         as_number(self.C, "C", positive=True)
-        as_number(self.tol, "tol", positive=True)
-        if isinstance(self.features, str) or not self.features:
+        as_number(self.tol, "tol", nonnegative=True)
+        if (
+            isinstance(self.features, str)
+            or not isinstance(self.features, Sequence)
+            or len(self.features) == 0
+        ):
             raise ValueError(
                 f"features must be a sequence of 'pixels' and 'hog', got {self.features!r}"
             )
@@ -253,12 +276,32 @@ def _as_frame(frame: ArrayLike) -> FloatArray:
         raise ValueError(f"frame must have shape (h, w) or (h, w, 3), got {image.shape}")
     if not np.isfinite(image).all():
         raise ValueError("frame must be finite, got NaN or infinity")
+    # Another range would leave the 256 values that the search for stumps counts on.
+    most, kind = (1, "floats") if image.dtype.kind == "f" else (255, "integers")
+    low, high = float(image.min()), float(image.max())
+    if low < -1e-6 or high > most + 1e-6:  # resampled images exceed it by rounding
+        raise ValueError(
+            f"frame must hold {kind} between 0 and {most}, got {high if high > most else low:g}"
+        )
     return grey(image)
 
 
-def _as_box(box: ArrayLike) -> FloatArray:
-    """A box with positive sides."""
+def _as_box(box: ArrayLike, image: FloatArray) -> FloatArray:
+    """A box with sides of a pixel at least, some of it in the image."""
     checked = as_numbers(box, "box", shape=(4,))
-    if not (checked[2:] > 0).all():
-        raise ValueError(f"box must be (x, y, w, h) with positive w and h, got {checked.tolist()}")
+    _check_sides(checked[None], "box")
+    height, width = image.shape
+    if (checked[:2] >= (width, height)).any() or (checked[:2] + checked[2:] <= 0).any():
+        raise ValueError(
+            f"box must lie at least partly in the frame, {width} wide and {height} high, "
+            f"got {checked.tolist()}"
+        )
     return checked
+
+
+def _check_sides(boxes: FloatArray, name: str) -> None:
+    for box in boxes[((boxes[:, 2:] < 1) | (boxes[:, 2:] > LARGEST)).any(axis=1)][:1]:
+        raise ValueError(
+            f"{name} must be (x, y, w, h) with positive w and h, 1 to {LARGEST:g} pixels, "
+            f"got {box.tolist()}"
+        )
