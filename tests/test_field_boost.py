@@ -213,6 +213,12 @@ def test_no_edges():
     assert model.feature_importances_.tolist() == [1.0]
 
 
+def test_a_gap_of_rounding_is_none():
+    X, Y = rings(np.random.default_rng(0), 2, size=3)
+    model = FieldBoost(C=10.0, tol=0.0).fit(X, Y)  # warnings are errors
+    assert 0 <= model.gap_ <= 1e-9
+
+
 def test_nothing_to_learn():
     """Weights that are not worth their price stay away, and that is an answer."""
     X, Y = rings(np.random.default_rng(0), 2, size=3)
@@ -229,8 +235,16 @@ def test_bad_input():
         FieldBoost().fit(X, [np.arange(9) % 3] * 2)
     with pytest.raises(ValueError, match=r"estimator must be one of .*'stump'.* got 'bush'"):
         FieldBoost("bush").fit(X, Y)
-    with pytest.raises(TypeError, match=r"estimator must be one of .* got int"):
+    with pytest.raises(TypeError, match=r"edge_estimator must be one of .* got int"):
         FieldBoost("stump", 3).fit(X, Y)
+    without = [(nodes, edges, np.zeros((len(edges), 0))) for nodes, edges, _ in X]
+    with pytest.raises(ValueError, match=r"edge_estimator must be one of .*'feature' .* 'bush'"):
+        FieldBoost("stump", "bush").fit(without, Y)
+    for learner in ("stump", "feature"):
+        with pytest.raises(ValueError, match="node_features must have at least one column"):
+            FieldBoost(learner).fit([(nodes[:, :0], edges, f) for nodes, edges, f in X], Y)
+    with pytest.raises(ValueError, match=r"C times the risk of zero scores must be below 1e\+20"):
+        FieldBoost().fit(X, Y, node_weights=[np.full(9, 1e30)] * 2)
     with pytest.raises(ValueError, match="C must be positive, got -1"):
         FieldBoost(C=-1.0).fit(X, Y)
     with pytest.raises(NotFittedError):

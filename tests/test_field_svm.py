@@ -215,6 +215,18 @@ def test_one_node_and_no_edge():
     assert model.edge_coef_.shape == (0,)
 
 
+def test_the_first_graph_need_not_have_edges():
+    X, Y = stripes(np.random.default_rng(0), 3, size=4)
+    alone = (np.ones((1, 1)), [], [])
+    assert FieldSVM().fit([alone, *X], [[1], *Y]).edge_coef_.shape == (X[0][2].shape[1],)
+
+
+def test_graphs_may_come_one_by_one():
+    X, Y = stripes(np.random.default_rng(0), 3, size=4)
+    model = FieldSVM().fit(iter(X), iter(Y))
+    assert model.score(iter(X), iter(Y)) == model.score(X, Y)
+
+
 GOOD = (np.zeros((2, 1)), [[0, 1]], [[1.0]])
 
 
@@ -271,6 +283,12 @@ GOOD = (np.zeros((2, 1)), [[0, 1]], [[1.0]])
             "Y must be of one kind, got both words and numbers",
         ),
         ([GOOD], [[0, 0]], ValueError, r"Y must hold at least two labels, got \[0\]"),
+        (
+            [GOOD],
+            [np.array(["a", 1], object)],
+            TypeError,
+            "Y must hold labels of one kind, got int, str",
+        ),
         ([GOOD], [[0.5, 0.0]], ValueError, "Y must hold labels, got numbers that are not whole"),
     ],
 )

@@ -92,6 +92,17 @@ def test_a_perceptron_follows_a_diagonal_whatever_the_scales(sparse):
     assert weights @ found.response > 0.97 * total
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_perceptron_of_huge_features(sparse):
+    X, weights = diagonal()
+    X = X - [0, 1000, 0, 0, 0]
+    usual, huge = (
+        Perceptrons(csr_array(rows) if sparse else rows)(weights)[0] for rows in (X, X * 1e300)
+    )
+    assert weights @ huge.response == pytest.approx(weights @ usual.response, rel=0.02)
+    assert np.isfinite(huge.learner.coef).all()
+
+
 @pytest.mark.parametrize("model", [LogisticRegression(), GaussianNB(), LinearSVC(C=1e4)])
 def test_any_classifier_with_weights_serves(model):
     X, weights = diagonal()

@@ -51,6 +51,33 @@ def test_grows_in_both_directions(seed, n_slacks, C):
             assert master.solve().value == pytest.approx(least, abs=TOLERANCE * max(1, C))
 
 
+def test_the_interior_point_method_comes_last():
+    """Where both simplex methods fail, as they may at large C."""
+    rng = np.random.default_rng(1)
+    C = 1e6
+    slack, offsets, A = np.zeros(20, int), rng.uniform(0, 2, 20), rng.normal(size=(20, 5))
+    master = Master(C)
+    master.add_planes(slack, offsets, A[:, :0])
+    for column in A.T:
+        master.add_column(column)
+    run = master._highs.run
+
+    class Failing:
+        def __getattr__(self, name):
+            return getattr(highs, name)
+
+        def run(self):
+            if highs.getOptionValue("solver")[1] == "ipm":
+                run()
+
+    highs, master._highs = master._highs, Failing()
+    solution = master.solve()
+    assert highs.getOptionValue("solver")[1] == "simplex"
+    least = direct(C, 1, slack, offsets, A)
+    assert solution.value == pytest.approx(least, rel=1e-6)
+    check_optimality(solution, C, 1, slack, offsets, A)
+
+
 def check_optimality(solution, C, n_slacks, slack, offsets, A):
     """Both solutions keep to their constraints, and their values meet."""
     w, xi, multipliers, value = solution

@@ -11,6 +11,7 @@ from scipy.sparse import csc_array, csr_array
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
@@ -183,7 +184,15 @@ def test_too_small_a_c_says_so():
         ({"estimator": DecisionTreeClassifier}, TypeError, "got the class DecisionTreeClassifier"),
         ({"label_form": "flat"}, ValueError, "label_form must be one of 'coded', 'augmented'"),
         ({"slack": 1}, TypeError, "slack must be a string"),
-        ({"columns_per_round": 0}, ValueError, "n_columns must be at least 1"),
+        ({"columns_per_round": 0}, ValueError, "columns_per_round must be at least 1"),
+        ({"estimator": "tree", "n_jobs": "all"}, TypeError, "n_jobs must be an integer or None"),
+        (
+            {"estimator": KNeighborsClassifier()},
+            TypeError,
+            "whose fit takes sample_weight, got KNeighborsClassifier",
+        ),
+        ({"C": 1e16}, ValueError, r"C must be at most 1e\+15, got 1e\+16"),
+        ({"callback": 3}, TypeError, "callback must be callable or None, got int"),
         ({"taxonomy": [0, 1]}, ValueError, "taxonomy must have a node for each of 3 classes"),
     ],
 )
@@ -201,3 +210,31 @@ def test_bad_data():
         sw.StructBoostClassifier().fit(X, y, sample_weight=-np.ones(150))
     with pytest.raises(NotFittedError):
         sw.StructBoostClassifier().predict(X)
+    with pytest.raises(NotFittedError):
+        _ = sw.StructBoostClassifier().feature_importances_
+    with pytest.raises(ValueError, match=r"X must stay below 1e\+100 for linear support vector"):
+        sw.StructBoostClassifier("linear").fit(X * 1e150, y)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+def test_the_unit_of_weights_and_features_does_not_matter(unit):
+    model = sw.StructBoostClassifier(C=10.0, n_estimators=10)
+    weights = np.random.default_rng(0).random(150)
+    plain = model.fit(X, y, weights).decision_function(X)
+    np.testing.assert_allclose(model.fit(X, y, unit * weights).decision_function(X), plain)
+    for learner in ("stump", "perceptron"):
+        model = sw.StructBoostClassifier(learner, C=10.0, n_estimators=5)
+        few = model.fit(X, y).score(X, y)
+        huge = 1e305 * (X / X.max())
+        assert model.fit(huge, y).score(huge, y) > few - 0.1
+
+
+def test_a_tolerance_that_asks_for_nothing_says_so():
+    with pytest.warns(UserWarning, match="without any weak learner is within tol=10: all weights"):
+        sw.StructBoostClassifier(tol=10.0).fit(X, y)
+
+
+@pytest.mark.parametrize("C", [1e8, 1e12, 1e15])
+def test_c_may_be_large(C):
+    model = sw.StructBoostClassifier(C=C, n_estimators=8).fit(X[::5], y[::5])
+    assert 0 <= model.gap_ < 1

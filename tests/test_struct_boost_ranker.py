@@ -174,6 +174,15 @@ def test_cut_points_make_the_fewest_mistakes(data):
     assert mistakes(cuts) == best
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e308])
+def test_the_unit_of_weights_does_not_matter(unit):
+    weights = np.random.default_rng(0).random(60)
+    model = StructBoostRanker(C=10.0, n_estimators=10)
+    plain = model.fit(X, Y, weights).decision_function(X)
+    np.testing.assert_allclose(model.fit(X, Y, unit * weights).decision_function(X), plain)
+    assert 0.5 < model.score(X, Y, unit * weights) <= 1.0
+
+
 @pytest.mark.parametrize(
     ("call", "error", "sentence"),
     [
@@ -205,7 +214,17 @@ def test_cut_points_make_the_fewest_mistakes(data):
         (
             lambda: StructBoostRanker(C=5.0).fit(X, Y).score(X, Y + 5),
             ValueError,
-            r"y must hold the labels of fit, \[0, 1\], got",
+            r"y must hold the labels of fit, \[0, 1\], got [56]",
+        ),
+        (
+            lambda: StructBoostRanker(C=5.0).fit(X, Y).score(X, Y[1:]),
+            ValueError,
+            r"y must have shape \(60,\), as X has rows, got \(59,\)",
+        ),
+        (
+            lambda: StructBoostRanker().fit(X, Y, groups=np.array(["a", 1] * 30, object)),
+            TypeError,
+            "groups must hold names of one kind, got int, str",
         ),
     ],
 )

@@ -93,12 +93,21 @@ def test_one_level_is_flat():
         assert np.array_equal(coding.code, flat.code)
         assert np.array_equal(coding.cost > 0, flat.cost > 0)
     assert np.array_equal(label_code([4, 4, 4, 4, -1], np.arange(4)).cost, flat.cost)
+    words = label_code(["b", "a", "c"], np.array(["a", "b", "c"]))  # a list of names is one level
+    assert np.array_equal(words.code, np.eye(3))
 
 
 def test_two_classes_share_a_score():
     assert label_code(None, np.arange(2)).code.tolist() == [[-0.5], [0.5]]
     assert label_code([2, 2, -1], np.arange(2)).code.tolist() == [[-0.5], [0.5]]
     assert label_code(None, np.arange(2), augmented=True).code.tolist() == [[1, 0], [0, 1]]
+
+
+def _deep(levels):
+    tree = ["cat"]
+    for _ in range(levels):
+        tree = [tree]
+    return tree
 
 
 @pytest.mark.parametrize(
@@ -111,6 +120,13 @@ def test_two_classes_share_a_score():
         ),
         ([["cat", "cat"]], ValueError, "taxonomy must hold a class once, got 'cat' twice"),
         ([["cat"], []], ValueError, "taxonomy must have no empty list"),
+        ([["cat", {}]], TypeError, "nested lists of labels, got a dict in them"),
+        (_deep(5000), ValueError, "taxonomy must be nested lists of moderate depth"),
+        (
+            SimpleNamespace(nodes=[0, 1], edges=[(0, 2)]),
+            ValueError,
+            "taxonomy must have edges between its nodes, got one of 2",
+        ),
         ("tree", TypeError, "taxonomy must be nested lists of labels, .* got str"),
         ([0.5, 1.0], TypeError, "taxonomy must be nested lists of labels, .* got list"),
         ([5, 5, 5, 5, -1], ValueError, "at least one above them .* got 5 nodes"),

@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from setwise.estimators._threads import threads
 from setwise.functions._arguments import FloatArray
 from setwise.learning import BoostFit, Perceptrons, Search, SklearnLearners, Stumps
 
 WORDS = ("stump", "tree", "perceptron", "linear")
+# The solver squares its numbers, and does not end where that overflows.
+_LARGEST = 1e100
 
 
 def make_search(
@@ -26,28 +29,40 @@ def make_search(
     "tree" is a decision tree of depth 3; "linear" a linear support vector machine with the
     settings of the paper's Section 4.3: C = 1e8 / m for weights that sum to 1.
     """
+    n_threads = threads(n_jobs)
+    check_estimator(estimator)
     if not isinstance(estimator, str):
-        fits = hasattr(estimator, "fit") and not isinstance(estimator, type)
-        if not (fits and is_classifier(estimator)):
-            raise TypeError(
-                f"estimator must be one of {', '.join(map(repr, WORDS))} or a scikit-learn "
-                f"classifier, got {_what(estimator)}"
-            )
         return SklearnLearners(X, estimator, n_columns, random_state=random_state)
     if estimator == "stump":
-        return Stumps(X, n_columns, threads(n_jobs))
+        return Stumps(X, n_columns, n_threads)
     if estimator == "perceptron":
-        return Perceptrons(X, n_columns, n_jobs=threads(n_jobs))
+        return Perceptrons(X, n_columns, n_jobs=n_threads)
     if estimator == "tree":
         tree = DecisionTreeClassifier(max_depth=3)
         return SklearnLearners(X, tree, n_columns, random_state=random_state)
-    if estimator == "linear":
-        machine = LinearSVC(C=1e8 / X.shape[0] ** 2)
-        return SklearnLearners(X, machine, n_columns, drop=0.1, random_state=random_state)
-    raise ValueError(
-        f"estimator must be one of {', '.join(map(repr, WORDS))} or a scikit-learn classifier, "
-        f"got {estimator!r}"
-    )
+    largest = float(abs(X).max())
+    if largest > _LARGEST:
+        raise ValueError(
+            f"X must stay below {_LARGEST:g} for linear support vector machines, got {largest:g}"
+        )
+    machine = LinearSVC(C=1e8 / X.shape[0] ** 2)
+    return SklearnLearners(X, machine, n_columns, drop=0.1, random_state=random_state)
+
+
+def check_estimator(
+    estimator: Any, name: str = "estimator", words: tuple[str, ...] = WORDS
+) -> None:
+    """Raise unless it is one of the words or a scikit-learn classifier that takes weights."""
+    allowed = f"{name} must be one of {', '.join(map(repr, words))} or a scikit-learn classifier"
+    if isinstance(estimator, str):
+        if estimator not in words:
+            raise ValueError(f"{allowed}, got {estimator!r}")
+        return
+    fits = hasattr(estimator, "fit") and not isinstance(estimator, type)
+    if not (fits and is_classifier(estimator)):
+        raise TypeError(f"{allowed}, got {_what(estimator)}")
+    if not has_fit_parameter(estimator, "sample_weight"):
+        raise TypeError(f"{allowed} whose fit takes sample_weight, got {_what(estimator)}")
 
 
 def weighted_scores(
@@ -98,6 +113,7 @@ class Boosted:
     @property
     def feature_importances_(self) -> FloatArray:
         """The weights of the learners, shared out to their features; they sum to 1."""
+        check_is_fitted(self)
         return importances(self.estimators_, self.estimator_weights_, self.n_features_in_)
 
     def _segment_scores(self, X: Any) -> FloatArray:

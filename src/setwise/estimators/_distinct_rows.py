@@ -40,12 +40,13 @@ def distinct_rows(X: Any, y: IntArray, weight: FloatArray) -> tuple[Any, IntArra
 def _projection(X: Any) -> FloatArray:
     """One number a row, the same for equal rows: summed feature by feature, so it rounds alike."""
     direction = np.random.default_rng(0).standard_normal(X.shape[1])
-    if issparse(X):
-        product: FloatArray = X @ direction
-        return product
-    total = np.zeros(X.shape[0])
-    for feature, factor in enumerate(direction):
-        total += factor * X[:, feature]
+    with np.errstate(over="ignore", invalid="ignore"):  # equal rows overflow alike
+        if issparse(X):
+            product: FloatArray = X @ direction
+            return product
+        total = np.zeros(X.shape[0])
+        for feature, factor in enumerate(direction):
+            total += factor * X[:, feature]
     return total
 
 

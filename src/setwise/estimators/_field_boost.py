@@ -12,7 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from setwise.estimators._boosted import Boosted, importances, make_search, weighted_scores
+from setwise.estimators._boosted import (
+    WORDS,
+    Boosted,
+    check_estimator,
+    importances,
+    make_search,
+    weighted_scores,
+)
 from setwise.estimators._field_model import FieldModel
 from setwise.estimators._field_risk import FieldRisk
 from setwise.estimators._field_search import Features, FieldSearch, Indicators
@@ -23,6 +30,8 @@ from setwise.estimators._threads import threads
 from setwise.functions._arguments import FloatArray
 from setwise.learning import BoostFit, BoostProgress, struct_boost
 from setwise.learning._boosting_problem import Search
+
+_ROUNDING = 1e-9  # a gap that no further weak learner can be asked to close
 
 
 class FieldBoost(Boosted, FieldModel):
@@ -150,7 +159,11 @@ class FieldBoost(Boosted, FieldModel):
         self
         """
         n_jobs = threads(self.n_jobs)
+        check_estimator(self.estimator, "estimator", (*WORDS, "feature"))
+        check_estimator(self.edge_estimator, "edge_estimator", (*WORDS, "feature"))
         graphs = read_graphs(X)
+        if graphs.nodes.shape[1] == 0:
+            raise ValueError("node_features must have at least one column, got none")
         labels = self._learn_labels(graphs, Y, most=2)
         weights = read_node_weights(node_weights, graphs)
         search = self._search(graphs)
@@ -189,7 +202,8 @@ class FieldBoost(Boosted, FieldModel):
         return FieldSearch(nodes, edges, len(graphs.nodes))
 
     def _warn(self, fit: BoostFit) -> None:
-        if not fit.converged and not fit.interrupted and len(fit.columns) < self.n_estimators:
+        short = fit.relative_gap > max(self.tol, _ROUNDING)
+        if short and not fit.interrupted and len(fit.columns) < self.n_estimators:
             warnings.warn(
                 f"FieldBoost found no further weak learner at a relative gap of "
                 f"{fit.relative_gap:.1e}, above tol={self.tol:g}",

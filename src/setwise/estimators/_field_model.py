@@ -79,7 +79,8 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, Y: Any, node_weights: Any = None) -> float:
         """The share of all nodes that are right, each counted with its weight."""
         graphs = self._read(X)
-        right = read_of_nodes(Y, graphs, "Y") == np.concatenate(self.predict(X))
+        predicted = self._best_labels(self._fields(graphs, self._scores(graphs)))
+        right = read_of_nodes(Y, graphs, "Y") == np.concatenate(predicted)
         weights = read_node_weights(node_weights, graphs)
         if weights.sum() == 0:
             raise ValueError("node_weights must not be zero for every node, got only zeros")
@@ -94,7 +95,11 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
         values = read_of_nodes(Y, graphs, "Y")
         if values.dtype.kind == "f" and not np.array_equal(values, np.round(values)):
             raise ValueError("Y must hold labels, got numbers that are not whole")
-        self.classes_, labels = np.unique(values, return_inverse=True)
+        try:
+            self.classes_, labels = np.unique(values, return_inverse=True)
+        except TypeError:  # of no common order
+            kinds = ", ".join(sorted({type(label).__name__ for label in values}))
+            raise TypeError(f"Y must hold labels of one kind, got {kinds}") from None
         n_labels = len(self.classes_)
         if n_labels < 2:
             raise ValueError(f"Y must hold at least two labels, got {self.classes_.tolist()}")

@@ -61,27 +61,31 @@ def read_graphs(X: Any, widths: tuple[int, int] | None = None) -> Graphs:
     if not isinstance(X, Iterable) or isinstance(X, str | bytes):
         raise TypeError(f"X must be a sequence of graphs, got {type(X).__name__}")
     parts = []
+    d, k = widths or (None, None)
     for i, graph in enumerate(X):
-        parts.append(_read(graph, i, widths))
-        if widths is None:
-            widths = parts[0][0].shape[1], parts[0][2].shape[1]
-    if not parts or widths is None:
+        nodes, edges, pairs = _read(graph, i, d, k)
+        parts.append((nodes, edges, pairs))
+        d = nodes.shape[1]
+        k = k if pairs is None else pairs.shape[1]
+    if not parts:
         raise ValueError("X must hold at least one graph, got none")
+    nothing = np.zeros((0, k or 0))
     node_starts = np.concatenate([[0], np.cumsum([len(part[0]) for part in parts])])
     edge_starts = np.concatenate([[0], np.cumsum([len(part[1]) for part in parts])])
     shifted = [edges + start for (_, edges, _), start in zip(parts, node_starts[:-1], strict=True)]
     return Graphs(
         np.concatenate([part[0] for part in parts]),
         np.concatenate(shifted),
-        np.concatenate([part[2] for part in parts]),
+        np.concatenate([nothing if pairs is None else pairs for *_, pairs in parts]),
         node_starts,
         edge_starts,
     )
 
 
 def _read(
-    graph: Any, i: int, widths: tuple[int, int] | None
-) -> tuple[FloatArray, IntArray, FloatArray]:
+    graph: Any, i: int, d: int | None, k: int | None
+) -> tuple[FloatArray, IntArray, FloatArray | None]:
+    """One sample; no edge features where there is no edge, and nothing to tell their number."""
     if not isinstance(graph, tuple | list) or len(graph) != 3:
         what = f"{len(graph)} entries" if isinstance(graph, tuple | list) else type(graph).__name__
         raise TypeError(f"X[{i}] must be a tuple (node_features, edges, edge_features), got {what}")
@@ -92,20 +96,22 @@ def _read(
     except (TypeError, ValueError) as error:
         raise type(error)(f"X[{i}]: {error}") from None
     pairs = as_array(graph[2], f"edge_features of X[{i}]")
-    if len(edges) == 0 and pairs.size == 0 and pairs.ndim < 2:  # a plain [] has no width to tell
-        pairs = np.zeros((0, widths[1] if widths is not None else 0))
+    _check_width(nodes, d, f"node_features of X[{i}]")
+    if len(edges) == 0 and pairs.size == 0 and pairs.ndim < 2:  # a plain []
+        return nodes, edges, None
     pairs = as_numbers(pairs, f"edge_features of X[{i}]", shape=(len(edges), None))
     if pairs.size and pairs.min() < 0:
         raise ValueError(
             f"edge_features of X[{i}] must not be negative, so that cuts find the best labels, "
             f"got {pairs.min():g}"
         )
-    for have, want, name in zip(
-        (nodes, pairs), widths or (), ("node_features", "edge_features"), strict=False
-    ):
-        if have.shape[1] != want:
-            raise ValueError(f"{name} of X[{i}] must have {want} columns, got {have.shape[1]}")
+    _check_width(pairs, k, f"edge_features of X[{i}]")
     return nodes, edges, pairs
+
+
+def _check_width(rows: FloatArray, width: int | None, name: str) -> None:
+    if width is not None and rows.shape[1] != width:
+        raise ValueError(f"{name} must have {width} columns, got {rows.shape[1]}")
 
 
 def read_of_nodes(values: Any, graphs: Graphs, name: str) -> NDArray[Any]:

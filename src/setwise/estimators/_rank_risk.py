@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from setwise import _core
+from setwise.estimators._sample_weights import as_sample_weights
 from setwise.functions._arguments import FloatArray, as_array, as_numbers
 
 
@@ -37,9 +38,7 @@ class RankRisk:
     ) -> None:
         y = as_numbers(levels, "y")
         m = len(y)
-        weights = np.ones(m)
-        if sample_weight is not None:
-            weights = as_numbers(sample_weight, "sample_weight", shape=(m,), nonnegative=True)
+        weights = as_sample_weights(sample_weight, m)
         self._order, self._starts = _by_group(groups, m)
         self._weights = weights[self._order]
         parts = np.split(y[self._order], self._starts[1:-1])
@@ -77,7 +76,8 @@ class RankRisk:
     def concordance(self, scores: FloatArray) -> float:
         """The share of pairs in the right order, half of those with equal scores: the AUC."""
         wrong, right = self._active(scores, 0.0)[0], self._active(-scores, 0.0)[0]
-        return 0.5 + 0.5 * (right - wrong) / self.n_pairs
+        share = 0.5 + 0.5 * (right - wrong) / self.n_pairs
+        return min(max(share, 0.0), 1.0)  # the sums are made in different orders
 
     def _active(self, scores: FloatArray, margin: float) -> tuple[float, FloatArray]:
         """Weight of the pairs with f_i - margin < f_j, and what each row has in it, by sign."""
@@ -110,5 +110,9 @@ def _by_group(groups: ArrayLike | None, m: int) -> tuple[NDArray[np.int64], NDAr
     array = as_array(groups, "groups")
     if array.shape != (m,):
         raise ValueError(f"groups must have shape ({m},), got {array.shape}")
-    _, numbers, counts = np.unique(array, return_inverse=True, return_counts=True)
+    try:
+        _, numbers, counts = np.unique(array, return_inverse=True, return_counts=True)
+    except TypeError:  # of no common order
+        kinds = ", ".join(sorted({type(group).__name__ for group in array}))
+        raise TypeError(f"groups must hold names of one kind, got {kinds}") from None
     return np.argsort(numbers, kind="stable"), np.concatenate([[0], np.cumsum(counts)])

@@ -18,8 +18,9 @@ from setwise.estimators._boosted import Boosted, importances, make_search
 from setwise.estimators._class_risk import ClassRisk
 from setwise.estimators._distinct_rows import distinct_rows
 from setwise.estimators._progress import progress_callback
+from setwise.estimators._sample_weights import as_sample_weights
 from setwise.estimators._taxonomy import label_code
-from setwise.functions._arguments import FloatArray, as_choice, as_numbers
+from setwise.functions._arguments import FloatArray, as_choice, as_count
 from setwise.learning import BoostProgress, struct_boost
 
 
@@ -158,9 +159,12 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         self
         """
         augmented = as_choice(self.label_form, "label_form", ("coded", "augmented")) == "augmented"
+        as_count(self.columns_per_round, "columns_per_round", least=1)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
-        weight = _as_weights(sample_weight, X.shape[0])
+        weight = as_sample_weights(sample_weight, X.shape[0])
+        if not weight.any():
+            raise ValueError("sample_weight must not be all zero, got nothing else")
         self.classes_ = np.unique(np.asarray(y)[weight > 0])
         if len(self.classes_) < 2:
             raise ValueError(
@@ -229,6 +233,7 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
     @property
     def feature_importances_(self) -> FloatArray:
         """The weights of the learners, shared out to their features; they sum to 1."""
+        check_is_fitted(self)
         width = self.code_.shape[1] if self._augmented else 1
         shares = importances(self.estimators_, self.estimator_weights_, width * self.n_features_in_)
         by_feature: FloatArray = shares.reshape(width, -1).sum(axis=0)
@@ -258,12 +263,3 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _as_weights(sample_weight: ArrayLike | None, n: int) -> FloatArray:
-    if sample_weight is None:
-        return np.ones(n)
-    weights = as_numbers(sample_weight, "sample_weight", shape=(n,), nonnegative=True)
-    if not weights.any():
-        raise ValueError("sample_weight must not be all zero, got nothing else")
-    return weights

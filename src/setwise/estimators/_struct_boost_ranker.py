@@ -17,7 +17,8 @@ from setwise.estimators._boosted import Boosted, make_search
 from setwise.estimators._cut_points import cut_points
 from setwise.estimators._progress import progress_callback
 from setwise.estimators._rank_risk import RankRisk
-from setwise.functions._arguments import FloatArray, as_numbers
+from setwise.estimators._sample_weights import as_sample_weights
+from setwise.functions._arguments import FloatArray
 from setwise.learning import BoostProgress, struct_boost
 
 
@@ -146,7 +147,7 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         """
         X, y = validate_data(self, X, y, accept_sparse=["csc", "csr"], dtype=np.float64)
         levels = self._learn_levels(np.asarray(y))
-        weights = _as_weights(sample_weight, len(levels))
+        weights = as_sample_weights(sample_weight, len(levels))
         risk = RankRisk(levels, weights, groups)
         search = make_search(self.estimator, X, random_state=self.random_state, n_jobs=self.n_jobs)
         with (
@@ -192,10 +193,12 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         """The area under the ROC curve: the share of pairs in the right order, ties a half."""
         scores = self.decision_function(X)
         labels = np.asarray(y)
+        if labels.shape != scores.shape:
+            raise ValueError(f"y must have shape {scores.shape}, as X has rows, got {labels.shape}")
         unknown = labels[~np.isin(labels, self.classes_)]
         if unknown.size:
             raise ValueError(
-                f"y must hold the labels of fit, {self.classes_.tolist()}, got {unknown.flat[0]!r}"
+                f"y must hold the labels of fit, {self.classes_.tolist()}, got {unknown.tolist()[0]!r}"
             )
         levels = np.searchsorted(self.classes_, labels)
         return RankRisk(levels, sample_weight, groups).concordance(scores)
@@ -234,9 +237,3 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = False
         return tags
-
-
-def _as_weights(sample_weight: ArrayLike | None, n: int) -> FloatArray:
-    if sample_weight is None:
-        return np.ones(n)
-    return as_numbers(sample_weight, "sample_weight", shape=(n,), nonnegative=True)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 
 from setwise.estimators._boosted import importances
 from setwise.estimators._box_features import FEATURES, box_features, grey
@@ -241,7 +242,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
 
     def _check_started(self, what: str) -> None:
         if not hasattr(self, "estimators_"):
-            raise ValueError(f"{what} needs a call of start first")
+            raise NotFittedError(f"{what} needs a call of start first")
 
     def _check_parameters(self) -> None:
         as_count(self.n_estimators, "n_estimators", least=1)

@@ -63,7 +63,9 @@ def label_code(taxonomy: Any, classes: NDArray[Any], *, augmented: bool = False)
 
 def _read(taxonomy: Any, classes: NDArray[Any]) -> tuple[IntArray, IntArray]:
     """The parent of each node, -1 for the root, and the node of each class."""
-    if isinstance(taxonomy, list | tuple) and any(isinstance(t, list | tuple) for t in taxonomy):
+    if isinstance(taxonomy, list | tuple) and any(
+        isinstance(part, list | tuple | str) for part in taxonomy
+    ):
         parents, names = _read_lists(taxonomy)
     elif hasattr(taxonomy, "nodes") and hasattr(taxonomy, "edges"):
         parents, names = _read_graph(taxonomy)
@@ -92,11 +94,20 @@ def _read_lists(tree: list[Any] | tuple[Any, ...]) -> tuple[IntArray, dict[Hasha
                 visit(child, own)
             return
         label = node.item() if isinstance(node, np.generic) else node
+        if not isinstance(label, Hashable):
+            raise TypeError(
+                f"taxonomy must be nested lists of labels, got a {type(label).__name__} in them"
+            )
         if label in names:
             raise ValueError(f"taxonomy must hold a class once, got {label!r} twice")
         names[label] = own
 
-    visit(tree, -1)
+    try:
+        visit(tree, -1)
+    except RecursionError:
+        raise ValueError(
+            "taxonomy must be nested lists of moderate depth, got too many in one another"
+        ) from None
     return np.array(parents), names
 
 
@@ -109,6 +120,9 @@ def _read_graph(graph: Any) -> tuple[IntArray, dict[Hashable, int]]:
     names = {node: place for place, node in enumerate(graph.nodes)}
     parents = np.full(len(names), -1)
     for parent, child, *_ in graph.edges:
+        for end in (parent, child):
+            if end not in names:
+                raise ValueError(f"taxonomy must have edges between its nodes, got one of {end!r}")
         if parents[names[child]] >= 0:
             raise ValueError(f"taxonomy must be a tree, got two parents of {child!r}")
         parents[names[child]] = names[parent]

@@ -73,6 +73,7 @@ class Master:
             nothing[:0],
             np.empty(0),
         )
+        self._C = C
         self.n_slacks = n_slacks
         self.n_columns = 0
         self.n_planes = 0
@@ -113,17 +114,28 @@ class Master:
         self.n_planes -= len(planes)
 
     def solve(self) -> MasterSolution:
-        """Solve from the present basis, or from none where that fails."""
+        """Solve from the present basis, or from none where that fails.
+
+        At large C, where the numbers lie far apart, the simplex method may fail from there too: the
+        interior point method, which ends in a basis as well, comes last.
+        """
         self._highs.setOptionValue("simplex_strategy", self._strategy)
         self._highs.run()
         if self._highs.getModelStatus() != self._solved:
             self._highs.clearSolver()
             self._highs.setOptionValue("simplex_strategy", _DUAL)
             self._highs.run()
+        if self._highs.getModelStatus() != self._solved:
+            self._highs.clearSolver()
+            self._highs.setOptionValue("solver", "ipm")
+            self._highs.run()
+            self._highs.setOptionValue("solver", "simplex")
         status = self._highs.getModelStatus()
         if status != self._solved:
             said = self._highs.modelStatusToString(status)
-            raise RuntimeError(f"the linear program of boosting was not solved: {said}")
+            raise RuntimeError(
+                f"the linear program of boosting was not solved at C={self._C:g} ({said}): lower C"
+            )
         solution = self._highs.getSolution()
         prices = np.maximum(np.array(solution.row_dual), 0.0)
         return MasterSolution(

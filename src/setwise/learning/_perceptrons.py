@@ -102,15 +102,20 @@ class Perceptrons:
         self.n_jobs = n_jobs
         # Ascent in deviations from the mean is well conditioned. Sparse rows stay sparse: for them
         # the intercept has to make up for the mean.
+        # In parts of the largest, lest squares or the coefficients overflow.
         if issparse(self.X):
+            self._largest = _bounded(abs(self.X).max(axis=0).toarray().ravel())
+            rows = self.X.multiply(1.0 / self._largest).tocsr()
             self._centre = np.zeros(self.X.shape[1])
-            squares = np.asarray(self.X.multiply(self.X).mean(axis=0)).ravel()
+            squares = np.asarray(rows.multiply(rows).mean(axis=0)).ravel()
             self._scale = _positive(np.sqrt(squares))
-            self._rows = (self.X.multiply(1.0 / self._scale)).tocsr()
+            self._rows = rows.multiply(1.0 / self._scale).tocsr()
         else:
-            self._centre = self.X.mean(axis=0)
-            self._scale = _positive(self.X.std(axis=0))
-            self._rows = (self.X - self._centre) / self._scale
+            self._largest = _bounded(np.abs(self.X).max(axis=0))
+            rows = self.X / self._largest
+            self._centre = rows.mean(axis=0)
+            self._scale = _positive(rows.std(axis=0))
+            self._rows = (rows - self._centre) / self._scale
 
     def __call__(self, weights: FloatArray) -> list[Column]:
         """The best perceptrons found for weights of shape (n_segments m,), best first."""
@@ -139,7 +144,8 @@ class Perceptrons:
             options={"maxiter": self.max_iter},
         ).x
         coef = best[:-1] / self._scale
-        perceptron = Perceptron(coef, float(best[-1] - coef @ self._centre))
+        intercept = float(best[-1] - coef @ self._centre)
+        perceptron = Perceptron(coef / self._largest, intercept)
         response = perceptron.predict(self.X)
         if weights @ response > weights @ start.response:
             return Column(perceptron, segment, response)
@@ -150,8 +156,14 @@ class Perceptrons:
         f = stump.feature
         point = np.zeros(self.X.shape[1] + 1)
         point[f] = stump.sign * _STEEPNESS
-        point[-1] = -point[f] * (stump.threshold - self._centre[f]) / self._scale[f]
+        threshold = stump.threshold / self._largest[f]
+        point[-1] = -point[f] * (threshold - self._centre[f]) / self._scale[f]
         return point
+
+
+def _bounded(largest: FloatArray) -> FloatArray:
+    """1 where squares cannot overflow, so that what is of a usual size is not rounded."""
+    return np.where(largest > 1e100, largest, 1.0)
 
 
 def _positive(deviations: FloatArray) -> FloatArray:

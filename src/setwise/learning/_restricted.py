@@ -14,12 +14,12 @@ from setwise.learning._planes import ScorePlanes, as_row
 from setwise.learning._responses import Responses
 
 # The first step from the best weights towards the model's optimum, which the line search doubles.
-# From 0.02 to 0.1 the questions hardly change; at 1, the model's optimum, they are four times as
-# many.
+# Small, because the model's optimum itself, a step of 1, is seldom where the objective turns.
 _STEP, _FACTOR = 0.03, 2.0
 # Planes without a multiplier in so many solutions are dropped, when they make up a fifth of all.
 _IDLE_SOLUTIONS, _IDLE_SHARE = 20, 0.2
 _ROUNDING = 1e-10
+_INFINITE = 1e20  # what HiGHS takes for it
 
 
 class Incumbent(NamedTuple):
@@ -67,6 +67,11 @@ class Restricted:
         self.responses = Responses(risk.offsets)
         self.planes = ScorePlanes(n_scores)
         cut = self._ask(zero)
+        if C * cut.risk >= _INFINITE:
+            raise ValueError(
+                f"C times the risk of zero scores must be below {_INFINITE:g}, "
+                f"got {C:g} times {cut.risk:g}"
+            )
         self._master = Master(C, len(cut.heights))
         self._idle: IntArray = np.empty(0, np.int64)
         self._add(cut, zero)

@@ -19,6 +19,7 @@ from setwise.learning._restricted import Restricted
 # come may bring, nor than a share of the tolerance.
 _SHARE_OF_GAP, _SHARE_OF_TOLERANCE = 0.2, 0.2
 _ROUNDING = 1e-9
+_LARGEST = 1e15  # of C: beyond, the weights of the learners are less than the rounding of the risk
 
 
 def struct_boost(
@@ -66,7 +67,7 @@ def struct_boost(
     search : Search
         Weights (flat like the scores) -> list of ``Column``, best first.
     C : float
-        Weight of the risk against the sum of the weights; positive.
+        Weight of the risk against the sum of the weights; positive, at most 1e15.
     tol : float
         Stop when (value - bound) / max(1, abs(value)) is at most this.
     n_estimators : int
@@ -121,6 +122,8 @@ def struct_boost(
     ([1.0], 1.0, 1.0, True)
     """
     C = as_number(C, "C", positive=True)
+    if C > _LARGEST:
+        raise ValueError(f"C must be at most {_LARGEST:g}, got {C:g}")
     tol = as_number(tol, "tol", nonnegative=True)
     most = as_count(n_estimators, "n_estimators", least=1)
     width = as_count(columns_per_round, "columns_per_round", least=1)
@@ -129,6 +132,8 @@ def struct_boost(
         raise TypeError(
             f"risk must have a method each for slack='example', got {type(risk).__name__}"
         )
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable or None, got {type(callback).__name__}")
     rounds = _Rounds(tol, callback)
     problem = Restricted(risk, C, examplewise=examplewise)
     pricing = Pricing(search)
@@ -152,7 +157,7 @@ def struct_boost(
         rounds.interrupt()
     fit = rounds.fit(problem, pricing.best.bound, certified=bool(search.exact))
     if not (fit.interrupted or fit.w.any()):
-        _warn_of_zero(fit, C)
+        _warn_of_zero(fit, C, tol)
     return fit
 
 
@@ -227,8 +232,13 @@ def _as_rows(stages: list[FloatArray], width: int) -> csr_array:
     return csr_array(rows)
 
 
-def _warn_of_zero(fit: BoostFit, C: float) -> None:
-    if fit.converged:
+def _warn_of_zero(fit: BoostFit, C: float, tol: float) -> None:
+    if fit.converged and fit.relative_gap > _ROUNDING:
+        message = (
+            f"the gap of {fit.relative_gap:.1e} without any weak learner is within tol={tol:g}: "
+            "all weights are 0, lower tol, or raise C if that brings none"
+        )
+    elif fit.converged:
         message = f"no weak learner lowers the objective at C={C:g}: all weights are 0, raise C"
     else:
         message = (
