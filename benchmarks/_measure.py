@@ -34,6 +34,7 @@ PACKAGES = (
     "numpy",
     "scikit-learn",
     "daqp",
+    "highspy",
     "clarabel",
     "torch",
     "segmentation-models-pytorch",

@@ -72,7 +72,7 @@ def test_beyond_the_border_the_outermost_pixels_are_repeated():
     image = rng.random((12, 9, 2))
     padded = np.pad(image, ((40, 40), (40, 40), (0, 0)), mode="edge")
     boxes = np.column_stack([rng.uniform(-30, 30, (40, 2)), rng.uniform(1, 18, (40, 2))])
-    moved = boxes + [40, 40, 0, 0]
+    moved = boxes + np.array([40, 40, 0, 0])
     np.testing.assert_allclose(cell_means(image, boxes, 3), cell_means(padded, moved, 3), atol=1e-9)
     far = cell_means(image, np.array([[1e12, 1e12, 3.0, 3.0]]), 2)  # nothing is allocated for it
     assert far.shape == (1, 2, 2, 2)
@@ -224,7 +224,7 @@ def test_bad_frames_and_boxes(sequence):
         tracker.start(np.full((9, 9), 256, np.uint16), (3, 3, 5, 5))
     with pytest.raises(ValueError, match="frame must hold floats between 0 and 1, got 255"):
         tracker.start(np.full((9, 9), 255.0), (3, 3, 5, 5))
-    with pytest.raises(ValueError, match="frame must hold floats between 0 and 1, got -0.5"):
+    with pytest.raises(ValueError, match=r"frame must hold floats between 0 and 1, got -0\.5"):
         tracker.start(np.full((9, 9), -0.5), (3, 3, 5, 5))
     tracker.start(frames[0], boxes[0])
     with pytest.raises(ValueError, match=r"boxes must be \(x, y, w, h\) with positive w and h"):

@@ -198,7 +198,8 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         unknown = labels[~np.isin(labels, self.classes_)]
         if unknown.size:
             raise ValueError(
-                f"y must hold the labels of fit, {self.classes_.tolist()}, got {unknown.tolist()[0]!r}"
+                f"y must hold the labels of fit, {self.classes_.tolist()}, "
+                f"got {unknown.tolist()[0]!r}"
             )
         levels = np.searchsorted(self.classes_, labels)
         return RankRisk(levels, sample_weight, groups).concordance(scores)

@@ -248,11 +248,8 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         as_count(self.n_estimators, "n_estimators", least=1)
         as_number(self.C, "C", positive=True)
         as_number(self.tol, "tol", nonnegative=True)
-        if (
-            isinstance(self.features, str)
-            or not isinstance(self.features, Sequence)
-            or len(self.features) == 0
-        ):
+        features: Any = self.features  # whatever was given
+        if isinstance(features, str) or not isinstance(features, Sequence) or len(features) == 0:
             raise ValueError(
                 f"features must be a sequence of 'pixels' and 'hog', got {self.features!r}"
             )
