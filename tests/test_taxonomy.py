@@ -27,14 +27,17 @@ def height(node, parents):
 
 @st.composite
 def trees(draw):
-    """Parents of n nodes; the classes are the first k, leaves or not."""
+    """Parents of n nodes, the leaves first; the classes are the first k, leaves or not."""
     n = draw(st.integers(4, 12))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     place = rng.permutation(n)
     parents = np.full(n, -1)
     for t in range(1, n):
         parents[place[t]] = place[rng.integers(0, t)]
-    return parents, draw(st.integers(3, n - 1))
+    leaves = np.setdiff1d(np.arange(n), parents)
+    order = np.concatenate([leaves, np.setdiff1d(np.arange(n), leaves)])
+    at = np.append(np.argsort(order), -1)  # the last is where the root's parent, -1, looks
+    return at[parents[order]], draw(st.integers(max(3, len(leaves)), n - 1))
 
 
 @given(trees())
@@ -130,9 +133,14 @@ def _deep(levels):
         ("tree", TypeError, "taxonomy must be nested lists of labels, .* got str"),
         ([0.5, 1.0], TypeError, "taxonomy must be nested lists of labels, .* got list"),
         ([5, 5, 5, 5, -1], ValueError, "at least one above them .* got 5 nodes"),
+        (
+            [6, 6, 6, 6, 6, 6, -1],  # of six classes, one of which does not occur
+            ValueError,
+            "all its leaves among the first 5 nodes, .* got the leaf 5: nested lists",
+        ),
         ([5, 5, 5, 5, 9, -1], ValueError, "parents between -1 and 5, got 9"),
         ([5, 5, 5, -1, 5, -1], ValueError, "taxonomy must have one root, .* got 2"),
-        ([6, 6, 6, 6, 6, -1, 7, 6], ValueError, "taxonomy must be a tree, got a circle"),
+        ([6, 6, 6, 6, 5, -1, 7, 6], ValueError, "taxonomy must be a tree, got a circle"),
         (
             SimpleNamespace(nodes=[0, 1], edges=[], is_directed=lambda: False),
             ValueError,

@@ -50,7 +50,8 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
     taxonomy : nested lists, parent array or graph, default=None
         A tree whose nodes include the classes. Lists are nodes and labels are leaves,
         ``[["cat", "dog"], ["car", "bus"]]``; a parent array gives the parent of each node, -1 for
-        the root, and its first nodes are the classes in sorted order; a directed graph
+        the root, and its first nodes are the classes in sorted order, all leaves among them, so
+        that every class must occur in y, which the other forms do not ask for; a directed graph
         (``networkx.DiGraph``) has edges from parent to child and labels as nodes.
     label_form : {"coded", "augmented"}, default="coded"
         "coded": weights for each node of the code. "augmented": weak learners on the

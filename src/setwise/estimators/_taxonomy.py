@@ -141,7 +141,15 @@ def _read_parents(taxonomy: Any, k: int) -> IntArray:
             f"taxonomy must have a node for each of {k} classes and at least one above them when "
             f"it is a parent array, got {len(parents)} nodes"
         )
-    return _checked(parents.astype(np.int64))
+    parents = _checked(parents.astype(np.int64))
+    # Where a class does not occur in y, those after it would take one another's places.
+    leaves = np.setdiff1d(np.arange(k, len(parents)), parents)
+    if len(leaves):
+        raise ValueError(
+            f"taxonomy must have all its leaves among the first {k} nodes, the classes of y, when "
+            f"it is a parent array, got the leaf {leaves[0]}: nested lists may hold further classes"
+        )
+    return parents
 
 
 def _checked(parents: IntArray) -> IntArray:
