@@ -334,6 +334,34 @@ def test_bad_options(options, error, message):
         struct_boost(ClassRisk(y, 1 - np.eye(4)), Stumps(X), **options)
 
 
+@pytest.mark.parametrize(
+    ("offsets", "error", "message"),
+    [
+        ([0.0, 30.0], TypeError, r"risk.offsets must be integers, .* got dtype float64"),
+        ([30], TypeError, r"risk.offsets must be integers, .* shape \(1,\)"),
+        ([1, 30], ValueError, r"begin with 0 and not decrease, got \[1, 30\]"),
+        ([0, 30, 20], ValueError, "begin with 0 and not decrease"),
+    ],
+)
+def test_bad_offsets(offsets, error, message):
+    risk = constant(1.0, [0.0, 0.0])
+    risk.offsets = offsets
+    with pytest.raises(error, match=message):
+        struct_boost(risk, Stumps(np.eye(2)))
+
+
+def test_what_is_no_boosting_problem():
+    risk = constant(1.0, [-1.0, 0.0])
+    with pytest.raises(TypeError, match="risk must be callable and have offsets, got function"):
+        struct_boost(lambda scores: (1.0, scores), Stumps(np.eye(2)))
+    with pytest.raises(TypeError, match="search must be callable and have exact, got NoneType"):
+        struct_boost(risk, None)
+    with pytest.raises(TypeError, match="callback must be callable or None, got int"):
+        struct_boost(risk, Stumps(np.eye(2)), callback=3)
+    risk.offsets = [0, 2]  # a list will do
+    assert boost(risk, Stumps(np.eye(2)), 1.0).gap >= 0
+
+
 def constant(risk, slope):
     class Constant:
         offsets = np.array([0, 2])

@@ -107,6 +107,11 @@ def checked_columns(columns: list[Column], problem: Restricted) -> list[Column]:
         raise ValueError("search must return at least one column, got none")
     lengths = np.diff(problem.responses.offsets)
     for column in columns:
+        if not isinstance(column.segment, int | np.integer):
+            raise TypeError(
+                "search must return segments that are integers, "
+                f"got {type(column.segment).__name__}"
+            )
         if not 0 <= column.segment < len(lengths):
             raise ValueError(
                 f"search must return segments between 0 and {len(lengths) - 1}, "

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from setwise.functions._arguments import FloatArray, IntArray
+from setwise.functions._arguments import FloatArray, IntArray, as_array
 from setwise.learning._boosting_problem import Column, ExamplewiseRisk, Risk
 from setwise.learning._master import Master, MasterSolution
 from setwise.learning._planes import ScorePlanes, as_row
@@ -62,9 +63,10 @@ class Restricted:
         self._examplewise = examplewise
         self.C = C
         self.n_cuts = 0
-        n_scores = int(risk.offsets[-1])
+        offsets = checked_offsets(risk.offsets)
+        n_scores = int(offsets[-1])
         zero = np.zeros(n_scores)
-        self.responses = Responses(risk.offsets)
+        self.responses = Responses(offsets)
         self.planes = ScorePlanes(n_scores)
         cut = self._ask(zero)
         if C * cut.risk >= _INFINITE:
@@ -144,6 +146,20 @@ class Restricted:
         slopes = as_row(cut.slopes[0]) if isinstance(cut.slopes, np.ndarray) else cut.slopes
         self.planes.append(cut.slack, offsets, slopes)
         self._idle = np.concatenate([self._idle, np.zeros(len(offsets), np.int64)])
+
+
+def checked_offsets(offsets: ArrayLike) -> IntArray:
+    """Where the segments of the scores begin, if they do."""
+    array = as_array(offsets, "risk.offsets")
+    if array.ndim != 1 or len(array) < 2 or array.dtype.kind not in "iu":
+        raise TypeError(
+            "risk.offsets must be integers, (n_segments + 1,), got "
+            f"dtype {array.dtype} and shape {array.shape}"
+        )
+    checked = array.astype(np.int64)
+    if checked[0] != 0 or (np.diff(checked) < 0).any():
+        raise ValueError(f"risk.offsets must begin with 0 and not decrease, got {array.tolist()}")
+    return checked
 
 
 def checked_plane(answer: tuple[float, FloatArray], n_scores: int) -> tuple[float, FloatArray]:

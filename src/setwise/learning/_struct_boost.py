@@ -128,6 +128,9 @@ def struct_boost(
     most = as_count(n_estimators, "n_estimators", least=1)
     width = as_count(columns_per_round, "columns_per_round", least=1)
     examplewise = as_choice(slack, "slack", ("one", "example")) == "example"
+    for part, name, needs in ((risk, "risk", "offsets"), (search, "search", "exact")):
+        if not (callable(part) and hasattr(part, needs)):
+            raise TypeError(f"{name} must be callable and have {needs}, got {type(part).__name__}")
     if examplewise and not hasattr(risk, "each"):
         raise TypeError(
             f"risk must have a method each for slack='example', got {type(risk).__name__}"
