@@ -403,20 +403,21 @@ def test_bad_parts(values, slopes, message):
 
 
 @pytest.mark.parametrize(
-    ("columns", "message"),
+    ("columns", "error", "message"),
     [
-        ([], "search must return at least one column"),
-        ([Column(None, 1, np.ones(2))], "segments between 0 and 0, got 1"),
-        ([Column(None, 0, np.ones(3))], r"responses of shape \(2,\) on segment 0, got \(3,\)"),
-        ([Column(None, 0, np.array([np.inf, 1.0]))], "search must return finite responses"),
+        ([], ValueError, "search must return at least one column"),
+        ([Column(None, 1, np.ones(2))], ValueError, "segments between 0 and 0, got 1"),
+        ([Column(None, 0.0, np.ones(2))], TypeError, "segments that are integers, got float"),
+        ([Column(None, 0, np.ones(3))], ValueError, r"of shape \(2,\) on segment 0, got \(3,\)"),
+        ([Column(None, 0, np.array([np.inf, 1.0]))], ValueError, "must return finite responses"),
     ],
 )
-def test_bad_search(columns, message):
+def test_bad_search(columns, error, message):
     class Bad:
         exact = True
 
         def __call__(self, weights):
             return columns
 
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(error, match=message):
         struct_boost(constant(1.0, [1.0, 1.0]), Bad())
