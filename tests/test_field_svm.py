@@ -300,6 +300,8 @@ def test_bad_input(X, Y, error, sentence):
 def test_bad_options():
     with pytest.raises(ValueError, match="C must be positive, got 0"):
         FieldSVM(0.0).fit([GOOD], [[0, 1]])
+    with pytest.raises(TypeError, match="callback must be callable or None, got int"):
+        FieldSVM(callback=3).fit([GOOD], [[0, 1]])
     with pytest.raises(ValueError, match="n_jobs must not be 0"):
         FieldSVM(n_jobs=0).fit([GOOD], [[0, 1]])
     with pytest.raises(ValueError, match="node_weights must not be negative, got -1"):

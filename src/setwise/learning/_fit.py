@@ -137,6 +137,7 @@ class Search:
     ) -> None:
         self.tol = as_number(tol, "tol", nonnegative=True)
         self.limit = as_count(max_iter, "max_iter", least=1)
+        check_callback(callback)
         self.callback = callback
         # One attribute for the two: Ctrl-C between them would leave the value of other weights.
         self._incumbent = np.zeros(dimension), np.inf
@@ -192,6 +193,12 @@ class Search:
             history=History(*columns.T.copy()),
             planes=planes,
         )
+
+
+def check_callback(callback: object) -> None:
+    """Raise a ``TypeError`` unless it can be called, or is None."""
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable or None, got {type(callback).__name__}")
 
 
 def checked_answer(

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from setwise.functions._arguments import FloatArray, as_choice, as_count, as_number
 from setwise.learning._boost_fit import BoostFit, BoostHistory, BoostProgress
 from setwise.learning._boosting_problem import Risk, Search
+from setwise.learning._fit import check_callback
 from setwise.learning._pricing import Pricing
 from setwise.learning._restricted import Restricted
 
@@ -128,15 +129,18 @@ def struct_boost(
     most = as_count(n_estimators, "n_estimators", least=1)
     width = as_count(columns_per_round, "columns_per_round", least=1)
     examplewise = as_choice(slack, "slack", ("one", "example")) == "example"
-    for part, name, needs in ((risk, "risk", "offsets"), (search, "search", "exact")):
+    parts: tuple[tuple[object, str, str], ...] = (
+        (risk, "risk", "offsets"),
+        (search, "search", "exact"),
+    )
+    for part, name, needs in parts:
         if not (callable(part) and hasattr(part, needs)):
             raise TypeError(f"{name} must be callable and have {needs}, got {type(part).__name__}")
     if examplewise and not hasattr(risk, "each"):
         raise TypeError(
             f"risk must have a method each for slack='example', got {type(risk).__name__}"
         )
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be callable or None, got {type(callback).__name__}")
+    check_callback(callback)
     rounds = _Rounds(tol, callback)
     problem = Restricted(risk, C, examplewise=examplewise)
     pricing = Pricing(search)
