@@ -178,7 +178,7 @@ nb::class_<State> bind_state(nb::module_& m, const char* name) {
             [](State& state, In2<double> unary, Index n_threads) {
                 require_field(state, unary);
                 state.set_unary(unary.data());
-                state.start(0, threads(n_threads), poll_signals);
+                state.start(threads(n_threads));
             },
             "unary"_a.noconvert(), "n_threads"_a, Unlocked())
         .def(
@@ -236,7 +236,7 @@ nb::class_<State> bind_state(nb::module_& m, const char* name) {
             [](State& state, In<Scalar> blocks, Index n_threads) {
                 require(static_cast<Index>(blocks.size()) == state.state_size(),
                         "blocks must have as many entries as the state");
-                state.set_state(blocks.data(), threads(n_threads), poll_signals);
+                state.set_state(blocks.data(), threads(n_threads));
             },
             "blocks"_a.noconvert(), "n_threads"_a, Unlocked());
 }

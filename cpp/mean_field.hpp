@@ -14,6 +14,7 @@
 #include <limits>
 #include <vector>
 
+#include "label_loops.hpp"
 #include "pair_energies.hpp"
 #include "poisson_binomial.hpp"
 #include "threads.hpp"
@@ -29,7 +30,7 @@ struct CountBlocks {
     std::vector<double> table;                  // block b from starts[b] + b, its size + 1 entries
     std::vector<double> majorant;               // the least concave function above each table
     std::vector<Index> block_of, own_of;        // (N,)
-    std::vector<double> mean;                   // (B, slots)
+    std::vector<double> mean, slope;            // (B, slots); the majorant's slope at the mean
     std::vector<Index> law_starts;
     std::vector<double> law;                    // of small blocks: slots x (size + 1)
 
@@ -52,7 +53,19 @@ struct CountBlocks {
             raise(majorant.data() + table_at(b), size(b), hull);
         }
         mean.assign(static_cast<std::size_t>(blocks() * slots), 0.0);
+        slope.assign(mean.size(), 0.0);
         law.assign(static_cast<std::size_t>(law_starts.back()), 0.0);
+    }
+
+    double slope_at(Index block, double count) const {
+        const double* const h = majorant.data() + table_at(block);
+        const Index k = std::clamp<Index>(static_cast<Index>(count), 0, size(block) - 1);
+        return h[k + 1] - h[k];
+    }
+    // A mean changes; its slope seldom does, and a table is far away in memory.
+    void set_mean(Index block, Index at, double fresh) {
+        if (std::floor(fresh) != std::floor(mean[at])) slope[at] = slope_at(block, fresh);
+        mean[at] = fresh;
     }
 
     // h[0..n] becomes its upper concave hull.
@@ -213,6 +226,7 @@ class MeanField {
                         if (law) add_event(law, k, q);
                     }
                     counts.mean[b * slots(counts) + slot] = mean;
+                    counts.slope[b * slots(counts) + slot] = counts.slope_at(b, mean);
                 }
         for (auto& cost : costs_) {
             cost.log_unused = 0;
@@ -230,20 +244,21 @@ class MeanField {
         const Index b = counts.block_of[i];
         if (b < 0) return;
         const Index n = counts.size(b);
+        if (n > small_) {
+            const double* const slope = counts.slope.data() + b * slots(counts);
+            if (counts.own.empty())
+                for (Index j = 0; j < n_labels_; ++j) expected[j] += slope[j];
+            else
+                expected[counts.own_of[i]] += slope[0];
+            return;
+        }
         work_.resize(static_cast<std::size_t>(n + 1));
+        const double* const h = counts.table.data() + counts.table_at(b);
         for (Index slot = 0; slot < slots(counts); ++slot) {
             double slope = 0;
-            if (n <= small_) {
-                const double* const h = counts.table.data() + counts.table_at(b);
-                const double q = mass(counts, slot, i, q_.data() + i * n_labels_);
-                remove_event(law_of(counts, b, slot), n, q, work_.data());
-                for (Index k = 0; k < n; ++k) slope += work_[k] * (h[k + 1] - h[k]);
-            } else {
-                const double* const h = counts.majorant.data() + counts.table_at(b);
-                const double mean = counts.mean[b * slots(counts) + slot];
-                const Index k = std::clamp<Index>(static_cast<Index>(mean), 0, n - 1);
-                slope = h[k + 1] - h[k];
-            }
+            const double q = mass(counts, slot, i, q_.data() + i * n_labels_);
+            remove_event(law_of(counts, b, slot), n, q, work_.data());
+            for (Index k = 0; k < n; ++k) slope += work_[k] * (h[k + 1] - h[k]);
             expected[counts.own.empty() ? slot : counts.own_of[i]] += slope;
         }
     }
@@ -254,8 +269,12 @@ class MeanField {
         const Index n = counts.size(b);
         for (Index slot = 0; slot < slots(counts); ++slot) {
             const double old = mass(counts, slot, i, before), q = mass(counts, slot, i, now);
-            counts.mean[b * slots(counts) + slot] += q - old;
-            if (n > small_ || q == old) continue;
+            const Index at = b * slots(counts) + slot;
+            if (n > small_) {
+                counts.set_mean(b, at, counts.mean[at] + (q - old));
+                continue;
+            }
+            if (q == old) continue;
             double* const law = law_of(counts, b, slot);
             work_.resize(static_cast<std::size_t>(n + 1));
             remove_event(law, n, old, work_.data());
@@ -293,8 +312,10 @@ class MeanField {
     // q proportional to exp(-energy / t); 0 where the energy is infinite.
     void softmin(const double* energy, double temperature, double* q) const {
         const double least = *std::min_element(energy, energy + n_labels_);
+        for (Index j = 0; j < n_labels_; ++j) q[j] = (least - energy[j]) / temperature;
+        decay_all(q, n_labels_);
         double sum = 0;
-        for (Index j = 0; j < n_labels_; ++j) sum += q[j] = std::exp((least - energy[j]) / temperature);
+        for (Index j = 0; j < n_labels_; ++j) sum += q[j];
         for (Index j = 0; j < n_labels_; ++j) q[j] /= sum;
     }
 

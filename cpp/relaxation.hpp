@@ -55,7 +55,6 @@ class Relaxation {
                 std::fill(at, at + n, static_cast<Scalar>(sum / static_cast<double>(n)));
             }
         }
-        group.previous = group.s;
         if (group.own.empty() && static_cast<Index>(group.slot_labels.size()) == k) {
             group.slot_of.assign(static_cast<std::size_t>(n_labels_), -1);
             for (Index slot = 0; slot < k; ++slot) group.slot_of[group.slot_labels[slot]] = slot;
@@ -73,32 +72,20 @@ class Relaxation {
         std::copy(unary, unary + n_ * n_labels_, unary_.begin());
     }
 
-    // Every block s becomes s + momentum (s - the one before the last sweep); then total = their sum.
-    void start(double momentum, int n_threads, Poll poll) {
+    // The present blocks become those before the last sweep, too; the total is their sum.
+    void start(int n_threads) {
         if (finished_) throw std::logic_error("nothing can change after finish");
-        std::copy(unary_.begin(), unary_.end(), total_.begin());
-        for (auto& group : groups_)
-            each_block(group, n_threads, poll, [&](Index block, int) {
-                const Index n = group.size(block), begin = group.starts[block];
-                for (Index slot = 0; slot < group.slots(); ++slot) {
-                    const Index at = group.offset(block, slot);
-                    for (Index i = 0; i < n; ++i) {
-                        const Scalar now = group.s[at + i];
-                        const Scalar then = group.previous[at + i];
-                        const Scalar moved = now + static_cast<Scalar>(momentum) * (now - then);
-                        group.previous[at + i] = now;
-                        group.s[at + i] = moved;
-                        add_to_total(group, slot, begin + i, moved);
-                    }
-                }
-            });
+        for (auto& group : groups_) group.previous = group.s;
+        add_up(n_threads);
+        previous_total_ = total_;
     }
 
     // One pass over all groups, from where momentum leads. An interrupted pass is undone.
     void sweep(double temperature, double momentum, int n_threads, Poll poll) {
+        if (finished_) throw std::logic_error("nothing can change after finish");
         if (n_labels_ == 1) return;
+        move(momentum, n_threads);
         try {
-            start(momentum, n_threads, poll);
             std::vector<SweepWork<Scalar>> works(static_cast<std::size_t>(n_threads));
             for (auto& group : groups_)
                 each_block(group, n_threads, poll, [&](Index block, int worker) {
@@ -113,6 +100,7 @@ class Relaxation {
     // Gives back the memory that only further sweeps need; there may be none after it.
     void finish() {
         for (auto& group : groups_) std::vector<Scalar>().swap(group.previous);
+        std::vector<Scalar>().swap(previous_total_);
         finished_ = true;
     }
 
@@ -120,7 +108,7 @@ class Relaxation {
     void revert(int n_threads) {
         if (finished_) throw std::logic_error("nothing can change after finish");
         for (auto& group : groups_) group.s = group.previous;
-        start(0, n_threads, [] {});
+        start(n_threads);
     }
 
     struct Values {
@@ -129,22 +117,11 @@ class Relaxation {
 
     // The smoothed objective and sum_i min_j s_ij, which no labelling's energy is below.
     Values evaluate(double temperature, int n_threads, Poll poll) const {
-        constexpr Index rows = 2048;
-        const Index tasks = (n_ + rows - 1) / rows;
-        std::vector<Values> parts(static_cast<std::size_t>(tasks));
-        each_task(tasks, n_threads, poll, [&](Index task, int) {
-            Values part{0, 0};
-            for (Index i = task * rows; i < std::min(n_, (task + 1) * rows); ++i) {
-                const Scalar* const row = total_.data() + i * n_labels_;
-                const double least = static_cast<double>(*std::min_element(row, row + n_labels_));
-                part.bound += least;
-                part.objective -= least;
-                double sum = 0;
-                for (Index j = 0; j < n_labels_; ++j)
-                    sum += decay((least - static_cast<double>(row[j])) / temperature);
-                part.objective += temperature * std::log(sum);
-            }
-            parts[task] = part;
+        std::vector<Values> parts(static_cast<std::size_t>((n_ + rows_a_task - 1) / rows_a_task));
+        each_softmax(temperature, n_threads, poll, [&](Index i, double least, double sum, double*) {
+            Values& part = parts[i / rows_a_task];
+            part.bound += least;
+            part.objective += temperature * std::log(sum) - least;
         });
         Values value{0, 0};
         for (const Values& part : parts) {
@@ -162,20 +139,9 @@ class Relaxation {
     // p_ij proportional to exp(-s_ij / t), into (N, L).
     template <class Out>
     void probabilities(double temperature, Out* p, int n_threads, Poll poll) const {
-        constexpr Index rows = 2048;
-        each_task((n_ + rows - 1) / rows, n_threads, poll, [&](Index task, int) {
-            for (Index i = task * rows; i < std::min(n_, (task + 1) * rows); ++i) {
-                const Scalar* const row = total_.data() + i * n_labels_;
-                Out* const out = p + i * n_labels_;
-                const double least = static_cast<double>(*std::min_element(row, row + n_labels_));
-                double sum = 0;
-                for (Index j = 0; j < n_labels_; ++j) {
-                    const double mass = decay((least - static_cast<double>(row[j])) / temperature);
-                    out[j] = static_cast<Out>(mass);
-                    sum += mass;
-                }
-                for (Index j = 0; j < n_labels_; ++j) out[j] = static_cast<Out>(out[j] / sum);
-            }
+        each_softmax(temperature, n_threads, poll, [&](Index i, double, double sum, double* masses) {
+            Out* const out = p + i * n_labels_;
+            for (Index j = 0; j < n_labels_; ++j) out[j] = static_cast<Out>(masses[j] / sum);
         });
     }
 
@@ -208,15 +174,73 @@ class Relaxation {
     void copy_state(Scalar* out) const {
         for (const auto& group : groups_) out = std::copy(group.s.begin(), group.s.end(), out);
     }
-    void set_state(const Scalar* state, int n_threads, Poll poll) {
+    void set_state(const Scalar* state, int n_threads) {
         for (auto& group : groups_) {
             std::copy(state, state + group.s.size(), group.s.begin());
             state += group.s.size();
         }
-        start(0, n_threads, poll);
+        start(n_threads);
     }
 
   protected:
+    // Every block s becomes s + momentum (s - the one before the last sweep), and the total likewise.
+    // Not to be interrupted: half of it could not be undone.
+    void move(double momentum, int n_threads) {
+        for (auto& group : groups_) extrapolate(momentum, n_threads, group.s, group.previous);
+        extrapolate(momentum, n_threads, total_, previous_total_);
+        if (++moves_ % moves_between_sums == 0) add_up(n_threads);
+    }
+    static void extrapolate(double momentum, int n_threads, std::vector<Scalar>& now,
+                            std::vector<Scalar>& then) {
+        constexpr Index entries = 1 << 15;
+        const auto size = static_cast<Index>(now.size());
+        each_task((size + entries - 1) / entries, n_threads, [] {}, [&](Index task, int) {
+            const Index begin = task * entries;
+            setwise::extrapolate(momentum, std::min(entries, size - begin), now.data() + begin,
+                                 then.data() + begin);
+        });
+    }
+
+    // Calls body(i, min_j s_ij, sum, masses) for every variable, masses exp((min - s_ij) / t), (L,).
+    template <class Body>
+    void each_softmax(double temperature, int n_threads, Poll poll, const Body& body) const {
+        each_task((n_ + rows_a_task - 1) / rows_a_task, n_threads, poll, [&](Index task, int) {
+            constexpr Index rows = 32;  // at a time, so that they stay in the nearest cache
+            std::vector<double> masses(static_cast<std::size_t>(rows * n_labels_)), least(rows);
+            const Index last = std::min(n_, (task + 1) * rows_a_task);
+            for (Index begin = task * rows_a_task; begin < last; begin += rows) {
+                const Index count = std::min(rows, last - begin);
+                for (Index i = 0; i < count; ++i) {
+                    const Scalar* const row = total_.data() + (begin + i) * n_labels_;
+                    least[i] = static_cast<double>(*std::min_element(row, row + n_labels_));
+                    for (Index j = 0; j < n_labels_; ++j)
+                        masses[i * n_labels_ + j] =
+                            (least[i] - static_cast<double>(row[j])) / temperature;
+                }
+                decay_all(masses.data(), count * n_labels_);
+                for (Index i = 0; i < count; ++i) {
+                    double* const mass = masses.data() + i * n_labels_;
+                    double sum = 0;
+                    for (Index j = 0; j < n_labels_; ++j) sum += mass[j];
+                    body(begin + i, least[i], sum, mass);
+                }
+            }
+        });
+    }
+
+    // The total afresh: the changes of a sweep leave rounding behind.
+    void add_up(int n_threads) {
+        std::copy(unary_.begin(), unary_.end(), total_.begin());
+        for (const auto& group : groups_)
+            each_block(group, n_threads, [] {}, [&](Index block, int) {
+                const Index n = group.size(block), begin = group.starts[block];
+                for (Index slot = 0; slot < group.slots(); ++slot) {
+                    const Scalar* const s = group.s.data() + group.offset(block, slot);
+                    for (Index i = 0; i < n; ++i) add_to_total(group, slot, begin + i, s[i]);
+                }
+            });
+    }
+
     void add_to_total(const Group<Scalar>& group, Index slot, Index position, Scalar value) {
         Scalar* const row = total_.data() + group.variables[position] * n_labels_;
         if (!group.own.empty())
@@ -253,8 +277,11 @@ class Relaxation {
     }
 
     Index n_, n_labels_;
-    std::vector<Scalar> unary_, total_;
+    std::vector<Scalar> unary_, total_, previous_total_;
     std::vector<Group<Scalar>> groups_;
+    static constexpr Index rows_a_task = 2048;
+    static constexpr int moves_between_sums = 16;
+    int moves_ = 0;
     bool finished_ = false;
 };
 

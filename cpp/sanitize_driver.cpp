@@ -299,7 +299,7 @@ void check_relaxation(const Case& c) {
         add(BlockKind::simplex, {0, n}, {Scalar(1)}, {0, 2}, {0, 2}, {});
         add(BlockKind::count, {0, n}, concave, {0}, {}, own);
         add(BlockKind::convex, {0, n}, convex, {0}, {}, own);
-        relaxation->start(0, 1, no_poll);
+        relaxation->start(1);
     }
     double before = one.evaluate(0.5, 1, no_poll).objective;
     const double slack = (std::abs(before) + static_cast<double>(n)) * (sizeof(Scalar) == 4 ? 1e-4 : 1e-9);
