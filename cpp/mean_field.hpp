@@ -62,10 +62,19 @@ struct CountBlocks {
         const Index k = std::clamp<Index>(static_cast<Index>(count), 0, size(block) - 1);
         return h[k + 1] - h[k];
     }
-    // A mean changes; its slope seldom does, and a table is far away in memory.
-    void set_mean(Index block, Index at, double fresh) {
-        if (std::floor(fresh) != std::floor(mean[at])) slope[at] = slope_at(block, fresh);
-        mean[at] = fresh;
+    // Counts in a large block after a change of one variable's probabilities (slots,). Slopes seldom
+    // change, and a table is far away in memory.
+    void shift_means(Index block, Index slots, const double* before, const double* now) {
+        double* const m = mean.data() + block * slots;
+        std::int32_t crossed = 0;
+        for (Index slot = 0; slot < slots; ++slot) {
+            const double fresh = m[slot] + (now[slot] - before[slot]);
+            crossed |= static_cast<std::int32_t>(fresh) ^ static_cast<std::int32_t>(m[slot]);
+            m[slot] = fresh;
+        }
+        if (crossed == 0) return;
+        for (Index slot = 0; slot < slots; ++slot)
+            slope[block * slots + slot] = slope_at(block, m[slot]);
     }
 
     // h[0..n] becomes its upper concave hull.
@@ -212,22 +221,27 @@ class MeanField {
 
     // Means, laws and products from q: the changes of a sweep leave rounding behind.
     void refresh() {
-        for (auto& counts : counts_)
-            for (Index b = 0; b < counts.blocks(); ++b)
-                for (Index slot = 0; slot < slots(counts); ++slot) {
-                    const Index n = counts.size(b);
-                    double mean = 0;
-                    double* const law = n <= small_ ? law_of(counts, b, slot) : nullptr;
-                    if (law) law[0] = 1;
-                    for (Index k = 0; k < n; ++k) {
-                        const Index i = counts.variables[counts.starts[b] + k];
+        for (auto& counts : counts_) {
+            const Index k = slots(counts);
+            std::fill(counts.mean.begin(), counts.mean.end(), 0.0);
+            for (Index b = 0; b < counts.blocks(); ++b) {
+                double* const mean = counts.mean.data() + b * k;
+                const Index n = counts.size(b);
+                for (Index at = 0; at < n; ++at) {
+                    const Index i = counts.variables[counts.starts[b] + at];
+                    for (Index slot = 0; slot < k; ++slot) {
                         const double q = mass(counts, slot, i, q_.data() + i * n_labels_);
-                        mean += q;
-                        if (law) add_event(law, k, q);
+                        mean[slot] += q;
+                        if (n > small_) continue;
+                        double* const law = law_of(counts, b, slot);
+                        if (at == 0) law[0] = 1;
+                        add_event(law, at, q);
                     }
-                    counts.mean[b * slots(counts) + slot] = mean;
-                    counts.slope[b * slots(counts) + slot] = counts.slope_at(b, mean);
                 }
+                for (Index slot = 0; slot < k; ++slot)
+                    counts.slope[b * k + slot] = counts.slope_at(b, mean[slot]);
+            }
+        }
         for (auto& cost : costs_) {
             cost.log_unused = 0;
             cost.certain = 0;
@@ -267,13 +281,14 @@ class MeanField {
         const Index b = counts.block_of[i];
         if (b < 0) return;
         const Index n = counts.size(b);
+        if (n > small_) {
+            const Index first = counts.own.empty() ? 0 : counts.own_of[i];
+            counts.shift_means(b, slots(counts), before + first, now + first);
+            return;
+        }
         for (Index slot = 0; slot < slots(counts); ++slot) {
             const double old = mass(counts, slot, i, before), q = mass(counts, slot, i, now);
-            const Index at = b * slots(counts) + slot;
-            if (n > small_) {
-                counts.set_mean(b, at, counts.mean[at] + (q - old));
-                continue;
-            }
+            counts.mean[b * slots(counts) + slot] += q - old;
             if (q == old) continue;
             double* const law = law_of(counts, b, slot);
             work_.resize(static_cast<std::size_t>(n + 1));

@@ -126,8 +126,9 @@ class Descent:
     ) -> tuple[bool, bool]:
         """Passes until the relative gap is at most ``tol``; whether it is, and whether interrupted.
 
-        The gap costs up to half a pass, so it is measured where it is expected to matter: half way
-        to where it would reach ``tol`` at its present rate, at least every tenth pass.
+        The gap costs up to half a pass, so it is measured where it is expected to matter: where it
+        would reach ``tol`` if it fell as the power of the number of passes that it last fell as
+        (about the second), at least every tenth pass.
         """
         self.measure()
         passes, check, last, measured = 0, 1, 0, self.relative_gap
@@ -137,11 +138,12 @@ class Descent:
             passes += 1
             if passes in (check, limit):
                 self.measure()
-                fall = log(measured / self.relative_gap) if 0 < self.relative_gap < measured else 0
-                togo = log(self.relative_gap / tol) if self.relative_gap > tol > 0 else inf
-                ahead = togo * (passes - last) / (2 * fall) if fall > 0 else 1.0
+                power = 2.0
+                if last > 0 and 0 < self.relative_gap < measured:
+                    power = max(1.0, log(measured / self.relative_gap) / log(passes / last))
+                reach = (self.relative_gap / tol) ** (1 / power) if tol > 0 else inf
                 last, measured = passes, self.relative_gap
-                check = passes + int(max(1, min(10, 1 + passes // 2, ahead)))
+                check = passes + int(max(1, min(10, 2 * passes, passes * (reach - 1))))
             if callback is not None and callback(self):
                 self.measure()
                 return self.relative_gap <= tol, True
