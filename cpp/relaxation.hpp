@@ -14,8 +14,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <utility>
+#include <limits>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "blocks.hpp"
@@ -76,21 +77,55 @@ class Relaxation {
     void start(int n_threads) {
         if (finished_) throw std::logic_error("nothing can change after finish");
         for (auto& group : groups_) group.previous = group.s;
-        add_up(n_threads);
+        add_up(n_threads, [](const Group<Scalar>& group) { return group.s.data(); });
         previous_total_ = total_;
+        turn_ = none;
     }
 
-    // One pass over all groups, from where momentum leads. An interrupted pass is undone.
+    // Groups that take turns: one of them a pass, and without momentum.
+    void set_light(std::vector<bool> light, int n_threads) {
+        if (finished_) throw std::logic_error("nothing can change after finish");
+        if (light == light_) return;
+        light_ = std::move(light);
+        // only what groups with momentum have moved may be extrapolated
+        total_.swap(previous_total_);
+        for (std::size_t g = 0; g < groups_.size(); ++g)
+            if (is_light(g)) groups_[g].previous = groups_[g].s;
+        add_up(n_threads, [](const Group<Scalar>& group) { return group.previous.data(); });
+        total_.swap(previous_total_);
+        turn_ = none;
+    }
+
+    // One pass: a light group in its turn, then all others from where momentum leads. An interrupted
+    // pass is undone.
     void sweep(double temperature, double momentum, int n_threads, Poll poll) {
         if (finished_) throw std::logic_error("nothing can change after finish");
         if (n_labels_ == 1) return;
+        std::vector<SweepWork<Scalar>> works(static_cast<std::size_t>(n_threads));
+        const auto sweep_group = [&](Group<Scalar>& group) {
+            each_block(group, n_threads, poll, [&](Index block, int worker) {
+                sweep_block(group, block, temperature, total_.data(), n_labels_, works[worker]);
+            });
+        };
+        turn_ = next_light();
+        if (turn_ != none) {
+            auto& group = groups_[turn_];
+            group.previous = group.s;
+            // what it changes is no part of what momentum extrapolates
+            for (std::size_t k = 0; k < total_.size(); ++k) previous_total_[k] -= total_[k];
+            try {
+                sweep_group(group);
+            } catch (...) {
+                group.s = group.previous;
+                start(n_threads);
+                throw;
+            }
+            for (std::size_t k = 0; k < total_.size(); ++k) previous_total_[k] += total_[k];
+        }
         move(momentum, n_threads);
         try {
-            std::vector<SweepWork<Scalar>> works(static_cast<std::size_t>(n_threads));
-            for (auto& group : groups_)
-                each_block(group, n_threads, poll, [&](Index block, int worker) {
-                    sweep_block(group, block, temperature, total_.data(), n_labels_, works[worker]);
-                });
+            for (std::size_t g = 0; g < groups_.size(); ++g)
+                if (!is_light(g)) sweep_group(groups_[g]);
         } catch (...) {
             revert(n_threads);
             throw;
@@ -107,7 +142,8 @@ class Relaxation {
     // Back to the state before the last sweep.
     void revert(int n_threads) {
         if (finished_) throw std::logic_error("nothing can change after finish");
-        for (auto& group : groups_) group.s = group.previous;
+        for (std::size_t g = 0; g < groups_.size(); ++g)
+            if (!is_light(g) || g == turn_) groups_[g].s = groups_[g].previous;
         start(n_threads);
     }
 
@@ -145,24 +181,33 @@ class Relaxation {
         });
     }
 
-    // f(p) - <s, p> at p (N, L), group by group: how far the smoothed objective can be from its least.
-    template <class In>
-    double gap(const In* p, int n_threads, Poll poll) const {
-        double sum = 0;
+    // f(p) - <s, p> at p (N, L) of each group: their sum is how far the smoothed objective can be from
+    // its least.
+    std::vector<double> gaps(const Scalar* p, int n_threads, Poll poll) const {
+        std::vector<double> sums(groups_.size());
         std::vector<SweepWork<Scalar>> works(static_cast<std::size_t>(n_threads));
-        for (const auto& group : groups_) {
+        for (std::size_t g = 0; g < groups_.size(); ++g) {
+            const auto& group = groups_[g];
             std::vector<double> parts(group.starts.size(), 0);
             each_block(group, n_threads, poll, [&](Index block, int worker) {
                 auto& work = works[worker];
-                work.reserve(group.size(block), 1);
+                const bool single = !group.slot_of.empty();  // one label a slot: all are fetched at once
+                if (single)
+                    gather(group, block, p, n_labels_, work);
+                else
+                    work.reserve(group.size(block), 1);
                 for (Index slot = 0; slot < group.slots(); ++slot) {
-                    gather_masses(group, block, slot, p, work.z.data());
-                    parts[block] += group.gap(block, slot, work.z.data(), work.projection);
+                    const Scalar* masses = work.z.data();
+                    if (single)
+                        masses = work.total.data() + group.slot_labels[slot] * group.size(block);
+                    else
+                        gather_masses(group, block, slot, p, work.z.data());
+                    parts[block] += group.gap(block, slot, masses, work.projection);
                 }
             });
-            for (const double part : parts) sum += part;
+            for (const double part : parts) sums[g] += part;
         }
-        return sum;
+        return sums;
     }
 
     // The blocks of all groups, one after the other.
@@ -183,12 +228,25 @@ class Relaxation {
     }
 
   protected:
+    static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+    bool is_light(std::size_t g) const { return g < light_.size() && light_[g]; }
+    // The light group after the one whose turn was last, round and round.
+    std::size_t next_light() {
+        for (std::size_t k = 0; k < light_.size(); ++k) {
+            last_light_ = (last_light_ + 1) % light_.size();
+            if (light_[last_light_]) return last_light_;
+        }
+        return none;
+    }
+
     // Every block s becomes s + momentum (s - the one before the last sweep), and the total likewise.
     // Not to be interrupted: half of it could not be undone.
     void move(double momentum, int n_threads) {
-        for (auto& group : groups_) extrapolate(momentum, n_threads, group.s, group.previous);
+        for (std::size_t g = 0; g < groups_.size(); ++g)
+            if (!is_light(g)) extrapolate(momentum, n_threads, groups_[g].s, groups_[g].previous);
         extrapolate(momentum, n_threads, total_, previous_total_);
-        if (++moves_ % moves_between_sums == 0) add_up(n_threads);
+        if (++moves_ % moves_between_sums == 0)
+            add_up(n_threads, [](const Group<Scalar>& group) { return group.s.data(); });
     }
     static void extrapolate(double momentum, int n_threads, std::vector<Scalar>& now,
                             std::vector<Scalar>& then) {
@@ -228,14 +286,15 @@ class Relaxation {
         });
     }
 
-    // The total afresh: the changes of a sweep leave rounding behind.
-    void add_up(int n_threads) {
+    // The total of blocks afresh: the changes of a sweep leave rounding behind.
+    template <class Blocks>
+    void add_up(int n_threads, const Blocks& blocks) {
         std::copy(unary_.begin(), unary_.end(), total_.begin());
         for (const auto& group : groups_)
             each_block(group, n_threads, [] {}, [&](Index block, int) {
                 const Index n = group.size(block), begin = group.starts[block];
                 for (Index slot = 0; slot < group.slots(); ++slot) {
-                    const Scalar* const s = group.s.data() + group.offset(block, slot);
+                    const Scalar* const s = blocks(group) + group.offset(block, slot);
                     for (Index i = 0; i < n; ++i) add_to_total(group, slot, begin + i, s[i]);
                 }
             });
@@ -251,19 +310,18 @@ class Relaxation {
     }
 
     // The probability, under p (N, L), that each variable of a block takes a label of the slot.
-    template <class In>
-    void gather_masses(const Group<Scalar>& group, Index block, Index slot, const In* p,
+    void gather_masses(const Group<Scalar>& group, Index block, Index slot, const Scalar* p,
                        Scalar* out) const {
         const Index n = group.size(block), begin = group.starts[block];
         for (Index i = 0; i < n; ++i) {
-            const In* const row = p + group.variables[begin + i] * n_labels_;
-            In mass = 0;
+            const Scalar* const row = p + group.variables[begin + i] * n_labels_;
+            Scalar mass = 0;
             if (!group.own.empty())
                 mass = row[group.own[begin + i]];
             else
                 for (Index k = group.slot_starts[slot]; k < group.slot_starts[slot + 1]; ++k)
                     mass += row[group.slot_labels[k]];
-            out[i] = static_cast<Scalar>(mass);
+            out[i] = mass;
         }
     }
 
@@ -280,8 +338,11 @@ class Relaxation {
     std::vector<Scalar> unary_, total_, previous_total_;
     std::vector<Group<Scalar>> groups_;
     static constexpr Index rows_a_task = 2048;
-    static constexpr int moves_between_sums = 16;
+    // single precision has no digits to spare
+    static constexpr int moves_between_sums = sizeof(Scalar) == 4 ? 1 : 16;
     int moves_ = 0;
+    std::vector<bool> light_;
+    std::size_t turn_ = none, last_light_ = 0;  // the light group of the last sweep
     bool finished_ = false;
 };
 
