@@ -43,7 +43,9 @@ def projection(field: Field, options: Options) -> Solution:
         descent.sweep()  # blocks of other weights need not lie in this base polytope
         descent.history = descent.history[1:]
     # the gap after the pass in double precision decides, and may be larger by rounding
-    tol = options.tol if dtype == "float64" else max(options.tol / 4, options.tol - 3e-6)
+    tol = options.tol
+    if dtype == "float32":
+        tol = min(tol, max(tol / 4, tol - 3e-6, 2.5e-7))
     try:
         converged, interrupted = descent.run(tol, options.max_iter, callback=report)
     except KeyboardInterrupt:  # the pass is undone
