@@ -404,6 +404,7 @@ void check(const Case& c) {
     check_sizes(row, gradient, work);
     check_projections<Scalar>(c);
     check_relaxation<Scalar>(c);
+    check_vectors(c);
 }
 
 void check_case(const Case& c) {
