@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         losses,
         plots,
         surrogates,
+        torch,
     )
     from setwise.estimators import SetClassifier
     from setwise.inference import marginals, solve_map
@@ -36,6 +37,7 @@ __all__ = [
     "plots",
     "solve_map",
     "surrogates",
+    "torch",
 ]
 
 # Names that stand for themselves at the root, and where they live.
