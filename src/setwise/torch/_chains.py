@@ -140,11 +140,10 @@ def _weights(weights: Any, chain: Chain) -> Tensor:
 def on_tensors(function: Callable[..., Any]) -> Callable[[Tensor], Tensor] | None:
     """A ufunc of NumPy, or one with some arguments fixed, as a function of tensors."""
     fixed: tuple[Any, ...] = ()
+    inner: object = function
     if isinstance(function, partial) and not function.keywords:
-        function, fixed = function.func, function.args
-    if not isinstance(function, np.ufunc):
-        return None
-    twin = getattr(torch, function.__name__, None)
+        inner, fixed = function.func, function.args
+    twin = getattr(torch, inner.__name__, None) if isinstance(inner, np.ufunc) else None
     if twin is None:
         return None
     return lambda x: twin(*(x.new_tensor(value) for value in fixed), x)

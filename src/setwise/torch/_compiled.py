@@ -86,6 +86,5 @@ def hinge(surrogate: Surrogate, scores: Tensor, target: Tensor, ignore: float) -
     )
 
 
-def is_void(ignore: float) -> bool:
-    """Whether there is a label of void elements."""
-    return not math.isnan(ignore)
+def classes(*arguments: object) -> Answer | None:
+    return None
