@@ -33,12 +33,14 @@ def evaluate(
     device = scores.device
     bare, factor = unscaled(loss)
     answer = None
-    if device.type == "cpu" and buckets == 0 and _compiled.is_compiled():
-        answer = _compiled.hinge(
-            _compiled.surrogate_of(surrogate, loss, scale), scores, target, ignore
-        )
-        if answer is not None:
-            return answer
+    if device.type == "cpu" and _compiled.is_compiled():
+        if buckets:
+            answer = _compiled.in_buckets(bare, scores, target, ignore, buckets)
+        else:
+            whole = _compiled.surrogate_of(surrogate, loss, scale)
+            answer = _compiled.hinge(whole, scores, target, ignore)
+            if answer is not None:
+                return answer
     if device.type == "cuda":
         answer = _on_cuda(surrogate, bare, scores, target, ignore, buckets)
     if answer is None:
