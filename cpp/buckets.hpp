@@ -31,43 +31,37 @@ struct RatioBlocks {
     }
 };
 
-// The same for a loss of the number of mistakes: a block's cost is shared among its elements.
+// A loss of the number of mistakes: what a block adds is shared among its elements.
 struct TableBlocks {
     const double* values;
-
-    double share(double before, double block, double part) const {
-        if (part == 0) return 0.0;
-        const auto k = static_cast<std::size_t>(before), l = static_cast<std::size_t>(before + block);
-        return (values[l] - values[k]) * part / block;
-    }
 };
 
-// Numbers of elements of each bucket and label, and the gain of each: entry 2 b + label.
-// The last bucket holds what does not count; its gains are 0.
+// Numbers of elements of each bucket and label, and the slope of each: entry 2 b + label. Bucket 0
+// holds what does not count, with slope 0; errors rise with b.
 struct Buckets {
     std::vector<std::uint32_t> counts;
-    std::vector<float> gains;
+    std::vector<float> slopes;
 
     void clear(std::size_t buckets) {
         counts.assign(2 * (buckets + 1), 0);
-        gains.assign(2 * (buckets + 1), 0.0f);
+        slopes.assign(2 * (buckets + 1), 0.0f);
     }
 };
 
-// Walks the buckets by decreasing error, error(b) for bucket b = buckets - 1, ..., 0, sums
-// error * (loss after - loss before) and notes the signed slope -y gain of each label. Inside a
-// bucket the mean of two orders, positives first and negatives first.
+// Walks the buckets by decreasing error, error(b) for b = buckets, ..., 1, sums
+// error * (loss after - loss before) and notes the slope -y gain of each label. Inside a bucket the
+// mean of two orders, positives first and negatives first.
 template <class Error>
 double scan_buckets(const RatioBlocks& blocks, std::size_t buckets, Error error, Buckets& work) {
     double n = 0, q = 0, value = 0;
-    for (std::size_t b = buckets; b-- > 0;) {
-        const double j = work.counts[2 * b], k = work.counts[2 * b + 1];
-        if (j + k == 0) continue;
+    for (std::size_t b = buckets; b > 0; --b) {
+        const double j = work.counts[2 * b], k = work.counts[2 * b + 1], height = error(b);
+        if (j + k == 0 || height <= 0) continue;
         const double missed = (blocks.negatives(n, q, k) + blocks.negatives(n, q + j, k)) / 2;
         const double added = (blocks.positives(n, q, j) + blocks.positives(n + k, q, j)) / 2;
-        value += error(b) * (missed + added);
-        if (k > 0) work.gains[2 * b + 1] = static_cast<float>(-missed / k);
-        if (j > 0) work.gains[2 * b] = static_cast<float>(added / j);
+        value += height * (missed + added);
+        if (k > 0) work.slopes[2 * b + 1] = static_cast<float>(-missed / k);
+        if (j > 0) work.slopes[2 * b] = static_cast<float>(added / j);
         n += k;
         q += j;
     }
@@ -76,24 +70,51 @@ double scan_buckets(const RatioBlocks& blocks, std::size_t buckets, Error error,
 
 template <class Error>
 double scan_buckets(const TableBlocks& blocks, std::size_t buckets, Error error, Buckets& work) {
-    double size = 0, value = 0;
-    for (std::size_t b = buckets; b-- > 0;) {
-        const double j = work.counts[2 * b], k = work.counts[2 * b + 1];
-        if (j + k == 0) continue;
-        const double gain = blocks.share(size, j + k, 1.0);
-        value += error(b) * gain * (j + k);
-        work.gains[2 * b + 1] = static_cast<float>(-gain);
-        work.gains[2 * b] = static_cast<float>(gain);
-        size += j + k;
+    std::size_t size = 0;
+    double value = 0;
+    for (std::size_t b = buckets; b > 0; --b) {
+        const std::size_t block = work.counts[2 * b] + work.counts[2 * b + 1];
+        const double height = error(b);
+        if (block == 0 || height <= 0) continue;
+        const double rise = blocks.values[size + block] - blocks.values[size];
+        value += height * rise;
+        work.slopes[2 * b] = static_cast<float>(rise / static_cast<double>(block));
+        work.slopes[2 * b + 1] = -work.slopes[2 * b];
+        size += block;
     }
     return value;
 }
 
-// The bucket of an error: the scaled error rounded down, at most the last. Anything that is no
-// number goes to the last as well, so that no bucket lies outside.
-inline std::size_t bucket_of(float scaled, float last) {
-    const float kept = scaled < last ? scaled : last;
-    return static_cast<std::size_t>(static_cast<std::int32_t>(kept > 0 ? kept : 0.0f));
+// Counts the elements in their places, scans, and looks the slopes up. `places(begin, end, out)`
+// writes the entries 2 b + label of a stretch of elements: apart from the counting, so that a
+// compiler can make vector instructions of it; twice, because that is faster than to keep them.
+template <class Places, class Scan>
+double count_and_look_up(std::int64_t p, Places places, Scan scan, float* gradient, Buckets& work) {
+    constexpr std::int64_t stretch = 1024;
+    std::int32_t at[stretch];
+    for (std::int64_t begin = 0; begin < p; begin += stretch) {
+        const std::int64_t length = std::min(stretch, p - begin);
+        places(begin, length, at);
+        for (std::int64_t i = 0; i < length; ++i) ++work.counts[static_cast<std::size_t>(at[i])];
+    }
+    const double value = scan();
+    for (std::int64_t begin = 0; begin < p; begin += stretch) {
+        const std::int64_t length = std::min(stretch, p - begin);
+        places(begin, length, at);
+        for (std::int64_t i = 0; i < length; ++i)
+            gradient[begin + i] = work.slopes[static_cast<std::size_t>(at[i])];
+    }
+    return value;
+}
+
+// The entry of an error: its bucket 1 + floor(error * scale), at most 1 + last; 0 if it does not
+// count. No branch, and nothing outside the buckets even for what is no number.
+inline std::int32_t entry_of(float error, float scale, float last, bool valid, bool positive) {
+    const float scaled = error * scale;
+    const float below = scaled < last ? scaled : last;
+    const float kept = below > 0 ? below : 0.0f;
+    const std::int32_t counted = -static_cast<std::int32_t>((error > 0) & valid);
+    return (2 * (static_cast<std::int32_t>(kept) + 1) & counted) + static_cast<std::int32_t>(positive);
 }
 
 // The least margin g y of the elements that count; 1 where none is below.
@@ -123,40 +144,40 @@ double bucket_hinge(const float* scores, const std::uint8_t* labels, std::int64_
     const double width = largest / static_cast<double>(buckets);
     const float scale = largest > 0 ? static_cast<float>(1.0 / width) : 0.0f;
     const auto last = static_cast<float>(buckets - 1);
-    // Non-violators go to bucket `buckets`, in the place after the last.
-    auto place = [&](std::int64_t i) {
-        const bool positive = labels[i] == 1;
-        const float error = 1.0f - with_sign(positive, scores[i]);
-        const bool counts = (error > 0) & (labels[i] != void_label);
-        return 2 * (counts ? bucket_of(error * scale, last) : buckets) + positive;
+    auto places = [=](std::int64_t begin, std::int64_t length, std::int32_t* at) {
+        for (std::int64_t i = 0; i < length; ++i) {
+            const std::uint8_t label = labels[begin + i];
+            const float error = 1.0f - with_sign(label == 1, scores[begin + i]);
+            at[i] = entry_of(error, scale, last, label != void_label, label == 1);
+        }
     };
-    for (std::int64_t i = 0; i < p; ++i) ++work.counts[place(i)];
-    const double value = scan_buckets(
-        blocks, buckets, [&](std::size_t b) { return (static_cast<double>(b) + 0.5) * width; }, work);
-    for (std::int64_t i = 0; i < p; ++i) gradient[i] = work.gains[place(i)];
-    return value;
+    auto scan = [&] {
+        auto centre = [=](std::size_t b) { return (static_cast<double>(b) - 0.5) * width; };
+        return scan_buckets(blocks, buckets, centre, work);
+    };
+    return count_and_look_up(p, places, scan, gradient, work);
 }
 
-// The same for 16-bit scores: every value of g y is a bucket, so that nothing is rounded. Buckets
-// are in the order of the errors; errors[b] is the error of bucket b, counted if it is positive.
+// The same for 16-bit scores: every value of -g y is a bucket, so that nothing is rounded. Bucket
+// 1 + k holds the k-th of these numbers, of error errors[k].
 template <class Blocks>
 double bucket_hinge_16(const std::uint16_t* scores, const std::uint8_t* labels, std::int64_t p,
                        const Blocks& blocks, const double* errors, float* gradient, Buckets& work) {
     constexpr std::size_t buckets = 1 << 16;
     work.clear(buckets);
-    auto place = [&](std::int64_t i) {
-        const bool positive = labels[i] == 1;
-        // The error is one plus the score of a negative, minus that of a positive: its sign bit.
-        const unsigned bits = scores[i] ^ (positive ? 0x8000u : 0u);
-        const unsigned key = bits & 0x8000u ? 0xFFFFu ^ bits : bits | 0x8000u;
-        const bool counts = (errors[key] > 0) & (labels[i] != void_label);
-        return 2 * static_cast<std::size_t>(counts ? key : buckets) + positive;
+    auto places = [=](std::int64_t begin, std::int64_t length, std::int32_t* at) {
+        for (std::int64_t i = 0; i < length; ++i) {
+            const std::uint8_t label = labels[begin + i];
+            const std::int32_t positive = label == 1;
+            const std::int32_t bits = scores[begin + i] ^ (positive << 15);
+            const std::int32_t key = bits ^ (0x8000 | (0x7FFF & -(bits >> 15)));
+            at[i] = (2 * (key + 1) & -static_cast<std::int32_t>(label != void_label)) + positive;
+        }
     };
-    for (std::int64_t i = 0; i < p; ++i) ++work.counts[place(i)];
-    const double value =
-        scan_buckets(blocks, buckets, [&](std::size_t b) { return errors[b]; }, work);
-    for (std::int64_t i = 0; i < p; ++i) gradient[i] = work.gains[place(i)];
-    return value;
+    auto scan = [&] {
+        return scan_buckets(blocks, buckets, [=](std::size_t b) { return errors[b - 1]; }, work);
+    };
+    return count_and_look_up(p, places, scan, gradient, work);
 }
 
 }  // namespace setwise

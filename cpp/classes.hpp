@@ -15,6 +15,11 @@ struct Classes {
     std::int64_t images, n_classes, pixels;
 };
 
+// |[positive] - p| without a branch.
+inline float error_of(float p, bool positive) {
+    return static_cast<float>(positive) + with_sign(!positive, p);
+}
+
 // Calls visit(place of the gradient, error, is positive) for the valid pixels of one class; the
 // gradient has `kept` classes an image.
 template <class Visit>
@@ -25,7 +30,7 @@ void each_pixel(const Classes& set, std::int32_t c, std::int64_t kept, Visit vis
         const std::int64_t base = i * kept * set.pixels;
         for (std::int64_t j = 0; j < set.pixels; ++j) {
             const bool positive = target[j] == c;
-            visit(base + j, positive ? 1.0f - p[j] : p[j], positive, target[j] >= 0);
+            visit(base + j, error_of(p[j], positive), positive, target[j] >= 0);
         }
     }
 }
@@ -79,21 +84,33 @@ inline double bucketed_class(const Classes& set, std::int32_t c, std::int64_t ke
                              std::size_t buckets, float* gradient, Buckets& work) {
     family = of_class(set, c, family);
     work.clear(buckets);
-    const auto scale = static_cast<float>(buckets);
-    const auto last = static_cast<float>(buckets - 1);
-    auto place = [&](float error, bool positive, bool valid) {
-        const bool counts = (error > 0) & valid;
-        return 2 * (counts ? bucket_of(error * scale, last) : buckets) + positive;
-    };
-    each_pixel(set, c, kept, [&](std::int64_t, float error, bool positive, bool valid) {
-        ++work.counts[place(error, positive, valid)];
-    });
+    const auto scale = static_cast<float>(buckets), last = static_cast<float>(buckets - 1);
     const double width = 1.0 / static_cast<double>(buckets);
-    const double value = scan_buckets(
-        RatioBlocks{family}, buckets,
-        [&](std::size_t b) { return (static_cast<double>(b) + 0.5) * width; }, work);
-    each_pixel(set, c, kept, [&](std::int64_t at, float error, bool positive, bool valid) {
-        gradient[at] = work.gains[place(error, positive, valid)];
+    constexpr std::int64_t stretch = 1024;
+    std::int32_t at[stretch];
+    auto each_stretch = [&](auto visit) {
+        for (std::int64_t i = 0; i < set.images; ++i) {
+            const float* const p = set.p + (i * set.n_classes + c) * set.pixels;
+            const std::int32_t* const target = set.target + i * set.pixels;
+            for (std::int64_t begin = 0; begin < set.pixels; begin += stretch) {
+                const std::int64_t length = std::min(stretch, set.pixels - begin);
+                for (std::int64_t j = 0; j < length; ++j) {
+                    const bool positive = target[begin + j] == c;
+                    const float error = error_of(p[begin + j], positive);
+                    at[j] = entry_of(error, scale, last, target[begin + j] >= 0, positive);
+                }
+                visit(i * kept * set.pixels + begin, length);
+            }
+        }
+    };
+    each_stretch([&](std::int64_t, std::int64_t length) {
+        for (std::int64_t j = 0; j < length; ++j) ++work.counts[static_cast<std::size_t>(at[j])];
+    });
+    auto centre = [=](std::size_t b) { return (static_cast<double>(b) - 0.5) * width; };
+    const double value = scan_buckets(RatioBlocks{family}, buckets, centre, work);
+    each_stretch([&](std::int64_t begin, std::int64_t length) {
+        for (std::int64_t j = 0; j < length; ++j)
+            gradient[begin + j] = work.slopes[static_cast<std::size_t>(at[j])];
     });
     return value;
 }

@@ -120,11 +120,11 @@ def in_buckets(
         return None
     codes, _ = codes_of(target, ignore)
     half = scores.dtype != torch.float32
-    if not bool(torch.isfinite(scores).all()):
-        return None
     values = np.empty(len(scores))
     gradient = np.empty(scores.shape, np.float32)
     flat = (scores.view(torch.uint16) if half else scores).reshape(-1).numpy()
+    if not half and not _kernels.all_finite(flat):
+        return None
     how = _errors_of_bits(scores.dtype) if half else buckets
     if isinstance(loss, Jaccard):
         ratio = loss._ratio(0)
@@ -136,6 +136,8 @@ def in_buckets(
         assert family is not None
         table = _kernels.bucket_table_16 if half else _kernels.bucket_table
         table(codes, flat, family.tables, family.starts, how, values, gradient.reshape(-1))
+    if not np.isfinite(values).all():  # some half is not
+        return None
     return torch.from_numpy(values).float(), torch.from_numpy(gradient)
 
 
@@ -146,11 +148,11 @@ def _of_sizes(sizes: NDArray[np.int64]) -> Labels:
 
 @cache
 def _errors_of_bits(dtype: torch.dtype) -> FloatArray:
-    """The error 1 + x of each 16-bit number x = -g y, in the order of these numbers."""
+    """The error 1 + x of each 16-bit number x = -g y, in the order of these; NaN of no number."""
     keys = np.arange(1 << 16)
     bits = np.where(keys < 1 << 15, 0xFFFF ^ keys, keys ^ 0x8000).astype(np.uint16)
     errors = 1.0 + torch.from_numpy(bits).view(dtype).double()
-    return torch.where(errors.isfinite(), errors, 0.0).numpy()
+    return torch.where(errors.isfinite(), errors, torch.nan).numpy()
 
 
 def classes(
