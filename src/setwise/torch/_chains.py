@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from setwise.functions import Cardinality
 from setwise.losses import ConcaveLoss, Hamming, Loss, SetLoss, SumLoss
 from setwise.losses._cardinality import OfCardinality
 from setwise.losses._counts import OfCounts, OfRatio
@@ -92,6 +93,17 @@ def gains(loss: Loss, chain: Chain) -> Tensor | None:
         return None if concave is None else _of_concave(concave, _weights(loss.weights, chain))
     family = table_rows(loss, chain.labels())
     return None if family is None else _of_tables(family, chain)
+
+
+def has_gains(loss: Loss) -> bool:
+    """Whether the gains of the loss are known on every device, up to the size of its tables."""
+    if isinstance(loss, SumLoss):
+        return all(has_gains(term) for term in loss.terms)
+    if isinstance(loss, ConcaveLoss):
+        return loss.weights is None or on_tensors(loss.concave) is not None
+    if isinstance(loss, SetLoss):
+        return isinstance(loss.function, Cardinality)
+    return isinstance(loss, Hamming | OfCardinality | OfCounts)
 
 
 def table_rows(loss: Loss, labels: Labels) -> TableRows | None:

@@ -8,12 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setwise.losses import Hamming, Loss
-from setwise.losses._counts import OfRatio
+from setwise.losses import ConcaveLoss, Loss, SumLoss
+from setwise.losses._cardinality import OfCardinality
+from setwise.losses._counts import OfCounts, OfRatio
 from setwise.losses._parts import NoLoss, parts
 from setwise.surrogates._base import unscaled
 from setwise.torch import _compiled, _cuda
 from setwise.torch._buckets import bucketed
+from setwise.torch._chains import has_gains
 from setwise.torch._plain import Answer, Sets, lovasz
 from setwise.torch._plain_rescaling import Rule, rescaled
 
@@ -32,6 +34,8 @@ def evaluate(
     """Values (S,) and gradient (S, n) of the surrogate, for scores and targets (S, n)."""
     device = scores.device
     bare, factor = unscaled(loss)
+    if not _is_known(surrogate, bare):
+        return _on_host(surrogate, loss, scores, target, ignore, scale)
     answer = None
     if device.type == "cpu" and _compiled.is_compiled():
         if buckets:
@@ -50,12 +54,21 @@ def evaluate(
             Sets.read(scores, target, ignore),
             scores.dtype,
             buckets,
-            scale / factor,
+            scale * factor,
         )
     if answer is None:
         return _on_host(surrogate, loss, scores, target, ignore, scale)
     values, gradient = answer
     return (values, gradient) if factor == 1 else (values * factor, gradient * factor)
+
+
+def _is_known(surrogate: str, loss: Loss) -> bool:
+    """Whether the loss is of a family that every device knows."""
+    if isinstance(loss, SumLoss) and not (loss.is_submodular and loss.is_increasing):
+        return False
+    if surrogate == "lovasz" or loss.is_submodular:
+        return has_gains(loss)
+    return isinstance(loss, OfCardinality | OfCounts | ConcaveLoss)
 
 
 def _on_cuda(
@@ -79,8 +92,6 @@ def _in_plain_torch(
     if surrogate == "slack":
         return rescaled(loss, sets, Rule(True, 2.0))
     if surrogate == "margin":
-        if isinstance(loss, Hamming):
-            return None
         return rescaled(loss, sets, Rule(False, 2.0 / scale))
     submodular, supermodular = parts(loss)
     first = lovasz(submodular, sets)
@@ -98,13 +109,11 @@ def _on_host(
             f"loss must be one of counts for this surrogate where the compiled kernels of setwise "
             f"are missing, got {loss!r}"
         )
-    if scores.device.type != "cpu":
-        warnings.warn(
-            f"{loss!r} runs through its gains on the host: no family of losses that the device "
-            "knows",
-            UserWarning,
-            stacklevel=2,
-        )
+    warnings.warn(
+        f"{loss!r} runs through its gains on the host: it is in no family that the device knows",
+        UserWarning,
+        stacklevel=2,
+    )
     answer = _compiled.hinge(
         _compiled.surrogate_of(surrogate, loss, scale), scores.cpu(), target.cpu(), ignore
     )

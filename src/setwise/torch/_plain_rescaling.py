@@ -11,6 +11,7 @@ from torch import Tensor
 from setwise.losses import Loss
 from setwise.losses._counts import OfRatio
 from setwise.losses._families import RatioRows, TableRows
+from setwise.surrogates import SlackRescaling
 from setwise.torch._chains import Chain, convex, split_labels, table_rows
 from setwise.torch._plain import Answer, Sets
 
@@ -44,9 +45,12 @@ def rescaled(loss: Loss, sets: Sets, rule: Rule) -> Answer | None:
         else:
             chosen = _search(formula, sides, rule)
         return _answer(sets, sides, rule, *chosen)
-    tables = table_rows(loss, split_labels(sides.m.view(-1), sides.r.view(-1)))
+    labels = split_labels(sides.m.view(-1), sides.r.view(-1))
+    tables = table_rows(loss, labels)
     if tables is None:
         return None
+    if rule.slack:
+        SlackRescaling(loss)._refuse_negative(loss, labels)
     if tables.of_counts:
         return _answer(sets, sides, rule, *_scan(tables, sides, rule))
     return _of_size(tables, sets, rule)
@@ -57,7 +61,7 @@ class Sides:
     """The margins of the positives and of the negatives, each sorted, summed from the left."""
 
     missed: Tensor
-    """(S, n + 1), float64: sum of the k least margins of positives; infinite beyond their number."""
+    """(S, n + 1), float64: the sum of the k least margins of positives; infinite beyond m."""
     added: Tensor
     """(S, n + 1): the same for the negatives."""
     rank: Tensor
@@ -73,9 +77,9 @@ class Sides:
         chain, along = Chain.sort(sets.margins, sets.positive, sets.valid)
         valid = torch.isfinite(along) if sets.valid is None else sets.valid.gather(1, chain.order)
         sums = []
-        for side, place, number in (
-            (chain.positive, chain.missed, chain.positives),
-            (~chain.positive & valid, chain.added, chain.negatives),
+        for side, place in (
+            (chain.positive, chain.missed),
+            (~chain.positive & valid, chain.added),
         ):
             total = torch.cumsum(torch.where(side, along.double(), 0.0), 1)
             out = torch.full((len(total), total.shape[1] + 2), math.inf, dtype=torch.float64)
