@@ -38,8 +38,9 @@ def bucketed(loss: Loss, sets: Sets, buckets: int, half: torch.dtype | None) -> 
     if half is not None:
         keys, centres = _of_bits(sets, half)
     else:
-        largest = torch.where(counted, errors, 0.0).amax(1, keepdim=True) if errors.numel() else 0
-        top = torch.ones_like(errors[:, :1]) if sets.offset == 0 else largest
+        top = errors.new_ones(len(errors), 1)
+        if sets.offset != 0 and errors.shape[1]:
+            top = errors.amax(1, keepdim=True)
         keys = (errors * (buckets / top)).floor().clamp(max=buckets - 1)
         keys = (buckets - 1 - torch.where(counted, keys, 0.0)).long()
         centres = (buckets - 0.5 - torch.arange(buckets, device=keys.device)) * (top / buckets)

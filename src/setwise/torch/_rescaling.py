@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from torch import Tensor
 
-from setwise.functions._arguments import as_number
 from setwise.losses import ConcaveLoss, Loss, get
 from setwise.losses._cardinality import OfCardinality
 from setwise.losses._counts import OfCounts
@@ -39,9 +39,9 @@ def margin_rescaling(
     """
     options = Options(per_image, per_class, ignore_index, reduction)
     check_counts(loss)
-    scale = as_number(scale, "scale", positive=True)
+    check_scale(scale)
     weight = check_weight(weight, options)
-    return of_scores("margin", input, target, loss, weight, options, scale)
+    return of_scores("margin", input, target, loss, weight, options, float(scale))
 
 
 def slack_rescaling(
@@ -81,6 +81,14 @@ def check_counts(loss: Loss | str) -> None:
             "loss must be a loss of counts (Jaccard, Dice, F-beta, CountsLoss) or of the number of "
             f"mistakes, got {whole!r}: sw.surrogates has more for NumPy arrays"
         )
+
+
+def check_scale(scale: object) -> None:
+    """A positive number."""
+    if isinstance(scale, bool) or not isinstance(scale, int | float):
+        raise TypeError(f"scale must be a number, got {type(scale).__name__}")
+    if not 0 < scale < math.inf:
+        raise ValueError(f"scale must be positive and finite, got {scale}")
 
 
 class _Rescaling(SurrogateLoss):
@@ -136,7 +144,8 @@ class MarginRescalingLoss(_Rescaling):
 
     def __init__(self, loss: Loss | str = "jaccard", *, scale: float = 1.0, **options: Any) -> None:
         super().__init__(loss, **options)
-        self._scale = as_number(scale, "scale", positive=True)
+        check_scale(scale)
+        self._scale = float(scale)
 
 
 class SlackRescalingLoss(_Rescaling):
