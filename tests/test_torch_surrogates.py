@@ -1,4 +1,4 @@
-"""Losses of scores in torch: brute force over 2^p sets, the NumPy surrogates, every registered loss."""
+"""Losses of scores in torch: every registered loss by brute force and beside NumPy's surrogates."""
 
 import warnings
 

@@ -66,7 +66,7 @@ def class_values(
 
 def check_classes(target: Tensor, n_classes: int, ignore: int | None) -> None:
     """Every target is a class or the ignored label."""
-    if target.numel() == 0 or target.dtype == torch.bool and n_classes >= 2:
+    if target.numel() == 0 or (target.dtype == torch.bool and n_classes >= 2):
         return
     known = (target >= 0) & (target < n_classes)
     if ignore is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 import torch
@@ -125,7 +126,7 @@ def in_buckets(
     flat = (scores.view(torch.uint16) if half else scores).reshape(-1).numpy()
     if not half and not _kernels.all_finite(flat):
         return None
-    how = _errors_of_bits(scores.dtype) if half else buckets
+    how: Any = _errors_of_bits(scores.dtype) if half else buckets
     if isinstance(loss, Jaccard):
         ratio = loss._ratio(0)
         kernel = _kernels.bucket_ratio_16 if half else _kernels.bucket_ratio

@@ -34,8 +34,8 @@ class _Gather(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> Tensor:
-        (slope,) = slopes
-        return slope[ctx.begin : ctx.begin + ctx.length] * ctx.world
+        own: Tensor = slopes[0][ctx.begin : ctx.begin + ctx.length] * ctx.world
+        return own
 
 
 def gathered(part: Tensor) -> Tensor:

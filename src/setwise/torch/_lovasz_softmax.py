@@ -139,7 +139,7 @@ def of_classes(
     present = options.classes == "present"
     named = options.named(n_classes)
     if options.reduction == "mean":
-        total, _ = softmax(
+        total: Tensor = softmax(
             logits.contiguous(),
             labels.contiguous(),
             word,
@@ -150,7 +150,7 @@ def of_classes(
             options.per_image,
             options.counted,
             options.from_logits,
-        )
+        )[0]
         return total
     if options.from_logits:
         wide = torch.float64 if input.dtype == torch.float64 else torch.float32

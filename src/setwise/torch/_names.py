@@ -5,8 +5,6 @@ from __future__ import annotations
 from itertools import count
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-import torch
-
 from setwise.losses import Loss, get
 
 _by_word: dict[str, Loss] = {}
@@ -15,7 +13,6 @@ _words: WeakKeyDictionary[Loss, str] = WeakKeyDictionary()
 _numbers = count()
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator, no-untyped-call]
 def word_of(loss: Loss | str) -> str:
     """A word that stands for the loss as long as somebody holds it; for a name, for ever."""
     if isinstance(loss, str):
@@ -29,6 +26,10 @@ def word_of(loss: Loss | str) -> str:
         _words[checked] = word
         _others[word] = checked
     return word
+
+
+# What torch.compiler.assume_constant_result does, without loading the compiler with the library.
+word_of._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def loss_of(word: str) -> Loss:

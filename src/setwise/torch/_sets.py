@@ -140,14 +140,14 @@ def check_weight(weight: Any, options: Options) -> Tensor | None:
     """Weights of classes, for sets that are classes."""
     if weight is None:
         return None
-    weight = torch.as_tensor(weight)
+    weights: Tensor = torch.as_tensor(weight)
     if not options.per_class:
         raise ValueError("weight must be None unless per_class=True: it weighs the sets of classes")
-    if weight.ndim != 1:
-        raise ValueError(f"weight must have shape (C,), got {tuple(weight.shape)}")
-    if weight.dtype.is_complex:
-        raise TypeError(f"weight must be real, got {weight.dtype}")
-    return weight
+    if weights.ndim != 1:
+        raise ValueError(f"weight must have shape (C,), got {tuple(weights.shape)}")
+    if weights.dtype.is_complex:
+        raise TypeError(f"weight must be real, got {weights.dtype}")
+    return weights
 
 
 def fitting(weight: Tensor | None, shape: torch.Size) -> Tensor | None:
