@@ -18,8 +18,8 @@ if TYPE_CHECKING:
         losses,
         plots,
         surrogates,
-        torch,
     )
+    from setwise import torch as torch
     from setwise.estimators import SetClassifier
     from setwise.inference import marginals, solve_map
 

@@ -2,10 +2,10 @@ r"""Counting instead of sorting: the Lovász extension of errors rounded to buck
 
 Errors in one bucket are taken for equal. Ties may come in any order, so that a histogram of each
 label and a scan over the buckets replace the sort: O(n), and exact for the rounded errors. With
-buckets of width w the value is off by at most :math:`w / 2 \cdot \sum_k |\mu_k|`, mu the gains along
-the sorted elements (a loss that increases: its value at everything wrong), because the extension is
-a maximum of linear functions with such coefficients. The gradient is a subgradient at the rounded
-errors.
+buckets of width w the value is off by at most :math:`w / 2 \cdot \sum_k |\mu_k|`, mu the gains
+along the sorted elements (of a loss that increases: its value at everything wrong), because the
+extension is a maximum of linear functions with such coefficients. The gradient is a subgradient at
+the rounded errors.
 """
 
 from __future__ import annotations

@@ -60,18 +60,18 @@ def check_loss(loss: Loss | str, options: Options) -> None:
 class LovaszHingeLoss(SurrogateLoss):
     r"""The Lovász hinge of any submodular set loss, for binary and multi-label logits.
 
-    With :math:`s_i = 1 - g_i y_i` sorted in decreasing order, y in {-1, +1}, and mu the gains of the
-    loss along that order, the value of a set is :math:`\sum_i (s_i)_+ \mu_i` (Lovász hinge paper,
-    Definition 6): convex in the logits, equal to the loss at the corners of the unit cube, and an
-    upper bound of it everywhere where the loss increases. The gradient is
+    With :math:`s_i = 1 - g_i y_i` sorted in decreasing order, y in {-1, +1}, and mu the gains of
+    the loss along that order, the value of a set is :math:`\sum_i (s_i)_+ \mu_i` (Lovász hinge
+    paper, Definition 6): convex in the logits, equal to the loss at the corners of the unit cube,
+    and an upper bound of it everywhere where the loss increases. The gradient is
     :math:`-y_i \mu_i [s_i > 0]`, its gains in closed form.
 
     All elements of the input form one set unless ``per_image`` or ``per_class`` is True. Any shape,
     any memory format, float16 to float64; half precision gives a float32 loss and a gradient in the
     precision of the input. 4 bytes an element are kept for the backward pass (8 in float64).
 
-    Cost: on the CPU one sort of the violators (s > 0), compiled; elsewhere one sort of all elements.
-    ``method="bucket"`` counts instead, O(n).
+    Cost: on the CPU one sort of the violators (s > 0), compiled; elsewhere one sort of all
+    elements. ``method="bucket"`` counts instead, O(n).
 
     Parameters
     ----------
@@ -90,11 +90,11 @@ class LovaszHingeLoss(SurrogateLoss):
     weight : tensor of shape (C,), optional
         A weight for each class, with ``per_class``; the mean is a weighted one.
     method : {"exact", "bucket"}
-        "bucket", for Jaccard and losses of the number of mistakes that increase, rounds the errors s
-        of a set to ``buckets`` equal steps of (0, largest s]. Its value is off by at most half the
-        width of a step times the 1-norm of the gains, which is the loss of everything wrong (1 for
-        Jaccard); its gradient is a subgradient at the rounded errors. float16 and bfloat16 logits
-        are not rounded: the buckets are the values of g y themselves, so the result is exact.
+        "bucket", for Jaccard and losses of the number of mistakes that increase, rounds the errors
+        s of a set to ``buckets`` equal steps of (0, largest s]. Its value is off by at most half
+        the width of a step times the 1-norm of the gains, which is the loss of everything wrong (1
+        for Jaccard); its gradient is a subgradient at the rounded errors. float16 and bfloat16
+        logits are not rounded: the buckets are the values of g y themselves, so it is exact.
     buckets : int
         How many, 2 to 65536.
     across_ranks : bool
