@@ -91,7 +91,7 @@ def main() -> None:
     data, notes = [], []
     for case in ("random", "separated", "classes"):
         contenders = classes(of_classes) if case == "classes" else binary(case, smp)
-        values = {name: float(run()) for name, run in contenders.items()}
+        values = {name: run().item() for name, run in contenders.items()}
         for name, value in values.items():  # bfloat16 rounds the scores themselves
             tolerance = {"bfloat16": 1e-2, "bucket": 1e-3}.get(name, 1e-4)
             require_close(f"{case}, {name}", value, values["exact"], tolerance)
