@@ -19,10 +19,10 @@ class _Gather(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, part: Tensor) -> Tensor:
         world, rank = dist.get_world_size(), dist.get_rank()
-        sizes = torch.zeros(world, dtype=torch.int64, device=part.device)
         own = torch.tensor([part.shape[0]], dtype=torch.int64, device=part.device)
-        dist.all_gather_into_tensor(sizes, own)
-        lengths = sizes.tolist()
+        sizes = [torch.empty_like(own) for _ in range(world)]
+        dist.all_gather(sizes, own)
+        lengths = [int(size) for size in sizes]
         longest = max(lengths)
         padded = part.new_zeros((longest, *part.shape[1:]))
         padded[: part.shape[0]] = part
