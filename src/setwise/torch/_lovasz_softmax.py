@@ -190,8 +190,8 @@ class LovaszSoftmaxLoss(nn.Module):
     Parameters
     ----------
     loss : Loss or str
-        Submodular: Jaccard, a loss of counts or of the number of mistakes, a concave function of
-        weights, or a sum of these.
+        Submodular. Jaccard, losses of counts and of the number of mistakes, concave functions of
+        weights and sums of these run on the device; any other on the host, and a warning says so.
     classes : {"present", "all"} or list of int
         The mean is over the classes that occur in the targets of a set, over all, or over these.
         Where no class occurs (everything is void) the loss is 0, and so is its gradient.
