@@ -26,6 +26,7 @@
 #include "projection.hpp"
 #include "relaxation.hpp"
 #include "rescaling.hpp"
+#include "sanitize_boosting.hpp"
 #include "sanitize_buckets.hpp"
 #include "sanitize_marginals.hpp"
 #include "sanitize_messages.hpp"
@@ -491,6 +492,10 @@ int main(int argc, char** argv) {
         check_classes(random);
     }
     for (int k = 0; k < 300; ++k) check_messages(random);
+    for (int k = 0; k < 1000; ++k) {
+        check_stumps(random);
+        check_rank_pairs(random);
+    }
     for (int k = 0; k < 300; ++k) {
         check_mean_field(random, k % 2 == 0 ? 0 : 10);
         check_sum_product(random);
