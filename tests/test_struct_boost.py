@@ -209,6 +209,14 @@ def test_model_cancels_learners_where_the_fit_does_not():
     assert (np.diff(seen) <= 0).all()
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_ends_where_rounding_hides_the_last_cut(seed):
+    # C times the rounding of a plane is more than a tolerance of 0 allows.
+    X, y = clusters(seed, k=3, apart=6.0)
+    fit = boost(ClassRisk(y, 1 - np.eye(3)), Stumps(X), 1e7, tol=0.0, n_estimators=60)
+    assert fit.relative_gap < 1e-3
+
+
 class Repeats:
     """Not exact: gives the same learner again, its near-copy, and only then another one."""
 

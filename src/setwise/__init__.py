@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     )
     from setwise import torch as torch
     from setwise.estimators import (
+        FieldBoost,
+        FieldSVM,
         SetClassifier,
         StructBoostClassifier,
         StructBoostRanker,
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "FieldBoost",
+    "FieldSVM",
     "SetClassifier",
     "StructBoostClassifier",
     "StructBoostRanker",
@@ -55,6 +59,8 @@ _EXTRAS = ("torch",)
 
 # Names that stand for themselves at the root, and where they live.
 _HOMES = {
+    "FieldBoost": "estimators",
+    "FieldSVM": "estimators",
     "SetClassifier": "estimators",
     "StructBoostClassifier": "estimators",
     "StructBoostRanker": "estimators",

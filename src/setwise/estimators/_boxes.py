@@ -16,8 +16,9 @@ def overlaps(box: FloatArray, boxes: FloatArray) -> FloatArray:
     """
     corner = np.maximum(box[:2], boxes[:, :2])
     opposite = np.minimum(box[:2] + box[2:], boxes[:, :2] + boxes[:, 2:])
-    common = np.prod(np.maximum(opposite - corner, 0.0), axis=1)
-    return common / (box[2] * box[3] + boxes[:, 2] * boxes[:, 3] - common)
+    common: FloatArray = np.prod(np.maximum(opposite - corner, 0.0), axis=1)
+    union: FloatArray = box[2] * box[3] + boxes[:, 2] * boxes[:, 3] - common
+    return common / union
 
 
 def boxes_around(
