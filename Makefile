@@ -89,7 +89,8 @@ wheel-check: .venv/.tools .venv-wheel/.made
 	.venv-wheel/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	@touch $@
 
-# The tests with the oldest versions that pyproject.toml admits.
+# The tests with the oldest versions that pyproject.toml admits; torch is the one of constraints.txt,
+# whose CPU build is a plain install.
 oldest: .venv/.tools
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --wheel --outdir dist .
@@ -97,7 +98,7 @@ oldest: .venv/.tools
 	.venv-oldest/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python tests/oldest.py > .venv-oldest/oldest.txt
 	.venv-oldest/bin/python -m pip install --quiet --constraint constraints.txt \
-		--constraint .venv-oldest/oldest.txt --group test "$$(ls dist/setwise-*.whl)[demo,plot]"
+		--constraint .venv-oldest/oldest.txt --group test "$$(ls dist/setwise-*.whl)[demo,plot,torch]"
 	.venv-oldest/bin/python -m pytest -n $(JOBS) tests
 
 docs: .venv/.built .venv/.docs .venv/.torch
