@@ -1,0 +1,1 @@
+"""CUDA kernels; what is not here runs in plain torch."""
