@@ -14,7 +14,6 @@ import torch
 _HERE = Path(__file__).parent
 _SHARED_MEMORY_LIMIT = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _INVALID_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT: this thread has not touched the device yet
-_THREADS = 1024  # THREADS of device.cuh
 
 
 class Unavailable(RuntimeError):
@@ -35,9 +34,8 @@ def _driver() -> ctypes.CDLL:
     library = _load(["nvcuda.dll"] if sys.platform == "win32" else ["libcuda.so.1", "libcuda.so"])
     # Without types ctypes would cut 64-bit handles to 32 bits.
     pointer, unsigned = ctypes.c_void_p, ctypes.c_uint
-    library.cuLaunchCooperativeKernel.argtypes = [
-        pointer, *[unsigned] * 7, pointer, pointer,
-    ]  # fmt: skip
+    library.cuLaunchCooperativeKernel.argtypes = [pointer, *[unsigned] * 7, pointer, pointer]
+    library.cuLaunchKernel.argtypes = [pointer, *[unsigned] * 7, pointer, pointer, pointer]
     return library
 
 
@@ -79,10 +77,18 @@ def _compile(source: str, architecture: str, macros: Mapping[str, object]) -> by
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
 
 
-class Kernel:
-    """One kernel on one device, launched cooperatively with a block on each multiprocessor.
+@cache
+def shared_memory(device: int) -> int:
+    """Bytes of shared memory that a block can ask for, beside a few that it has anyway."""
+    return int(torch.cuda.get_device_properties(device).shared_memory_per_block_optin) - 4096
 
-    Its only parameter is a structure, handed over as packed bytes.
+
+class Kernel:
+    """One kernel on one device; all its blocks run at once.
+
+    Its only parameter is a structure, handed over as packed bytes. ``shape`` is the number of
+    threads of a block and of blocks on a multiprocessor; ``together`` says that blocks wait for one
+    another.
     """
 
     def __init__(
@@ -92,13 +98,15 @@ class Kernel:
         macros: Mapping[str, object],
         shared: int,
         device: int,
+        shape: tuple[int, int],
+        together: bool,
     ) -> None:
         properties = torch.cuda.get_device_properties(device)
-        if shared > properties.shared_memory_per_block_optin - 1024:
+        if shared > shared_memory(device):
             raise Unavailable(f"{name} needs {shared} bytes of shared memory a block")
         source = "".join((_HERE / file).read_text("utf-8") for file in ("device.cuh", *files))
         architecture = f"sm_{properties.major}{properties.minor}"
-        code = _compile(source, architecture, macros)
+        code = _compile(source, architecture, {"THREADS": shape[0], **macros})
         with torch.cuda.device(device):
             torch.cuda.synchronize()  # makes the device's context the thread's
             driver = _driver()
@@ -112,32 +120,43 @@ class Kernel:
             )
         if status:
             raise Unavailable(f"the driver could not load {name} (error {status})")
-        self.blocks: int = properties.multi_processor_count
-        self.device, self.shared = device, shared
+        self.blocks: int = properties.multi_processor_count * shape[1]
+        self.device, self.together = device, together
+        self._shape = (self.blocks, 1, 1, shape[0], 1, 1, shared)
 
     def launch(self, arguments: bytes, stream: int) -> None:
         """Runs the kernel on a stream; ``arguments`` are the bytes of its structure."""
         # The driver copies the structure before it returns.
-        structure = ctypes.c_char_p(arguments)
-        at = ctypes.cast(structure, ctypes.c_void_p)
-        parameters = ctypes.byref(at)
-        launch = _driver().cuLaunchCooperativeKernel
-        shape = (self.blocks, 1, 1, _THREADS, 1, 1, self.shared)
-        status = launch(self._function, *shape, stream, parameters)
+        at = ctypes.cast(ctypes.c_char_p(arguments), ctypes.c_void_p)
+        status = self._launch(ctypes.byref(at), stream)
         if status == _INVALID_CONTEXT:
             torch.cuda.synchronize(self.device)
-            status = launch(self._function, *shape, stream, parameters)
+            status = self._launch(ctypes.byref(at), stream)
         if status:
             raise RuntimeError(f"a kernel could not be launched (CUDA error {status})")
+
+    def _launch(self, parameters: Any, stream: int) -> int:
+        driver = _driver()
+        if self.together:
+            return int(
+                driver.cuLaunchCooperativeKernel(self._function, *self._shape, stream, parameters)
+            )
+        return int(driver.cuLaunchKernel(self._function, *self._shape, stream, parameters, None))
 
 
 @cache
 def kernel(
-    files: tuple[str, ...], name: str, macros: tuple[tuple[str, Any], ...], shared: int, device: int
+    files: tuple[str, ...],
+    name: str,
+    macros: tuple[tuple[str, Any], ...],
+    shared: int,
+    device: int,
+    shape: tuple[int, int] = (1024, 1),
+    together: bool = True,
 ) -> Kernel | None:
     """The kernel, compiled when it is first asked for; None where it cannot run."""
     try:
-        return Kernel(files, name, dict(macros), shared, device)
+        return Kernel(files, name, dict(macros), shared, device, shape, together)
     except Unavailable:
         return None
 

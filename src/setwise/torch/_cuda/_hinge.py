@@ -31,7 +31,6 @@ def hinge_of_buckets(
     c: float,
     d: float,
     buckets: int,
-    ahead: int = 0,
 ) -> Any:
     """Values (S,) and gradient (S, n) of the Lovász hinge of l(n, q) = (a n + q) / (c m - d n + q).
 
@@ -54,7 +53,7 @@ def hinge_of_buckets(
         ("KEY16", int(half)),
         ("BFLOAT16", int(scores.dtype == torch.bfloat16)),
         ("BITS", bits),
-        ("READS_AHEAD", ahead or (1 if half else 2)),
+        ("READS_AHEAD", 1 if half else 4),
         ("HAS_IGNORE", int(void is not None)),
     )
     device = scores.device

@@ -25,7 +25,9 @@ def scaled(gradient: torch.Tensor, slopes: torch.Tensor, dtype: torch.dtype) -> 
     if not dense or not gradient.numel() or (rows > 1 and rows != len(gradient)):
         return NotImplemented
     device = gradient.device
-    program = kernel(("scale.cu",), "scale", (("SCORE", SCORES[dtype]),), 0, device.index)
+    program = kernel(
+        ("scale.cu",), "scale", (("SCORE", SCORES[dtype]),), 0, device.index, together=False
+    )
     if program is None:
         return NotImplemented
     # A slope that was expanded, as the gradient of a sum is, has a stride of 0.

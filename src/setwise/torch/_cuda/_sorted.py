@@ -7,39 +7,45 @@ from typing import Any
 
 import torch
 
-from setwise.torch._cuda._driver import Kernel, kernel, workspaces
+from setwise.torch._cuda._driver import kernel, shared_memory, workspaces
 from setwise.torch._cuda._types import LABELS, SCORES, void_label
 
-_HINGE = struct.Struct("<5Q3qi4x")
+_HINGE = struct.Struct("<4Q3qi4x")
 _SOFTMAX = struct.Struct("<6Q7q")
-_SORTED = struct.Struct("<13Q4q3d2i")
+_SORTED = struct.Struct("<12Q5q3d4i")
 _WINDOWS = 512
-_WINDOW_BYTES = 4 * _WINDOWS + 4 * _WINDOWS + 8 * _WINDOWS + 8 * 8192  # struct Windows
-_CACHED = 6 << 20  # elements of a gradient that a cache takes as a whole
+_DEALING = 4 * _WINDOWS + 4 * _WINDOWS + 8 * _WINDOWS + 8 * 8192  # bytes of struct Dealing
 
 
 def _along_sorted(
     keys: torch.Tensor,
     found: torch.Tensor,
     found_tiles: int,
+    found_blocks: int,
     weights: torch.Tensor | None,
     present: bool,
     gradient: torch.Tensor,
     ratio: tuple[float, float, float],
-    program: Kernel,
-    windows: bool,
-) -> tuple[torch.Tensor, torch.Tensor]:
+) -> Any:
     """Values of the sets and their sum; writes the slopes of the errors to ``gradient``."""
     (rows, n), device = keys.shape, keys.device
+    shift = max(13, (rows * n - 1).bit_length() - (_WINDOWS - 1).bit_length())
+    shared = shared_memory(device.index)
+    # As many elements as a block can take into shared memory at once.
+    parts = -(-(1 << shift) // (shared // 4))
+    part = -(-(1 << shift) // parts)
+    program = kernel(("sorted.cu",), "sorted", (("WINDOWS", _WINDOWS),), max(shared, _DEALING), device.index)
+    if program is None:
+        return NotImplemented
     keys, order = torch.sort(keys, dim=1, descending=True)
-    shift = max(18, (rows * n - 1).bit_length() - 9)
-    size = -(-rows * n >> shift) << shift if windows else 0
-    dealt = torch.empty(size, dtype=torch.int64, device=device)
+    windows = -(-rows * n >> shift)
+    dealt = torch.empty(windows << shift, dtype=torch.int64, device=device)
+    slots = rows + program.blocks
+    counts = torch.empty(4 * slots + rows, dtype=torch.int32, device=device)
     values = torch.empty(rows + 1, dtype=torch.float32, device=device)
     stream = torch._C._cuda_getCurrentRawStream(device.index)
-    slots = rows + program.blocks
-    zero, scratch = workspaces(device, stream, 4 * _WINDOWS + 8, 12 * slots + 4 * rows)
-    values_at, zero_at, scratch_at = values.data_ptr(), zero.data_ptr(), scratch.data_ptr()
+    zero, _ = workspaces(device, stream, 4 * _WINDOWS + 8, 0)
+    counts_at, zero_at = counts.data_ptr(), zero.data_ptr()
     program.launch(
         _SORTED.pack(
             keys.data_ptr(),
@@ -47,32 +53,27 @@ def _along_sorted(
             found.data_ptr(),
             0 if weights is None else weights.data_ptr(),
             gradient.data_ptr(),
-            values_at,
-            values_at + 4 * rows,
+            values.data_ptr(),
             dealt.data_ptr(),
-            scratch_at + 8 * slots,
-            scratch_at,
-            scratch_at + 12 * slots,
+            counts_at,
+            counts_at + 8 * slots,
+            counts_at + 16 * slots,
             zero_at,
             zero_at + 4 * _WINDOWS,
             rows,
             n,
             1 if weights is None else len(weights),
             found_tiles,
+            found_blocks,
             *ratio,
             present,
             shift,
+            parts,
+            part,
         ),
         stream,
     )
-    return values[:rows], values[rows]
-
-
-def _after(elements: int, device: int) -> tuple[Kernel | None, bool]:
-    """The kernel that runs after the sort, and whether it deals its elements to windows."""
-    windows = elements > _CACHED
-    macros = (("PARTITION", int(windows)),)
-    return kernel(("sorted.cu",), "sorted", macros, _WINDOW_BYTES * windows, device), windows
+    return values
 
 
 def hinge_of_sort(
@@ -90,9 +91,8 @@ def hinge_of_sort(
         ("LABEL", LABELS[target.dtype]),
         ("HAS_IGNORE", int(void is not None)),
     )
-    before = kernel(("sort_hinge.cu",), "keys", macros, 0, device.index)
-    after, windows = _after(rows * n, device.index)
-    if before is None or after is None:
+    before = kernel(("sort_hinge.cu",), "keys", macros, 0, device.index, together=False)
+    if before is None:
         return NotImplemented
     keys = torch.empty_like(scores, dtype=torch.int32)
     gradient = torch.empty_like(scores, dtype=torch.float32)
@@ -108,7 +108,6 @@ def hinge_of_sort(
             scores_at,
             target_at,
             keys.data_ptr(),
-            gradient.data_ptr(),
             found.data_ptr(),
             rows,
             n,
@@ -117,10 +116,10 @@ def hinge_of_sort(
         ),
         torch._C._cuda_getCurrentRawStream(device.index),
     )
-    values, _ = _along_sorted(
-        keys, found, -(-n // 4096), None, False, gradient, (a, c, d), after, windows
+    values = _along_sorted(
+        keys, found, -(-n // 4096), before.blocks, None, False, gradient, (a, c, d)
     )
-    return values, gradient
+    return NotImplemented if values is NotImplemented else (values[:rows], gradient)
 
 
 def softmax_of_sort(
@@ -151,14 +150,13 @@ def softmax_of_sort(
         ("HAS_IGNORE", int(void is not None)),
     )
     files = ("pixels.cuh", "sort_softmax.cu")
-    before = kernel(files, "keys", macros, 0, device.index)
-    finish = kernel(files, "gradient", macros, 0, device.index)
-    after, windows = _after(logits.numel(), device.index)
-    if before is None or after is None or finish is None:
+    before = kernel(files, "keys", macros, 0, device.index, together=False)
+    finish = kernel(files, "gradient", macros, 0, device.index, together=False)
+    if before is None or finish is None:
         return NotImplemented
-    shape = (groups * classes, images // groups * pixels)
-    keys = torch.empty(shape, dtype=torch.int32, device=device)
-    slopes = torch.empty(shape, dtype=torch.float32, device=device)
+    rows, n = groups * classes, images // groups * pixels
+    keys = torch.empty(rows, n, dtype=torch.int32, device=device)
+    slopes = torch.empty(rows, n, dtype=torch.float32, device=device)
     gradient = torch.empty_strided(logits.shape, logits.stride(), dtype=torch.float32, device=device)
     found = torch.empty((groups + before.blocks) * classes, dtype=torch.int32, device=device)
     arguments = _SOFTMAX.pack(
@@ -177,8 +175,10 @@ def softmax_of_sort(
     stream = torch._C._cuda_getCurrentRawStream(device.index)
     before.launch(arguments, stream)
     found_tiles = images // groups * -(-pixels // 1024)
-    _, total = _along_sorted(
-        keys, found, found_tiles, weights, present, slopes, (a, c, d), after, windows
+    values = _along_sorted(
+        keys, found, found_tiles, before.blocks, weights, present, slopes, (a, c, d)
     )
+    if values is NotImplemented:
+        return NotImplemented
     finish.launch(arguments, stream)
-    return total, gradient
+    return values[rows], gradient

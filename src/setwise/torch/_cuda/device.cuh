@@ -6,7 +6,9 @@ typedef unsigned short u16;
 typedef unsigned long long u64;
 typedef long long i64;
 
-#define THREADS 1024
+#ifndef THREADS
+#define THREADS 1024  // of a block
+#endif
 
 template <class A, int N>
 struct alignas(sizeof(A) * N < 16 ? sizeof(A) * N : 16) Vector {
@@ -52,12 +54,12 @@ __device__ inline u64 block_exclusive_sum(u64 x, u64* scratch) {
     if (lane == 31) scratch[threadIdx.x >> 5] = sum;
     __syncthreads();
     if (threadIdx.x < 32) {
-        u64 warps = scratch[lane];
+        u64 warps = lane < THREADS / 32 ? scratch[lane] : 0;
         for (u32 step = 1; step < 32; step <<= 1) {
             const u64 before = __shfl_up_sync(~0u, warps, step);
             if (lane >= step) warps += before;
         }
-        scratch[lane] = warps;
+        if (lane < THREADS / 32) scratch[lane] = warps;
     }
     __syncthreads();
     return sum - x + (threadIdx.x < 32 ? 0 : scratch[(threadIdx.x >> 5) - 1]);
@@ -68,6 +70,20 @@ __device__ inline u64 block_exclusive_sum(u64 x, u64* scratch) {
 // what does not count; a NaN comes first.
 __device__ inline u32 key_of(float error, bool positive, bool counts) {
     return (counts ? (__float_as_uint(error) << 1 | positive) : 0u) ^ 0x80000000u;
+}
+
+// Sum of what blocks 0, ..., last - 1 of `blocks` wrote for a row of which each has some tiles: blocks
+// in order hold rows in order, so that row + block is one place for each pair. For a whole warp.
+template <class A>
+__device__ A sum_over_blocks(const A* x, i64 stride, i64 rows, i64 tiles, i64 row, i64 last, i64 blocks) {
+    A sum = 0;
+    for (i64 block = threadIdx.x & 31; block < last; block += 32) {
+        const i64 begin = tiles * rows * block / blocks, end = tiles * rows * (block + 1) / blocks;
+        if (begin < min(end, (row + 1) * tiles) && end > row * tiles)
+            sum += __ldcg(x + (row + block) * stride);
+    }
+    for (int step = 16; step; step >>= 1) sum += __shfl_xor_sync(~0u, sum, step);
+    return sum;
 }
 
 // Two counts in one number.
@@ -124,6 +140,10 @@ struct Ratio {
     __device__ double gain(double m, double n, double q, bool positive) const {
         if (m == 0) return q == 0 ? 1.0 : 0.0;
         const double A = a * n + q, B = c * m - d * n + q;
-        return positive ? (a * B + d * A) / (B * (B - d)) : (B - A) / (B * (B + 1));
+        const double top = positive ? a * B + d * A : B - A;
+        const double bottom = B * (positive ? B - d : B + 1.0);
+        // A division in double precision is slow; one step of Newton's method has all digits we keep.
+        const double guess = __frcp_rn(static_cast<float>(bottom));
+        return top * (guess * (2.0 - bottom * guess));
     }
 };

@@ -83,6 +83,9 @@ __device__ void sweep(const Arguments& p, i64 row, i64 t, i64 last, Visit visit)
 #pragma unroll
         for (int u = 0; u < AHEAD; ++u) visit(scores[u], labels[u], (t + u) * TILE + mine, E);
     }
+    for (; t < full; ++t)
+        visit(*reinterpret_cast<const Vector<T, E>*>(x + t * TILE),
+              *reinterpret_cast<const Vector<L, E>*>(y + t * TILE), t * TILE + mine, E);
     for (; t < last; ++t) {
         const i64 left = p.n - t * TILE - mine;
         const int count = left < E ? (left > 0 ? static_cast<int>(left) : 0) : E;
@@ -228,7 +231,6 @@ __device__ void look_up(float* shared, double* scratch, const Arguments& p, cons
               });
         tile = end;
         sum = block_sum<double>(sum, scratch);
-        // Blocks in order hold rows in order, so that row + block is one place for each pair.
         if (threadIdx.x == 0) p.partial[row + blockIdx.x] = sum;
     }
 }
@@ -250,12 +252,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) hinge(const __grid_cons
     if (!is_last_block(p.barrier + 1)) return;
     // One warp a row, so that the sums are always taken in the same order.
     for (i64 row = threadIdx.x >> 5; row < p.rows; row += THREADS / 32) {
-        double sum = 0;
-        for (i64 block = threadIdx.x & 31; block < gridDim.x; block += 32)
-            if (share.begin(p, block) < min(share.begin(p, block + 1), (row + 1) * share.tiles) &&
-                share.begin(p, block + 1) > row * share.tiles)
-                sum += __ldcg(p.partial + row + block);
-        for (int step = 16; step; step >>= 1) sum += __shfl_down_sync(~0u, sum, step);
+        const double sum = sum_over_blocks(p.partial, 1, p.rows, share.tiles, row, gridDim.x, gridDim.x);
         if ((threadIdx.x & 31) == 0) p.values[row] = static_cast<float>(sum);
     }
     if (threadIdx.x < 2) p.barrier[threadIdx.x] = 0;

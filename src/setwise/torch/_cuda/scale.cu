@@ -33,20 +33,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) scale(const __grid_cons
         i64 t = tile - row * tiles;
         tile = end;
         const i64 full = p.aligned ? min(end - row * tiles, p.n / TILE) : t;
+        const auto write = [&](float4 g, i64 t) {
+            Vector<T, 4> out;
+            convert(g.x * slope, out.v[0]);
+            convert(g.y * slope, out.v[1]);
+            convert(g.z * slope, out.v[2]);
+            convert(g.w * slope, out.v[3]);
+            *reinterpret_cast<Vector<T, 4>*>(y + t * TILE) = out;
+        };
         for (; t + AHEAD <= full; t += AHEAD) {
             float4 g[AHEAD];
 #pragma unroll
             for (int u = 0; u < AHEAD; ++u) g[u] = *reinterpret_cast<const float4*>(x + (t + u) * TILE);
 #pragma unroll
-            for (int u = 0; u < AHEAD; ++u) {
-                Vector<T, 4> out;
-                convert(g[u].x * slope, out.v[0]);
-                convert(g[u].y * slope, out.v[1]);
-                convert(g[u].z * slope, out.v[2]);
-                convert(g[u].w * slope, out.v[3]);
-                *reinterpret_cast<Vector<T, 4>*>(y + (t + u) * TILE) = out;
-            }
+            for (int u = 0; u < AHEAD; ++u) write(g[u], t + u);
         }
+        for (; t < full; ++t) write(*reinterpret_cast<const float4*>(x + t * TILE), t);
         for (; t < end - row * tiles; ++t)
             for (int e = 0; e < 4; ++e)
                 if (t * TILE + mine + e < p.n) convert(x[t * TILE + e] * slope, y[t * TILE + e]);

@@ -7,13 +7,12 @@ struct Arguments {
     const T* scores;
     const L* target;
     u32* keys;
-    float* gradient;  // set to zero
-    u32* found;       // (rows + blocks,) positives in each block's part of a row
+    u32* found;  // (rows + blocks,) positives in each block's part of a row
     i64 rows, n, ignore;
     int aligned;
 };
 
-constexpr int E = 4, AHEAD = 2;
+constexpr int E = 4;
 constexpr i64 TILE = THREADS * E;
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) keys(const __grid_constant__ Arguments p) {
@@ -35,29 +34,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) keys(const __grid_const
             return key_of(s, positive, !is_void && !(s <= 0.0f));
         };
         const i64 full = p.aligned ? min(end, p.n / TILE) : t;
-        for (; t + AHEAD <= full; t += AHEAD) {
-            Vector<T, E> x[AHEAD];
-            Vector<L, E> y[AHEAD];
-#pragma unroll
-            for (int u = 0; u < AHEAD; ++u) {
-                x[u] = *reinterpret_cast<const Vector<T, E>*>(p.scores + base + (t + u) * TILE);
-                y[u] = *reinterpret_cast<const Vector<L, E>*>(p.target + base + (t + u) * TILE);
-            }
-#pragma unroll
-            for (int u = 0; u < AHEAD; ++u) {
-                const i64 at = base + (t + u) * TILE;
-                *reinterpret_cast<uint4*>(p.keys + at) =
-                    make_uint4(key(x[u].v[0], y[u].v[0]), key(x[u].v[1], y[u].v[1]),
-                               key(x[u].v[2], y[u].v[2]), key(x[u].v[3], y[u].v[3]));
-                *reinterpret_cast<float4*>(p.gradient + at) = make_float4(0, 0, 0, 0);
-            }
+#pragma unroll 4
+        for (; t < full; ++t) {
+            const i64 at = base + t * TILE;
+            const Vector<T, E> x = *reinterpret_cast<const Vector<T, E>*>(p.scores + at);
+            const Vector<L, E> y = *reinterpret_cast<const Vector<L, E>*>(p.target + at);
+            *reinterpret_cast<uint4*>(p.keys + at) =
+                make_uint4(key(x.v[0], y.v[0]), key(x.v[1], y.v[1]), key(x.v[2], y.v[2]),
+                           key(x.v[3], y.v[3]));
         }
         for (; t < end; ++t)
             for (int e = 0; e < E; ++e)
                 if (t * TILE + mine + e < p.n) {
                     const i64 at = base + t * TILE + e;
                     p.keys[at] = key(p.scores[at], p.target[at]);
-                    p.gradient[at] = 0;
                 }
         const u32 sum = block_sum<u32>(positives, scratch);
         if (threadIdx.x == 0) p.found[row + blockIdx.x] = sum;

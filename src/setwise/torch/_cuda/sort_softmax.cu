@@ -44,7 +44,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) keys(const __grid_const
                 const float error = positive ? 1.0f - y : y;
                 // Rounding may put a probability of 1 above it.
                 p.keys[at + c * far] = key_of(error < 0.0f ? 0.0f : error, positive, counts);
-                p.slopes[at + c * far] = 0;
             }
         }
         __syncthreads();

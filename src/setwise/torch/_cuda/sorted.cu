@@ -1,70 +1,69 @@
-// After the sort: gains in closed form along the sorted keys, written to where the elements came from.
+// The exact path after the sort: gains in closed form along the sorted keys, slopes written to where
+// the elements came from; one launch.
 //
-// To scatter all over a large array is slow: every 4 bytes cost a transaction with the memory. So
-// where PARTITION is set, slopes are first dealt out to windows of the array, in whole runs, and then
-// written window by window, which the cache takes.
+// To write 4 bytes here and there is slow wherever they go, memory or cache. So slopes are dealt out
+// to windows of the gradient, in whole runs; then a block puts those of a window, or of a part of it,
+// in their places in shared memory, and writes that at once.
 
 struct Arguments {
     const u32* keys;        // (rows, n), sorted, largest first
     const i64* order;       // (rows, n)
-    const u32* found;       // (rows / columns + blocks, columns)
+    const u32* found;       // (rows / columns + found_blocks, columns) positives
     const double* weights;  // (columns,), or null: all sets count 1
-    float* gradient;        // (rows, n), zero
-    float* values;          // (rows,) times what a set counts
-    float* total;           // their sum
-    uint2* dealt;           // a place for each element, window by window
-    u32* counts;            // (rows + blocks,)
+    float* gradient;        // (rows, n)
+    float* values;          // (rows,) times what a set counts, and their sum
+    uint2* dealt;           // positions and slopes, 2^shift for each window
+    u64* counts;            // (rows + blocks,) positives and elements that count
     double* partial;        // (rows + blocks,)
     u32* totals;            // (rows,)
     u32* ends;              // (WINDOWS,) how many elements a window has, zero before and after
     u32* barrier;           // 2 counters, zero before and after
-    i64 rows, n, columns, found_tiles;
+    i64 rows, n, columns, found_tiles, found_blocks;
     Ratio ratio;
-    int present, shift;     // a window is 2^shift elements
+    int present, shift, parts, part;  // a window is 2^shift elements, in parts of so many
 };
 
-constexpr int E = 8, WINDOWS = 512;
+constexpr int E = 8, WARPS = THREADS / 32;
 constexpr i64 TILE = THREADS * E;
+constexpr u32 NONE = 0x80000000u;  // the key of what does not count
 
+// Tiles first, ..., last - 1 of all rows are this block's.
 struct Share {
     i64 tiles, first, last;
-    __device__ Share(i64 rows, i64 tiles) : tiles(tiles) {
+    __device__ Share(i64 rows, i64 n) : tiles((n + TILE - 1) / TILE) {
         first = tiles * rows * blockIdx.x / gridDim.x;
         last = tiles * rows * (blockIdx.x + 1) / gridDim.x;
     }
+    // Calls visit(row, first tile, last tile) for each row of which this block has tiles.
+    template <class Visit>
+    __device__ void each(Visit visit) const {
+        for (i64 tile = first; tile < last;) {
+            const i64 row = tile / tiles, end = min(last, (row + 1) * tiles);
+            visit(row, tile - row * tiles, end - row * tiles);
+            tile = end;
+        }
+    }
 };
 
-// Sum of what the blocks before `last` wrote for a row of which each has some tiles; for a warp.
-template <class A>
-__device__ A sum_over_blocks(const A* x, i64 rows, i64 tiles, i64 row, i64 last, i64 stride) {
-    A sum = 0;
-    for (i64 block = threadIdx.x & 31; block < last; block += 32) {
-        const i64 begin = tiles * rows * block / gridDim.x, end = tiles * rows * (block + 1) / gridDim.x;
-        if (begin < min(end, (row + 1) * tiles) && end > row * tiles) sum += __ldcg(x + (row + block) * stride);
-    }
-    for (int step = 16; step; step >>= 1) sum += __shfl_xor_sync(~0u, sum, step);
-    return sum;
-}
-
-__device__ void count(u32* scratch, const Arguments& p, const Share& share) {
-    for (i64 tile = share.first; tile < share.last;) {
-        const i64 row = tile / share.tiles;
-        const i64 end = min(share.last, (row + 1) * share.tiles) - row * share.tiles;
-        u32 positives = 0;
-        const u32* keys = p.keys + row * p.n;
-        for (i64 i = (tile - row * share.tiles) * TILE + threadIdx.x; i < min(end * TILE, p.n); i += TILE) {
+__device__ __noinline__ void count(u64* scratch, const Arguments& p, const Share& share) {
+    share.each([&](i64 row, i64 t, i64 last) {
+        u64 sum = 0;
+        for (; t < last; ++t) {
+            const u32* keys = p.keys + row * p.n + t * TILE + threadIdx.x;
+            const i64 left = p.n - t * TILE - threadIdx.x;
+            u32 key[E];
 #pragma unroll
-            for (int e = 0; e < E; ++e)
-                if (i + e * THREADS < p.n) positives += keys[i + e * THREADS] & 1u;
+            for (int e = 0; e < E; ++e) key[e] = e * THREADS < left ? __ldcg(keys + e * THREADS) : NONE;
+#pragma unroll
+            for (int e = 0; e < E; ++e) sum += (static_cast<u64>(key[e] & 1u) << 32) + (key[e] != NONE);
         }
-        const u32 sum = block_sum<u32>(positives, scratch);
+        sum = block_sum<u64>(sum, scratch);
         if (threadIdx.x == 0) p.counts[row + blockIdx.x] = sum;
-        tile = end + row * share.tiles;
-    }
-    const i64 warp = (static_cast<i64>(blockIdx.x) * THREADS + threadIdx.x) >> 5;
-    for (i64 row = warp; row < p.rows; row += gridDim.x * (THREADS / 32)) {
-        const u32 sum = sum_over_blocks(p.found + row % p.columns, p.rows / p.columns, p.found_tiles,
-                                        row / p.columns, gridDim.x, p.columns);
+    });
+    const i64 warp = static_cast<i64>(blockIdx.x) * WARPS + (threadIdx.x >> 5);
+    for (i64 row = warp; row < p.rows; row += gridDim.x * WARPS) {
+        const u32 sum = sum_over_blocks(p.found + row % p.columns, p.columns, p.rows / p.columns,
+                                        p.found_tiles, row / p.columns, p.found_blocks, p.found_blocks);
         if ((threadIdx.x & 31) == 0) p.totals[row] = sum;
     }
 }
@@ -86,13 +85,13 @@ __device__ double scale_of(double* scratch, const Arguments& p, i64 row) {
     return scale;
 }
 
-struct Windows {
+struct Dealing {
     u32 counts[WINDOWS], offsets[WINDOWS];
     i64 places[WINDOWS];
     uint2 dealt[TILE];
 };
 
-__device__ void deal(Windows& w, u64* scratch, const Arguments& p, const u32* positions,
+__device__ void deal(Dealing& w, u64* scratch, const Arguments& p, const u32* positions,
                      const float* slopes, u32 live) {
     u32 ranks[E];
 #pragma unroll
@@ -100,15 +99,15 @@ __device__ void deal(Windows& w, u64* scratch, const Arguments& p, const u32* po
         if (live >> e & 1) ranks[e] = atomicAdd(w.counts + (positions[e] >> p.shift), 1u);
     __syncthreads();
     const u32 mine = threadIdx.x < WINDOWS ? w.counts[threadIdx.x] : 0;
+    u32 place = 0;
+    if (mine) place = atomicAdd(p.ends + threadIdx.x, mine);
     const u32 offset = static_cast<u32>(block_exclusive_sum(mine, scratch));
     __shared__ u32 all;
     if (threadIdx.x == WINDOWS - 1) all = offset + mine;
     if (threadIdx.x < WINDOWS) {
         w.offsets[threadIdx.x] = offset;
         w.counts[threadIdx.x] = 0;
-        if (mine)
-            w.places[threadIdx.x] = (static_cast<i64>(threadIdx.x) << p.shift) - offset +
-                                    atomicAdd(p.ends + threadIdx.x, mine);
+        w.places[threadIdx.x] = (static_cast<i64>(threadIdx.x) << p.shift) - offset + place;
     }
     __syncthreads();
 #pragma unroll
@@ -124,68 +123,98 @@ __device__ void deal(Windows& w, u64* scratch, const Arguments& p, const u32* po
     __syncthreads();
 }
 
-__device__ void gains(Windows& w, u64* scratch, const Arguments& p, const Share& share) {
-    __shared__ u32 before;
+__device__ __noinline__ void gains(Dealing& w, u64* scratch, const Arguments& p, const Share& share) {
+    __shared__ u64 before;
+    __shared__ u32 prefixes[E][WARPS], all;
     const u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    if (PARTITION)
-        for (u32 i = threadIdx.x; i < WINDOWS; i += THREADS) w.counts[i] = 0;
-    for (i64 tile = share.first; tile < share.last;) {
-        const i64 row = tile / share.tiles;
-        const i64 end = min(share.last, (row + 1) * share.tiles) - row * share.tiles;
+    for (u32 i = threadIdx.x; i < WINDOWS; i += THREADS) w.counts[i] = 0;
+    share.each([&](i64 row, i64 t, i64 last) {
         if (warp == 0) {
-            const u32 sum = sum_over_blocks(p.counts, p.rows, share.tiles, row, blockIdx.x, 1);
+            const u64 sum = sum_over_blocks(p.counts, 1, p.rows, share.tiles, row, blockIdx.x, gridDim.x);
             if (lane == 0) before = sum;
         }
         const double m = __ldcg(p.totals + row);
         const double scale = scale_of(reinterpret_cast<double*>(scratch), p, row);
         __syncthreads();
-        double base = before, value = 0;
-        const u32* keys = p.keys + row * p.n;
-        const i64* order = p.order + row * p.n;
-        for (i64 t = tile - row * share.tiles; t < end; ++t) {
-            if (keys[t * TILE] == 0x80000000u) break;  // from here on nothing counts
-            u32 found[E], sums = 0, live = 0, positions[E];
+        u32 base = static_cast<u32>(before >> 32);
+        double value = 0;
+        // What counts comes first.
+        const i64 end = t * TILE + (__ldcg(p.counts + row + blockIdx.x) & 0xffffffffu);
+        for (i64 at = t * TILE; at < end; at += TILE) {
+            u32 key[E], positions[E], sums = 0, live = 0;
             float slopes[E];
+            const u32* keys = p.keys + row * p.n + at + threadIdx.x;
+            const i64* order = p.order + row * p.n + at + threadIdx.x;
+            const i64 left = end - at - threadIdx.x;
 #pragma unroll
             for (int e = 0; e < E; ++e) {
-                const i64 i = t * TILE + e * THREADS + threadIdx.x;
-                found[e] = (i < p.n ? keys[i] : 0x80000000u) ^ 0x80000000u;
-                positions[e] = found[e] ? static_cast<u32>(row * p.n + order[i]) : 0u;
-                const u32 positives = __popc(__ballot_sync(~0u, found[e] & 1u));
+                key[e] = e * THREADS < left ? __ldcg(keys + e * THREADS) ^ NONE : 0u;
+                positions[e] =
+                    e * THREADS < left ? static_cast<u32>(row * p.n + __ldcg(order + e * THREADS)) : 0u;
+            }
+#pragma unroll
+            for (int e = 0; e < E; ++e) {
+                const u32 positives = __popc(__ballot_sync(~0u, key[e] & 1u));
                 if (lane == e) sums = positives;
             }
-            // Lane e holds how many positives the warp has among its elements e: in the order of the
-            // keys, elements e of all warps come before elements e + 1.
-            __shared__ u32 prefixes[E][32];
+            // In the order of the keys, elements e of all warps come before elements e + 1.
             if (lane < E) prefixes[lane][warp] = sums;
             __syncthreads();
-            const u64 mine = threadIdx.x < E * 32 ? prefixes[warp][lane] : 0;
+            u32* const place = &prefixes[0][0] + threadIdx.x;
+            const u32 mine = threadIdx.x < E * WARPS ? *place : 0;
             const u32 prefix = static_cast<u32>(block_exclusive_sum(mine, scratch));
-            __shared__ u32 all;
-            if (threadIdx.x < E * 32) prefixes[warp][lane] = prefix;
-            if (threadIdx.x == E * 32 - 1) all = prefix + static_cast<u32>(mine);
+            if (threadIdx.x < E * WARPS) *place = prefix;
+            if (threadIdx.x == E * WARPS - 1) all = prefix + mine;
             __syncthreads();
 #pragma unroll
             for (int e = 0; e < E; ++e) {
-                const u32 vote = __ballot_sync(~0u, found[e] & 1u);
-                if (!found[e]) continue;
+                const u32 vote = __ballot_sync(~0u, key[e] & 1u);
+                if (!key[e]) continue;
                 live |= 1u << e;
-                const bool positive = found[e] & 1u;
-                const double rank = static_cast<double>(t * TILE + e * THREADS + threadIdx.x);
-                const double n = base + (prefixes[e][warp] + __popc(vote & ((1u << lane) - 1)));
+                const bool positive = key[e] & 1u;
+                const u32 rank = static_cast<u32>(at) + e * THREADS + threadIdx.x;
+                const u32 n = base + prefixes[e][warp] + __popc(vote & ((1u << lane) - 1));
                 const double gain = p.ratio.gain(m, n, rank - n, positive);
-                const float error = __uint_as_float(found[e] >> 1);
+                const float error = __uint_as_float(key[e] >> 1);
                 if (gain > 0 || error != error) value += error * gain;
                 slopes[e] = static_cast<float>(positive ? -gain * scale : gain * scale);
-                if (!PARTITION) p.gradient[positions[e]] = slopes[e];
             }
             base += all;
-            if (PARTITION) deal(w, scratch, p, positions, slopes, live);
-            __syncthreads();
+            deal(w, scratch, p, positions, slopes, live);
         }
         value = block_sum<double>(value, reinterpret_cast<double*>(scratch));
         if (threadIdx.x == 0) p.partial[row + blockIdx.x] = value * scale;
-        tile = end + row * share.tiles;
+        __syncthreads();
+    });
+}
+
+__device__ __noinline__ void write_windows(float* shared, const Arguments& p) {
+    const i64 all = p.rows * p.n;
+    const i64 windows = (all + (1ll << p.shift) - 1) >> p.shift;
+    for (i64 piece = blockIdx.x; piece < windows * p.parts; piece += gridDim.x) {
+        const i64 window = piece / p.parts;
+        const i64 first = (window << p.shift) + piece % p.parts * p.part;
+        const u32 size = static_cast<u32>(
+            max(min(min(first + p.part, (window + 1) << p.shift), all) - first, 0ll));
+        for (u32 i = threadIdx.x; i < size; i += THREADS) shared[i] = 0;
+        __syncthreads();
+        const uint2* dealt = p.dealt + (window << p.shift);
+        const u32 dealt_here = __ldcg(p.ends + window);
+        for (u32 i = threadIdx.x; i < dealt_here; i += TILE) {
+            uint2 x[E];
+#pragma unroll
+            for (int e = 0; e < E; ++e)
+                if (i + e * THREADS < dealt_here) x[e] = __ldcg(dealt + i + e * THREADS);
+#pragma unroll
+            for (int e = 0; e < E; ++e)
+                if (i + e * THREADS < dealt_here) {
+                    const u32 place = x[e].x - static_cast<u32>(first);
+                    if (place < size) shared[place] = __uint_as_float(x[e].y);
+                }
+        }
+        __syncthreads();
+        float* out = p.gradient + first;
+        for (u32 i = threadIdx.x; i < size; i += THREADS) out[i] = shared[i];
         __syncthreads();
     }
 }
@@ -193,36 +222,20 @@ __device__ void gains(Windows& w, u64* scratch, const Arguments& p, const Share&
 extern "C" __global__ void __launch_bounds__(THREADS, 1) sorted(const __grid_constant__ Arguments p) {
     extern __shared__ float4 memory[];
     __shared__ u64 scratch[32];
-    const Share share(p.rows, (p.n + TILE - 1) / TILE);
-    count(reinterpret_cast<u32*>(scratch), p, share);
+    const Share share(p.rows, p.n);
+    count(scratch, p, share);
     grid_barrier(p.barrier, 1);
-    gains(*reinterpret_cast<Windows*>(memory), scratch, p, share);
-    if (PARTITION) {
-        grid_barrier(p.barrier, 2);
-        // All blocks are at neighbouring windows at any time.
-        const i64 size = 1ll << p.shift, pieces = size / TILE;
-        for (i64 piece = blockIdx.x; piece < WINDOWS * pieces; piece += gridDim.x) {
-            const i64 window = piece / pieces, first = piece % pieces * TILE;
-            const i64 last = min(first + TILE, static_cast<i64>(__ldcg(p.ends + window)));
-#pragma unroll
-            for (int e = 0; e < E; ++e) {
-                const i64 i = first + e * THREADS + threadIdx.x;
-                if (i < last) {
-                    const uint2 x = __ldcg(p.dealt + window * size + i);
-                    p.gradient[x.x] = __uint_as_float(x.y);
-                }
-            }
-        }
-    }
+    gains(*reinterpret_cast<Dealing*>(memory), scratch, p, share);
+    grid_barrier(p.barrier, 2);
+    write_windows(reinterpret_cast<float*>(memory), p);
     if (!is_last_block(p.barrier + 1)) return;
     double total = 0;
-    for (i64 row = threadIdx.x >> 5; row < p.rows; row += THREADS / 32) {
-        const double sum = sum_over_blocks(p.partial, p.rows, share.tiles, row, gridDim.x, 1);
+    for (i64 row = threadIdx.x >> 5; row < p.rows; row += WARPS) {
+        const double sum = sum_over_blocks(p.partial, 1, p.rows, share.tiles, row, gridDim.x, gridDim.x);
         if ((threadIdx.x & 31) == 0) p.values[row] = static_cast<float>(sum), total += sum;
     }
     total = block_sum<double>(total, reinterpret_cast<double*>(scratch));
-    if (threadIdx.x == 0) *p.total = static_cast<float>(total);
-    if (PARTITION)
-        for (u32 i = threadIdx.x; i < WINDOWS; i += THREADS) p.ends[i] = 0;
+    if (threadIdx.x == 0) p.values[p.rows] = static_cast<float>(total);
+    for (u32 i = threadIdx.x; i < WINDOWS; i += THREADS) p.ends[i] = 0;
     if (threadIdx.x < 2) p.barrier[threadIdx.x] = 0;
 }
