@@ -53,6 +53,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
+    # It starts processes that import it, which a script run by the gallery cannot be.
+    "ignore_pattern": r"torch_distributed\.py$",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_signature": False,

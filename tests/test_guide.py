@@ -19,6 +19,7 @@ EXPLAINED = (
     "setwise.losses.",
     "setwise.plots.",
     "setwise.surrogates.",
+    "setwise.torch.",
 )
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
