@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from setwise.losses import Loss, get
 from setwise.torch._class_sets import coefficients
 from setwise.torch._distributed import gathered
+from setwise.torch._eager import MeanOfClasses, is_eager
 from setwise.torch._lovasz_hinge import check_loss
 from setwise.torch._names import word_of
 from setwise.torch._sets import (
@@ -139,7 +140,7 @@ def of_classes(
     present = options.classes == "present"
     named = options.named(n_classes)
     if options.reduction == "mean":
-        total: Tensor = softmax(
+        arguments = (
             logits.contiguous(),
             labels.contiguous(),
             word,
@@ -150,7 +151,12 @@ def of_classes(
             options.per_image,
             options.counted,
             options.from_logits,
-        )[0]
+        )
+        total: Tensor
+        if is_eager(input):
+            total = MeanOfClasses.apply(*arguments)
+        else:
+            total = softmax(*arguments)[0]
         return total
     if options.from_logits:
         wide = torch.float64 if input.dtype == torch.float64 else torch.float32

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from setwise.losses import Loss, get
 from setwise.torch._distributed import gathered
+from setwise.torch._eager import OneSet, is_eager
 from setwise.torch._names import word_of
 from setwise.torch._operators import hinge
 from setwise.torch._sets import (
@@ -34,15 +35,11 @@ def of_scores(
     check_input(input, target)
     target = same_shape(input, target)
     fitting(weight, input.shape)
-    values, _ = hinge(
-        as_rows(input, options),
-        as_rows(target, options),
-        surrogate,
-        word_of(loss),
-        options.ignore,
-        options.counted,
-        scale,
-    )
+    rest = (surrogate, word_of(loss), options.ignore, options.counted, scale)
+    if is_eager(input) and not options.per_image and not options.per_class:
+        value: Tensor = OneSet.apply(input, target, *rest)
+        return value
+    values, _ = hinge(as_rows(input, options), as_rows(target, options), *rest)
     return reduced(values, input.shape, weight, options)
 
 

@@ -22,7 +22,9 @@ __all__ = ["lovasz_ratio", "lovasz_softmax", "scaled"]
 
 def _on(device: torch.device) -> Any:
     """Makes a device the current one; costs nothing where it is that already."""
-    return nullcontext() if device.index == torch.cuda.current_device() else torch.cuda.device(device)
+    return (
+        nullcontext() if device.index == torch.cuda.current_device() else torch.cuda.device(device)
+    )
 
 
 def lovasz_ratio(

@@ -1,4 +1,4 @@
-"""CUDA C++ without a compiler at the user's place: NVRTC, which comes with torch, and the driver."""
+"""CUDA C++ without a compiler at the user's place: NVRTC, which torch brings, and the driver."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def _along_sorted(
 def hinge_of_sort(
     scores: torch.Tensor, target: torch.Tensor, ignore: float, a: float, c: float, d: float
 ) -> Any:
-    """Values (S,) and gradient (S, n) of the Lovász hinge of l(n, q) = (a n + q) / (c m - d n + q)."""
+    """Values (S,) and gradient (S, n) of the Lovász hinge of (a n + q) / (c m - d n + q)."""
     rows, n = scores.shape
     if scores.dtype == torch.float64 or target.dtype not in LABELS or not 0 < rows < 65536:
         return NotImplemented
@@ -95,7 +95,9 @@ def softmax_of_sort(
     shape = (groups * classes, group * pixels)
     keys = torch.empty(shape, dtype=torch.int32, device=device)
     slopes = torch.empty(shape, dtype=torch.float32, device=device)
-    gradient = torch.empty_strided(logits.shape, logits.stride(), dtype=torch.float32, device=device)
+    gradient = torch.empty_strided(
+        logits.shape, logits.stride(), dtype=torch.float32, device=device
+    )
     block = max(32, 4096 // padded)
     blocks = -(-pixels // block)
     found = torch.empty(groups, group * blocks, classes, dtype=torch.int32, device=device)

@@ -35,8 +35,8 @@ def hinge_of_buckets(
     """Values (S,) and gradient (S, n) of the Lovász hinge of l(n, q) = (a n + q) / (c m - d n + q).
 
     Scores of 16 bits have a bucket for each margin, so that the answer is exact. float32: with
-    2^b buckets, 2^(b - 3) for each of the first seven octaves of 1 + s, s the error, and the rest for
-    all beyond. So a bucket of an error s < 127 is at most 2^(3 - b) (1 + s) wide, and the value is
+    2^b buckets, 2^(b - 3) for each of the first seven octaves of 1 + s, s the error, and the rest
+    for all beyond. So a bucket of an error s < 127 is at most 2^(3 - b) (1 + s) wide, and the value is
     below the exact one by at most 2^(3 - b) (value + l(V)).
     """
     rows, n = scores.shape

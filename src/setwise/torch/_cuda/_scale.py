@@ -14,7 +14,7 @@ _ARGUMENTS = struct.Struct("<3Q2qi4x")
 
 
 def scaled(gradient: torch.Tensor, slopes: torch.Tensor, dtype: torch.dtype) -> Any:
-    """gradient[i] * slopes[i] in ``dtype``; one slope for each index of the first dimension, or one.
+    """gradient[i] * slopes[i] in ``dtype``; a slope for each index of the first dimension, or one.
 
     The gradient may have any strides without gaps; the answer has the same.
     """
@@ -35,6 +35,13 @@ def scaled(gradient: torch.Tensor, slopes: torch.Tensor, dtype: torch.dtype) -> 
     out = torch.empty_like(gradient, dtype=dtype)
     n = gradient.numel() // rows
     at = gradient.data_ptr()
-    arguments = (at, slopes.data_ptr(), out.data_ptr(), rows, n, at % 16 == 0 and (rows == 1 or n % 4 == 0))
+    arguments = (
+        at,
+        slopes.data_ptr(),
+        out.data_ptr(),
+        rows,
+        n,
+        at % 16 == 0 and (rows == 1 or n % 4 == 0),
+    )
     program.launch(_ARGUMENTS.pack(*arguments), torch._C._cuda_getCurrentRawStream(device.index))
     return out

@@ -80,7 +80,9 @@ def softmax_of_buckets(
     counts = 8 * groups * number * buckets
     totals = 4 * groups * (number + 1)
     zero, scratch = workspaces(device, stream, counts + totals + 8, counts + 8 * program.blocks)
-    gradient = torch.empty_strided(logits.shape, logits.stride(), dtype=torch.float32, device=device)
+    gradient = torch.empty_strided(
+        logits.shape, logits.stride(), dtype=torch.float32, device=device
+    )
     total = torch.empty((), dtype=torch.float32, device=device)
     normaliser = torch.empty(
         2 * images * pixels if from_logits else 0, dtype=torch.float32, device=device

@@ -1,4 +1,4 @@
-"""The exact path: one sort of 32-bit keys for all sets, one launch before it and one or two after."""
+"""The exact path: one sort of 32-bit keys for all sets, a launch before it, one or two after."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def _along_sorted(
     # As many elements as a block can take into shared memory at once.
     parts = -(-(1 << shift) // (shared // 4))
     part = -(-(1 << shift) // parts)
-    program = kernel(("sorted.cu",), "sorted", (("WINDOWS", _WINDOWS),), max(shared, _DEALING), device.index)
+    program = kernel(
+        ("sorted.cu",), "sorted", (("WINDOWS", _WINDOWS),), max(shared, _DEALING), device.index
+    )
     if program is None:
         return NotImplemented
     keys, order = torch.sort(keys, dim=1, descending=True)
@@ -79,7 +81,7 @@ def _along_sorted(
 def hinge_of_sort(
     scores: torch.Tensor, target: torch.Tensor, ignore: float, a: float, c: float, d: float
 ) -> Any:
-    """Values (S,) and gradient (S, n) of the Lovász hinge of l(n, q) = (a n + q) / (c m - d n + q)."""
+    """Values (S,) and gradient (S, n) of the Lovász hinge of (a n + q) / (c m - d n + q)."""
     (rows, n), device = scores.shape, scores.device
     if scores.dtype not in SCORES or target.dtype not in LABELS:
         return NotImplemented
@@ -157,7 +159,9 @@ def softmax_of_sort(
     rows, n = groups * classes, images // groups * pixels
     keys = torch.empty(rows, n, dtype=torch.int32, device=device)
     slopes = torch.empty(rows, n, dtype=torch.float32, device=device)
-    gradient = torch.empty_strided(logits.shape, logits.stride(), dtype=torch.float32, device=device)
+    gradient = torch.empty_strided(
+        logits.shape, logits.stride(), dtype=torch.float32, device=device
+    )
     found = torch.empty((groups + before.blocks) * classes, dtype=torch.int32, device=device)
     arguments = _SOFTMAX.pack(
         logits.data_ptr(),
