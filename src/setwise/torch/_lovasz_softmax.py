@@ -154,7 +154,7 @@ def of_classes(
         )
         total: Tensor
         if is_eager(input):
-            total = MeanOfClasses.apply(*arguments)
+            total = MeanOfClasses.apply(*arguments)  # type: ignore[no-untyped-call]
         else:
             total = softmax(*arguments)[0]
         return total

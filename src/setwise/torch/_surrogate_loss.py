@@ -37,7 +37,7 @@ def of_scores(
     fitting(weight, input.shape)
     rest = (surrogate, word_of(loss), options.ignore, options.counted, scale)
     if is_eager(input) and not options.per_image and not options.per_class:
-        value: Tensor = OneSet.apply(input, target, *rest)
+        value: Tensor = OneSet.apply(input, target, *rest)  # type: ignore[no-untyped-call]
         return value
     values, _ = hinge(as_rows(input, options), as_rows(target, options), *rest)
     return reduced(values, input.shape, weight, options)

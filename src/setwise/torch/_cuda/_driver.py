@@ -80,7 +80,8 @@ def _compile(source: str, architecture: str, macros: Mapping[str, object]) -> by
 @cache
 def shared_memory(device: int) -> int:
     """Bytes of shared memory that a block can ask for, beside a few that it has anyway."""
-    return int(torch.cuda.get_device_properties(device).shared_memory_per_block_optin) - 4096
+    properties: Any = torch.cuda.get_device_properties(device)
+    return int(properties.shared_memory_per_block_optin) - 4096
 
 
 class Kernel:

@@ -36,8 +36,8 @@ def hinge_of_buckets(
 
     Scores of 16 bits have a bucket for each margin, so that the answer is exact. float32: with
     2^b buckets, 2^(b - 3) for each of the first seven octaves of 1 + s, s the error, and the rest
-    for all beyond. So a bucket of an error s < 127 is at most 2^(3 - b) (1 + s) wide, and the value is
-    below the exact one by at most 2^(3 - b) (value + l(V)).
+    for all beyond. So a bucket of an error s < 127 is at most 2^(3 - b) (1 + s) wide, and the
+    value is below the exact one by at most 2^(3 - b) (value + l(V)).
     """
     rows, n = scores.shape
     if scores.dtype not in SCORES or target.dtype not in LABELS or buckets < 1024:

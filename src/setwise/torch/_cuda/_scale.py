@@ -26,7 +26,13 @@ def scaled(gradient: torch.Tensor, slopes: torch.Tensor, dtype: torch.dtype) -> 
         return NotImplemented
     device = gradient.device
     program = kernel(
-        ("scale.cu",), "scale", (("SCORE", SCORES[dtype]),), 0, device.index, together=False
+        ("scale.cu",),
+        "scale",
+        (("SCORE", SCORES[dtype]),),
+        0,
+        device.index,
+        (256, 8),
+        together=False,
     )
     if program is None:
         return NotImplemented

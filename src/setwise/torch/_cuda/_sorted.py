@@ -12,8 +12,8 @@ from setwise.torch._cuda._types import LABELS, SCORES, void_label
 
 _HINGE = struct.Struct("<4Q3qi4x")
 _SOFTMAX = struct.Struct("<6Q7q")
-_SORTED = struct.Struct("<12Q5q3d4i")
-_WINDOWS = 512
+_SORTED = struct.Struct("<12Q5q3d2q3i4x")
+_WINDOWS, _UNIT = 1024, 8192  # of sorted.cu
 _DEALING = 4 * _WINDOWS + 4 * _WINDOWS + 8 * _WINDOWS + 8 * 8192  # bytes of struct Dealing
 
 
@@ -29,19 +29,15 @@ def _along_sorted(
 ) -> Any:
     """Values of the sets and their sum; writes the slopes of the errors to ``gradient``."""
     (rows, n), device = keys.shape, keys.device
-    shift = max(13, (rows * n - 1).bit_length() - (_WINDOWS - 1).bit_length())
-    shared = shared_memory(device.index)
+    size, shared = rows * n, shared_memory(device.index)
+    window = _UNIT * -(-size // (_UNIT * _WINDOWS))
     # As many elements as a block can take into shared memory at once.
-    parts = -(-(1 << shift) // (shared // 4))
-    part = -(-(1 << shift) // parts)
-    program = kernel(
-        ("sorted.cu",), "sorted", (("WINDOWS", _WINDOWS),), max(shared, _DEALING), device.index
-    )
+    parts = -(-4 * window // shared)
+    program = kernel(("sorted.cu",), "sorted", (), max(shared, _DEALING), device.index)
     if program is None:
         return NotImplemented
     keys, order = torch.sort(keys, dim=1, descending=True)
-    windows = -(-rows * n >> shift)
-    dealt = torch.empty(windows << shift, dtype=torch.int64, device=device)
+    dealt = torch.empty(window * -(-size // window), dtype=torch.int64, device=device)
     slots = rows + program.blocks
     counts = torch.empty(4 * slots + rows, dtype=torch.int32, device=device)
     values = torch.empty(rows + 1, dtype=torch.float32, device=device)
@@ -68,10 +64,11 @@ def _along_sorted(
             found_tiles,
             found_blocks,
             *ratio,
+            window,
+            -(-(_UNIT << 32) // window),
             present,
-            shift,
             parts,
-            part,
+            -(-window // parts),
         ),
         stream,
     )

@@ -12,7 +12,7 @@ struct Arguments {
     const double* weights;  // (columns,), or null: all sets count 1
     float* gradient;        // (rows, n)
     float* values;          // (rows,) times what a set counts, and their sum
-    uint2* dealt;           // positions and slopes, 2^shift for each window
+    uint2* dealt;           // positions and slopes, a window after the other
     u64* counts;            // (rows + blocks,) positives and elements that count
     double* partial;        // (rows + blocks,)
     u32* totals;            // (rows,)
@@ -20,11 +20,12 @@ struct Arguments {
     u32* barrier;           // 2 counters, zero before and after
     i64 rows, n, columns, found_tiles, found_blocks;
     Ratio ratio;
-    int present, shift, parts, part;  // a window is 2^shift elements, in parts of so many
+    i64 window, magic;      // elements of a window, a multiple of UNIT; 2^32 UNIT / window, rounded up
+    int present, parts, part;  // windows are written in parts of so many elements
 };
 
-constexpr int E = 8, WARPS = THREADS / 32;
-constexpr i64 TILE = THREADS * E;
+constexpr int E = 8, WINDOWS = 1024, WARPS = THREADS / 32;
+constexpr i64 TILE = THREADS * E, UNIT = 8192;
 constexpr u32 NONE = 0x80000000u;  // the key of what does not count
 
 // Tiles first, ..., last - 1 of all rows are this block's.
@@ -49,13 +50,24 @@ __device__ __noinline__ void count(u64* scratch, const Arguments& p, const Share
     share.each([&](i64 row, i64 t, i64 last) {
         u64 sum = 0;
         for (; t < last; ++t) {
-            const u32* keys = p.keys + row * p.n + t * TILE + threadIdx.x;
-            const i64 left = p.n - t * TILE - threadIdx.x;
-            u32 key[E];
+            const u32* keys = p.keys + row * p.n + t * TILE;
+            Vector<u32, 4> key[E / 4];
+            if ((t + 1) * TILE <= p.n && row * p.n % 4 == 0) {
 #pragma unroll
-            for (int e = 0; e < E; ++e) key[e] = e * THREADS < left ? __ldcg(keys + e * THREADS) : NONE;
+                for (int e = 0; e < E / 4; ++e)
+                    key[e] = reinterpret_cast<const Vector<u32, 4>*>(keys)[e * THREADS + threadIdx.x];
+            } else {
 #pragma unroll
-            for (int e = 0; e < E; ++e) sum += (static_cast<u64>(key[e] & 1u) << 32) + (key[e] != NONE);
+                for (int e = 0; e < E; ++e) {
+                    const i64 i = e * THREADS + threadIdx.x;
+                    key[e / 4].v[e % 4] = t * TILE + i < p.n ? keys[i] : NONE;
+                }
+            }
+#pragma unroll
+            for (int e = 0; e < E; ++e) {
+                const u32 x = key[e / 4].v[e % 4];
+                sum += (static_cast<u64>(x & 1u) << 32) + (x != NONE);
+            }
         }
         sum = block_sum<u64>(sum, scratch);
         if (threadIdx.x == 0) p.counts[row + blockIdx.x] = sum;
@@ -85,6 +97,11 @@ __device__ double scale_of(double* scratch, const Arguments& p, i64 row) {
     return scale;
 }
 
+// position / p.window, without a division.
+__device__ inline u32 window_of(const Arguments& p, u32 position) {
+    return static_cast<u32>(static_cast<u64>(position / UNIT) * static_cast<u64>(p.magic) >> 32);
+}
+
 struct Dealing {
     u32 counts[WINDOWS], offsets[WINDOWS];
     i64 places[WINDOWS];
@@ -96,7 +113,7 @@ __device__ void deal(Dealing& w, u64* scratch, const Arguments& p, const u32* po
     u32 ranks[E];
 #pragma unroll
     for (int e = 0; e < E; ++e)
-        if (live >> e & 1) ranks[e] = atomicAdd(w.counts + (positions[e] >> p.shift), 1u);
+        if (live >> e & 1) ranks[e] = atomicAdd(w.counts + window_of(p, positions[e]), 1u);
     __syncthreads();
     const u32 mine = threadIdx.x < WINDOWS ? w.counts[threadIdx.x] : 0;
     u32 place = 0;
@@ -107,18 +124,18 @@ __device__ void deal(Dealing& w, u64* scratch, const Arguments& p, const u32* po
     if (threadIdx.x < WINDOWS) {
         w.offsets[threadIdx.x] = offset;
         w.counts[threadIdx.x] = 0;
-        w.places[threadIdx.x] = (static_cast<i64>(threadIdx.x) << p.shift) - offset + place;
+        w.places[threadIdx.x] = threadIdx.x * p.window - offset + place;
     }
     __syncthreads();
 #pragma unroll
     for (int e = 0; e < E; ++e)
         if (live >> e & 1)
-            w.dealt[w.offsets[positions[e] >> p.shift] + ranks[e]] =
+            w.dealt[w.offsets[window_of(p, positions[e])] + ranks[e]] =
                 make_uint2(positions[e], __float_as_uint(slopes[e]));
     __syncthreads();
     for (u32 j = threadIdx.x; j < all; j += THREADS) {
         const uint2 x = w.dealt[j];
-        p.dealt[w.places[x.x >> p.shift] + j] = x;
+        p.dealt[w.places[window_of(p, x.x)] + j] = x;
     }
     __syncthreads();
 }
@@ -136,13 +153,14 @@ __device__ __noinline__ void gains(Dealing& w, u64* scratch, const Arguments& p,
         const double m = __ldcg(p.totals + row);
         const double scale = scale_of(reinterpret_cast<double*>(scratch), p, row);
         __syncthreads();
+        const float factor = static_cast<float>(scale);
         u32 base = static_cast<u32>(before >> 32);
         double value = 0;
         // What counts comes first.
         const i64 end = t * TILE + (__ldcg(p.counts + row + blockIdx.x) & 0xffffffffu);
         for (i64 at = t * TILE; at < end; at += TILE) {
             u32 key[E], positions[E], sums = 0, live = 0;
-            float slopes[E];
+            float slopes[E], part = 0;
             const u32* keys = p.keys + row * p.n + at + threadIdx.x;
             const i64* order = p.order + row * p.n + at + threadIdx.x;
             const i64 left = end - at - threadIdx.x;
@@ -174,12 +192,13 @@ __device__ __noinline__ void gains(Dealing& w, u64* scratch, const Arguments& p,
                 const bool positive = key[e] & 1u;
                 const u32 rank = static_cast<u32>(at) + e * THREADS + threadIdx.x;
                 const u32 n = base + prefixes[e][warp] + __popc(vote & ((1u << lane) - 1));
-                const double gain = p.ratio.gain(m, n, rank - n, positive);
+                const float gain = p.ratio.gain(m, n, rank - n, positive);
                 const float error = __uint_as_float(key[e] >> 1);
-                if (gain > 0 || error != error) value += error * gain;
-                slopes[e] = static_cast<float>(positive ? -gain * scale : gain * scale);
+                if (gain > 0 || error != error) part += error * gain;
+                slopes[e] = positive ? -gain * factor : gain * factor;
             }
             base += all;
+            value += part;
             deal(w, scratch, p, positions, slopes, live);
         }
         value = block_sum<double>(value, reinterpret_cast<double*>(scratch));
@@ -190,15 +209,15 @@ __device__ __noinline__ void gains(Dealing& w, u64* scratch, const Arguments& p,
 
 __device__ __noinline__ void write_windows(float* shared, const Arguments& p) {
     const i64 all = p.rows * p.n;
-    const i64 windows = (all + (1ll << p.shift) - 1) >> p.shift;
+    const i64 windows = (all + p.window - 1) / p.window;
     for (i64 piece = blockIdx.x; piece < windows * p.parts; piece += gridDim.x) {
         const i64 window = piece / p.parts;
-        const i64 first = (window << p.shift) + piece % p.parts * p.part;
+        const i64 first = window * p.window + piece % p.parts * p.part;
         const u32 size = static_cast<u32>(
-            max(min(min(first + p.part, (window + 1) << p.shift), all) - first, 0ll));
+            max(min(min(first + p.part, (window + 1) * p.window), all) - first, 0ll));
         for (u32 i = threadIdx.x; i < size; i += THREADS) shared[i] = 0;
         __syncthreads();
-        const uint2* dealt = p.dealt + (window << p.shift);
+        const uint2* dealt = p.dealt + window * p.window;
         const u32 dealt_here = __ldcg(p.ends + window);
         for (u32 i = threadIdx.x; i < dealt_here; i += TILE) {
             uint2 x[E];
