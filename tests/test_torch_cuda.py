@@ -13,7 +13,8 @@ from setwise.torch._cuda import _hinge, _softmax, _sorted  # noqa: E402
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 t = sw.torch
-LABELS = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float32]
+LABELS = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
+LABELS += [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 SIZES = [1, 5, 4096, 4099, 100_003]
 NAN = float("nan")
 
@@ -185,7 +186,8 @@ def test_softmax(method, from_logits, images, classes, pixels, per_image, which)
     value, gradient = value_and_gradient(loss, x.cuda(), y.cuda())
     if method == "exact":
         assert torch.allclose(value.cpu().double(), expected, rtol=1e-6)
-        assert distance(gradient.cpu(), slopes) <= 1e-5
+        # Where one class alone counts, p (1 - p) is a small difference in single precision.
+        assert distance(gradient.cpu(), slopes) <= (1e-3 if which == "list" else 1e-5)
     else:
         assert -1e-6 <= float(expected - value) <= 1 / 8192 + 1e-6
         assert gradient.isfinite().all()
