@@ -26,6 +26,8 @@
 #include "projection.hpp"
 #include "relaxation.hpp"
 #include "rescaling.hpp"
+#include "sanitize_boosting.hpp"
+#include "sanitize_buckets.hpp"
 #include "sanitize_marginals.hpp"
 #include "sanitize_messages.hpp"
 #include "swap_move.hpp"
@@ -485,7 +487,15 @@ int main(int argc, char** argv) {
         }
     std::mt19937 random(0);
     for (int k = 0; k < 300; ++k, ++count) check_case(draw_case(random));
+    for (int k = 0; k < 100; ++k) {
+        check_buckets(random);
+        check_classes(random);
+    }
     for (int k = 0; k < 300; ++k) check_messages(random);
+    for (int k = 0; k < 1000; ++k) {
+        check_stumps(random);
+        check_rank_pairs(random);
+    }
     for (int k = 0; k < 300; ++k) {
         check_mean_field(random, k % 2 == 0 ? 0 : 10);
         check_sum_product(random);

@@ -76,8 +76,8 @@ for name, criterion in criteria.items():
     print(f"{name}: test Jaccard {curve[-1]:.3f}, Dice {dice:.3f}")
 
 # %%
-# The loss made for Jaccard is ahead in Jaccard and in Dice. B_D is behind here: it is no upper bound
-# outside of the unit cube. Nor is this a law: with 0.9 in the place of 0.6 for the noise
+# The loss made for Jaccard is ahead in Jaccard and in Dice. B_D is behind here: it is no upper
+# bound outside of the unit cube. Nor is this a law: with 0.9 in the place of 0.6 for the noise
 # cross-entropy is ahead of both, because a hinge on a set does not know how sure it should be.
 
 fig, axes = plt.subplots(

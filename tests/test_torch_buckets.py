@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_cases import PLACES, go_to, torch, value_and_gradient
 
@@ -107,6 +107,7 @@ def test_softmax_within_half_a_width(buckets, place, monkeypatch):
             assert (np.abs(value - exact) <= 0.5 / buckets + 1e-6).all()
 
 
+@settings(max_examples=30)
 @given(st.integers(0, 2**31), st.integers(0, 60), st.sampled_from([2, 5, 64]))
 def test_the_kernel_counts_as_plain_torch_does(seed, n, buckets):
     from setwise.torch._buckets import bucketed

@@ -183,6 +183,22 @@ def test_memory_formats_agree():
         np.testing.assert_array_equal(one, two)
 
 
+def test_any_other_loss_runs_on_the_host_and_says_so():
+    rng = np.random.default_rng(7)
+    p, target = softmax(rng.standard_normal((3, 5))), rng.integers(0, 3, 5)
+    with pytest.warns(UserWarning, match="on the host"):
+        value = t.lovasz_softmax(
+            torch.tensor(p[None]), torch.tensor(target[None]), "early_detection", from_logits=False
+        )
+    values = [
+        sw.functions.lovasz_extension(
+            sw.losses.EarlyDetection().set_function(target == c), np.abs((target == c) - p[c])
+        )
+        for c in np.unique(target)
+    ]
+    np.testing.assert_allclose(value.item(), np.mean(values))
+
+
 def test_bad_input_in_one_sentence():
     logits, target = torch.zeros(2, 3, 4), torch.zeros(2, 4, dtype=torch.long)
     with pytest.raises(ValueError, match="use DecomposedLoss"):

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import reference
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from loss_registry import LOSSES
 from torch_cases import PLACES, go_to, torch, value_and_gradient
@@ -134,6 +134,7 @@ def test_every_dtype_within_its_precision(criterion, dtype, place, monkeypatch):
     assert x.grad.dtype == dtype
 
 
+@settings(max_examples=30)
 @given(st.integers(0, 2**31), st.integers(1, 40), st.integers(1, 3))
 def test_plain_torch_equals_the_kernels(seed, n, rows):
     """Ties among the scores, all-positive and all-negative sets, void elements."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from setwise import (
+        diversities,
         estimators,
         fields,
         functions,
@@ -20,13 +21,23 @@ if TYPE_CHECKING:
         surrogates,
     )
     from setwise import torch as torch
-    from setwise.estimators import SetClassifier
-    from setwise.inference import marginals, solve_map
+    from setwise.estimators import (
+        SetClassifier,
+        StructBoostClassifier,
+        StructBoostRanker,
+        StructBoostTracker,
+    )
+    from setwise.inference import diverse, marginals, solve_map
 
 __version__ = "0.1.0"
 
 __all__ = [
     "SetClassifier",
+    "StructBoostClassifier",
+    "StructBoostRanker",
+    "StructBoostTracker",
+    "diverse",
+    "diversities",
     "estimators",
     "fields",
     "functions",
@@ -43,7 +54,15 @@ __all__ = [
 _EXTRAS = ("torch",)
 
 # Names that stand for themselves at the root, and where they live.
-_HOMES = {"SetClassifier": "estimators", "marginals": "inference", "solve_map": "inference"}
+_HOMES = {
+    "SetClassifier": "estimators",
+    "StructBoostClassifier": "estimators",
+    "StructBoostRanker": "estimators",
+    "StructBoostTracker": "estimators",
+    "diverse": "inference",
+    "marginals": "inference",
+    "solve_map": "inference",
+}
 
 
 def __getattr__(name: str) -> Any:

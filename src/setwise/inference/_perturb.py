@@ -8,11 +8,9 @@ import numpy as np
 
 from setwise.fields._field import Field
 from setwise.functions._arguments import FloatArray, IntArray
-from setwise.inference._concave_cut import as_cut
-from setwise.inference._flow_graph import FlowGraph
 from setwise.inference._marginal_options import Options, Solution
-from setwise.inference._relaxation import Relaxation
 from setwise.inference._solve_map import solve_map
+from setwise.inference._two_label_cut import TwoLabelCut
 
 SAMPLES = 100
 FEWEST = 10
@@ -34,7 +32,7 @@ def perturb(field: Field, options: Options) -> Solution:
     would bound nothing.
     """
     t = options.temperature
-    maximiser = _maximiser(field, options)
+    search = maximiser(field, options.tol, options.n_threads)
     samples: list[float] = []
     votes = np.zeros(field.unary.shape)
     everyone = np.arange(field.n_variables)
@@ -43,7 +41,7 @@ def perturb(field: Field, options: Options) -> Solution:
     try:
         while len(samples) < limit and not interrupted:
             noise = options.random.gumbel(-np.euler_gamma, 1.0, field.unary.shape)
-            labels, energy = maximiser.best(field.unary - t * noise)
+            labels, energy = search.best(field.unary - t * noise)
             samples.append(-energy / t)
             votes[everyone, labels] += 1.0
             mean = float(np.mean(samples))
@@ -72,42 +70,35 @@ def perturb(field: Field, options: Options) -> Solution:
 
 
 class _Cut:
-    """Exact minima of two labels: one graph, whose terminals change."""
+    """Exact minima of two labels."""
 
     def __init__(self, field: Field) -> None:
-        self._field = field
-        flat = field.with_unary(np.zeros(field.unary.shape))
-        cut = as_cut(flat, Relaxation(flat).unary)
-        self._costs = cut.costs
-        self._graph = FlowGraph(len(cut.costs), cut.edges, cut.there, cut.back, dtype=np.float64)
+        self._field, self._cut = field, TwoLabelCut(field)
 
     def best(self, unary: FloatArray) -> tuple[IntArray, float]:
-        costs = self._costs.copy()
-        costs[: len(unary)] += unary[:, 1] - unary[:, 0]
-        self._graph.set_terminals(np.maximum(-costs, 0.0), np.maximum(costs, 0.0))
-        self._graph.solve()
-        labels: IntArray = self._graph.mask[: len(unary)].astype(np.int64)
+        labels: IntArray = self._cut.ones(unary[:, 1] - unary[:, 0]).astype(np.int64)
         return labels, float(self._field.with_unary(unary).energy(labels))
 
 
 class _Search:
     """Any field: the labels that ``solve_map`` finds, and its bound."""
 
-    def __init__(self, field: Field, options: Options) -> None:
-        self._field, self._options = field, options
+    def __init__(self, field: Field, tol: float, n_jobs: int | None) -> None:
+        self._field, self._tol, self._n_jobs = field, tol, n_jobs
 
     def best(self, unary: FloatArray) -> tuple[IntArray, float]:
         changed = self._field.with_unary(unary)
-        found = solve_map(changed, tol=self._options.tol, n_jobs=self._options.n_threads)
+        found = solve_map(changed, tol=self._tol, n_jobs=self._n_jobs)
         if found.interrupted:  # by Ctrl-C, and its bound is no sample
             raise KeyboardInterrupt
         return found.labels, found.bound
 
 
-def _maximiser(field: Field, options: Options) -> _Cut | _Search:
+def maximiser(field: Field, tol: float, n_jobs: int | None) -> _Cut | _Search:
+    """Finds the best labellings of a field's potentials under one unary after another."""
     if field.n_labels == 2:
         try:
             return _Cut(field)
         except ValueError:  # not a cut, or one with too many arcs
             pass
-    return _Search(field, options)
+    return _Search(field, tol, n_jobs)

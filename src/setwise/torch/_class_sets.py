@@ -11,6 +11,7 @@ from torch import Tensor
 from setwise.losses import Loss
 from setwise.torch import _compiled
 from setwise.torch._buckets import bucketed
+from setwise.torch._evaluate import evaluate
 from setwise.torch._plain import Answer, Sets, lovasz
 
 
@@ -40,9 +41,6 @@ def class_values(
     valid = None if ignore is None else (target != ignore)[:, None, :].expand_as(positive)
     if valid is not None:
         positive = positive & valid
-    margins = torch.where(positive, p - 1, -p)
-    if valid is not None:
-        margins = torch.where(valid, margins, math.inf)
 
     def rows(tensor: Tensor) -> Tensor:
         """(T * K, n)."""
@@ -50,18 +48,35 @@ def class_values(
             return tensor.reshape(n_images * len(classes), n_pixels)
         return tensor.transpose(0, 1).reshape(len(classes), n_images * n_pixels)
 
-    sets = Sets(rows(margins), rows(positive), None if valid is None else rows(valid), 0.0)
-    answer = bucketed(loss, sets, buckets, None) if buckets else lovasz(loss, sets)
-    if answer is None:
-        raise NotImplementedError(
-            f"loss must be Jaccard, a loss of counts or of the number of mistakes, or a concave "
-            f"function of weights for Lovász-softmax, got {loss!r}"
-        )
-    values, gradient = answer
+    values, gradient = _of_rows(
+        rows(p), rows(positive), None if valid is None else rows(valid), loss, buckets
+    )
     if per_image:
         return values.view(n_images, len(classes)), gradient.view(p.shape)
     gradient = gradient.view(len(classes), n_images, n_pixels).transpose(0, 1)
     return values.view(1, len(classes)), gradient
+
+
+def _of_rows(p: Tensor, positive: Tensor, valid: Tensor | None, loss: Loss, buckets: int) -> Answer:
+    """Values and gradient of the errors |[positive] - p| of each row."""
+    margins = torch.where(positive, p - 1, -p)
+    if valid is not None:
+        margins = torch.where(valid, margins, math.inf)
+    sets = Sets(margins, positive, valid, 0.0)
+    if buckets:
+        return bucketed(loss, sets, buckets, None)
+    if p.device.type != "cpu" or not _compiled.is_compiled():
+        answer = lovasz(loss, sets)
+        if answer is not None:
+            return answer
+    # The error of a positive is that of the score p, the error of a negative that of p - 1.
+    wide = p.double()
+    scores = torch.where(positive, wide, wide - 1)
+    target = positive.to(torch.uint8)
+    if valid is not None:
+        target = torch.where(valid, target, 255)
+    values, gradient = evaluate("lovasz", loss, scores, target, 255.0, 0, 1.0)
+    return values.to(p.dtype), gradient.to(p.dtype)
 
 
 def check_classes(target: Tensor, n_classes: int, ignore: int | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -30,6 +30,7 @@ from setwise.torch._chains import table_rows
 from setwise.torch._plain import Answer
 
 _OTHER, _VOID = 8, 16
+_SAFE = -1e30  # the score of a negative that no margin violates
 
 
 @cache
@@ -41,7 +42,7 @@ def is_compiled() -> bool:
         return False
 
 
-@cache
+@lru_cache(64)
 def surrogate_of(kind: str, loss: Loss, scale: float) -> Surrogate:
     """The surrogate of NumPy arrays that a word stands for."""
     if kind == "lovasz":
@@ -92,6 +93,10 @@ def hinge(surrogate: Surrogate, scores: Tensor, target: Tensor, ignore: float) -
     wide = scores if scores.dtype == torch.float64 else scores.float()
     flat = wide.reshape(-1).numpy()
     codes, some_void = codes_of(target, ignore)
+    if some_void and isinstance(surrogate, LovaszHinge) and isinstance(surrogate.loss, Jaccard):
+        # The number of negatives says nothing to Jaccard: void elements stay, as safe ones.
+        flat = np.where(codes == 2, flat.dtype.type(_SAFE), flat)
+        codes, some_void = np.where(codes == 2, np.uint8(0), codes), False
     if not some_void:
         if not _kernels.all_finite(flat):
             return None

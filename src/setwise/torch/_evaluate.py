@@ -10,8 +10,9 @@ from torch import Tensor
 
 from setwise.losses import ConcaveLoss, Loss, SumLoss
 from setwise.losses._cardinality import OfCardinality
-from setwise.losses._counts import OfCounts, OfRatio
+from setwise.losses._counts import OfCounts, OfRatio, RatioPart
 from setwise.losses._parts import NoLoss, parts
+from setwise.surrogates import DecomposedHinge
 from setwise.surrogates._base import unscaled
 from setwise.torch import _compiled, _cuda
 from setwise.torch._buckets import bucketed
@@ -94,6 +95,10 @@ def _in_plain_torch(
     if surrogate == "margin":
         return rescaled(loss, sets, Rule(False, 2.0 / scale))
     submodular, supermodular = parts(loss)
+    if not isinstance(submodular, RatioPart) and not submodular.is_increasing:
+        whole = _compiled.surrogate_of(surrogate, loss, 1.0)
+        assert isinstance(whole, DecomposedHinge)
+        whole._warn_if_negative(sets.labels())
     first = lovasz(submodular, sets)
     if first is None or isinstance(supermodular, NoLoss):
         return first

@@ -99,7 +99,7 @@ def lovasz_softmax(
     >>> import setwise as sw
     >>> logits = torch.tensor([[2.0, 0.0, 0.0], [0.0, 1.0, 0.0]], requires_grad=True)
     >>> round(sw.torch.lovasz_softmax(logits, torch.tensor([0, 1])).item(), 3)
-    0.425
+    0.318
     """
     options = SoftmaxOptions(
         classes, per_image, ignore_index, reduction, from_logits, method, buckets
@@ -196,8 +196,8 @@ class LovaszSoftmaxLoss(nn.Module):
     Parameters
     ----------
     loss : Loss or str
-        Submodular: Jaccard, a loss of counts or of the number of mistakes, a concave function of
-        weights, or a sum of these.
+        Submodular. Jaccard, losses of counts and of the number of mistakes, concave functions of
+        weights and sums of these run on the device; any other on the host, and a warning says so.
     classes : {"present", "all"} or list of int
         The mean is over the classes that occur in the targets of a set, over all, or over these.
         Where no class occurs (everything is void) the loss is 0, and so is its gradient.

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from setwise.losses import Loss
 from setwise.losses._counts import RatioPart
+from setwise.losses._labels import Labels
 from setwise.surrogates import LovaszHinge
-from setwise.torch._chains import Chain, convex_step, gains, table_rows
+from setwise.torch._chains import Chain, convex_step, gains, split_labels, table_rows
 
 Answer = tuple[Tensor, Tensor]
 
@@ -39,6 +40,11 @@ class Sets:
             margins = torch.where(valid, margins, math.inf)
         return cls(margins, positive, valid)
 
+    def labels(self) -> Labels:
+        """The sets on the host, their positives first."""
+        negative = ~self.positive if self.valid is None else ~self.positive & self.valid
+        return split_labels(self.positive.sum(1), negative.sum(1))
+
     def signed(self, slopes: Tensor) -> Tensor:
         """y times slopes."""
         return torch.where(self.positive, slopes, -slopes)
@@ -58,6 +64,8 @@ def read_target(target: Tensor, ignore: float) -> tuple[Tensor, Tensor | None]:
     """Which elements are positive and which count; an error where a label is no label."""
     if target.dtype == torch.bool and math.isnan(ignore):
         return target, None
+    if target.dtype in (torch.uint16, torch.uint32, torch.uint64):  # torch compares few of them
+        target = target.long()
     valid = None if math.isnan(ignore) else target != ignore
     positive = target > 0 if valid is None else (target > 0) & valid
     if target.dtype != torch.bool:

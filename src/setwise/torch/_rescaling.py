@@ -142,8 +142,27 @@ class MarginRescalingLoss(_Rescaling):
 
     _surrogate = "margin"
 
-    def __init__(self, loss: Loss | str = "jaccard", *, scale: float = 1.0, **options: Any) -> None:
-        super().__init__(loss, **options)
+    def __init__(
+        self,
+        loss: Loss | str = "jaccard",
+        *,
+        scale: float = 1.0,
+        per_image: bool = False,
+        per_class: bool = False,
+        ignore_index: int | None = None,
+        reduction: Reduction = "mean",
+        weight: Any = None,
+        across_ranks: bool = False,
+    ) -> None:
+        super().__init__(
+            loss,
+            per_image=per_image,
+            per_class=per_class,
+            ignore_index=ignore_index,
+            reduction=reduction,
+            weight=weight,
+            across_ranks=across_ranks,
+        )
         check_scale(scale)
         self._scale = float(scale)
 

@@ -124,7 +124,7 @@ def reduced(values: Tensor, shape: torch.Size, weight: Tensor | None, options: O
     if not options.per_image and not options.per_class:
         return values.reshape(())
     if weight is not None:
-        scales = weight.to(values.dtype).repeat(shape[0] if options.per_image else 1)
+        scales = weight.to(values).repeat(shape[0] if options.per_image else 1)
         values = values * scales
     if options.reduction == "sum":
         return values.sum()
