@@ -40,6 +40,8 @@ def lovasz_ratio(
 
     Scores of 16 bits are always counted: they have few values, so that it is exact.
     """
+    if target.dtype in (torch.float16, torch.bfloat16):
+        target = target.float()
     with _on(scores.device):
         if buckets or scores.dtype in (torch.float16, torch.bfloat16):
             answer = hinge_of_buckets(scores, target, ignore, a, c, d, buckets or 8192)

@@ -67,14 +67,14 @@ def softmax_keys(
         valid = inside
     positive = label[None, :] == c[:, None]
     error = tl.where(positive, 1.0 - p, p)
-    # Rounding may put a probability of 1 above it.
-    error = tl.where(error < 0.0, 0.0, error)
-    counts = mask & valid[None, :]
+    # An error of 0 adds nothing and has no slope; rounding may even put it below.
+    inside_set = mask & valid[None, :]
+    counts = inside_set & ((error <= 0.0) == 0)
     set_ = (image // group) * classes + c[:, None]
     place = (set_ * group + image % group) * pixels + i[None, :]
     tl.store(keys + place, key_of(error, positive, counts), mask=mask)
     tl.store(slopes + place, tl.zeros([padded, block], tl.float32), mask=mask)
-    number = tl.sum((positive & counts).to(tl.int32), 1)
+    number = tl.sum((positive & inside_set).to(tl.int32), 1)
     program = image * tl.num_programs(0) + tl.program_id(0)
     tl.store(found + program * classes + c, number, mask=c < classes)
 

@@ -31,7 +31,6 @@ def scaled(gradient: torch.Tensor, slopes: torch.Tensor, dtype: torch.dtype) -> 
         (("SCORE", SCORES[dtype]),),
         0,
         device.index,
-        (256, 8),
         together=False,
     )
     if program is None:

@@ -33,7 +33,8 @@ def _along_sorted(
     window = _UNIT * -(-size // (_UNIT * _WINDOWS))
     # As many elements as a block can take into shared memory at once.
     parts = -(-4 * window // shared)
-    program = kernel(("sorted.cu",), "sorted", (), max(shared, _DEALING), device.index)
+    macros = (("JACCARD", int(ratio == (1.0, 1.0, 0.0))),)
+    program = kernel(("sorted.cu",), "sorted", macros, max(shared, _DEALING), device.index)
     if program is None:
         return NotImplemented
     keys, order = torch.sort(keys, dim=1, descending=True)
@@ -65,7 +66,7 @@ def _along_sorted(
             found_blocks,
             *ratio,
             window,
-            -(-(_UNIT << 32) // window),
+            -(-(_UNIT << 31) // window),
             present,
             parts,
             -(-window // parts),

@@ -138,11 +138,17 @@ struct Ratio {
 
     // What one more false negative or false positive adds at (n, q). Nothing cancels in the last
     // steps, which are in single precision because the device is slow at the other.
-    __device__ float gain(double m, double n, double q, bool positive) const {
+    __device__ float gain(u32 m, u32 n, u32 q, bool positive) const {
         if (m == 0) return q == 0 ? 1.0f : 0.0f;
+#if JACCARD
+        // a = c = 1, d = 0: all of it whole numbers, below 2^32.
+        const float B = static_cast<float>(m + q);
+        return positive ? __frcp_rn(B) : __fdividef(static_cast<float>(m - n), B) * __frcp_rn(B + 1.0f);
+#else
         const double A = a * n + q, B = c * m - d * n + q;
         const float top = static_cast<float>(positive ? a * B + d * A : B - A);
         const float one = static_cast<float>(B), other = static_cast<float>(positive ? B - d : B + 1.0);
         return __fdividef(top, one) * __frcp_rn(other);
+#endif
     }
 };

@@ -21,7 +21,7 @@ __device__ inline void convert(float x, Bfloat16& out) {
 constexpr int AHEAD = 4;
 constexpr i64 TILE = THREADS * 4;
 
-extern "C" __global__ void __launch_bounds__(THREADS) scale(const __grid_constant__ Arguments p) {
+extern "C" __global__ void __launch_bounds__(THREADS, 1) scale(const __grid_constant__ Arguments p) {
     const i64 tiles = (p.n + TILE - 1) / TILE, mine = threadIdx.x * 4;
     i64 tile = tiles * p.rows * blockIdx.x / gridDim.x;
     const i64 last = tiles * p.rows * (blockIdx.x + 1) / gridDim.x;

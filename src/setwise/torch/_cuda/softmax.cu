@@ -161,8 +161,9 @@ __device__ void look_up(float* stash, double* scratch, const Arguments& p, i64 t
             const bool positive = static_cast<i64>(label) == c;
             error = positive ? 1.0f - y : y;
             const float gain = gains[(2 * c + !positive) * BUCKETS + bucket(error)];
+            const float slope = error <= 0.0f ? 0.0f : positive ? -gain : gain;
             error *= gain;
-            return positive ? -gain : gain;
+            return slope;
         };
 #pragma unroll UNROLL
         for (int c = 0; c < C; ++c) {

@@ -42,8 +42,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) keys(const __grid_const
                 const bool positive = static_cast<i64>(label) == c;
                 const float y = probability(pixel.logit(c), normaliser);
                 const float error = positive ? 1.0f - y : y;
-                // Rounding may put a probability of 1 above it.
-                p.keys[at + c * far] = key_of(error < 0.0f ? 0.0f : error, positive, counts);
+                // An error of 0 adds nothing and has no slope; rounding may even put it below.
+                p.keys[at + c * far] = key_of(error, positive, counts && !(error <= 0.0f));
             }
         }
         __syncthreads();

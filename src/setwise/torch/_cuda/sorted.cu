@@ -20,7 +20,7 @@ struct Arguments {
     u32* barrier;           // 2 counters, zero before and after
     i64 rows, n, columns, found_tiles, found_blocks;
     Ratio ratio;
-    i64 window, magic;      // elements of a window, a multiple of UNIT; 2^32 UNIT / window, rounded up
+    i64 window, magic;      // elements of a window, a multiple of UNIT; 2^31 UNIT / window, rounded up
     int present, parts, part;  // windows are written in parts of so many elements
 };
 
@@ -99,7 +99,7 @@ __device__ double scale_of(double* scratch, const Arguments& p, i64 row) {
 
 // position / p.window, without a division.
 __device__ inline u32 window_of(const Arguments& p, u32 position) {
-    return static_cast<u32>(static_cast<u64>(position / UNIT) * static_cast<u64>(p.magic) >> 32);
+    return __umulhi(position / static_cast<u32>(UNIT) * 2, static_cast<u32>(p.magic));
 }
 
 struct Dealing {
@@ -150,7 +150,7 @@ __device__ __noinline__ void gains(Dealing& w, u64* scratch, const Arguments& p,
             const u64 sum = sum_over_blocks(p.counts, 1, p.rows, share.tiles, row, blockIdx.x, gridDim.x);
             if (lane == 0) before = sum;
         }
-        const double m = __ldcg(p.totals + row);
+        const u32 m = __ldcg(p.totals + row);
         const double scale = scale_of(reinterpret_cast<double*>(scratch), p, row);
         __syncthreads();
         const float factor = static_cast<float>(scale);
