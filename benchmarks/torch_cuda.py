@@ -202,11 +202,13 @@ def main() -> None:
         table[-1] += [""] * (len(head) - len(table[-1]))
         del slopes
     notes.append(
-        f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}. Off: distance from float64, "
-        "relative; of the gradient in the 1-norm. plain loses it to float32. In a loop over small "
+        "Off: distance from float64, relative; of the gradient in the 1-norm. plain loses it to float32. In a loop over small "
         "inputs the host is what one waits for: see sum().backward(), which does nothing else."
     )
-    measured = f"Milliseconds, forward and backward, medians of {repeats} on the device"
+    measured = (
+        f"Milliseconds, forward and backward, medians of {repeats} on the device, "
+        f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}"
+    )
     report("torch_cuda", table, data, notes=notes, measured=measured, quick=args.quick)
 
 
