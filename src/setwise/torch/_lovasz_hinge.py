@@ -71,7 +71,8 @@ class LovaszHingeLoss(SurrogateLoss):
     precision of the input. 4 bytes an element are kept for the backward pass (8 in float64).
 
     Cost: on the CPU one sort of the violators (s > 0), compiled; elsewhere one sort of all
-    elements. ``method="bucket"`` counts instead, O(n).
+    elements. ``method="bucket"`` counts instead, O(n). On CUDA, Jaccard runs in kernels that NVRTC,
+    which torch brings, compiles when they are first used.
 
     Parameters
     ----------
@@ -95,6 +96,10 @@ class LovaszHingeLoss(SurrogateLoss):
         the width of a step times the 1-norm of the gains, which is the loss of everything wrong (1
         for Jaccard); its gradient is a subgradient at the rounded errors. float16 and bfloat16
         logits are not rounded: the buckets are the values of g y themselves, so it is exact.
+        On CUDA float32 errors have buckets of 1 + s instead, 2^b for each octave, b = log2(buckets)
+        - 3 but at most 11, so that a large error does not widen the others: as long as errors are
+        below 127 the value is below the exact one by at most 2^-b (exact value + loss of
+        everything wrong). Beyond, a bucket is an eighth of an octave at b = 10.
     buckets : int
         How many, 2 to 65536.
     across_ranks : bool

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from setwise.losses import Loss, get
+from setwise.losses import Loss
 from setwise.torch._class_sets import coefficients
 from setwise.torch._distributed import gathered
+from setwise.torch._eager import MeanOfClasses, is_eager
 from setwise.torch._lovasz_hinge import check_loss
-from setwise.torch._names import word_of
+from setwise.torch._names import HoldsLoss, word_of
 from setwise.torch._sets import (
     Method,
     Options,
@@ -139,7 +140,7 @@ def of_classes(
     present = options.classes == "present"
     named = options.named(n_classes)
     if options.reduction == "mean":
-        total: Tensor = softmax(
+        arguments = (
             logits.contiguous(),
             labels.contiguous(),
             word,
@@ -150,7 +151,12 @@ def of_classes(
             options.per_image,
             options.counted,
             options.from_logits,
-        )[0]
+        )
+        total: Tensor
+        if is_eager(input):
+            total = MeanOfClasses.apply(*arguments)  # type: ignore[no-untyped-call]
+        else:
+            total = softmax(*arguments)[0]
         return total
     if options.from_logits:
         wide = torch.float64 if input.dtype == torch.float64 else torch.float32
@@ -175,7 +181,7 @@ def of_classes(
     return values if options.per_image else values.squeeze(0)
 
 
-class LovaszSoftmaxLoss(nn.Module):
+class LovaszSoftmaxLoss(HoldsLoss):
     r"""The Lovász extension of a set loss on the errors of every class.
 
     With p the softmax of the logits, the errors of class c are
@@ -243,9 +249,8 @@ class LovaszSoftmaxLoss(nn.Module):
         buckets: int = 8192,
         across_ranks: bool = False,
     ) -> None:
-        super().__init__()
-        check_loss(loss, Options(method=method))
-        self.loss = get(loss)
+        super().__init__(loss)
+        check_loss(self.loss, Options(method=method))
         self.options = SoftmaxOptions(
             classes, per_image, ignore_index, reduction, from_logits, method, buckets
         )
@@ -258,7 +263,7 @@ class LovaszSoftmaxLoss(nn.Module):
         """The loss of logits (N, C, ...) and targets (N, ...)."""
         if self.across_ranks:
             input, target = gathered(input), gathered(target)
-        return of_classes(input, target, self.loss, self.weight, self.options)
+        return of_classes(input, target, self._word, self.weight, self.options)
 
     def extra_repr(self) -> str:
         """The loss, and the options that are not the usual ones."""

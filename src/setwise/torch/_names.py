@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from torch import nn
 
 from setwise.losses import Loss, get
 
@@ -14,9 +17,12 @@ _numbers = count()
 
 
 def word_of(loss: Loss | str) -> str:
-    """A word that stands for the loss as long as somebody holds it; for a name, for ever."""
+    """A word that stands for the loss as long as somebody holds it; for a name, for ever.
+
+    A word stands for itself.
+    """
     if isinstance(loss, str):
-        if loss not in _by_word:
+        if loss not in _by_word and loss not in _others:
             _by_word[loss] = get(loss)
         return loss
     checked = get(loss)
@@ -34,4 +40,19 @@ word_of._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 def loss_of(word: str) -> Loss:
     """The loss that a word stands for."""
-    return _by_word[word] if word in _by_word else _others[word]
+    loss = _by_word.get(word) or _others.get(word)
+    return get(word) if loss is None else loss
+
+
+class HoldsLoss(nn.Module):
+    """A module with a loss, and with its word: torch 2.11 compiles a word only, not an object."""
+
+    def __init__(self, loss: Loss | str) -> None:
+        super().__init__()
+        self.loss = get(loss)
+        self._word = word_of(self.loss)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # The words of a copy, or of another process, are others.
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self._word = word_of(self.loss)

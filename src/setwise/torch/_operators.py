@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setwise.torch._eager import times
 from setwise.torch._evaluate import evaluate
 from setwise.torch._names import loss_of
 
@@ -59,7 +60,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> N
 
 def _backward(ctx: Any, slopes: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
     (gradient,) = ctx.saved_tensors
-    return ((slopes[:, None] * gradient).to(ctx.dtype), *(None,) * 6)
+    return (times(gradient, slopes, ctx.dtype), *(None,) * 6)
 
 
 hinge.register_autograd(_backward, setup_context=_keep)

@@ -15,12 +15,12 @@ from setwise.losses._counts import OfRatio
 from setwise.surrogates._base import unscaled
 from setwise.torch import _cuda
 from setwise.torch._class_sets import class_values, coefficients
+from setwise.torch._eager import times
 from setwise.torch._names import loss_of
 from setwise.torch._operators import wide
 
 
-@torch.library.custom_op("setwise::softmax", mutates_args=())
-def softmax(
+def mean_of_classes(
     logits: Tensor,
     target: Tensor,
     loss: str,
@@ -69,6 +69,9 @@ def softmax(
     if from_logits:
         gradient = torch._softmax_backward_data(gradient, p, 1, dtype)
     return total, gradient.contiguous()
+
+
+softmax = torch.library.custom_op("setwise::softmax", mean_of_classes, mutates_args=())
 
 
 @softmax.register_fake
@@ -127,7 +130,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> N
 
 def _backward(ctx: Any, slope: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
     (gradient,) = ctx.saved_tensors
-    return ((slope * gradient).to(ctx.dtype), *(None,) * 9)
+    return (times(gradient, slope, ctx.dtype), *(None,) * 9)
 
 
 def _keep_classes(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:

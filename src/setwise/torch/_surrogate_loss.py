@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from setwise.losses import Loss, get
+from setwise.losses import Loss
 from setwise.torch._distributed import gathered
-from setwise.torch._names import word_of
+from setwise.torch._eager import OneSet, is_eager
+from setwise.torch._names import HoldsLoss, word_of
 from setwise.torch._operators import hinge
 from setwise.torch._sets import (
     Options,
@@ -34,19 +35,15 @@ def of_scores(
     check_input(input, target)
     target = same_shape(input, target)
     fitting(weight, input.shape)
-    values, _ = hinge(
-        as_rows(input, options),
-        as_rows(target, options),
-        surrogate,
-        word_of(loss),
-        options.ignore,
-        options.counted,
-        scale,
-    )
+    rest = (surrogate, word_of(loss), options.ignore, options.counted, scale)
+    if is_eager(input) and not options.per_image and not options.per_class:
+        value: Tensor = OneSet.apply(input, target, *rest)  # type: ignore[no-untyped-call]
+        return value
+    values, _ = hinge(as_rows(input, options), as_rows(target, options), *rest)
     return reduced(values, input.shape, weight, options)
 
 
-class SurrogateLoss(nn.Module):
+class SurrogateLoss(HoldsLoss):
     """A loss module: the loss, the options, and ``forward``."""
 
     weight: Tensor | None
@@ -56,8 +53,7 @@ class SurrogateLoss(nn.Module):
     def __init__(
         self, loss: Loss | str, *, weight: Any = None, across_ranks: bool = False, **options: Any
     ) -> None:
-        super().__init__()
-        self.loss = get(loss)
+        super().__init__(loss)
         self.options = Options(**options)
         self.across_ranks = across_ranks
         self.register_buffer("weight", check_weight(weight, self.options), persistent=False)
@@ -67,7 +63,7 @@ class SurrogateLoss(nn.Module):
         if self.across_ranks:
             input, target = gathered(input), gathered(target)
         return of_scores(
-            self._surrogate, input, target, self.loss, self.weight, self.options, self._scale
+            self._surrogate, input, target, self._word, self.weight, self.options, self._scale
         )
 
     def extra_repr(self) -> str:
