@@ -202,8 +202,9 @@ def main() -> None:
         table[-1] += [""] * (len(head) - len(table[-1]))
         del slopes
     notes.append(
-        "Off: distance from float64, relative; of the gradient in the 1-norm. plain loses it to float32. In a loop over small "
-        "inputs the host is what one waits for: see sum().backward(), which does nothing else."
+        "Off: distance from float64, relative; of the gradient in the 1-norm. plain loses it to "
+        "float32. In a loop over small inputs the host is what one waits for: see sum().backward(), "
+        "which does nothing else."
     )
     measured = (
         f"Milliseconds, forward and backward, medians of {repeats} on the device, "
