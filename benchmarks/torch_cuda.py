@@ -203,7 +203,7 @@ def main() -> None:
         del slopes
     notes.append(
         "Off: distance from float64, relative; of the gradient in the 1-norm. plain loses it to "
-        "float32. In a loop over small inputs the host is what one waits for: see sum().backward(), "
+        "float32. In a loop over small inputs one waits for the host: see sum().backward(), "
         "which does nothing else."
     )
     measured = (
