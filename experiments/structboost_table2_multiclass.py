@@ -150,7 +150,7 @@ def main() -> None:
             "C of StructBoost": "10 to 1000 by validation: 4 values, 3 for the sets just named",
             "C of the SVMs": "1e-3 to 1e2 by validation, 6 values",
             "features": "standardised by the training part",
-            "weak learners": f"at most {2 * ROUNDS}, {ROUNDS} for the sets just named, or relative gap"
+            "weak learners": f"at most {2 * ROUNDS}, {ROUNDS} for the sets just named, or gap"
             " 1e-2; in a round as many enter as there are classes. The paper's 200 have a weight "
             "for each class, ours count for one class each",
             "slack": "one an example; for the sets just named one for all, with the same optimum",
