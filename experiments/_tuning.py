@@ -1,0 +1,51 @@
+"""Parameters chosen on one half of the images, figures reported on the other, and vice versa."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from _lists import Case, Judged, joined
+from _report import Estimate, estimate
+
+Setting = tuple[float, ...]
+Measure = Callable[[Sequence[Judged]], float]
+Scored = Mapping[Setting, Sequence[Judged]]
+"""The list of every image under each setting of a diversity."""
+
+
+def halves(cases: Sequence[Case], seed: int) -> np.ndarray:
+    """(n,): 0 or 1 for each case, the same within a group, as many groups in each half."""
+    groups, of_case = np.unique([case.group for case in cases], return_inverse=True)
+    return (np.random.default_rng(seed).permutation(len(groups)) % 2)[of_case]
+
+
+def choose(scored: Scored, rows: np.ndarray, m: int, measure: Measure) -> Setting:
+    """The setting whose lists of m do best on some of the images; the first of equals."""
+    return max(scored, key=lambda setting: measure([scored[setting][k].first(m) for k in rows]))
+
+
+def held_out(
+    parts: Sequence[Scored], half: np.ndarray, m: int, measure: Measure
+) -> tuple[list[Judged], list[list[Setting]]]:
+    """For each image the list that the other half's settings make, and those settings.
+
+    With several parts (the paper's circled times) the list is the first m / k of each of the k
+    parts, chosen apart. The settings are those of each half's images, one for each part.
+    """
+    share = m // len(parts)
+    settings = [
+        [choose(part, np.flatnonzero(half != side), share, measure) for part in parts]
+        for side in (0, 1)
+    ]
+    lists = [
+        joined([part[s][k].first(share) for part, s in zip(parts, settings[side], strict=True)])
+        for k, side in enumerate(half)
+    ]
+    return lists, settings
+
+
+def by_group(values: np.ndarray, cases: Sequence[Case]) -> Estimate:
+    """Mean and standard error over the groups of the cases."""
+    groups, of_case = np.unique([case.group for case in cases], return_inverse=True)
+    return estimate(np.bincount(of_case, values) / np.bincount(of_case, minlength=len(groups)))
