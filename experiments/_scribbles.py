@@ -15,7 +15,7 @@ from skimage.io import imread
 GRABCUT = ("grabcut_scribbles", "with_image")
 HORSES = "weizmann_horses"
 MARGIN = 0.02  # strokes keep so far from the outline, as a share of the image's diagonal
-REACH = 0.25  # and their ends lie at most so far apart
+REACH = 0.25  # and are at most so long
 STROKES = (2, 1)  # on the background and on the object
 
 
@@ -100,11 +100,11 @@ def strokes(truth: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _way(inner: np.ndarray, reach: float, rng: np.random.Generator) -> np.ndarray:
-    """Pixels (n, 2) from a random one to another within reach, through ``inner`` alone."""
+    """Pixels (n, 2) from a random one towards another, ``reach`` at most, through ``inner`` alone."""
     pieces, _ = label(inner)
     start = rng.choice(np.argwhere(inner))
     near = np.argwhere(pieces == pieces[tuple(start)])
     near = near[np.hypot(*(near - start).T) <= reach]
     end = rng.choice(near)
     path, _ = route_through_array(np.where(inner, 1.0, -1.0), start, end)
-    return np.array(path)
+    return np.array(path)[: max(int(reach), 1)]

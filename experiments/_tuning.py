@@ -30,19 +30,34 @@ def held_out(
 ) -> tuple[list[Judged], list[list[Setting]]]:
     """For each image the list that the other half's settings make, and those settings.
 
-    With several parts (the paper's circled times) the list is the first m / k of each of the k
-    parts, chosen apart. The settings are those of each half's images, one for each part.
+    With several parts (the paper's circled times) each makes a share of the list, as in
+    ``sw.diversities.Concatenated``, with a setting chosen for a list of that length. The settings
+    are those of each half's images, one for each part.
     """
-    share = m // len(parts)
+    lengths = [1 + share for share in shares_of(m, len(parts))]
     settings = [
-        [choose(part, np.flatnonzero(half != side), share, measure) for part in parts]
+        [
+            choose(part, np.flatnonzero(half != side), length, measure)
+            for part, length in zip(parts, lengths, strict=True)
+        ]
         for side in (0, 1)
     ]
     lists = [
-        joined([part[s][k].first(share) for part, s in zip(parts, settings[side], strict=True)])
+        joined(
+            [
+                part[setting][k].first(length)
+                for part, setting, length in zip(parts, settings[side], lengths, strict=True)
+            ]
+        )
         for k, side in enumerate(half)
     ]
     return lists, settings
+
+
+def shares_of(m: int, parts: int) -> list[int]:
+    """How many of the m - 1 labellings after the best one each of the parts makes."""
+    each, more = divmod(m - 1, parts)
+    return [each + (k < more) for k in range(parts)]
 
 
 def by_group(values: np.ndarray, cases: Sequence[Case]) -> Estimate:

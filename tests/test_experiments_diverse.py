@@ -122,13 +122,15 @@ def test_settings_come_from_the_other_half() -> None:
     def measure(lists) -> float:
         return float(_lists.oracle_accuracies(lists).mean())
 
+    assert _tuning.shares_of(6, 2) == [3, 2]
     lists, settings = _tuning.held_out(parts, half, 4, measure)
     for k, side in enumerate(half):
         others = np.flatnonzero(half != side)
-        for part, setting in zip(parts, settings[side], strict=True):
-            scores = {s: measure([part[s][j].first(2) for j in others]) for s in part}
+        wanted = []
+        for part, setting, length in zip(parts, settings[side], (3, 2), strict=True):
+            scores = {s: measure([part[s][j].first(length) for j in others]) for s in part}
             assert scores[setting] == max(scores.values())
-        wanted = [part[s][k].first(2) for part, s in zip(parts, settings[side], strict=True)]
-        np.testing.assert_array_equal(lists[k].right, np.concatenate([one.right for one in wanted]))
+            wanted.append(part[setting][k].right[:length])
+        np.testing.assert_array_equal(lists[k].right, np.concatenate(wanted))
     estimate = _tuning.by_group(np.arange(8.0), cases)
     np.testing.assert_allclose(estimate.mean, 3.5)

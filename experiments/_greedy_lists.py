@@ -1,0 +1,100 @@
+"""The lists that each diversity makes, over a grid of its parameters; and two lists without any."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from _lists import Case, Judged, judge
+from _report import parallel
+from _tuning import Setting
+
+import setwise as sw
+
+Make = Callable[[Case, int, Setting], np.ndarray]
+"""A list (m, S) for a case, a length and a setting."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to make lists, and the settings to choose from."""
+
+    make: Make
+    settings: tuple[Setting, ...]
+
+
+def greedy(diversity: Callable[..., sw.diversities.Diversity]) -> Make:
+    """Lists under a diversity, made from a case and the numbers of a setting."""
+
+    def make(case: Case, m: int, setting: Setting) -> np.ndarray:
+        return sw.diverse(case.field, m, diversity(case, *setting)).labelings
+
+    return make
+
+
+def perturbed(case: Case, m: int, setting: Setting) -> np.ndarray:
+    """The MAP labelling, then those of the field with Gumbel noise of a scale on its unaries."""
+    (scale,) = setting
+    rng = np.random.default_rng(0)
+    unary = case.field.unary
+    noise = [np.zeros(unary.shape), *(scale * rng.gumbel(size=(m - 1, *unary.shape)))]
+    return np.array([best_labels(case.field.with_unary(unary - part)) for part in noise])
+
+
+def sampled(case: Case, m: int, setting: Setting) -> np.ndarray:
+    """The MAP labelling, then labels drawn from the marginals at a temperature, each by itself."""
+    (temperature,) = setting
+    post = sw.marginals(case.field, tol=1e-2, temperature=temperature, n_jobs=1)
+    rng = np.random.default_rng(0)
+    steps = post.probabilities.cumsum(axis=1)
+    draws = rng.random((m - 1, len(steps), 1)) * steps[:, -1:]
+    return np.vstack([best_labels(case.field)[None], (draws > steps).sum(axis=2)])
+
+
+def best_labels(field: sw.fields.Field) -> np.ndarray:
+    """Of least energy as far as expansion moves, or a cut, can tell; no bound is asked for."""
+    return sw.solve_map(field, tol=np.inf, n_jobs=1).labels
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """All lists of all cases: what they get right, and the seconds that a list took.
+
+    ``judged[name][setting]`` has an entry a case; ``seconds[name]`` is the mean over cases and
+    settings, in processor time.
+    """
+
+    judged: Mapping[str, Mapping[Setting, Sequence[Judged]]]
+    seconds: Mapping[str, float]
+
+
+def make_lists(
+    cases: Sequence[Case], methods: Mapping[str, Method], m: int, label: str, jobs: int
+) -> Lists:
+    """Every list of m labellings."""
+    task = partial(_lists_of_case, methods=methods, m=m)
+    made = [answer for _, answer in parallel(task, cases, label, jobs)]
+    judged = {
+        name: {s: [one[0][name][s] for one in made] for s in method.settings}
+        for name, method in methods.items()
+    }
+    seconds = {
+        name: float(np.mean([one[1][name] for one in made])) / len(method.settings)
+        for name, method in methods.items()
+    }
+    return Lists(judged, seconds)
+
+
+def _lists_of_case(
+    case: Case, methods: Mapping[str, Method], m: int
+) -> tuple[dict[str, dict[Setting, Judged]], dict[str, float]]:
+    judged: dict[str, dict[Setting, Judged]] = {}
+    seconds: dict[str, float] = {}
+    for name, method in methods.items():
+        start = time.process_time()
+        judged[name] = {s: judge(case, method.make(case, m, s)) for s in method.settings}
+        seconds[name] = time.process_time() - start
+    return judged, seconds
