@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from _lists import Case, Judged, judge
+from _lists import Case, Judged, judge, shares_of
 from _report import parallel
 from _tuning import Setting
 
@@ -33,6 +33,18 @@ def greedy(diversity: Callable[..., sw.diversities.Diversity]) -> Make:
         return sw.diverse(case.field, m, diversity(case, *setting)).labelings
 
     return make
+
+
+def concatenated(
+    case: Case, methods: Sequence[Method], settings: Sequence[Setting], m: int
+) -> np.ndarray:
+    """One list of m from each method's share, the MAP labelling once."""
+    shares = shares_of(m, len(methods))
+    lists = [
+        method.make(case, 1 + share, setting)
+        for method, setting, share in zip(methods, settings, shares, strict=True)
+    ]
+    return np.concatenate([lists[0][:1], *(one[1:] for one in lists)])
 
 
 def perturbed(case: Case, m: int, setting: Setting) -> np.ndarray:

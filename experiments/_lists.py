@@ -118,3 +118,9 @@ def corpus_overlap(lists: Sequence[Judged]) -> float:
     union = sum(one.said[0] + one.true - one.right[0] for one in best)
     occurs = sum(one.true for one in best) > 0
     return float(np.mean(right[occurs] / union[occurs]))
+
+
+def shares_of(m: int, parts: int) -> list[int]:
+    """How many of the m - 1 labellings after the best one each of the parts makes."""
+    each, more = divmod(m - 1, parts)
+    return [each + (k < more) for k in range(parts)]

@@ -100,7 +100,7 @@ def strokes(truth: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _way(inner: np.ndarray, reach: float, rng: np.random.Generator) -> np.ndarray:
-    """Pixels (n, 2) from a random one towards another, ``reach`` at most, through ``inner`` alone."""
+    """At most ``reach`` pixels (n, 2) of a way through ``inner``, from one at random to another."""
     pieces, _ = label(inner)
     start = rng.choice(np.argwhere(inner))
     near = np.argwhere(pieces == pieces[tuple(start)])

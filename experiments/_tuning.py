@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from _lists import Case, Judged, joined
+from _lists import Case, Judged, joined, shares_of
 from _report import Estimate, estimate
 
-Setting = tuple[float, ...]
+Setting = tuple[float | str, ...]
 Measure = Callable[[Sequence[Judged]], float]
 Scored = Mapping[Setting, Sequence[Judged]]
 """The list of every image under each setting of a diversity."""
@@ -54,13 +54,12 @@ def held_out(
     return lists, settings
 
 
-def shares_of(m: int, parts: int) -> list[int]:
-    """How many of the m - 1 labellings after the best one each of the parts makes."""
-    each, more = divmod(m - 1, parts)
-    return [each + (k < more) for k in range(parts)]
-
-
 def by_group(values: np.ndarray, cases: Sequence[Case]) -> Estimate:
     """Mean and standard error over the groups of the cases."""
     groups, of_case = np.unique([case.group for case in cases], return_inverse=True)
     return estimate(np.bincount(of_case, values) / np.bincount(of_case, minlength=len(groups)))
+
+
+def show(setting: Setting) -> str:
+    """As a part of a table's cell."""
+    return ", ".join(x if isinstance(x, str) else f"{x:g}" for x in setting)

@@ -14,12 +14,12 @@ from itertools import product
 
 import numpy as np
 from _cutout import PENALTY, SMOOTHING, STEEPNESS, SUPERPIXELS, cutout
-from _greedy_lists import Method, greedy, make_lists, perturbed, sampled
+from _greedy_lists import Method, concatenated, greedy, make_lists, perturbed, sampled
 from _lists import Case, Judged, judge, oracle_accuracies
 from _pictures import Panel, dimmed, draw_rows, scribbled
 from _report import RESULTS, Estimate, Table, arguments, beside, parallel, report
 from _scribbles import Marked, grabcut, grabcut_names, horse, horse_names
-from _tuning import Setting, by_group, halves, held_out, shares_of
+from _tuning import Setting, by_group, halves, held_out, show
 
 import setwise as sw
 
@@ -141,7 +141,7 @@ def settings_table(runs: dict[str, Run]) -> Table:
         for name, outcome in found.outcomes.items():
             cells = []
             for m in LENGTHS:
-                sides = [" ⊗ ".join(map(_show, side)) for side in outcome.settings[m]]
+                sides = [" ⊗ ".join(map(show, side)) for side in outcome.settings[m]]
                 cells.append("; ".join(sides))
             made.rows.append([label, name, *cells])
     return made
@@ -156,14 +156,8 @@ def panels(found: Run, k: int) -> list[Panel]:
     most = max(LENGTHS)
     for name in DRAWN:
         settings = found.outcomes[name].settings[most][found.half[k]]
-        labelings = np.concatenate(
-            [
-                METHODS[part].make(case, 1 + share, setting)
-                for part, setting, share in zip(
-                    PARTS[name], settings, shares_of(most, len(settings)), strict=True
-                )
-            ]
-        )
+        methods = [METHODS[part] for part in PARTS[name]]
+        labelings = concatenated(case, methods, settings, most)
         accuracies = judge(case, labelings).accuracies
         best = labelings[accuracies.argmax()]
         row.append((dimmed(case.image, best[case.regions]), f"{100 * accuracies.max():.1f} %"))
@@ -260,10 +254,6 @@ def main() -> None:
         },
         quick=given.quick,
     )
-
-
-def _show(setting: Setting) -> str:
-    return ", ".join(f"{x:g}" for x in setting)
 
 
 if __name__ == "__main__":

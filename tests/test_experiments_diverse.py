@@ -122,7 +122,7 @@ def test_settings_come_from_the_other_half() -> None:
     def measure(lists) -> float:
         return float(_lists.oracle_accuracies(lists).mean())
 
-    assert _tuning.shares_of(6, 2) == [3, 2]
+    assert _lists.shares_of(6, 2) == [3, 2]
     lists, settings = _tuning.held_out(parts, half, 4, measure)
     for k, side in enumerate(half):
         others = np.flatnonzero(half != side)
