@@ -30,7 +30,7 @@ def greedy(diversity: Callable[..., sw.diversities.Diversity]) -> Make:
     """Lists under a diversity, made from a case and the numbers of a setting."""
 
     def make(case: Case, m: int, setting: Setting) -> np.ndarray:
-        return sw.diverse(case.field, m, diversity(case, *setting)).labelings
+        return sw.diverse(case.field, m, diversity(case, *setting), n_jobs=1).labelings
 
     return make
 

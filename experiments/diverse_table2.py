@@ -33,20 +33,10 @@ GAMMAS = (0.01, 0.03, 0.1)
 COSTS = (5.0, 20.0, 80.0)
 
 
-def label_diversity(case: Case, h: str, weight: float) -> sw.diversities.Diversity:
-    """Of labels, with the least parsimony that expansion moves can take: MAP comes first."""
-    return sw.diversities.LabelDiversity(h, weight, parsimony=first_gain(h))
-
-
 def transition_diversity(case: Case, h: str, weight: float) -> sw.diversities.Diversity:
-    """Of pairs of labels that touch, likewise."""
+    """Of pairs of labels at the ends of the field's edges."""
     (potts,) = case.field.potentials
-    return sw.diversities.TransitionDiversity(potts.edges, h, weight, parsimony=first_gain(h))
-
-
-def first_gain(h: str) -> float:
-    """h(1) - h(0)."""
-    return float(np.log(2)) if h == "log1p" else 1.0
+    return sw.diversities.TransitionDiversity(potts.edges, h, weight)
 
 
 METHODS = {
@@ -58,7 +48,10 @@ METHODS = {
         greedy(lambda case, weight, gamma: sw.diversities.HammingBall(weight, gamma)),
         tuple(product(BALLS, GAMMAS)),
     ),
-    "LC": Method(greedy(label_diversity), tuple(product(SHAPES, COSTS))),
+    "LC": Method(
+        greedy(lambda case, h, weight: sw.diversities.LabelDiversity(h, weight)),
+        tuple(product(SHAPES, COSTS)),
+    ),
     "LT": Method(greedy(transition_diversity), tuple(product(SHAPES, COSTS))),
     "DivMBest ⊕ HB": Method(
         greedy(
@@ -72,7 +65,7 @@ METHODS = {
         greedy(
             lambda case, linear, labels, pairs: (
                 sw.diversities.DivMBest(linear)
-                + label_diversity(case, "log1p", labels)
+                + sw.diversities.LabelDiversity("log1p", labels)
                 + transition_diversity(case, "log1p", pairs)
             )
         ),
@@ -243,7 +236,7 @@ def main() -> None:
             "field": "mean of -log p over a superpixel's pixels, unaries of msrc_unaries.py; "
             f"{SMOOTHING:g} exp(-beta d²) between superpixels that touch, d the distance of mean "
             "L*a*b* colours; strength chosen with the MAP accuracies of these images in view",
-            "LC, LT": "with the least parsimony that is a cost, h(1) - h(0): lists begin with MAP",
+            "LC, LT": "with a parsimony of 1, as in the paper; every list begins with MAP",
             "⊗": "MAP once, and shares of the rest, each part with the settings (and h) chosen for "
             "a list of that length; the list of four parts has 16 labellings as in the paper",
             "⊕ with LC, LT": "h is log(1 + ·)",
