@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from setwise import (
+        diversities,
         estimators,
         fields,
         functions,
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
         surrogates,
     )
     from setwise.estimators import SetClassifier
-    from setwise.inference import marginals, solve_map
+    from setwise.inference import diverse, marginals, solve_map
 
 __version__ = "0.1.0"
 
 __all__ = [
     "SetClassifier",
+    "diverse",
+    "diversities",
     "estimators",
     "fields",
     "functions",
@@ -39,7 +42,12 @@ __all__ = [
 ]
 
 # Names that stand for themselves at the root, and where they live.
-_HOMES = {"SetClassifier": "estimators", "marginals": "inference", "solve_map": "inference"}
+_HOMES = {
+    "SetClassifier": "estimators",
+    "diverse": "inference",
+    "marginals": "inference",
+    "solve_map": "inference",
+}
 
 
 def __getattr__(name: str) -> Any:

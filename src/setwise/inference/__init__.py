@@ -1,5 +1,7 @@
-"""Inference: the best labelling of a field, its marginals, maximum flows and minimum cuts."""
+"""Inference: best labellings of a field, its marginals, diverse lists; flows and cuts."""
 
+from setwise.inference._diverse import diverse
+from setwise.inference._diverse_result import DiverseProgress, DiverseResult, Guarantee
 from setwise.inference._flow_graph import FlowGraph
 from setwise.inference._log_partition_gradient import (
     LogPartitionGradient,
@@ -13,13 +15,17 @@ from setwise.inference._result import MapProgress, MapResult
 from setwise.inference._solve_map import solve_map
 
 __all__ = [
+    "DiverseProgress",
+    "DiverseResult",
     "Flow",
     "FlowGraph",
+    "Guarantee",
     "LogPartitionGradient",
     "MapProgress",
     "MapResult",
     "MarginalsProgress",
     "MarginalsResult",
+    "diverse",
     "log_partition_gradient",
     "marginals",
     "marginals_batch",

@@ -27,6 +27,7 @@ from setwise.fields._terms import (
     TransitionTerm,
     UnaryTerm,
 )
+from setwise.inference._hull import convex_hull
 
 
 def relaxable_minorant(field: Field) -> tuple[list[Term], bool]:
@@ -122,15 +123,6 @@ def _below_robust(term: RobustTerm) -> list[Term]:
 
 def _below_cardinality(term: CardinalityTerm) -> tuple[list[Term], bool]:
     """The lower convex hull of the table, O(N): what all lines below the table amount to."""
-    table = term.table
-    hull: list[int] = []
-    for right, height in enumerate(table):
-        while len(hull) > 1:
-            left, middle = hull[-2], hull[-1]
-            rise, run = table[middle] - table[left], middle - left
-            if rise * (right - left) < (height - table[left]) * run:
-                break
-            hull.pop()
-        hull.append(right)
-    below = np.interp(np.arange(len(table)), hull, table[hull])
-    return [CardinalityTerm(term.center, below)], bool(np.allclose(below, table, 1e-12, 1e-12))
+    below = convex_hull(term.table)
+    same = bool(np.allclose(below, term.table, 1e-12, 1e-12))
+    return [CardinalityTerm(term.center, below)], same

@@ -8,11 +8,9 @@ import numpy as np
 
 from setwise.fields._field import Field
 from setwise.functions._arguments import FloatArray, IntArray
-from setwise.inference._concave_cut import as_cut
-from setwise.inference._flow_graph import FlowGraph
 from setwise.inference._marginal_options import Options, Solution
-from setwise.inference._relaxation import Relaxation
 from setwise.inference._solve_map import solve_map
+from setwise.inference._two_label_cut import TwoLabelCut
 
 SAMPLES = 100
 FEWEST = 10
@@ -72,21 +70,13 @@ def perturb(field: Field, options: Options) -> Solution:
 
 
 class _Cut:
-    """Exact minima of two labels: one graph, whose terminals change."""
+    """Exact minima of two labels."""
 
     def __init__(self, field: Field) -> None:
-        self._field = field
-        flat = field.with_unary(np.zeros(field.unary.shape))
-        cut = as_cut(flat, Relaxation(flat).unary)
-        self._costs = cut.costs
-        self._graph = FlowGraph(len(cut.costs), cut.edges, cut.there, cut.back, dtype=np.float64)
+        self._field, self._cut = field, TwoLabelCut(field)
 
     def best(self, unary: FloatArray) -> tuple[IntArray, float]:
-        costs = self._costs.copy()
-        costs[: len(unary)] += unary[:, 1] - unary[:, 0]
-        self._graph.set_terminals(np.maximum(-costs, 0.0), np.maximum(costs, 0.0))
-        self._graph.solve()
-        labels: IntArray = self._graph.mask[: len(unary)].astype(np.int64)
+        labels: IntArray = self._cut.ones(unary[:, 1] - unary[:, 0]).astype(np.int64)
         return labels, float(self._field.with_unary(unary).energy(labels))
 
 

@@ -1,0 +1,23 @@
+"""Diversities of lists of labellings, and the potentials that their greedy steps add."""
+
+from setwise.diversities._balls import BallCoverage, BallCoverageBound, ball_intersections
+from setwise.diversities._base import Diversity
+from setwise.diversities._combined import CombinedDiversity
+from setwise.diversities._concatenated import Concatenated
+from setwise.diversities._groups import GroupCoverage, LabelDiversity
+from setwise.diversities._hamming import DivMBest, HammingBall
+from setwise.diversities._transitions import TransitionDiversity
+
+__all__ = [
+    "BallCoverage",
+    "BallCoverageBound",
+    "CombinedDiversity",
+    "Concatenated",
+    "DivMBest",
+    "Diversity",
+    "GroupCoverage",
+    "HammingBall",
+    "LabelDiversity",
+    "TransitionDiversity",
+    "ball_intersections",
+]

@@ -1,0 +1,145 @@
+"""A diversity: how much a list of labellings covers, and what one more would add."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise.fields._field import Field
+from setwise.functions._arguments import (
+    IntArray,
+    as_array,
+    as_count,
+    as_integers,
+    as_number,
+)
+from setwise.functions._immutable import Immutable
+
+if TYPE_CHECKING:
+    from setwise.diversities._combined import CombinedDiversity
+
+
+class Diversity(Immutable, ABC):
+    r"""A function d of lists of labellings, with :math:`d(\emptyset) = 0`.
+
+    Its gains :math:`d(y \mid S) = d(S + y) - d(S)` are what the greedy algorithm adds to the
+    relevance -E(y) of a labelling y. As a function of y a gain is a potential, so that the greedy
+    step is MAP inference in ``augment(field, S)`` (Prasad, Jegelka and Batra, *Submodular meets
+    Structured*, equation (3)). Lists may repeat an item, and every copy counts: a set function on
+    as many copies of each labelling as are needed.
+
+    Diversities add up, with weights: ``d1 + 2.0 * d2`` (the paper's circled plus).
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> d = sw.diversities.DivMBest(1.0) + 2.0 * sw.diversities.HammingBall(weight=1.0, gamma=0.5)
+    >>> isinstance(d, sw.diversities.Diversity)
+    True
+    >>> round(d.gain([0, 1], [[0, 0]]), 6)  # 1 - 2 exp(-0.5)
+    -0.213061
+    """
+
+    @property
+    @abstractmethod
+    def is_monotone(self) -> bool | None:
+        """Whether no gain is ever negative; None where that cannot be told."""
+
+    @property
+    @abstractmethod
+    def is_submodular(self) -> bool | None:
+        """Whether gains never rise as the list grows; None where that cannot be told."""
+
+    @abstractmethod
+    def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
+        """d(y | S) of checked labels (N,) and labellings (m, N)."""
+
+    @abstractmethod
+    def _augment(self, field: Field, labelings: IntArray) -> Field:
+        """The field with -d(y | S) in its energy, up to a constant; labellings are checked."""
+
+    @abstractmethod
+    def _scaled(self, scale: float) -> Diversity:
+        """The diversity, times a number that is not negative."""
+
+    def _value(self, labelings: IntArray, n_labels: int) -> float:
+        return sum(
+            self._gain(labels, labelings[:k], n_labels) for k, labels in enumerate(labelings)
+        )
+
+    def value(self, labelings: ArrayLike, n_labels: int | None = None) -> float:
+        """d(S) of a list of labellings, shape (m, N).
+
+        ``n_labels`` is L, for counted balls; by default the largest label and one.
+        """
+        checked, n_labels = _as_list(labelings, n_labels)
+        return float(self._value(checked, n_labels))
+
+    def gain(self, labels: ArrayLike, labelings: ArrayLike, n_labels: int | None = None) -> float:
+        """d(y | S): labels have shape (N,), the list (m, N); it may be empty, m = 0."""
+        y = as_array(labels, "labels")
+        if y.ndim != 1:
+            raise ValueError(f"labels must have shape (N,), got {y.shape}")
+        earlier = as_array(labelings, "labelings")
+        if earlier.size == 0 and earlier.ndim < 2:
+            earlier = np.zeros((0, len(y)), np.int64)
+        if earlier.ndim != 2 or earlier.shape[1] != len(y):
+            raise ValueError(f"labelings must have shape (m, {len(y)}), got {earlier.shape}")
+        both, n_labels = _as_list(np.concatenate([earlier, y[None]]), n_labels)
+        return float(self._gain(both[-1], both[:-1], n_labels))
+
+    def augment(self, field: Field, labelings: ArrayLike) -> Field:
+        r"""The field of the next greedy step: energy E(y) - d(y | S), up to a constant.
+
+        Parameters
+        ----------
+        field : Field
+            E, of N variables and L labels.
+        labelings : array-like of int, shape (m, N)
+            S, the list so far; m = 0 for the first step.
+        """
+        if not isinstance(field, Field):
+            raise TypeError(f"field must be a Field, got {type(field).__name__}")
+        array = as_array(labelings, "labelings")
+        if array.ndim != 2 or array.shape[1] != field.n_variables:
+            raise ValueError(
+                f"labelings must have shape (m, {field.n_variables}), got {array.shape}"
+            )
+        return self._augment(field, as_integers(array, "labelings", below=field.n_labels))
+
+    def __add__(self, other: Diversity) -> CombinedDiversity:
+        """The sum of two diversities."""
+        from setwise.diversities._combined import CombinedDiversity  # which is a Diversity itself
+
+        if not isinstance(other, Diversity):
+            return NotImplemented
+        return CombinedDiversity([self, other])
+
+    def __mul__(self, scale: float) -> Diversity:
+        """The diversity times a number that is not negative."""
+        return self._scaled(as_number(scale, "scale", nonnegative=True))
+
+    __rmul__ = __mul__
+
+
+def _as_list(labelings: ArrayLike, n_labels: int | None) -> tuple[IntArray, int]:
+    array = as_array(labelings, "labelings")
+    if array.ndim != 2:
+        raise ValueError(f"labelings must have shape (m, N), got {array.shape}")
+    limit = np.iinfo(np.int64).max if n_labels is None else as_count(n_labels, "n_labels", least=1)
+    checked = as_integers(array, "labelings", below=limit)
+    return checked, int(checked.max(initial=0)) + 1 if n_labels is None else limit
+
+
+def distances(labels: IntArray, labelings: IntArray) -> IntArray:
+    """Hamming distances (m,) of labels (N,) to each of the labellings (m, N)."""
+    counts: IntArray = np.count_nonzero(labelings != labels, axis=1)
+    return counts
+
+
+def as_weight(weight: object) -> float:
+    """The weight of a diversity: not negative."""
+    return as_number(weight, "weight", nonnegative=True)

@@ -1,0 +1,70 @@
+"""Lists under several diversities, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from setwise.diversities._base import Diversity
+from setwise.functions._arguments import as_count
+from setwise.functions._immutable import Immutable
+
+
+class Concatenated(Immutable):
+    r"""Several lists, each under a diversity of its own: the paper's circled times.
+
+    ``diverse`` finds the best labelling once, then for each diversity the items that follow it,
+    in turn, and puts the lists one behind the other. No single score is maximised, so there is no
+    guarantee for the whole list; each step has its gap.
+
+    Parameters
+    ----------
+    parts : sequence of Diversity
+        At least one.
+    shares : sequence of int, optional
+        How many items each part adds to the first one, which all share; their sum is m - 1. By
+        default m - 1 is divided as evenly as can be, earlier parts first.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> both = sw.diversities.Concatenated(
+    ...     [sw.diversities.DivMBest(0.1), sw.diversities.HammingBall(2.0, 0.05)]
+    ... )
+    >>> both.shares_of(6)
+    [3, 2]
+    """
+
+    parts: tuple[Diversity, ...]
+    shares: tuple[int, ...] | None
+
+    def __init__(self, parts: Iterable[Diversity], shares: Sequence[int] | None = None) -> None:
+        if not isinstance(parts, Iterable):
+            raise TypeError(f"parts must be a sequence of diversities, got {type(parts).__name__}")
+        checked = tuple(parts)
+        for part in checked:
+            if not isinstance(part, Diversity):
+                raise TypeError(f"parts must be diversities, got {type(part).__name__}")
+        if not checked:
+            raise ValueError("parts must hold at least one diversity, got none")
+        if shares is not None:
+            shares = tuple(as_count(share, "shares") for share in shares)
+            if len(shares) != len(checked):
+                raise ValueError(
+                    f"shares must have an entry for each of the {len(checked)} parts, "
+                    f"got {len(shares)}"
+                )
+        self._set(parts=checked, shares=shares)
+
+    def shares_of(self, m: int) -> list[int]:
+        """How many of the m - 1 items after the first each part adds."""
+        rest = as_count(m, "m", least=1) - 1
+        if self.shares is not None:
+            if sum(self.shares) != rest:
+                raise ValueError(f"shares must sum to m - 1 = {rest}, got {sum(self.shares)}")
+            return list(self.shares)
+        each, more = divmod(rest, len(self.parts))
+        return [each + (k < more) for k in range(len(self.parts))]
+
+    def __repr__(self) -> str:
+        shares = "" if self.shares is None else f", shares={list(self.shares)}"
+        return f"Concatenated({list(self.parts)}{shares})"

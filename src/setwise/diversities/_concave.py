@@ -1,0 +1,58 @@
+"""Concave functions of a count: how much the next item of a group still brings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from setwise.functions._arguments import FloatArray, as_choice, call_on_arrays
+from setwise.functions._immutable import Immutable
+
+_NAMED: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "min1": lambda counts: np.minimum(counts, 1.0),
+    "sqrt": np.sqrt,
+    "log1p": np.log1p,
+}
+
+
+class ConcaveCount(Immutable):
+    """h of how many items fall into a group: a name, or a callable of an array of counts.
+
+    A callable is checked on every range of counts that is used: increasing, concave, finite.
+    """
+
+    h: str | Callable[[FloatArray], FloatArray]
+
+    def __init__(self, h: str | Callable[[FloatArray], FloatArray]) -> None:
+        if not callable(h):
+            h = as_choice(h, "h", _NAMED)
+        self._set(h=h)
+        self.steps(2)
+
+    @property
+    def flattens(self) -> bool | None:
+        """Whether its steps fall to zero; None for a callable, which may or may not."""
+        return True if isinstance(self.h, str) else None
+
+    def steps(self, most: int) -> FloatArray:
+        """h(k + 1) - h(k) for k = 0..most, none negative, none above the one before."""
+        return self._remember(most, lambda: self._steps(most))
+
+    def _steps(self, most: int) -> FloatArray:
+        counts = np.arange(most + 2, dtype=np.float64)
+        if isinstance(self.h, str):
+            return np.diff(_NAMED[self.h](counts))
+        heights = call_on_arrays(self.h, "h", counts)
+        slack = 1e-12 * max(1.0, float(np.abs(heights).max()))
+        steps = np.diff(heights)
+        falls = np.flatnonzero(steps < -slack)
+        if len(falls):
+            raise ValueError(f"h must be increasing, got a fall from {falls[0]} to {falls[0] + 1}")
+        bends = np.flatnonzero(np.diff(steps) > slack)
+        if len(bends):
+            raise ValueError(f"h must be concave, got an upward bend at {bends[0] + 1}")
+        return np.minimum.accumulate(np.maximum(steps, 0.0))
+
+    def __repr__(self) -> str:
+        return repr(self.h) if isinstance(self.h, str) else getattr(self.h, "__name__", "callable")

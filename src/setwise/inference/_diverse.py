@@ -1,0 +1,184 @@
+"""Diverse lists of labellings, item by item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from setwise.diversities._base import Diversity
+from setwise.diversities._concatenated import Concatenated
+from setwise.fields._field import Field
+from setwise.functions._arguments import IntArray, as_choice, as_count
+from setwise.inference._diverse_result import DiverseProgress, DiverseResult
+from setwise.inference._diverse_step import METHODS, GreedyStep
+from setwise.inference._guarantee import guarantee
+from setwise.inference._move_terms import trivial_bound
+from setwise.inference._threads import as_threads
+
+
+def diverse(
+    field: Field,
+    m: int,
+    diversity: Diversity | Concatenated,
+    *,
+    method: str = "auto",
+    n_jobs: int | None = None,
+    callback: Callable[[DiverseProgress], object] | None = None,
+) -> DiverseResult:
+    r"""A list of m labellings of low energy that differ from each other, with a gap for each.
+
+    The first item is the best labelling; each next one is the labelling with the least
+    :math:`E(y) - d(y \mid S)`, as far as it can be found, S the items before it: greedy
+    maximisation of :math:`\sum_{y \in S} (c - E(y)) + d(S)` (Prasad, Jegelka and Batra, *Submodular
+    meets Structured*). Each step is MAP inference in ``diversity.augment(field, S)``.
+
+    Parameters
+    ----------
+    field : Field
+        The energy E.
+    m : int
+        How many items, at least 1. Items may repeat, and must where the field has fewer labellings.
+    diversity : Diversity or Concatenated
+        d, or several with a list each.
+    method : str
+        How the steps after the first are solved. "auto": with Hamming terms "multipliers", on
+        small fields also "messages", and the better answer; without, what ``solve_map`` would
+        choose; enumeration where labellings are few. Or any method of ``solve_map``.
+    n_jobs : int, optional
+        Threads; None for all cores. The answer does not depend on it.
+    callback : callable, optional
+        Called with a ``DiverseProgress`` after each item; the list ends when it returns True.
+
+    Returns
+    -------
+    DiverseResult
+        ``labelings`` (m, N), ``values`` (m,), ``gains``, ``bounds``, ``gaps``, ``guarantee``. With
+        a callback that ends it, or Ctrl-C after the first item, the list is shorter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> rng = np.random.default_rng(0)
+    >>> field = sw.fields.Field(rng.normal(size=(600, 2)))
+    >>> field = field + sw.fields.Potts(sw.fields.grid_edges((20, 30)), 0.5)
+    >>> six = sw.diverse(field, 6, sw.diversities.HammingBall(weight=20.0, gamma=0.05))
+    >>> six.labelings.shape, bool(six.values[0] == sw.solve_map(field).value)
+    ((6, 600), True)
+    """
+    if not isinstance(field, Field):
+        raise TypeError(f"field must be a Field, got {type(field).__name__}")
+    m = as_count(m, "m", least=1)
+    if not isinstance(diversity, Diversity | Concatenated):
+        raise TypeError(
+            f"diversity must be a Diversity or Concatenated, got {type(diversity).__name__}"
+        )
+    method = as_choice(method, "method", ["auto", *METHODS])
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable, got {type(callback).__name__}")
+    as_threads(n_jobs)
+    if isinstance(diversity, Concatenated):
+        parts, shares = diversity.parts, diversity.shares_of(m)
+    else:
+        parts, shares = (diversity,), [m - 1]
+    for part in parts:
+        part._augment(field, np.zeros((0, field.n_variables), np.int64))  # does it fit the field?
+    steps = GreedyStep(method, n_jobs)
+    best = steps.first(field)
+    bound = best.bound + _least_extra(field, parts[0], best.labels)
+    items = _Items(field)
+    items.add(best.labels, parts[0], 0, bound, best.method)
+    interrupted = best.interrupted or (items.ends(callback) and m > 1)
+    try:
+        for part, share in zip(parts, shares, strict=True):
+            for k in range(share if not interrupted else 0):
+                earlier = items.after_first(k)
+                augmented = part._augment(field, earlier)
+                found = steps.next(augmented, best.labels)
+                y = found.labels
+                offset = found.value - (items.energy(y) - part._gain(y, earlier, field.n_labels))
+                items.add(y, part, k + 1, found.bound - offset, found.method)
+                last = k + 1 == share and part is parts[-1]
+                interrupted = found.interrupted or (items.ends(callback) and not last)
+                if interrupted:
+                    break
+    except KeyboardInterrupt:  # the list so far holds
+        interrupted = True
+    return items.result(diversity, interrupted)
+
+
+def _least_extra(field: Field, diversity: Diversity, labels: IntArray) -> float:
+    """No labelling has -d(y | no items) below this, up to the constant that ``labels`` shows."""
+    nothing = np.zeros((0, field.n_variables), np.int64)
+    augmented = diversity._augment(field, nothing)
+    gain = diversity._gain(labels, nothing, field.n_labels)
+    if augmented is field:
+        return -gain
+    extra = trivial_bound(augmented) - trivial_bound(field)
+    there = float(augmented._energies(labels[None])[0]) - float(field._energies(labels[None])[0])
+    return extra - there - gain
+
+
+class _Items:
+    """The list as it grows."""
+
+    def __init__(self, field: Field) -> None:
+        self._field = field
+        self._labels: list[IntArray] = []
+        self._rows: list[tuple[float, float, float]] = []
+        self._methods: list[str] = []
+
+    def energy(self, labels: IntArray) -> float:
+        return float(self._field._energies(labels[None])[0])
+
+    def after_first(self, k: int) -> IntArray:
+        """The first item and the latest k."""
+        return np.array([self._labels[0], *self._labels[len(self._labels) - k :]])
+
+    def add(
+        self, labels: IntArray, diversity: Diversity, before: int, bound: float, method: str
+    ) -> None:
+        """One more item: the diversity sees the first and the latest, ``before`` of them."""
+        earlier = self.after_first(before - 1) if before else np.zeros((0, len(labels)), np.int64)
+        gain = diversity._gain(labels, earlier, self._field.n_labels)
+        value = self.energy(labels)
+        self._labels.append(labels)
+        self._rows.append((value, gain, min(bound, value - gain)))
+        self._methods.append(method)
+
+    def ends(self, callback: Callable[[DiverseProgress], object] | None) -> bool:
+        """Whether the callback, told of the latest item, ends the list."""
+        if callback is None:
+            return False
+        value, gain, bound = self._rows[-1]
+        n = len(self._labels)
+        return bool(
+            callback(DiverseProgress(n, self._labels[-1], value, gain, value - gain - bound))
+        )
+
+    def result(self, diversity: Diversity | Concatenated, interrupted: bool) -> DiverseResult:
+        labelings = np.array(self._labels)
+        values, gains, bounds = np.array(self._rows).T
+        if isinstance(diversity, Concatenated):
+            claim, reason = None, "no guarantee for the list: concatenated lists maximise no score"
+        else:
+            gaps = np.maximum(values - gains - bounds, 0.0)
+            n_labels = self._field.n_labels
+            claim, reason = guarantee(diversity, labelings, values, gains, gaps, n_labels)
+        seen: set[bytes] = set()
+        repeated = []
+        for labels in labelings:
+            repeated.append(labels.tobytes() in seen)
+            seen.add(labels.tobytes())
+        return DiverseResult(
+            labelings=labelings,
+            values=values,
+            gains=gains,
+            bounds=bounds,
+            methods=tuple(self._methods),
+            repeated=np.array(repeated),
+            guarantee=claim,
+            reason=reason,
+            interrupted=interrupted,
+        )

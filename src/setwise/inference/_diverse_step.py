@@ -1,0 +1,85 @@
+"""One step of a diverse list: MAP inference in the field that the diversity makes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from setwise.fields._field import Field
+from setwise.functions._arguments import IntArray
+from setwise.inference._convex import certify
+from setwise.inference._enumerate import count_labellings
+from setwise.inference._factors import obstacle as obstacle_to_messages
+from setwise.inference._hamming_search import HammingSearch, is_ball
+from setwise.inference._move_terms import trivial_bound
+from setwise.inference._options import MapOptions
+from setwise.inference._result import MapResult
+from setwise.inference._solve_map import solve_map
+
+METHODS = ("multipliers", "cut", "expansion", "swap", "convex", "messages", "enumerate")
+
+# So few labellings are enumerated before a method without a guarantee is tried.
+_FEW = 1 << 14
+# Entries of the unaries, times the number of balls, up to which messages are tried too; and passes.
+_SMALL, _PASSES = 1 << 17, 40
+
+
+class GreedyStep:
+    """The steps of one list; flows and labellings carry over from each to the next."""
+
+    def __init__(self, method: str, n_jobs: int | None) -> None:
+        self._method, self._n_jobs = method, n_jobs
+        self._search = HammingSearch(n_jobs)
+
+    def first(self, field: Field) -> MapResult:
+        """The best labelling of the field itself."""
+        if self._search.takes_by_cut(field):
+            return self._multipliers(field)
+        return solve_map(field, n_jobs=self._n_jobs)
+
+    def next(self, field: Field, init: IntArray) -> MapResult:
+        """The best labelling of an augmented field; moves start from ``init``."""
+        if self._method not in ("auto", "multipliers"):
+            return solve_map(field, self._method, init=init, n_jobs=self._n_jobs)
+        if self._method == "multipliers":
+            return self._bounded(field, self._multipliers(field))
+        if self._search.takes_by_cut(field):
+            return self._multipliers(field)
+        if count_labellings(field) <= _FEW:
+            return solve_map(field, "enumerate")
+        if not any(map(is_ball, field.potentials)):
+            return solve_map(field, init=init, n_jobs=self._n_jobs)
+        return self._bounded(field, self._with_messages(field, self._multipliers(field)))
+
+    def _multipliers(self, field: Field) -> MapResult:
+        found = self._search.solve(field)
+        by_cut = not any(map(is_ball, field.potentials))
+        return MapResult(
+            labels=found.labels,
+            value=found.value,
+            bound=found.bound,
+            method="cut" if by_cut and found.bound > -np.inf else "multipliers",
+            reason="asked for",
+            n_iter=found.n_iter,
+            converged=True,
+        )
+
+    def _with_messages(self, field: Field, found: MapResult) -> MapResult:
+        """The better answer of two: a few passes of messages, from the labelling found."""
+        n_balls = sum(map(is_ball, field.potentials))
+        small = field.unary.size * n_balls <= _SMALL
+        if found.exact or not small or obstacle_to_messages(field) is not None:
+            return found
+        passed = solve_map(field, "messages", init=found.labels, max_iter=_PASSES)
+        bound = max(found.bound, passed.bound)
+        better = passed if passed.value < found.value else found
+        return replace(better, bound=min(bound, better.value), interrupted=passed.interrupted)
+
+    def _bounded(self, field: Field, found: MapResult) -> MapResult:
+        """With the bound of the relaxation, where no cut gave one."""
+        if self._search.is_exact:
+            return found
+        options = MapOptions.read(field, n_jobs=self._n_jobs)
+        bound = max(found.bound, min(trivial_bound(field), found.value))
+        return certify(field, replace(found, bound=bound), options)
