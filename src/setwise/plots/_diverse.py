@@ -225,7 +225,7 @@ class DiverseDisplay:
 
     def _title(self, k: int) -> str:
         if k == 0:
-            return f"1: energy {self.values[0]:.4g}"
+            return f"1: energy {self.values[0]:,.5g}"
         more = self.values[k] - self.values[0]
         return f"{k + 1}: {more:+.3g}, {100 * self.share[k]:.1f} % differ"
 
