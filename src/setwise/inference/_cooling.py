@@ -60,10 +60,18 @@ def cool(relaxation: Relaxation, max_iter: int, n_threads: int) -> Iterator[Stag
     all. Where the relaxation is integral (two labels), every temperature has the same passes and
     the same minimiser, so the temperature stays and p alone is taken near 0.
     """
-    cools = not relaxation.is_integral
-    temperature = first_temperature(relaxation)
-    descent = Descent(relaxation, temperature, n_threads)
-    least, most = temperature * 1e-9, inf
+    return stages(begin(relaxation, n_threads), max_iter)
+
+
+def begin(relaxation: Relaxation, n_threads: int) -> Descent:
+    """The descent at the first temperature."""
+    return Descent(relaxation, first_temperature(relaxation), n_threads)
+
+
+def stages(descent: Descent, max_iter: int) -> Iterator[Stage]:
+    """``cool``, of a descent that the caller holds."""
+    cools = not descent.is_integral
+    least, most = descent.temperature * 1e-9, inf
     while True:
         undone, smoothed = descent.slack(1.0 if cools else 1e-6)
         scores = descent.scores()

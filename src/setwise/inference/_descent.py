@@ -56,6 +56,16 @@ class Descent:
         self.best_bound = -inf
         self.set_temperature(temperature)
 
+    @property
+    def is_integral(self) -> bool:
+        """Whether the relaxation's bound is the least energy."""
+        return self._relaxation.is_integral
+
+    def set_blocks(self, blocks: FloatArray) -> None:
+        """Go on from other blocks, at the same temperature."""
+        self._state.set_blocks(np.ascontiguousarray(blocks, self._dtype), self._threads)
+        self.set_temperature(self.temperature)
+
     def set_temperature(self, temperature: float) -> None:
         """Go on from the same blocks at another temperature; momentum starts anew."""
         changes = not np.isfinite(self._relaxation.unary).all()

@@ -95,7 +95,7 @@ def diverse(
             for k in range(share if not interrupted else 0):
                 earlier = items.after_first(k)
                 augmented = part._augment(field, earlier)
-                found = steps.next(augmented, best.labels)
+                found = steps.next(augmented, [best.labels, earlier[-1]][: k + 1])
                 y = found.labels
                 offset = found.value - (items.energy(y) - part._gain(y, earlier, field.n_labels))
                 items.add(y, part, k + 1, found.bound - offset, found.method)

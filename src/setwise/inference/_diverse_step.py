@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from setwise.fields._field import Field
 from setwise.functions._arguments import IntArray
-from setwise.inference._convex import certify
+from setwise.inference._carried_bound import CarriedBound
 from setwise.inference._enumerate import count_labellings
 from setwise.inference._factors import obstacle as obstacle_to_messages
 from setwise.inference._hamming_search import HammingSearch, is_ball
@@ -31,17 +32,18 @@ class GreedyStep:
     def __init__(self, method: str, n_jobs: int | None) -> None:
         self._method, self._n_jobs = method, n_jobs
         self._search = HammingSearch(n_jobs)
+        self._bounds = CarriedBound()
 
     def first(self, field: Field) -> MapResult:
         """The best labelling of the field itself."""
         if self._search.takes_by_cut(field):
             return self._multipliers(field)
-        return solve_map(field, n_jobs=self._n_jobs)
+        return self._moves(field, [None])
 
-    def next(self, field: Field, init: IntArray) -> MapResult:
-        """The best labelling of an augmented field; moves start from ``init``."""
+    def next(self, field: Field, inits: list[IntArray]) -> MapResult:
+        """The best labelling of an augmented field; moves start from each of ``inits``."""
         if self._method not in ("auto", "multipliers"):
-            return solve_map(field, self._method, init=init, n_jobs=self._n_jobs)
+            return solve_map(field, self._method, init=inits[0], n_jobs=self._n_jobs)
         if self._method == "multipliers":
             return self._bounded(field, self._multipliers(field))
         if self._search.takes_by_cut(field):
@@ -49,8 +51,20 @@ class GreedyStep:
         if count_labellings(field) <= _FEW:
             return solve_map(field, "enumerate")
         if not any(map(is_ball, field.potentials)):
-            return solve_map(field, init=init, n_jobs=self._n_jobs)
+            return self._moves(field, [None, *inits])
         return self._bounded(field, self._with_messages(field, self._multipliers(field)))
+
+    def _moves(self, field: Field, inits: Sequence[IntArray | None]) -> MapResult:
+        """The best that moves find from any start; other methods need but one."""
+        found = solve_map(field, tol=np.inf, init=inits[0], n_jobs=self._n_jobs)
+        by_messages = obstacle_to_messages(field) is None and not field.is_submodular
+        if found.method not in ("expansion", "swap") or by_messages:
+            return solve_map(field, init=inits[-1], n_jobs=self._n_jobs)
+        for init in inits[1:]:
+            other = solve_map(field, tol=np.inf, init=init, n_jobs=self._n_jobs)
+            if other.value < found.value:
+                found = other
+        return self._bounds.improve(field, found, MapOptions.read(field, n_jobs=self._n_jobs))
 
     def _multipliers(self, field: Field) -> MapResult:
         found = self._search.solve(field)
@@ -82,4 +96,4 @@ class GreedyStep:
             return found
         options = MapOptions.read(field, n_jobs=self._n_jobs)
         bound = max(found.bound, min(trivial_bound(field), found.value))
-        return certify(field, replace(found, bound=bound), options)
+        return self._bounds.improve(field, replace(found, bound=bound), options)

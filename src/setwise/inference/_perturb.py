@@ -32,7 +32,7 @@ def perturb(field: Field, options: Options) -> Solution:
     would bound nothing.
     """
     t = options.temperature
-    maximiser = _maximiser(field, options)
+    search = maximiser(field, options.tol, options.n_threads)
     samples: list[float] = []
     votes = np.zeros(field.unary.shape)
     everyone = np.arange(field.n_variables)
@@ -41,7 +41,7 @@ def perturb(field: Field, options: Options) -> Solution:
     try:
         while len(samples) < limit and not interrupted:
             noise = options.random.gumbel(-np.euler_gamma, 1.0, field.unary.shape)
-            labels, energy = maximiser.best(field.unary - t * noise)
+            labels, energy = search.best(field.unary - t * noise)
             samples.append(-energy / t)
             votes[everyone, labels] += 1.0
             mean = float(np.mean(samples))
@@ -83,21 +83,22 @@ class _Cut:
 class _Search:
     """Any field: the labels that ``solve_map`` finds, and its bound."""
 
-    def __init__(self, field: Field, options: Options) -> None:
-        self._field, self._options = field, options
+    def __init__(self, field: Field, tol: float, n_jobs: int | None) -> None:
+        self._field, self._tol, self._n_jobs = field, tol, n_jobs
 
     def best(self, unary: FloatArray) -> tuple[IntArray, float]:
         changed = self._field.with_unary(unary)
-        found = solve_map(changed, tol=self._options.tol, n_jobs=self._options.n_threads)
+        found = solve_map(changed, tol=self._tol, n_jobs=self._n_jobs)
         if found.interrupted:  # by Ctrl-C, and its bound is no sample
             raise KeyboardInterrupt
         return found.labels, found.bound
 
 
-def _maximiser(field: Field, options: Options) -> _Cut | _Search:
+def maximiser(field: Field, tol: float, n_jobs: int | None) -> _Cut | _Search:
+    """Finds the best labellings of a field's potentials under one unary after another."""
     if field.n_labels == 2:
         try:
             return _Cut(field)
         except ValueError:  # not a cut, or one with too many arcs
             pass
-    return _Search(field, options)
+    return _Search(field, tol, n_jobs)
