@@ -14,6 +14,7 @@ from _tuning import Setting
 
 import setwise as sw
 
+SEED = 0  # of the lists by chance
 Make = Callable[[Case, int, Setting], np.ndarray]
 """A list (m, S) for a case, a length and a setting."""
 
@@ -48,27 +49,19 @@ def concatenated(
 
 
 def perturbed(case: Case, m: int, setting: Setting) -> np.ndarray:
-    """The MAP labelling, then those of the field with Gumbel noise of a scale on its unaries."""
+    """The MAP labellings of fields with Gumbel noise of a scale on the unaries."""
     (scale,) = setting
-    rng = np.random.default_rng(0)
-    unary = case.field.unary
-    noise = [np.zeros(unary.shape), *(scale * rng.gumbel(size=(m - 1, *unary.shape)))]
-    return np.array([best_labels(case.field.with_unary(unary - part)) for part in noise])
+    return sw.inference.perturbed_list(
+        case.field, m, temperature=scale, n_jobs=1, random_state=SEED
+    )
 
 
 def sampled(case: Case, m: int, setting: Setting) -> np.ndarray:
-    """The MAP labelling, then labels drawn from the marginals at a temperature, each by itself."""
+    """Labels drawn from the marginals at a temperature, each by itself."""
     (temperature,) = setting
-    post = sw.marginals(case.field, tol=1e-2, temperature=temperature, n_jobs=1)
-    rng = np.random.default_rng(0)
-    steps = post.probabilities.cumsum(axis=1)
-    draws = rng.random((m - 1, len(steps), 1)) * steps[:, -1:]
-    return np.vstack([best_labels(case.field)[None], (draws > steps).sum(axis=2)])
-
-
-def best_labels(field: sw.fields.Field) -> np.ndarray:
-    """Of least energy as far as expansion moves, or a cut, can tell; no bound is asked for."""
-    return sw.solve_map(field, tol=np.inf, n_jobs=1).labels
+    return sw.inference.sampled_list(
+        case.field, m, temperature=temperature, n_jobs=1, random_state=SEED
+    )
 
 
 @dataclass(frozen=True, eq=False)

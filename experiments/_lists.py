@@ -79,10 +79,11 @@ class Judged:
         """The list's first m labellings."""
         return Judged(self.right[:m], self.said[:m], self.true)
 
-    def best(self) -> Judged:
-        """The labelling with the most right pixels, as a list of one; the first of equals."""
-        k = int(self.accuracies.argmax())
-        return Judged(self.right[k : k + 1], self.said[k : k + 1], self.true)
+    @property
+    def overlaps(self) -> np.ndarray:
+        """(m,): intersection over union, mean of the labels that a labelling or the truth uses."""
+        union = self.said + self.true - self.right
+        return np.nanmean(np.where(union > 0, self.right / np.maximum(union, 1), np.nan), axis=1)
 
 
 def judge(case: Case, labelings: np.ndarray) -> Judged:
@@ -111,13 +112,15 @@ def oracle_accuracies(lists: Sequence[Judged]) -> np.ndarray:
 def corpus_overlap(lists: Sequence[Judged]) -> float:
     """Intersection over union of each label over all images, mean of the labels that occur.
 
-    Of each list the labelling with the most right pixels is taken.
+    Of each list the labelling with the largest overlap in its image is taken, as
+    ``sw.inference.oracle_accuracy`` does.
     """
-    best = [one.best() for one in lists]
-    right = sum(one.right[0] for one in best)
-    union = sum(one.said[0] + one.true - one.right[0] for one in best)
-    occurs = sum(one.true for one in best) > 0
-    return float(np.mean(right[occurs] / union[occurs]))
+    best = [int(one.overlaps.argmax()) for one in lists]
+    right = sum(one.right[k] for one, k in zip(lists, best, strict=True))
+    said = sum(one.said[k] for one, k in zip(lists, best, strict=True))
+    true = sum(one.true for one in lists)
+    occurs = true > 0
+    return float(np.mean(right[occurs] / (said + true - right)[occurs]))
 
 
 def shares_of(m: int, parts: int) -> list[int]:

@@ -90,19 +90,13 @@ def test_measures_are_those_of_the_pixels() -> None:
     cases = [random_case(str(k), rng) for k in range(4)]
     labelings = [rng.integers(0, 3, (6, 5)) for _ in cases]
     lists = [_lists.judge(case, some) for case, some in zip(cases, labelings, strict=True)]
-    right, union = np.zeros(3), np.zeros(3)
-    accuracies = []
-    for case, some in zip(cases, labelings, strict=True):
-        known = case.truth >= 0
-        maps = some[:, case.regions[known]]
-        hits = np.mean(maps == case.truth[known], axis=1)
-        accuracies.append(hits.max())
-        best = maps[hits.argmax()]
-        for label in range(3):
-            right[label] += np.sum((best == label) & (case.truth[known] == label))
-            union[label] += np.sum((best == label) | (case.truth[known] == label))
+    known = [case.truth >= 0 for case in cases]
+    maps = [y[:, c.regions[k]] for y, c, k in zip(labelings, cases, known, strict=True)]
+    truths = [case.truth[k].astype(int) for case, k in zip(cases, known, strict=True)]
+    accuracies = [sw.inference.oracle_accuracy(y, t) for y, t in zip(maps, truths, strict=True)]
     np.testing.assert_allclose(_lists.oracle_accuracies(lists), accuracies)
-    np.testing.assert_allclose(_lists.corpus_overlap(lists), np.mean(right / union))
+    overlap = sw.inference.oracle_accuracy(maps, truths, "iou")
+    np.testing.assert_allclose(_lists.corpus_overlap(lists), overlap)
 
 
 def test_settings_come_from_the_other_half() -> None:
