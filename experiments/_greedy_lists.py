@@ -27,11 +27,12 @@ class Method:
     settings: tuple[Setting, ...]
 
 
-def greedy(diversity: Callable[..., sw.diversities.Diversity]) -> Make:
+def greedy(diversity: Callable[..., sw.diversities.Diversity], method: str = "auto") -> Make:
     """Lists under a diversity, made from a case and the numbers of a setting."""
 
     def make(case: Case, m: int, setting: Setting) -> np.ndarray:
-        return sw.diverse(case.field, m, diversity(case, *setting), n_jobs=1).labelings
+        made = diversity(case, *setting)
+        return sw.diverse(case.field, m, made, method=method, n_jobs=1).labelings
 
     return make
 
