@@ -109,6 +109,11 @@ def oracle_accuracies(lists: Sequence[Judged]) -> np.ndarray:
     return np.array([one.accuracies.max() for one in lists])
 
 
+def mean_accuracy(lists: Sequence[Judged]) -> float:
+    """The mean oracle accuracy over images."""
+    return float(oracle_accuracies(lists).mean())
+
+
 def corpus_overlap(lists: Sequence[Judged]) -> float:
     """Intersection over union of each label over all images, mean of the labels that occur.
 

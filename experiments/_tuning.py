@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from _lists import Case, Judged, joined, shares_of
-from _report import Estimate, estimate
+from _report import Estimate, Table, estimate
 
 Setting = tuple[float | str, ...]
 Measure = Callable[[Sequence[Judged]], float]
@@ -60,6 +60,15 @@ def by_group(values: np.ndarray, cases: Sequence[Case]) -> Estimate:
     return estimate(np.bincount(of_case, values) / np.bincount(of_case, minlength=len(groups)))
 
 
-def show(setting: Setting) -> str:
-    """As a part of a table's cell."""
+def settings_table(title: str, chosen: Mapping[str, Mapping[int, list[list[Setting]]]]) -> Table:
+    """A row a method, a column for each M: what was chosen for each half, part by part."""
+    lengths = next(iter(chosen.values()))
+    made = Table(title, ["", *(f"M = {m}" for m in lengths)])
+    for row, settings in chosen.items():
+        cells = ["; ".join(" ⊗ ".join(map(_show, side)) for side in settings[m]) for m in lengths]
+        made.rows.append([row, *cells])
+    return made
+
+
+def _show(setting: Setting) -> str:
     return ", ".join(x if isinstance(x, str) else f"{x:g}" for x in setting)

@@ -8,19 +8,16 @@ msrc_superpixels.py fill.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 from _categories import SMOOTHING, SUPERPIXELS, categories
-from _greedy_lists import Lists, Method, concatenated, greedy, make_lists, perturbed, sampled
-from _lists import Case, Judged, corpus_overlap, judge, oracle_accuracies
-from _msrc import classes, names
-from _pictures import Panel, draw_rows
-from _report import RESULTS, Estimate, Table, arguments, beside, parallel, report
-from _tuning import Scored, Setting, by_group, halves, held_out, show
-from marginals_figures_msrc import palette
+from _greedy_lists import Lists, Method, greedy, make_lists, perturbed, sampled
+from _lists import Case, corpus_overlap, mean_accuracy, oracle_accuracies
+from _msrc import names
+from _report import Estimate, Table, arguments, beside, parallel, report
+from _tuning import Scored, Setting, by_group, halves, held_out, settings_table
 
 import setwise as sw
 
@@ -92,8 +89,6 @@ PRINTED = {  # corpus intersection over union: MAP, M = 5, M = 15 (16 for the li
     "DivMBest ⊕ HB": (None, None, 55.89),
     "DivMBest ⊕ LC ⊕ LT": (None, None, 53.47),
 }
-DRAWN = ("DivMBest", "HB", "LC, log1p", "LT, log1p", "HB ⊗ LC ⊗ LT")
-ROWS = 5  # images that the best of all lists helps most
 
 
 def parts_of(row: str) -> tuple[list[str], str | None]:
@@ -116,9 +111,10 @@ def length_of(row: str, m: int) -> int:
     return 16 if m == 15 and row.count("⊗") == 3 else m
 
 
-def mean_accuracy(lists: Sequence[Judged]) -> float:
-    """The mean oracle accuracy over images."""
-    return float(oracle_accuracies(lists).mean())
+def title_of(row: str) -> str:
+    """A row's name as it is shown."""
+    method, _, h = row.partition(", ")
+    return f"{method}, {SHOWN[h]}" if h else method
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,44 +140,6 @@ def outcome(made: Lists, row: str, half: np.ndarray, m: int) -> Outcome:
     return Outcome(overlap, 100 * oracle_accuracies(lists), by_overlap, by_accuracy)
 
 
-def draw(cases: list[Case], half: np.ndarray, found: dict[str, dict[int, Outcome]]) -> list[str]:
-    """Image, truth, MAP, and the best of 15 under each diversity."""
-    most = max(LENGTHS)
-    gains = (
-        np.max([found[row][most].accuracies for row in DRAWN], axis=0)
-        - found["MAP"][most].accuracies
-    )
-    chosen = np.argsort(-gains, kind="stable")[:ROWS].tolist()
-    colours = palette()
-    used: set[int] = set()
-
-    def panel(case: Case, labels: np.ndarray, caption: str) -> Panel:
-        used.update(np.unique(labels).tolist())
-        return colours[labels.astype(int)], caption
-
-    rows = []
-    for k in chosen:
-        case = cases[k]
-        row = [(case.image, case.name), panel(case, case.truth, "")]
-        for name in ("MAP", *DRAWN):
-            settings = found[name][most].by_accuracy[half[k]]
-            methods = [METHODS[part] for part in parts_of(name)[0]] if name != "MAP" else []
-            labelings = (
-                concatenated(case, methods, settings, length_of(name, most))
-                if methods
-                else METHODS["DivMBest"].make(case, 1, (0.0,))
-            )
-            accuracies = judge(case, labelings).accuracies
-            best = labelings[accuracies.argmax()][case.regions]
-            row.append(panel(case, best, f"{100 * accuracies.max():.1f} %"))
-        rows.append(row)
-    titles = classes()
-    legend = [(colours[label], titles[label]) for label in sorted(used) if label >= 0]
-    heads = ["image", "truth", "MAP", *(_title(row) for row in DRAWN)]
-    draw_rows(RESULTS / "diverse_table2.png", heads, rows, [*legend, (colours[-1], "void")])
-    return [cases[k].name for k in chosen]
-
-
 def main() -> None:
     given = arguments("Diverse sets, Table 2", repeats=1)
     images = names("validation")[:: 10 if given.quick else 1]
@@ -205,26 +163,33 @@ def main() -> None:
         printed = [None if x is None else Estimate(x) for x in PRINTED.get(row, (None,) * 3)]
         ours = [best.overlap, *(by_length[m].overlap for m in LENGTHS)]
         cells = [beside(p, Estimate(x), 2) for p, x in zip(printed, ours, strict=True)]
-        overlaps.rows.append([_title(row), *(text for pair in cells for text in pair)])
+        overlaps.rows.append([title_of(row), *(text for pair in cells for text in pair)])
         values = [best.accuracies, *(by_length[m].accuracies for m in LENGTHS)]
         most = max(LENGTHS)
         more = by_length[most].accuracies - found["DivMBest"][most].accuracies
         parts, _ = parts_of(row)
         accuracies.rows.append(
             [
-                _title(row),
+                title_of(row),
                 *(by_group(x, cases).show(2) for x in values),
                 "–" if row == "DivMBest" else by_group(more, cases).show(2),
                 f"{1e3 * made.seconds[parts[0]]:.0f}" if len(parts) == 1 else "–",
             ]
         )
-    drawn = []
-    if not given.quick:
-        drawn = draw(cases, half, {"MAP": dict.fromkeys(LENGTHS, best), **found})
     report(
         "diverse_table2",
         "Diverse sets, Table 2: many categories",
-        [overlaps, accuracies, settings_table(found)],
+        [
+            overlaps,
+            accuracies,
+            settings_table(
+                "Settings chosen by overlap on one half for the other",
+                {
+                    title_of(row): {m: of.by_overlap for m, of in by_length.items()}
+                    for row, by_length in found.items()
+                },
+            ),
+        ],
         choices={
             "images": f"{len(images)} of the validation part of MSRC-21, 21 labels; the paper has "
             "about 1450 of PASCAL VOC 2012, 21 labels one of which is background and counts for no "
@@ -256,7 +221,6 @@ def main() -> None:
             "the last two rows are baselines that the paper leaves out: MAP with Gumbel noise on "
             "the unaries, and labels drawn from the marginals, each by itself; scale and "
             "temperature chosen; shorter lists are the draws of least energy",
-            *(["![best of 15](diverse_table2.png)", f"drawn: {', '.join(drawn)}"] if drawn else []),
         ],
         data={
             "images": images,
@@ -270,26 +234,6 @@ def main() -> None:
         },
         quick=given.quick,
     )
-
-
-def settings_table(found: dict[str, dict[int, Outcome]]) -> Table:
-    """What was chosen for each half, by overlap."""
-    made = Table(
-        "Settings chosen by overlap on one half for the other",
-        ["", *(f"M = {m}" for m in LENGTHS)],
-    )
-    for row, by_length in found.items():
-        cells = [
-            "; ".join(" ⊗ ".join(map(show, side)) for side in by_length[m].by_overlap)
-            for m in LENGTHS
-        ]
-        made.rows.append([_title(row), *cells])
-    return made
-
-
-def _title(row: str) -> str:
-    method, _, h = row.partition(", ")
-    return f"{method}, {SHOWN[h]}" if h else method
 
 
 if __name__ == "__main__":

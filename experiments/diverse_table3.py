@@ -8,18 +8,18 @@ random as a larger repeat. Needs scikit-image.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 from _cutout import PENALTY, SMOOTHING, STEEPNESS, SUPERPIXELS, cutout
 from _greedy_lists import Method, concatenated, greedy, make_lists, perturbed, sampled
-from _lists import Case, Judged, judge, oracle_accuracies
+from _lists import Case, judge, mean_accuracy, oracle_accuracies
 from _pictures import Panel, dimmed, draw_rows, scribbled
 from _report import RESULTS, Estimate, Table, arguments, beside, parallel, report
 from _scribbles import Marked, grabcut, grabcut_names, horse, horse_names
-from _tuning import Setting, by_group, halves, held_out, show
+from _tuning import Setting, by_group, halves, held_out, settings_table
 
 import setwise as sw
 
@@ -64,11 +64,6 @@ PRINTED = {  # MAP, M = 2, M = 6
     "DivMBest ⊗ Hamming ball": (None, None, 95.16),
     "DivMBest ⊕ Hamming ball": (None, None, 95.14),
 }
-
-
-def mean_accuracy(lists: Sequence[Judged]) -> float:
-    """By which settings are chosen: the mean oracle accuracy."""
-    return float(oracle_accuracies(lists).mean())
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,22 +131,6 @@ def table(title: str, found: Run, paper: bool) -> Table:
     return made
 
 
-def settings_table(runs: dict[str, Run]) -> Table:
-    """What was chosen for each half."""
-    made = Table(
-        "Settings chosen on one half for the other: weight of DivMBest; weight, gamma of balls",
-        ["data", "", *(f"M = {m}" for m in LENGTHS)],
-    )
-    for label, found in runs.items():
-        for name, outcome in found.outcomes.items():
-            cells = []
-            for m in LENGTHS:
-                sides = [" ⊗ ".join(map(show, side)) for side in outcome.settings[m]]
-                cells.append("; ".join(sides))
-            made.rows.append([label, name, *cells])
-    return made
-
-
 def panels(found: Run, k: int) -> list[Panel]:
     """The photograph with its scribbles, the truth, MAP, and the best of six of each diversity."""
     case, marked = found.cases[k], found.marked[k]
@@ -198,7 +177,14 @@ def main() -> None:
     tables = [
         table(f"Oracle accuracy in per cent, {len(first.cases)} scribbles of GrabCut", first, True),
         table(f"Oracle accuracy in per cent, {len(second.cases)} horses", second, False),
-        settings_table(runs),
+        *(
+            settings_table(
+                f"{label}: settings chosen on one half for the other (weight of DivMBest; weight, "
+                "gamma of balls)",
+                {name: outcome.settings for name, outcome in found.outcomes.items()},
+            )
+            for label, found in runs.items()
+        ),
     ]
     drawn = [] if given.quick else draw(first)
     report(
