@@ -388,6 +388,7 @@ NB_MODULE(_core, m) {
           "weights"_a.noconvert(), "order"_a.noconvert(), "gains"_a.noconvert(), Unlocked());
     m.def("supermodular_grid", &supermodular_grid, "values"_a.noconvert(), "g"_a.noconvert(),
           Unlocked());
+    bind_boosting(m);
     bind_fields(m);
     bind_flow(m);
     bind_marginals(m);

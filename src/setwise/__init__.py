@@ -20,13 +20,21 @@ if TYPE_CHECKING:
         plots,
         surrogates,
     )
-    from setwise.estimators import SetClassifier
+    from setwise.estimators import (
+        SetClassifier,
+        StructBoostClassifier,
+        StructBoostRanker,
+        StructBoostTracker,
+    )
     from setwise.inference import diverse, marginals, solve_map
 
 __version__ = "0.1.0"
 
 __all__ = [
     "SetClassifier",
+    "StructBoostClassifier",
+    "StructBoostRanker",
+    "StructBoostTracker",
     "diverse",
     "diversities",
     "estimators",
@@ -44,6 +52,9 @@ __all__ = [
 # Names that stand for themselves at the root, and where they live.
 _HOMES = {
     "SetClassifier": "estimators",
+    "StructBoostClassifier": "estimators",
+    "StructBoostRanker": "estimators",
+    "StructBoostTracker": "estimators",
     "diverse": "inference",
     "marginals": "inference",
     "solve_map": "inference",

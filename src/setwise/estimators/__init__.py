@@ -1,5 +1,8 @@
 """scikit-learn estimators."""
 
 from setwise.estimators._set_classifier import SetClassifier
+from setwise.estimators._struct_boost_classifier import StructBoostClassifier
+from setwise.estimators._struct_boost_ranker import StructBoostRanker
+from setwise.estimators._struct_boost_tracker import StructBoostTracker
 
-__all__ = ["SetClassifier"]
+__all__ = ["SetClassifier", "StructBoostClassifier", "StructBoostRanker", "StructBoostTracker"]

@@ -6,21 +6,25 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import log10
+from typing import TypeVar
 
-from setwise.learning import Progress
+from setwise.learning import BoostProgress, Progress
 
-Callback = Callable[[Progress], object]
+AnyProgress = Progress | BoostProgress
+P = TypeVar("P", Progress, BoostProgress)
 
 
 @contextmanager
-def progress_callback(verbose: bool, tol: float, callback: Callback | None) -> Iterator[Callback]:
+def progress_callback(
+    verbose: bool, tol: float, callback: Callable[[P], object] | None
+) -> Iterator[Callable[[P], object]]:
     """The user's callback, preceded by a display of the gap if ``verbose``."""
     if not verbose:
         yield callback or (lambda progress: None)
         return
     with _display(tol) as show:
 
-        def both(progress: Progress) -> object:
+        def both(progress: P) -> object:
             show(progress)
             return callback(progress) if callback is not None else None
 
@@ -28,7 +32,7 @@ def progress_callback(verbose: bool, tol: float, callback: Callback | None) -> I
 
 
 @contextmanager
-def _display(tol: float) -> Iterator[Callback]:
+def _display(tol: float) -> Iterator[Callable[[AnyProgress], None]]:
     try:
         from rich.console import Console
         from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
@@ -45,7 +49,7 @@ def _display(tol: float) -> Iterator[Callback]:
     with Bar(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("fit", total=1.0, round=0, gap=1.0)
 
-        def show(progress: Progress) -> None:
+        def show(progress: AnyProgress) -> None:
             bar.update(
                 task,
                 completed=_share(progress.relative_gap, tol),
@@ -63,7 +67,7 @@ def _share(gap: float, tol: float) -> float:
     return min(1.0, max(0.0, log10(1.0 / gap) / log10(1.0 / min(max(tol, 1e-12), 0.5))))
 
 
-def _print_line(progress: Progress) -> None:
+def _print_line(progress: AnyProgress) -> None:
     if progress.n_iter & (progress.n_iter - 1) == 0 or progress.n_iter % 100 == 0:
         sys.stderr.write(
             f"round {progress.n_iter}: value {progress.value:.6g}, bound {progress.bound:.6g}, "

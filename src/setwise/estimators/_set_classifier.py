@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -21,6 +20,7 @@ from threadpoolctl import threadpool_limits
 from setwise.estimators._progress import progress_callback
 from setwise.estimators._risk import LinearRisk, linear_scores
 from setwise.estimators._sets import Arrangement, Sets, arrange, as_weight
+from setwise.estimators._threads import threads
 from setwise.functions._arguments import FloatArray
 from setwise.learning import Fit, Progress, Serial, Threads, one_slack
 from setwise.losses import Hamming, Loss, get
@@ -161,7 +161,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        surrogate, n_jobs = self._make_surrogate(), _threads(self.n_jobs)
+        surrogate, n_jobs = self._make_surrogate(), threads(self.n_jobs)
         if issparse(y):
             raise TypeError(f"y must be dense, got {type(y).__name__}")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
@@ -331,16 +331,6 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.multi_label = True
         tags.target_tags.multi_output = True
         return tags
-
-
-def _threads(n_jobs: int | None) -> int:
-    if n_jobs is not None and (
-        isinstance(n_jobs, bool | np.bool_) or not isinstance(n_jobs, int | np.integer)
-    ):
-        raise TypeError(f"n_jobs must be an integer or None, got {type(n_jobs).__name__}")
-    if n_jobs == 0:
-        raise ValueError("n_jobs must not be 0, got 0: None is one thread, -1 all cores")
-    return int(effective_n_jobs(n_jobs))
 
 
 def _is_plain_hinge(surrogate: Surrogate) -> bool:

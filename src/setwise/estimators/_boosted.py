@@ -1,0 +1,130 @@
+"""What boosted estimators share: the search for weak learners, and what a fit leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from setwise.estimators._threads import threads
+from setwise.functions._arguments import FloatArray
+from setwise.learning import BoostFit, Perceptrons, Search, SklearnLearners, Stumps
+
+WORDS = ("stump", "tree", "perceptron", "linear")
+
+
+def make_search(
+    estimator: Any, X: Any, *, n_columns: int = 1, random_state: object, n_jobs: int | None
+) -> Search:
+    """The search that ``estimator`` stands for: one of ``WORDS`` or a scikit-learn classifier.
+
+    "tree" is a decision tree of depth 3; "linear" a linear support vector machine with the
+    settings of the paper's Section 4.3: C = 1e8 / m for weights that sum to 1.
+    """
+    if not isinstance(estimator, str):
+        fits = hasattr(estimator, "fit") and not isinstance(estimator, type)
+        if not (fits and is_classifier(estimator)):
+            raise TypeError(
+                f"estimator must be one of {', '.join(map(repr, WORDS))} or a scikit-learn "
+                f"classifier, got {_what(estimator)}"
+            )
+        return SklearnLearners(X, estimator, n_columns, random_state=random_state)
+    if estimator == "stump":
+        return Stumps(X, n_columns, threads(n_jobs))
+    if estimator == "perceptron":
+        return Perceptrons(X, n_columns, n_jobs=threads(n_jobs))
+    if estimator == "tree":
+        tree = DecisionTreeClassifier(max_depth=3)
+        return SklearnLearners(X, tree, n_columns, random_state=random_state)
+    if estimator == "linear":
+        machine = LinearSVC(C=1e8 / X.shape[0] ** 2)
+        return SklearnLearners(X, machine, n_columns, drop=0.1, random_state=random_state)
+    raise ValueError(
+        f"estimator must be one of {', '.join(map(repr, WORDS))} or a scikit-learn classifier, "
+        f"got {estimator!r}"
+    )
+
+
+def weighted_scores(
+    learners: Sequence[Any],
+    segments: NDArray[np.int64],
+    weights: FloatArray,
+    n_segments: int,
+    X: Any,
+) -> FloatArray:
+    """The weighted sum of the responses on the rows of X, segment by segment: (n_segments, n)."""
+    scores = np.zeros((n_segments, X.shape[0]))
+    for learner, segment, weight in zip(learners, segments, weights, strict=True):
+        if weight != 0:
+            scores[segment] += weight * learner.predict(X)
+    return scores
+
+
+def importances(learners: Sequence[Any], weights: FloatArray, n_features: int) -> FloatArray:
+    """Each learner's weight goes to its features; normalised to sum to 1, unless all are 0."""
+    shares = np.zeros(n_features)
+    for learner, weight in zip(learners, weights, strict=True):
+        if weight != 0:
+            shares += weight * learner.importances(n_features)
+    total = shares.sum()
+    return shares / total if total > 0 else shares
+
+
+class Boosted:
+    """Fitted state and predictions of an estimator with weak learners on segments of scores.
+
+    ``_store`` takes what ``struct_boost`` found. Learners without weight at the end are kept only
+    as far as earlier stages used them.
+    """
+
+    n_features_in_: int
+
+    def _store(self, fit: BoostFit, n_segments: int) -> None:
+        self.estimators_ = [column.learner for column in fit.columns]
+        self.estimator_segments_ = np.array([c.segment for c in fit.columns], np.int64)
+        self.estimator_weights_ = np.array(fit.w)
+        self.stages_ = fit.stages
+        self.gap_ = fit.relative_gap
+        self.certified_ = fit.certified
+        self.n_iter_ = fit.n_iter
+        self.history_ = fit.history
+        self._n_segments = n_segments
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """The weights of the learners, shared out to their features; they sum to 1."""
+        return importances(self.estimators_, self.estimator_weights_, self.n_features_in_)
+
+    def _segment_scores(self, X: Any) -> FloatArray:
+        """(n_segments, n) scores of validated rows."""
+        return weighted_scores(
+            self.estimators_,
+            self.estimator_segments_,
+            self.estimator_weights_,
+            self._n_segments,
+            X,
+        )
+
+    def _staged_segment_scores(self, X: Any) -> Iterator[FloatArray]:
+        """The scores of every stage; each learner predicts once."""
+        responses = np.array([learner.predict(X) for learner in self.estimators_])
+        for stage in range(self.stages_.shape[0]):
+            weights = self.stages_[[stage]].toarray().ravel()
+            scores = np.zeros((self._n_segments, X.shape[0]))
+            for segment in np.unique(self.estimator_segments_[weights != 0]):
+                own = np.flatnonzero((self.estimator_segments_ == segment) & (weights != 0))
+                scores[segment] = weights[own] @ responses[own]
+            yield scores
+
+
+def _what(estimator: object) -> str:
+    return (
+        f"the class {estimator.__name__}"
+        if isinstance(estimator, type)
+        else (type(estimator).__name__)
+    )

@@ -1,0 +1,44 @@
+"""Boxes of an image: how far two overlap, and a disc of boxes around one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from setwise.functions._arguments import FloatArray
+
+_GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
+
+
+def overlaps(box: FloatArray, boxes: FloatArray) -> FloatArray:
+    """Area of the intersection over that of the union, the Pascal criterion (equation (21)).
+
+    Boxes are (x, y, w, h) with positive sides: ``box`` (4,), ``boxes`` (n, 4), the answer (n,).
+    """
+    corner = np.maximum(box[:2], boxes[:, :2])
+    opposite = np.minimum(box[:2] + box[2:], boxes[:, :2] + boxes[:, 2:])
+    common = np.prod(np.maximum(opposite - corner, 0.0), axis=1)
+    return common / (box[2] * box[3] + boxes[:, 2] * boxes[:, 3] - common)
+
+
+def boxes_around(
+    box: FloatArray, count: int, radius: float, scales: FloatArray, shape: tuple[int, int]
+) -> FloatArray:
+    """``count`` boxes whose centres fill a disc around that of ``box``, itself the first: (n, 4).
+
+    The centres lie on a sunflower spiral, evenly spread at any count and the same each time; the
+    scales are taken in turn along it. Whole pixels; boxes whose centre would leave the image
+    of ``shape`` (height, width) are left out, and of equal ones all but the first.
+    """
+    steps = np.arange(count)
+    distance = radius * np.sqrt(steps / max(count - 1, 1))
+    angle = steps * _GOLDEN_ANGLE
+    centre = box[:2] + box[2:] / 2
+    centres = centre + distance[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    sizes = box[2:] * scales[(steps - 1) % len(scales)][:, None]
+    around = np.concatenate([np.rint(centres - sizes / 2), sizes], axis=1)
+    around[0] = box
+    inside = np.all((centres >= 0) & (centres <= np.array(shape[::-1])), axis=1)
+    inside[0] = True
+    around = around[inside]
+    _, first = np.unique(around, axis=0, return_index=True)
+    return around[np.sort(first)]

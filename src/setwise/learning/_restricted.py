@@ -1,0 +1,154 @@
+"""Cutting planes over the weak learners in use."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from setwise.functions._arguments import FloatArray, IntArray
+from setwise.learning._boosting_problem import Column, ExamplewiseRisk, Risk
+from setwise.learning._master import Master, MasterSolution
+from setwise.learning._planes import ScorePlanes, as_row
+from setwise.learning._responses import Responses
+
+# The first step from the best weights towards the model's optimum, which the line search doubles.
+# From 0.02 to 0.1 the questions hardly change; at 1, the model's optimum, they are four times as
+# many.
+_STEP, _FACTOR = 0.03, 2.0
+# Planes without a multiplier in so many solutions are dropped, when they make up a fifth of all.
+_IDLE_SOLUTIONS, _IDLE_SHARE = 20, 0.2
+_ROUNDING = 1e-10
+
+
+class Incumbent(NamedTuple):
+    """The best weights (K,), their scores (S,), and their objective."""
+
+    w: FloatArray
+    scores: FloatArray
+    value: float
+
+
+class _Cut(NamedTuple):
+    """What the risk says of some scores: its value, and planes that touch it there."""
+
+    risk: float
+    slack: IntArray
+    heights: FloatArray
+    slopes: FloatArray | csr_array
+
+    def at(self, move: FloatArray) -> FloatArray:
+        """The heights of the planes after a move of the scores."""
+        heights: FloatArray = self.heights + self.slopes @ move
+        return heights
+
+    def take(self, rows: IntArray) -> _Cut:
+        return _Cut(self.risk, self.slack[rows], self.heights[rows], self.slopes[rows])
+
+
+class Restricted:
+    """min 1'w + C R(f) over the columns in use, by cutting planes from the best weights outwards.
+
+    The optimum of the planes' model lies far out where the planes are few: there one weak learner
+    is played against the near-negation of another, and what the model takes for the best function
+    can be nearly zero, or worse than zero. So the questions lie on the way to it: a line search
+    from the best weights met, which begins with a small step, finds where the objective turns, and
+    cuts there. The best weights never get worse, nor worse than zero.
+    """
+
+    def __init__(self, risk: Risk, C: float, *, examplewise: bool) -> None:
+        self._risk = risk
+        self._examplewise = examplewise
+        self.C = C
+        self.n_cuts = 0
+        n_scores = int(risk.offsets[-1])
+        zero = np.zeros(n_scores)
+        self.responses = Responses(risk.offsets)
+        self.planes = ScorePlanes(n_scores)
+        cut = self._ask(zero)
+        self._master = Master(C, len(cut.heights))
+        self._idle: IntArray = np.empty(0, np.int64)
+        self._add(cut, zero)
+        self.best = Incumbent(np.empty(0), zero, C * cut.risk)
+
+    def minimize(self, floor: float, share: float, bound: float) -> MasterSolution:
+        """Cut until the best value is close to the model's.
+
+        Close is ``floor``, or a ``share`` of what the model's value is above the bound of the whole
+        problem: the weak learners yet to come can lower it by no more.
+        """
+        while True:
+            model = self._master.solve()
+            self._idle = np.where(model.multipliers > 0, 0, self._idle + 1)
+            enough = max(floor, share * (model.value - bound))
+            if self.best.value - model.value <= enough or not self._search_line(model):
+                return model
+
+    def add_column(self, column: Column) -> None:
+        """Put a weak learner into the program, with a weight of zero to begin with."""
+        coefficients = self.planes.column(self.responses.where(column), column.response)
+        self.responses.append(column)
+        self._master.add_column(coefficients)
+        self.best = self.best._replace(w=np.append(self.best.w, 0.0))
+
+    def drop_idle(self) -> None:
+        """Forget planes that have long had no multiplier."""
+        idle = self._idle >= _IDLE_SOLUTIONS
+        if np.count_nonzero(idle) > _IDLE_SHARE * len(idle):
+            self._master.drop_planes(np.flatnonzero(idle))
+            kept = np.flatnonzero(~idle)
+            self.planes.keep(kept)
+            self._idle = self._idle[kept]
+
+    def _search_line(self, model: MasterSolution) -> bool:
+        """Cut where the objective turns on the way to the model's optimum; False if nowhere."""
+        start = self.best
+        goal = self.responses.scores(model.w)
+        step = _STEP
+        while True:
+            step = min(step, 1.0)
+            scores = start.scores + step * (goal - start.scores)
+            w = start.w + step * (model.w - start.w)
+            cut = self._ask(scores)
+            value = float(w.sum()) + self.C * cut.risk
+            if value < self.best.value:
+                self.best = Incumbent(w, scores, value)
+            ahead = cut.at(goal - scores)
+            rows = np.flatnonzero(ahead > model.slacks[cut.slack] + _ROUNDING)
+            rise = model.w.sum() - w.sum() + self.C * (ahead.mean() - cut.risk)
+            if len(rows) and (rise >= 0 or step == 1.0):
+                self._add(cut.take(rows), scores)
+                return True
+            if step == 1.0:
+                return False
+            step *= _FACTOR
+
+    def _ask(self, scores: FloatArray) -> _Cut:
+        self.n_cuts += 1
+        if self._examplewise:
+            heights, slopes = cast(ExamplewiseRisk, self._risk).each(scores)
+            return _Cut(float(heights.mean()), np.arange(len(heights)), heights, slopes)
+        risk, slope = checked_plane(self._risk(scores), len(scores))
+        return _Cut(risk, np.zeros(1, np.int64), np.array([risk]), slope[None, :])
+
+    def _add(self, cut: _Cut, scores: FloatArray) -> None:
+        offsets = cut.at(-scores)
+        self._master.add_planes(cut.slack, offsets, self.responses.coefficients(cut.slopes))
+        slopes = as_row(cut.slopes[0]) if isinstance(cut.slopes, np.ndarray) else cut.slopes
+        self.planes.append(cut.slack, offsets, slopes)
+        self._idle = np.concatenate([self._idle, np.zeros(len(offsets), np.int64)])
+
+
+def checked_plane(answer: tuple[float, FloatArray], n_scores: int) -> tuple[float, FloatArray]:
+    """What a risk said, if it can be: a bound made from anything else would be none."""
+    value, slope = float(answer[0]), np.asarray(answer[1], np.float64)
+    if slope.shape != (n_scores,):
+        raise ValueError(
+            f"risk must return a subgradient of shape ({n_scores},), got {slope.shape}"
+        )
+    if not (np.isfinite(value) and np.isfinite(slope).all()):
+        raise ValueError(f"risk must return finite numbers, got a value of {value}")
+    if value < -1e-9:
+        raise ValueError(f"risk must not be negative, got {value}")
+    return value, slope

@@ -1,0 +1,203 @@
+"""The boosted classifier: scikit-learn's checks, taxonomies, two classes, stages."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import reference
+import sklearn
+from scipy.sparse import csc_array, csr_array
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+import setwise as sw
+from setwise.learning import BoostHistory
+
+X, y = load_iris(return_X_y=True)
+NAMES = np.array(["setosa", "versicolor", "virginica"])[y]
+# What parametrize_with_checks does, which under scikit-learn 1.6 makes pytest 9 warn.
+MISTAKEN = (
+    {f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")}
+    if sklearn.__version__.startswith("1.6.")
+    else set()
+)
+MODELS = (
+    sw.StructBoostClassifier(C=30.0, n_estimators=30),
+    sw.StructBoostClassifier(C=30.0, n_estimators=10, label_form="augmented"),
+)
+CHECKS = [
+    pytest.param(estimator, check, id=f"{estimator.label_form} {check.func.__name__}")
+    for model in MODELS
+    for estimator, check in estimator_checks_generator(model)
+    if check.func.__name__ not in MISTAKEN
+]
+
+
+@pytest.mark.parametrize(("estimator", "check"), CHECKS)
+def test_scikit_learns_own_checks(estimator, check):
+    with warnings.catch_warnings():
+        # Some of the checks have data of which there is nothing to learn.
+        warnings.filterwarnings("ignore", message=".* all weights are 0")
+        check(estimator)
+
+
+def same(a, b):
+    assert np.array_equal(a.estimator_weights_, b.estimator_weights_)
+    assert np.array_equal(a.decision_function(X), b.decision_function(X))
+
+
+def test_what_a_fit_leaves_behind():
+    model = sw.StructBoostClassifier(C=20.0).fit(X, NAMES)
+    assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
+    assert model.gap_ <= 1e-3
+    assert model.certified_
+    assert isinstance(model.history_, BoostHistory)
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert model.feature_importances_[2:].sum() > 0.5  # petals
+    assert len(model.estimators_) == len(model.estimator_weights_)
+    assert model.score(X, NAMES) > 0.95
+    assert model.decision_function(X).shape == (150, 3)
+    same(model, pickle.loads(pickle.dumps(model)))
+    stages = list(model.staged_predict(X))
+    assert len(stages) == model.stages_.shape[0]
+    assert np.array_equal(stages[-1], model.predict(X))
+
+
+def test_stages_are_shorter_fits():
+    model = sw.StructBoostClassifier(C=20.0).fit(X, y)
+    short = sw.StructBoostClassifier(C=20.0, n_estimators=5).fit(X, y)
+    stage = list(model.staged_decision_function(X))[4]
+    assert np.array_equal(stage, short.decision_function(X))
+
+
+def test_sparse_and_dense_agree():
+    Z = np.where(X > 2.0, X, 0.0)
+    dense = sw.StructBoostClassifier(C=20.0).fit(Z, y)
+    for form in (csr_array, csc_array):
+        sparse = sw.StructBoostClassifier(C=20.0).fit(form(Z), y)
+        assert np.allclose(sparse.decision_function(form(Z)), dense.decision_function(Z))
+
+
+def test_one_level_taxonomy_is_the_flat_classifier():
+    flat = sw.StructBoostClassifier(C=20.0).fit(X, y)
+    same(flat, sw.StructBoostClassifier(C=20.0, taxonomy=[3, 3, 3, -1]).fit(X, y))
+    same(flat, sw.StructBoostClassifier(C=20.0, taxonomy=np.array([3, 3, 3, -1])).fit(X, y))
+    two = y > 0
+    flat = sw.StructBoostClassifier(C=20.0).fit(X, two)
+    same(flat, sw.StructBoostClassifier(C=20.0, taxonomy=[2, 2, -1]).fit(X, two))
+
+
+def test_taxonomy_equals_the_whole_program():
+    rows = np.random.default_rng(0).permutation(len(X))[:25]
+    model = sw.StructBoostClassifier(C=20.0, tol=1e-8, taxonomy=[[0], [1, 2]]).fit(X[rows], y[rows])
+    code = np.array([[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 1, 1]])
+    assert model.code_.tolist() == code.tolist()
+    assert model.cost_.tolist() == [[0, 2, 2], [2, 0, 1], [2, 1, 0]]
+    planes = reference.class_planes(y[rows], model.cost_, model.code_)
+    least = reference.boosted_minimum(planes, reference.stump_columns(X[rows], 4), 20.0)
+    assert model.history_.primal[-1] == pytest.approx(least, rel=1e-6)
+
+
+def test_augmented_form_equals_the_whole_program():
+    rows = np.random.default_rng(1).permutation(len(X))[:20]
+    Z, t = X[rows][:, [1, 3]], y[rows]
+    model = sw.StructBoostClassifier(C=20.0, tol=1e-8, label_form="augmented").fit(Z, t)
+    augmented = np.kron(np.eye(3), Z)
+    planes = reference.class_planes(t, 1 - np.eye(3), np.eye(3))
+    least = reference.boosted_minimum(planes, reference.stump_columns(augmented, 1), 20.0)
+    assert model.history_.primal[-1] == pytest.approx(least, rel=1e-6)
+    assert model.feature_importances_.shape == (2,)
+    assert model.score(Z, t) > 0.8
+
+
+def test_two_classes_are_lpboost():
+    t = (y == 1).astype(int)
+    model = sw.StructBoostClassifier(C=20.0, tol=1e-8).fit(X[::3], t[::3])
+    signs, m = 2.0 * t[::3] - 1, 50
+    margins = [[(0.0, np.zeros(m)), (1.0, -s * np.eye(m)[i])] for i, s in enumerate(signs)]
+    least = reference.boosted_minimum(margins, reference.stump_columns(X[::3], 1), 20.0)
+    assert model.history_.primal[-1] == pytest.approx(least, rel=1e-6)
+    assert model.decision_function(X).shape == (150,)
+    assert np.array_equal(model.predict(X), (model.decision_function(X) > 0).astype(int))
+
+
+@pytest.mark.parametrize("estimator", ["tree", "perceptron", "linear", DecisionTreeClassifier()])
+def test_other_weak_learners(estimator):
+    model = sw.StructBoostClassifier(estimator, 15, C=20.0, random_state=0).fit(X, y)
+    assert not model.certified_
+    assert model.score(X, y) > 0.9
+    again = sw.StructBoostClassifier(estimator, 15, C=20.0, random_state=0).fit(X, y)
+    same(model, again)
+    same(model, pickle.loads(pickle.dumps(model)))
+
+
+def test_slacks_agree():
+    one, example = (
+        sw.StructBoostClassifier(C=20.0, tol=1e-6, slack=slack).fit(X, y)
+        for slack in ("one", "example")
+    )
+    assert one.history_.primal[-1] == pytest.approx(example.history_.primal[-1], rel=1e-5)
+
+
+def test_several_learners_a_round():
+    model = sw.StructBoostClassifier(C=20.0, columns_per_round=3).fit(X, y)
+    assert model.gap_ <= 1e-3
+    assert np.diff(model.history_.n_columns).max() == 3
+    assert len(list(model.staged_predict(X))) == model.stages_.shape[0] < len(model.estimators_)
+
+
+def test_weights_of_zero_remove_rows():
+    weight = np.ones(150)
+    weight[100:] = 0.0
+    model = sw.StructBoostClassifier(C=20.0).fit(X, y, sample_weight=weight)
+    assert model.classes_.tolist() == [0, 1]
+    same(model, sw.StructBoostClassifier(C=20.0).fit(X[:100], y[:100]))
+
+
+def test_grid_search_and_progress(capsys):
+    search = GridSearchCV(sw.StructBoostClassifier(n_estimators=20), {"C": [4.0, 40.0]}, cv=3)
+    assert search.fit(X, y).best_score_ > 0.9
+    seen = []
+    sw.StructBoostClassifier(C=20.0, verbose=True, callback=seen.append).fit(X, y)
+    assert "gap" in capsys.readouterr().err
+    assert seen[0].n_columns == 0
+
+
+def test_too_small_a_c_says_so():
+    with pytest.warns(UserWarning, match=r"at C=0\.5: all weights are 0, raise C"):
+        model = sw.StructBoostClassifier(C=0.5).fit(X, y)
+    assert list(model.staged_predict(X)) == []
+    assert (model.predict(X) == 0).all()
+    assert not model.feature_importances_.any()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"C": -1.0}, ValueError, "C must be positive"),
+        ({"estimator": "oak"}, ValueError, "estimator must be one of .* got 'oak'"),
+        ({"estimator": DecisionTreeClassifier}, TypeError, "got the class DecisionTreeClassifier"),
+        ({"label_form": "flat"}, ValueError, "label_form must be one of 'coded', 'augmented'"),
+        ({"slack": 1}, TypeError, "slack must be a string"),
+        ({"columns_per_round": 0}, ValueError, "n_columns must be at least 1"),
+        ({"taxonomy": [0, 1]}, ValueError, "taxonomy must have a node for each of 3 classes"),
+    ],
+)
+def test_bad_options(options, error, message):
+    with pytest.raises(error, match=message):
+        sw.StructBoostClassifier(**options).fit(X, y)
+
+
+def test_bad_data():
+    with pytest.raises(ValueError, match="only one class is present"):
+        sw.StructBoostClassifier().fit(X, np.zeros(150))
+    with pytest.raises(ValueError, match="sample_weight must not be all zero"):
+        sw.StructBoostClassifier().fit(X, y, sample_weight=np.zeros(150))
+    with pytest.raises(ValueError, match="sample_weight must not be negative"):
+        sw.StructBoostClassifier().fit(X, y, sample_weight=-np.ones(150))
+    with pytest.raises(NotFittedError):
+        sw.StructBoostClassifier().predict(X)
