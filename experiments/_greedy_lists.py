@@ -1,13 +1,18 @@
-"""The lists that each diversity makes, over a grid of its parameters; and two lists without any."""
+"""The lists that each diversity makes, over a grid of its parameters; and two lists without any.
+
+All lists are kept in the cache, under ``lists``: delete them after a change of the library.
+"""
 
 from __future__ import annotations
 
 import time
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from _data import cache_folder
 from _lists import Case, Judged, judge, shares_of
 from _report import parallel
 from _tuning import Setting
@@ -97,10 +102,29 @@ def make_lists(
 def _lists_of_case(
     case: Case, methods: Mapping[str, Method], m: int
 ) -> tuple[dict[str, dict[Setting, Judged]], dict[str, float]]:
-    judged: dict[str, dict[Setting, Judged]] = {}
-    seconds: dict[str, float] = {}
+    judged: dict[str, dict[Setting, Judged]] = {name: {} for name in methods}
+    seconds = dict.fromkeys(methods, 0.0)
     for name, method in methods.items():
-        start = time.process_time()
-        judged[name] = {s: judge(case, method.make(case, m, s)) for s in method.settings}
-        seconds[name] = time.process_time() - start
+        for setting in method.settings:
+            labelings, spent = _kept(case, name, method, m, setting)
+            judged[name][setting] = judge(case, labelings)
+            seconds[name] += spent
     return judged, seconds
+
+
+def _kept(
+    case: Case, name: str, method: Method, m: int, setting: Setting
+) -> tuple[np.ndarray, float]:
+    """A list and its seconds, from the cache if it is there: a run that was broken off goes on."""
+    words = [name.replace(" ", "-"), str(m), *map(str, setting)]
+    unaries = f"{zlib.crc32(case.field.unary.tobytes()):08x}"  # another field, another list
+    path = cache_folder() / "lists" / f"{case.name}-{unaries}" / f"{'_'.join(words)}.npz"
+    if not path.exists():
+        start = time.process_time()
+        labelings = method.make(case, m, setting)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(".part.npz")
+        np.savez_compressed(part, labelings=labelings, seconds=time.process_time() - start)
+        part.rename(path)
+    with np.load(path) as stored:
+        return stored["labelings"], float(stored["seconds"])
