@@ -232,11 +232,7 @@ FIELD = sw.fields.Field(np.zeros((3, 2)))
         ),
         (lambda: d.LabelDiversity("min"), ValueError, "h must be one of 'min1', 'sqrt', 'log1p'"),
         (lambda: d.LabelDiversity(3), TypeError, "h must be a string, got int"),
-        (
-            lambda: d.LabelDiversity(convex),
-            ValueError,
-            "h must be concave, got an upward bend at 1",
-        ),
+        (lambda: d.LabelDiversity(convex), ValueError, "h must be concave, got an upward bend at 1"),
         (lambda: d.LabelDiversity(falling), ValueError, "h must be increasing, got a fall from 0"),
         (
             lambda: d.LabelDiversity(late).value(np.zeros((6, 2), int)),
