@@ -209,8 +209,8 @@ def main() -> None:
             f"{STEEPNESS:g} times the score; scribbles are fixed",
             "edges": f"{SMOOTHING:g} exp(-beta d²) between superpixels that touch, d the distance "
             "of mean L*a*b* colours; strength chosen with the MAP accuracies of all images in view",
-            "inference": "lists of DivMBest by cuts, balls by multipliers and by messages, whichever "
-            "is better",
+            "inference": "DivMBest by cuts; balls by multipliers and by messages, whichever is "
+            "better",
             "⊗": "MAP once, then 3 more by DivMBest and 2 by Hamming balls, each with the settings "
             "chosen for a list of that length",
             "grid": f"DivMBest {WEIGHTS}; Hamming ball {BALLS} x gamma {GAMMAS}; ⊕ {SUMS}",
