@@ -65,7 +65,7 @@ def hierarchical(name: str) -> tuple[Dataset, np.ndarray]:
                 if line.strip():
                     *values, path = line.strip().split(",")
                     features.append(values)
-                    leaves.append(path.split("@")[0])
+                    leaves.append(path.split("@")[-1])
         paths.update(leaves)
         parts.append((np.array(features, np.float64), leaves))
     classes = sorted(paths)

@@ -7,7 +7,7 @@ A set is an index in bit order, the sum of 2^i over its elements; a set function
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations, pairwise, permutations, product
+from itertools import combinations, combinations_with_replacement, pairwise, permutations, product
 
 import numpy as np
 from scipy.optimize import linprog, minimize, nnls
@@ -347,6 +347,37 @@ def _structural_bound(
         v = -C * alpha @ slopes[active]
         v[nonnegative] = np.maximum(v[nonnegative], 0.0)
         yield float(C * alpha @ offsets[active] - 0.5 * v @ v)
+
+
+# ------------------------------------------------------------------------------- learning of fields
+
+
+def field_planes(graph, truth, n_labels, node_weights) -> Planes:
+    """The risk of one graph as planes in the weights w of a field, one for each labelling z.
+
+    The slope of z is that of E(truth) - E(z), its offset the loss.
+
+    ``graph`` is (node features, edges, edge features). D counts the weights of a field: d for the
+    second of two labels, d for each of more, then k for the edges.
+    """
+    nodes, edges, pairs = (np.asarray(part) for part in graph)
+    kinds = 1 if n_labels == 2 else n_labels
+
+    def features(z):
+        of_nodes = np.zeros((kinds, nodes.shape[1]))
+        for x, label in zip(nodes, z, strict=True):
+            if n_labels == 2:
+                of_nodes[0] -= x * label
+            else:
+                of_nodes[label] -= x
+        of_edges = np.zeros(pairs.shape[1])
+        for (p, q), phi in zip(edges, pairs, strict=True):
+            of_edges += phi * (z[p] != z[q])
+        return np.concatenate([of_nodes.ravel(), of_edges])
+
+    labellings = all_labellings(len(nodes), n_labels)
+    loss = np.array([sum(np.asarray(node_weights)[z != np.asarray(truth)]) for z in labellings])
+    return np.array([features(truth) - features(z) for z in labellings]), loss
 
 
 # ------------------------------------------------------------------------------------------- fields
@@ -704,3 +735,28 @@ def stump_columns(X: np.ndarray, segments: int) -> np.ndarray:
             column[segment] = response
             columns.append(column.ravel())
     return np.array(columns)
+
+
+# ------------------------------------------------------------------------------------- diverse sets
+
+
+def best_step(field: fields.Field, diversity: object, earlier: np.ndarray) -> float:
+    """The least E(y) - d(y | S) over all labellings y."""
+    every = all_labellings(*field.unary.shape)
+    energies = field.energy(every)
+    gains = np.array([diversity._gain(y, earlier, field.n_labels) for y in every])
+    return float((energies - gains).min())
+
+
+def best_list(field: fields.Field, diversity: object, m: int, shift: float) -> float:
+    """The largest sum of (shift - E) plus d over all lists of at most m items, repeats allowed."""
+    every = all_labellings(*field.unary.shape)
+    every = every[np.isfinite(field.energy(every))]
+    energies = field.energy(every)
+    best = 0.0
+    for size in range(1, m + 1):
+        for items in combinations_with_replacement(range(len(every)), size):
+            chosen = list(items)
+            value = diversity._value(every[chosen], field.n_labels)
+            best = max(best, size * shift - float(energies[chosen].sum()) + value)
+    return best

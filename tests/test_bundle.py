@@ -5,6 +5,7 @@ import pytest
 import reference
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 from strategies import arrays, masks
 
 from setwise.learning import one_slack
@@ -109,3 +110,25 @@ def test_control_c_while_a_plane_is_added(monkeypatch, function, rounds):
     for w in (fit.w, target, np.zeros(3)):
         assert np.all(fit.planes.offsets + fit.planes.slopes @ w <= risk(w)[0] + 1e-9)
     assert one_slack(risk, 3, C=2.0, warm_start=fit).converged
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_planes_that_nearly_cancel(seed):
+    """C |a| is 1e4 where |w| is about 1: what is left of the sum is below the ridge's own size."""
+    rng = np.random.default_rng(seed)
+    d, k, C, scale = 5, 12, 100.0, 100.0
+    slopes, offsets = scale * rng.normal(size=(k, d)), scale * rng.random(k)
+    slopes, offsets = np.vstack([slopes, np.zeros(d)]), np.append(offsets, 0.0)
+    bundle = Bundle(d, np.array([3, 4]))
+    bundle.add(slopes, offsets)
+    # Without 1/2 |w|^2, which is next to nothing here, this is a linear program.
+    program = linprog(
+        np.append(np.zeros(d), C),
+        np.hstack([slopes, -np.ones((k + 1, 1))]),
+        -offsets,
+        bounds=[(None, None)] * 3 + [(0, None)] * 2 + [(None, None)],
+    )
+    w = program.x[:d]
+    most = program.fun + 0.5 * w @ w
+    assert bundle.bound(C) <= most * (1 + 1e-9) + 1e-6
+    assert bundle.bound(C) >= program.fun - 1e-4 * max(1.0, program.fun)

@@ -1,7 +1,7 @@
 """Diversities: their laws, by brute force over all lists of small labellings."""
 
 import pickle
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -122,7 +122,7 @@ def test_ball_intersections(n, labels):
 def test_large_balls_are_counted_too():
     counts = d.ball_intersections(68_160, 2, 12)
     assert len(counts) == 68_161
-    assert all(a >= b for a, b in zip(counts[:30], counts[1:31], strict=True))
+    assert all(a >= b for a, b in pairwise(counts[:31]))
     assert counts[24] > 0 == counts[25]
 
 
@@ -197,7 +197,7 @@ def test_concatenated_shares():
     assert "DivMBest" in repr(d.Concatenated(parts, [0, 4, 1]))
 
 
-# ----------------------------------------------------------------------------------------- bad input
+# ---------------------------------------------------------------------------------------- bad input
 
 
 def convex(counts):
@@ -232,7 +232,11 @@ FIELD = sw.fields.Field(np.zeros((3, 2)))
         ),
         (lambda: d.LabelDiversity("min"), ValueError, "h must be one of 'min1', 'sqrt', 'log1p'"),
         (lambda: d.LabelDiversity(3), TypeError, "h must be a string, got int"),
-        (lambda: d.LabelDiversity(convex), ValueError, "h must be concave, got an upward bend at 1"),
+        (
+            lambda: d.LabelDiversity(convex),
+            ValueError,
+            "h must be concave, got an upward bend at 1",
+        ),
         (lambda: d.LabelDiversity(falling), ValueError, "h must be increasing, got a fall from 0"),
         (
             lambda: d.LabelDiversity(late).value(np.zeros((6, 2), int)),

@@ -8,6 +8,7 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from setwise.estimators._class_risk import ClassRisk
 from setwise.learning import BoostFit, Column, Stumps, struct_boost
@@ -208,6 +209,14 @@ def test_model_cancels_learners_where_the_fit_does_not():
     assert (np.diff(seen) <= 0).all()
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_ends_where_rounding_hides_the_last_cut(seed):
+    # C times the rounding of a plane is more than a tolerance of 0 allows.
+    X, y = clusters(seed, k=3, apart=6.0)
+    fit = boost(ClassRisk(y, 1 - np.eye(3)), Stumps(X), 1e7, tol=0.0, n_estimators=60)
+    assert fit.relative_gap < 1e-3
+
+
 class Repeats:
     """Not exact: gives the same learner again, its near-copy, and only then another one."""
 
@@ -347,6 +356,21 @@ def test_bad_risk(risk, message):
     with pytest.raises(ValueError, match=message):
         struct_boost(risk, Stumps(np.zeros((2, 1))))
     with pytest.raises(TypeError, match="risk must have a method each for slack='example'"):
+        struct_boost(risk, Stumps(np.zeros((2, 1))), slack="example")
+
+
+@pytest.mark.parametrize(
+    ("values", "slopes", "message"),
+    [
+        ([1.0, 1.0], np.ones((2, 3)), r"subgradients \(n, 2\), got \(2,\) and \(2, 3\)"),
+        ([1.0, np.inf], np.ones((2, 2)), "finite numbers"),
+        ([1.0, -1.0], np.ones((2, 2)), "negative values, got -1"),
+    ],
+)
+def test_bad_parts(values, slopes, message):
+    risk = constant(1.0, [1.0, 1.0])
+    risk.each = lambda scores: (np.array(values), csr_array(slopes))
+    with pytest.raises(ValueError, match=f"risk.each must .*{message}"):
         struct_boost(risk, Stumps(np.zeros((2, 1))), slack="example")
 
 

@@ -69,8 +69,8 @@ def test_what_a_fit_leaves_behind():
 
 def test_stages_are_shorter_fits():
     model = sw.StructBoostClassifier(C=20.0).fit(X, y)
-    short = sw.StructBoostClassifier(C=20.0, n_estimators=5).fit(X, y)
-    stage = list(model.staged_decision_function(X))[4]
+    short = sw.StructBoostClassifier(C=20.0, n_estimators=3).fit(X, y)
+    stage = list(model.staged_decision_function(X))[2]
     assert np.array_equal(stage, short.decision_function(X))
 
 

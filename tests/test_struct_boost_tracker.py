@@ -36,15 +36,21 @@ def test_overlap_counts_pixels(seed):
 
 
 def test_boxes_around_fill_the_disc():
-    box = np.array([30.0, 20.0, 10.0, 8.0])
-    around = boxes_around(box, 500, 12.0, np.array([1.0]), (60, 80))
+    box = np.array([30.0, 20.0, 8.0, 8.0])
+    around = boxes_around(box, 500, 1.5, np.array([1.0]), (60, 80), even=True)
     assert np.array_equal(around[0], box)
     assert len(np.unique(around, axis=0)) == len(around)
     assert np.hypot(*(around[:, :2] - box[:2]).T).max() <= 12.0 + np.sqrt(0.5)
     assert len(around) > 0.8 * np.pi * 12**2
-    assert len(boxes_around(np.array([0.0, 0, 4, 4]), 100, 30.0, np.array([1.0]), (20, 20))) < 100
-    sizes = boxes_around(box, 50, 12.0, np.array([0.9, 1.1]), (60, 80))[1:, 2]
-    assert set(sizes.round(6)) == {9.0, 11.0}
+    corner = np.array([0.0, 0.0, 4.0, 4.0])
+    assert len(boxes_around(corner, 100, 7.5, np.array([1.0]), (20, 20), even=True)) < 100
+    sizes = boxes_around(box, 50, 1.5, np.array([0.75, 1.25]), (60, 80), even=True)[1:, 2]
+    assert set(sizes) == {6.0, 10.0}
+    near = [
+        np.mean(np.hypot(*(boxes[:, :2] - box[:2]).T) <= 6.0)
+        for boxes in (around, boxes_around(box, 500, 1.5, np.ones(1), (60, 80), even=False))
+    ]
+    assert near[1] > 1.2 * near[0]
 
 
 def test_cell_means_are_means_of_the_cells():
@@ -104,7 +110,7 @@ def sequence():
     return frames, boxes.astype(float)
 
 
-SMALL = {"n_estimators": 25, "n_candidates": 300, "n_training": 60, "search_radius": 9.0}
+SMALL = {"n_estimators": 25, "n_candidates": 300, "n_training": 60, "search_radius": 0.5}
 
 
 def test_follows_a_patch(sequence):

@@ -76,6 +76,16 @@ def test_nested_lists_array_and_graph_agree():
     assert some.cost.tolist() == [[0, 3, 3], [3, 0, 2], [3, 2, 0]]
 
 
+def test_networkx():
+    networkx = pytest.importorskip("networkx", reason="a graph library that is no dependency")
+    graph = networkx.DiGraph([("thing", "bus"), ("thing", "animal"), ("animal", "cat")])
+    graph.add_edge("animal", "dog")
+    coding = label_code(graph, np.array(["bus", "cat", "dog"]))
+    assert coding.cost.tolist() == [[0, 2, 2], [2, 0, 1], [2, 1, 0]]
+    with pytest.raises(ValueError, match="taxonomy must be a directed graph"):
+        label_code(graph.to_undirected(), np.array(["bus", "cat"]))
+
+
 def test_one_level_is_flat():
     flat = label_code(None, np.arange(4))
     for tree in ([[0, 3, 1, 2]], [4, 4, 4, 4, -1], [[0], [1], [2], [3]]):

@@ -48,7 +48,7 @@ def cell_means(channels: FloatArray, boxes: FloatArray, cells: int) -> FloatArra
     upper = integral[top, left] * (1 - right) + integral[top, left + 1] * right
     lower = integral[top + 1, left] * (1 - right) + integral[top + 1, left + 1] * right
     corners = upper * (1 - down) + lower * down
-    sums = np.diff(np.diff(corners, axis=1), axis=2)
+    sums: FloatArray = np.diff(np.diff(corners, axis=1), axis=2)
     return sums * (cells**2 / (boxes[:, 2] * boxes[:, 3]))[:, None, None, None]
 
 
@@ -78,7 +78,7 @@ def hog_features(image: FloatArray, boxes: FloatArray) -> FloatArray:
     votes[y, x, first % _DIRECTIONS] = length * (1 - share)
     votes[y, x, (first + 1) % _DIRECTIONS] = length * share
     histogram = cell_means(votes, boxes, 4)
-    blocks = np.concatenate(
+    blocks: FloatArray = np.concatenate(
         [histogram[:, i : i + 3, j : j + 3] for i in (0, 1) for j in (0, 1)], axis=3
     )
     norms = np.linalg.norm(blocks, axis=3, keepdims=True)
@@ -94,4 +94,5 @@ def box_features(image: FloatArray, boxes: FloatArray, kinds: tuple[str, ...]) -
 
     Rounded, a feature has at most 256 values, and the search for a stump counts instead of sorting.
     """
-    return np.rint(np.concatenate([FEATURES[kind](image, boxes) for kind in kinds], axis=1))
+    features: FloatArray = np.concatenate([FEATURES[kind](image, boxes) for kind in kinds], axis=1)
+    return np.rint(features)

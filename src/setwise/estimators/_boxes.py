@@ -16,21 +16,31 @@ def overlaps(box: FloatArray, boxes: FloatArray) -> FloatArray:
     """
     corner = np.maximum(box[:2], boxes[:, :2])
     opposite = np.minimum(box[:2] + box[2:], boxes[:, :2] + boxes[:, 2:])
-    common = np.prod(np.maximum(opposite - corner, 0.0), axis=1)
-    return common / (box[2] * box[3] + boxes[:, 2] * boxes[:, 3] - common)
+    common: FloatArray = np.prod(np.maximum(opposite - corner, 0.0), axis=1)
+    union: FloatArray = box[2] * box[3] + boxes[:, 2] * boxes[:, 3] - common
+    return common / union
 
 
 def boxes_around(
-    box: FloatArray, count: int, radius: float, scales: FloatArray, shape: tuple[int, int]
+    box: FloatArray,
+    count: int,
+    radius: float,
+    scales: FloatArray,
+    shape: tuple[int, int],
+    *,
+    even: bool,
 ) -> FloatArray:
     """``count`` boxes whose centres fill a disc around that of ``box``, itself the first: (n, 4).
 
-    The centres lie on a sunflower spiral, evenly spread at any count and the same each time; the
-    scales are taken in turn along it. Whole pixels; boxes whose centre would leave the image
-    of ``shape`` (height, width) are left out, and of equal ones all but the first.
+    ``radius`` is relative to the size of the box, the square root of its area. The centres lie on a
+    sunflower spiral, the same each time: ``even`` over the disc, or as many at each distance, thus
+    denser in the middle, as on a polar grid. The scales are taken in turn along it. Whole pixels;
+    boxes whose centre would leave the image of ``shape`` (height, width) are left out, and of equal
+    ones all but the first.
     """
     steps = np.arange(count)
-    distance = radius * np.sqrt(steps / max(count - 1, 1))
+    share = steps / max(count - 1, 1)
+    distance = radius * np.sqrt(box[2] * box[3]) * (np.sqrt(share) if even else share)
     angle = steps * _GOLDEN_ANGLE
     centre = box[:2] + box[2:] / 2
     centres = centre + distance[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setwise.functions._arguments import FloatArray
+from setwise.learning._stumps import midway
 
 
 def cut_points(
@@ -48,6 +49,4 @@ def _between(values: FloatArray, count: int) -> float:
         return float(values[0]) - 1.0
     if count == len(values):
         return float(values[-1]) + 1.0
-    low, high = float(values[count - 1]), float(values[count])
-    middle = 0.5 * (low + high)
-    return middle if low <= middle < high else low
+    return midway(float(values[count - 1]), float(values[count]))

@@ -21,6 +21,9 @@ from setwise.functions._arguments import (
     as_number,
     as_numbers,
 )
+from setwise.learning import Stumps, struct_boost
+
+_PER_ROUND = 5  # stumps that enter together: they are on different features
 
 
 class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
@@ -53,7 +56,8 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
     n_candidates, n_training : int
         How many boxes a prediction looks at, and an update learns from, in each frame.
     search_radius, training_radius : float
-        How far their centres lie from the present one, at most, in pixels.
+        How far their centres lie from the present one, at most, relative to the box's size, the
+        square root of its area.
     scales : sequence of floats
         Sizes that are tried, relative to the present box. The paper's boxes keep their size.
     memory : int
@@ -87,7 +91,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
     >>> frames = np.zeros((6, 60, 80))
     >>> for t, frame in enumerate(frames):
     ...     frame[20:40, 10 + 2 * t : 30 + 2 * t] = 1.0
-    >>> tracker = sw.StructBoostTracker(n_estimators=20, n_candidates=200, search_radius=8.0)
+    >>> tracker = sw.StructBoostTracker(n_estimators=20, n_candidates=200)
     >>> tracker = tracker.start(frames[0], (10, 20, 20, 20))
     >>> [tracker.update(frame).tolist()[:2] for frame in frames[1:]][-1]
     [20.0, 20.0]
@@ -98,12 +102,12 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         *,
         n_estimators: int = 300,
         C: float = 10.0,
-        tol: float = 1e-2,
+        tol: float = 0.01,
         features: Sequence[str] = ("pixels", "hog"),
         n_candidates: int = 2000,
         n_training: int = 200,
-        search_radius: float = 30.0,
-        training_radius: float = 60.0,
+        search_radius: float = 0.25,
+        training_radius: float = 0.5,
         scales: Sequence[float] = (1.0,),
         memory: int = 60,
         update_every: int = 2,
@@ -164,6 +168,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
                 float(self.search_radius),
                 np.asarray(self.scales, dtype=np.float64),
                 (image.shape[0], image.shape[1]),
+                even=True,
             )
             found = candidates[np.argmax(self._scores(image, candidates))]
         else:
@@ -192,6 +197,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
             float(self.training_radius),
             np.asarray(self.scales, dtype=np.float64),
             (image.shape[0], image.shape[1]),
+            even=False,  # near misses are what there is to learn from
         )
         features = box_features(image, around, tuple(self.features))
         self._memory.append((features.astype(np.uint8), 1.0 - overlaps(box, around)))
@@ -200,18 +206,22 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
 
     def _fit(self) -> None:
         """Learn the stumps from the frames in memory."""
-        from setwise.learning import Stumps, struct_boost
-
         features = np.concatenate([rows for rows, _ in self._memory]).astype(np.float64)
         losses = np.concatenate([loss for _, loss in self._memory])
         sizes = [0, *(len(loss) for _, loss in self._memory)]
-        risk = BoxRisk(losses, np.cumsum(sizes, dtype=np.int64))
+        # A slack a frame: there are few, and the finer model saves most of the questions.
         fit = struct_boost(
-            risk, Stumps(features), self.C, tol=self.tol, n_estimators=self.n_estimators
+            BoxRisk(losses, np.cumsum(sizes, dtype=np.int64)),
+            Stumps(features, n_columns=_PER_ROUND),
+            self.C,
+            tol=self.tol,
+            n_estimators=self.n_estimators,
+            slack="example",
+            columns_per_round=_PER_ROUND,
         )
-        used = np.flatnonzero(fit.weights)
+        used = np.flatnonzero(fit.w)
         self.estimators_ = [fit.columns[k].learner for k in used]
-        self.estimator_weights_ = fit.weights[used]
+        self.estimator_weights_ = fit.w[used]
         self.gap_ = fit.relative_gap
 
     def _check_parameters(self) -> None:

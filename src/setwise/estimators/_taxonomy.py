@@ -108,7 +108,7 @@ def _read_graph(graph: Any) -> tuple[IntArray, dict[Hashable, int]]:
         )
     names = {node: place for place, node in enumerate(graph.nodes)}
     parents = np.full(len(names), -1)
-    for parent, child in graph.edges:
+    for parent, child, *_ in graph.edges:
         if parents[names[child]] >= 0:
             raise ValueError(f"taxonomy must be a tree, got two parents of {child!r}")
         parents[names[child]] = names[parent]

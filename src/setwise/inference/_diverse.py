@@ -42,8 +42,9 @@ def diverse(
     diversity : Diversity or Concatenated
         d, or several with a list each.
     method : str
-        How the steps after the first are solved. "auto": with Hamming terms "multipliers", on
-        small fields also "messages", and the better answer; without, what ``solve_map`` would
+        How the steps after the first are solved. "auto": with Hamming terms "multipliers", and on
+        fields of up to 1500 variables, where these leave a gap above a hundredth of a ball's
+        weight, "messages" too, and the better answer; without such terms what ``solve_map`` would
         choose; enumeration where labellings are few. Or any method of ``solve_map``.
     n_jobs : int, optional
         Threads; None for all cores. The answer does not depend on it.
@@ -96,9 +97,7 @@ def diverse(
                 earlier = items.after_first(k)
                 augmented = part._augment(field, earlier)
                 found = steps.next(augmented, [best.labels, earlier[-1]][: k + 1])
-                y = found.labels
-                offset = found.value - (items.energy(y) - part._gain(y, earlier, field.n_labels))
-                items.add(y, part, k + 1, found.bound - offset, found.method)
+                items.add(found.labels, part, k + 1, found.bound, found.method, found.value)
                 last = k + 1 == share and part is parts[-1]
                 interrupted = found.interrupted or (items.ends(callback) and not last)
                 if interrupted:
@@ -129,20 +128,29 @@ class _Items:
         self._rows: list[tuple[float, float, float]] = []
         self._methods: list[str] = []
 
-    def energy(self, labels: IntArray) -> float:
-        return float(self._field._energies(labels[None])[0])
-
     def after_first(self, k: int) -> IntArray:
         """The first item and the latest k."""
         return np.array([self._labels[0], *self._labels[len(self._labels) - k :]])
 
     def add(
-        self, labels: IntArray, diversity: Diversity, before: int, bound: float, method: str
+        self,
+        labels: IntArray,
+        diversity: Diversity,
+        before: int,
+        bound: float,
+        method: str,
+        augmented: float | None = None,
     ) -> None:
-        """One more item: the diversity sees the first and the latest, ``before`` of them."""
+        """One more item: the diversity sees the first and the latest, ``before`` of them.
+
+        ``augmented`` is its energy in the field of the step, which the bound is on; that field may
+        leave out a constant.
+        """
         earlier = self.after_first(before - 1) if before else np.zeros((0, len(labels)), np.int64)
         gain = diversity._gain(labels, earlier, self._field.n_labels)
-        value = self.energy(labels)
+        value = float(self._field._energies(labels[None])[0])
+        if augmented is not None:
+            bound += value - gain - augmented
         self._labels.append(labels)
         self._rows.append((value, gain, min(bound, value - gain)))
         self._methods.append(method)

@@ -22,8 +22,9 @@ METHODS = ("multipliers", "cut", "expansion", "swap", "convex", "messages", "enu
 
 # So few labellings are enumerated before a method without a guarantee is tried.
 _FEW = 1 << 14
-# Entries of the unaries, times the number of balls, up to which messages are tried too; and passes.
-_SMALL, _PASSES = 1 << 17, 40
+# Messages are tried too where the gap is above this share of a ball's height, up to so many
+# variables, for so many passes.
+_NEAR, _SMALL, _PASSES = 0.01, 1500, 40
 
 
 class GreedyStep:
@@ -81,13 +82,16 @@ class GreedyStep:
 
     def _with_messages(self, field: Field, found: MapResult) -> MapResult:
         """The better answer of two: a few passes of messages, from the labelling found."""
-        n_balls = sum(map(is_ball, field.potentials))
-        small = field.unary.size * n_balls <= _SMALL
-        if found.exact or not small or obstacle_to_messages(field) is not None:
+        balls = [potential for potential in field.potentials if is_ball(potential)]
+        height = max(float(np.ptp(ball.table)) for ball in balls)
+        small = field.n_variables <= _SMALL
+        if found.gap <= _NEAR * height or not small or obstacle_to_messages(field) is not None:
             return found
         passed = solve_map(field, "messages", init=found.labels, max_iter=_PASSES)
         bound = max(found.bound, passed.bound)
         better = passed if passed.value < found.value else found
+        if better is passed:
+            self._search.offer(passed.labels)
         return replace(better, bound=min(bound, better.value), interrupted=passed.interrupted)
 
     def _bounded(self, field: Field, found: MapResult) -> MapResult:

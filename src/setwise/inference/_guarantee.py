@@ -30,6 +30,7 @@ def guarantee(
     factor 1 - (1 - 1/m)^m; and each t gives a bound on F_c(S*) of its own.
     """
     m = len(labelings)
+    labelings = labelings.astype(np.min_scalar_type(n_labels - 1))  # less to read
     if not diversity.is_submodular:
         return None, (
             f"no guarantee for the list: {diversity!r} is not known to be submodular, "

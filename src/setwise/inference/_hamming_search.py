@@ -11,7 +11,7 @@ unaries: for every vector of multipliers :math:`\mu`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -29,6 +29,9 @@ _MOST_CUTS = 40
 _MOST_KEPT = 32
 # Of the height of a table: what is left to gain from better multipliers when the search ends.
 _SOLVED = 0.01
+# On fields of so many entries at most, multiples of the best multipliers are tried too where a gap
+# stays, and parts of every labelling that is kept.
+_SMALL, _SCALES = 100_000, (0.5, 1.5, 2.0, 3.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,11 @@ class Found:
     value: float
     bound: float
     n_iter: int
+
+
+class _Scored(NamedTuple):
+    labels: IntArray
+    value: float
 
 
 class HammingSearch:
@@ -87,13 +95,18 @@ class HammingSearch:
                 return Found(labels, value, value if exact else -np.inf, 1)
         return self._multiply(rest, centers, CountTables([ball.table for ball in balls]))
 
+    def offer(self, labels: IntArray) -> None:
+        """A labelling that was found elsewhere, for the searches to come."""
+        if self._rest is not None and self._pool:
+            self._keep(self._rest, labels.astype(self._pool[0].dtype))
+
     def _multiply(self, rest: Field, centers: IntArray, tables: CountTables) -> Found:
         counts = [np.count_nonzero(centers != y, axis=1) for y in self._pool]
         tolerance = _SOLVED * tables.spread
-        bound, n_iter = -np.inf, 0
+        bound, n_iter, weights = -np.inf, 0, None
         while True:
             energies, mixable = np.array(self._energies), np.array(counts, np.float64)
-            weights = best_mixture(energies, mixable, tables, 0.1 * tolerance)
+            weights = best_mixture(energies, mixable, tables, 0.1 * tolerance, weights)
             mixed = weights @ mixable
             model = float(weights @ energies) + float(tables.hull_heights(mixed).sum())
             multipliers = -tables.slopes(mixed)
@@ -110,33 +123,43 @@ class HammingSearch:
                 break
         values = np.array(self._energies) + tables.heights(np.array(counts)).sum(axis=1)
         k = int(values.argmin())
-        labels, value = self._recombine(
-            rest, self._pool[k], float(values[k]), weights, centers, tables
-        )
-        del self._pool[:-_MOST_KEPT], self._energies[:-_MOST_KEPT]
-        return Found(labels.astype(np.int64), value, min(bound, value), n_iter)
+        best = _Scored(self._pool[k], float(values[k]))
+        recombination = self._recombination
+        for k in np.argsort(-weights)[: np.count_nonzero(weights > 0.01)].tolist():
+            if best.value - bound <= tolerance:
+                break
+            best = self._mix(recombination, rest, best, self._pool[k], centers, tables)
+        if best.value - bound > tolerance and rest.unary.size <= _SMALL:
+            for scale in _SCALES:
+                found, _ = self._best(rest, centers, scale * multipliers)
+                best = self._score(rest, best, found.astype(centers.dtype), centers, tables)
+            for labels in self._pool.copy():
+                best = self._mix(recombination, rest, best, labels, centers, tables)
+        # The first is the best labelling of all, without which a mixture would have no anchor.
+        del self._pool[1:-_MOST_KEPT], self._energies[1:-_MOST_KEPT]
+        return Found(best.labels.astype(np.int64), best.value, min(bound, best.value), n_iter)
 
-    def _recombine(
+    def _mix(
         self,
+        recombination: Recombination,
         rest: Field,
-        labels: IntArray,
-        value: float,
-        weights: FloatArray,
+        best: _Scored,
+        other: IntArray,
         centers: IntArray,
         tables: CountTables,
-    ) -> tuple[IntArray, float]:
-        """The best of the labelling and of what parts of the mixture's others make of it."""
-        recombination = Recombination(rest)
-        for k in np.argsort(-weights)[: np.count_nonzero(weights > 0.01)]:
-            other = recombination.between(labels, self._pool[k], centers, tables)
-            if other is None:
-                continue
-            self._keep(rest, other)
-            counts = np.count_nonzero(centers != other, axis=1)
-            better = self._energies[-1] + float(tables.heights(counts).sum())
-            if better < value:
-                labels, value = other, better
-        return labels, value
+    ) -> _Scored:
+        """The better of a labelling and of what parts of another make of it."""
+        mixed = recombination.between(best.labels, other, centers, tables)
+        return best if mixed is None else self._score(rest, best, mixed, centers, tables)
+
+    def _score(
+        self, rest: Field, best: _Scored, labels: IntArray, centers: IntArray, tables: CountTables
+    ) -> _Scored:
+        """The better of two labellings; the second is kept for the searches to come."""
+        self._keep(rest, labels)
+        counts = np.count_nonzero(centers != labels, axis=1)
+        value = self._energies[-1] + float(tables.heights(counts).sum())
+        return _Scored(labels, value) if value < best.value else best
 
     def _split(self, field: Field) -> tuple[Field, list[CardinalityPotential]]:
         """The field without the counts that no cut takes, and these; kept while it is the same."""
@@ -155,8 +178,10 @@ class HammingSearch:
             for potential in others:
                 rest = rest + potential
             self._cut = _as_cut(rest)
+            self._recombination = Recombination(rest)
         elif self._unary is None or not np.may_share_memory(self._unary, field.unary):
             rest = rest.with_unary(field.unary)
+            self._recombination = Recombination(rest)
         if rest is not self._rest:
             self._energies = [_energy(rest, labels) for labels in self._pool]
             self._rest, self._unary = rest, field.unary
@@ -167,9 +192,9 @@ class HammingSearch:
     ) -> tuple[IntArray, bool]:
         """The best labelling for the multipliers, and whether it is proved so."""
         if self._cut is not None:
-            costs = rest.unary[:, 1] - rest.unary[:, 0]
+            costs = rest.unary[:, 1] - rest.unary[:, 0] - multipliers.sum()
             for center, multiplier in zip(centers, multipliers, strict=True):
-                costs += multiplier * (2.0 * center - 1.0)
+                costs += (2.0 * multiplier) * center
             return self._cut.ones(costs).astype(np.int64), True
         unary = rest.unary.copy()
         everyone = np.arange(len(unary))

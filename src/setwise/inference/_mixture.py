@@ -12,7 +12,11 @@ _HALVINGS = 40
 
 
 def best_mixture(
-    energies: FloatArray, counts: FloatArray, tables: CountTables, tolerance: float
+    energies: FloatArray,
+    counts: FloatArray,
+    tables: CountTables,
+    tolerance: float,
+    start: FloatArray | None = None,
 ) -> FloatArray:
     r"""Weights (K,) on the simplex that minimise
 
@@ -21,11 +25,14 @@ def best_mixture(
     with g_s the convex hull of table s: the dual of the cutting-plane model of the multipliers,
     which are minus the slopes of g at the mixed counts. By pairwise Frank-Wolfe steps, each with
     an exact line search by halving, until no labelling promises more than the tolerance; K and
-    the number of tables are a few dozen at most.
+    the number of tables are a few dozen at most. ``start`` are weights of the first labellings.
     """
-    alone = energies + tables.hull_heights(counts).sum(axis=1)
     weights = np.zeros(len(energies))
-    weights[int(alone.argmin())] = 1.0
+    if start is None:
+        alone = energies + tables.hull_heights(counts).sum(axis=1)
+        weights[int(alone.argmin())] = 1.0
+    else:
+        weights[: len(start)] = start
     for _ in range(_STEPS):
         mixed = weights @ counts
         slopes = energies + counts @ tables.slopes(mixed)
@@ -53,13 +60,13 @@ def _line_search(
 
     if slope(most) <= 0.0:
         return most
-    low, high = 0.0, most
+    low, high, reach = 0.0, most, float(np.abs(change).max())
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         if slope(middle) <= 0.0:
             low = middle
         else:
             high = middle
-        if (high - low) * np.abs(change).max() < 0.25:  # a quarter of one variable
+        if (high - low) * reach < 0.25:  # a quarter of one variable
             break
     return low

@@ -11,7 +11,8 @@ from setwise.fields._terms import PottsTerm, TableTerm, UnaryTerm
 from setwise.functions._arguments import FloatArray, IntArray
 from setwise.inference._hull import CountTables
 
-_MOST_TAKEN = 1000
+# Of the parts that gain, this share is taken before the others are looked at again.
+_AT_ONCE = 8
 
 
 class Recombination:
@@ -60,14 +61,14 @@ class Recombination:
         counts = np.count_nonzero(centers != y, axis=1)
         height = tables.heights(counts).sum()
         taken = np.zeros(len(rises), np.bool_)
-        for _ in range(min(_MOST_TAKEN, len(rises))):
+        while True:
             gains = rises + tables.heights(counts + moved).sum(axis=1) - height
-            k = int(gains.argmin())
-            if gains[k] >= 0.0:
+            best = np.argsort(gains)[: max(1, np.count_nonzero(gains < 0.0) // _AT_ONCE)]
+            if gains[best[0]] >= 0.0:
                 break
-            taken[k] = True
-            counts = counts + moved[k]
-            rises[k], moved[k] = np.inf, 0  # no second time
+            taken[best] = True
+            counts = counts + moved[best].sum(axis=0)
+            rises[best], moved[best] = np.inf, 0  # no second time
             height = tables.heights(counts).sum()
         if not taken.any():
             return None

@@ -26,7 +26,8 @@ class TwoLabelCut:
                 unary += term.unary
         cut = as_cut(field, unary)
         self._costs = cut.costs
-        self._graph = FlowGraph(len(cut.costs), cut.edges, cut.there, cut.back, dtype=np.float64)
+        graph = FlowGraph(len(cut.costs), cut.edges, cut.there, cut.back, dtype=np.float64)
+        self._graph = graph._graph  # what it is told here needs no second check
 
     def ones(self, costs: FloatArray) -> BoolArray:
         """Which variables take label 1 at the least energy; it costs ``costs`` (N,) more than 0.
@@ -35,6 +36,8 @@ class TwoLabelCut:
         """
         every = self._costs.copy()
         every[: len(costs)] += costs
-        self._graph.set_terminals(np.maximum(-every, 0.0), np.maximum(every, 0.0))
+        self._graph.set_all_terminals(np.maximum(-every, 0.0), np.maximum(every, 0.0))
         self._graph.solve()
-        return self._graph.mask[: len(costs)]
+        sides = np.empty(len(every), np.bool_)
+        self._graph.read_sides(sides)
+        return sides[: len(costs)]

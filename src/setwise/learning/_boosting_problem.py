@@ -25,6 +25,15 @@ class Column:
         Which segment of the scores it adds to: a class, a node of a taxonomy, the pairs of a field.
     response : (length of the segment,) floats
         What one unit of its weight adds to the scores of that segment.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from setwise.learning import Column, Stump
+    >>> X = np.array([[0.0], [1.0]])
+    >>> stump = Stump(feature=0, threshold=0.5, sign=1)
+    >>> Column(stump, segment=0, response=stump.predict(X)).response.tolist()
+    [-1.0, 1.0]
     """
 
     learner: Any
@@ -41,6 +50,22 @@ class Risk(Protocol):
     .. math:: R(f) = \frac1m \sum_i \max_y \Delta(y_i, y) - \langle f, \delta\Psi_i(y) \rangle ,
 
     it is never negative, because y = y_i is among the outputs.
+
+    Examples
+    --------
+    The mean hinge loss of labels +1 and -1:
+
+    >>> import numpy as np
+    >>> class Hinge:
+    ...     def __init__(self, y):
+    ...         self.y, self.offsets = y, np.array([0, len(y)])
+    ...
+    ...     def __call__(self, scores):
+    ...         slack = 1 - self.y * scores
+    ...         return np.maximum(slack, 0).mean(), np.where(slack > 0, -self.y, 0) / len(slack)
+    >>> value, slope = Hinge(np.array([1.0, -1.0]))(np.array([0.5, -2.0]))
+    >>> float(value), slope.tolist()
+    (0.25, [-0.5, 0.0])
     """
 
     @property
@@ -52,14 +77,58 @@ class Risk(Protocol):
 
 
 class ExamplewiseRisk(Risk, Protocol):
-    """A risk that can also name its parts, which a slack for each example needs."""
+    """A risk that can also name its parts, which a slack for each example needs.
+
+    Examples
+    --------
+    The hinge losses of labels +1 and -1, whose subgradients have an entry each:
+
+    >>> import numpy as np
+    >>> from scipy.sparse import diags_array
+    >>> class Hinge:
+    ...     def __init__(self, y):
+    ...         self.y, self.offsets = y, np.array([0, len(y)])
+    ...
+    ...     def each(self, scores):
+    ...         slack = 1 - self.y * scores
+    ...         return np.maximum(slack, 0), diags_array(np.where(slack > 0, -self.y, 0.0)).tocsr()
+    ...
+    ...     def __call__(self, scores):
+    ...         values, slopes = self.each(scores)
+    ...         return values.mean(), slopes.sum(axis=0) / len(values)
+    >>> values, slopes = Hinge(np.array([1.0, -1.0])).each(np.array([0.5, -2.0]))
+    >>> values.tolist(), slopes.toarray().tolist()
+    ([0.5, 0.0], [[-1.0, 0.0], [0.0, 0.0]])
+    """
 
     def each(self, scores: FloatArray) -> tuple[FloatArray, csr_array]:
         """The examples' risks R_i(f), (n,), with R their mean, and a subgradient a row, (n, S)."""
 
 
 class Search(Protocol):
-    """Finds weak learners: the pricing step of column generation."""
+    """Finds weak learners: the pricing step of column generation.
+
+    Examples
+    --------
+    Features, or their negations, as weak learners:
+
+    >>> import numpy as np
+    >>> from setwise.learning import Column
+    >>> class Features:
+    ...     exact = True
+    ...
+    ...     def __init__(self, X):
+    ...         self.X = X
+    ...
+    ...     def __call__(self, weights):
+    ...         edges = weights @ self.X
+    ...         best = int(np.abs(edges).argmax())
+    ...         sign = np.sign(edges[best])
+    ...         return [Column((best, sign), 0, sign * self.X[:, best])]
+    >>> X = np.array([[1.0, 3.0], [2.0, -1.0]])
+    >>> Features(X)(np.array([-1.0, 0.5]))[0].response.tolist()
+    [-3.0, 1.0]
+    """
 
     @property
     def exact(self) -> bool:

@@ -13,8 +13,10 @@ _IDLE_ROUNDS = 10
 
 # The Gram matrix is singular as soon as planes are more than coordinates. The first ridge moves the
 # optimum less than the solver's tolerance; where it is too small a pivot the solver may go round in
-# circles, and the next is tried.
+# circles, and the next is tried. When C is large the optimum is a near cancellation of long planes,
+# where no ridge is small: then it pulls towards the last answer instead of zero, until that rests.
 _RIDGES = 1e-10, 1e-9, 1e-8, 1e-7
+_REFINEMENTS, _SETTLED = 20, 1e-6
 _STEPS = 20
 _SOLVED = 1
 
@@ -111,22 +113,35 @@ class Bundle:
         sense[:k][model.idle > 0] = 3  # taken to be zero, until the solver finds otherwise
         sense[-1] = 5  # an equality
         for ridge in _RIDGES:
-            # Multipliers of the scaled program can be tiny where features lie far from zero, so
-            # that the solver's own tolerance for them would stop it early.
-            answer = solve(
-                hessian / scale + ridge * np.eye(k + s),
-                linear / scale,
-                simplex,
-                upper,
-                lower,
-                sense,
-                dual_tol=1e-13,
-                iter_limit=_STEPS * (k + s),
-            )
-            alpha = np.maximum(np.asarray(answer[0][:k]), 0.0)
-            total = alpha.sum()
-            if answer[2] == _SOLVED and np.isfinite(total) and total > 0:
-                weights: FloatArray = alpha / total
+            near, least = np.zeros(k + s), np.inf
+            weights: FloatArray | None = None
+            for _ in range(_REFINEMENTS):
+                # Multipliers of the scaled program can be tiny where features lie far from zero, so
+                # that the solver's own tolerance for them would stop it early.
+                answer = solve(
+                    hessian / scale + ridge * np.eye(k + s),
+                    linear / scale - ridge * near,
+                    simplex,
+                    upper,
+                    lower,
+                    sense,
+                    dual_tol=1e-13,
+                    iter_limit=_STEPS * (k + s),
+                )
+                x = np.maximum(np.asarray(answer[0][: k + s]), 0.0)
+                total = x[:k].sum()
+                if not (answer[2] == _SOLVED and np.isfinite(total) and total > 0):
+                    break
+                x[:k] /= total
+                value = float((0.5 * (hessian @ x) + linear) @ x)
+                if value >= least:
+                    break
+                near, weights = x, x[:k].copy()
+                settled = least - value <= _SETTLED * value
+                least = value
+                if settled or ridge * scale * (x @ x) <= _SETTLED * value:
+                    break
+            if weights is not None:
                 return weights
         # No answer: the newest plane alone is feasible, and the next round adds another.
         newest: FloatArray = np.eye(k)[-1]

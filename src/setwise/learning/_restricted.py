@@ -127,7 +127,8 @@ class Restricted:
     def _ask(self, scores: FloatArray) -> _Cut:
         self.n_cuts += 1
         if self._examplewise:
-            heights, slopes = cast(ExamplewiseRisk, self._risk).each(scores)
+            answer = cast(ExamplewiseRisk, self._risk).each(scores)
+            heights, slopes = checked_planes(answer, len(scores))
             return _Cut(float(heights.mean()), np.arange(len(heights)), heights, slopes)
         risk, slope = checked_plane(self._risk(scores), len(scores))
         return _Cut(risk, np.zeros(1, np.int64), np.array([risk]), slope[None, :])
@@ -152,3 +153,20 @@ def checked_plane(answer: tuple[float, FloatArray], n_scores: int) -> tuple[floa
     if value < -1e-9:
         raise ValueError(f"risk must not be negative, got {value}")
     return value, slope
+
+
+def checked_planes(
+    answer: tuple[FloatArray, csr_array], n_scores: int
+) -> tuple[FloatArray, csr_array]:
+    """The same of the parts of a risk."""
+    values, slopes = np.asarray(answer[0], np.float64), csr_array(answer[1])
+    if values.ndim != 1 or slopes.shape != (len(values), n_scores):
+        raise ValueError(
+            f"risk.each must return values (n,) and subgradients (n, {n_scores}), got "
+            f"{values.shape} and {slopes.shape}"
+        )
+    if not (np.isfinite(values).all() and np.isfinite(slopes.data).all()):
+        raise ValueError("risk.each must return finite numbers, got one that is not")
+    if values.min(initial=0.0) < -1e-9:
+        raise ValueError(f"risk.each must not return negative values, got {values.min():g}")
+    return values, slopes

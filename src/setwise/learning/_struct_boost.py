@@ -132,7 +132,7 @@ def struct_boost(
     rounds = _Rounds(tol, callback)
     problem = Restricted(risk, C, examplewise=examplewise)
     pricing = Pricing(search)
-    before = (0, 0.0)
+    before = (np.inf, np.inf, np.inf)
     try:
         while True:
             floor = max(_SHARE_OF_TOLERANCE * tol, _ROUNDING) * max(1.0, problem.best.value)
@@ -140,7 +140,7 @@ def struct_boost(
             columns = pricing(problem, model)
             if rounds.end(problem, pricing.best.bound) or len(problem.responses) >= most:
                 break
-            now = problem.n_cuts, pricing.best.bound
+            now = problem.best.value, model.value, pricing.best.bound
             if not columns and now == before:
                 break  # no learner is violated, and nothing is left to cut
             before = now

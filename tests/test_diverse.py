@@ -1,0 +1,353 @@
+"""Diverse lists: every step against all labellings, every guarantee against all lists."""
+
+import numpy as np
+import pytest
+import reference
+from diversity_registry import DIVERSITIES, chain
+from field_registry import FIELDS, grid, of_seed
+from hypothesis import given
+from hypothesis import strategies as st
+
+import setwise as sw
+from setwise import diversities as d
+from setwise import fields
+
+STEPS = [name for name, entry in DIVERSITIES.items() if entry.steps]
+METHODS = ["auto", "multipliers"]
+SUBSET = [
+    "potts-on-two-labels",
+    "potts-on-three-labels",
+    "any-tables-on-three-labels",
+    "segmentation",
+    "label-costs",
+    "label-transitions",
+    "concave-cardinality",
+    "any-cardinality",
+    "forbidden-labels-on-two-labels",
+    "forbidden-labels",
+    "ties",
+    "one-label",
+    "one-variable",
+]
+
+
+def check_steps(field: fields.Field, diversity: d.Diversity, result) -> None:
+    """Every step is within its gap of the best one, and its numbers are what they say."""
+    for t, labels in enumerate(result.labelings):
+        earlier = result.labelings[:t]
+        best = reference.best_step(field, diversity, earlier)
+        score = field.energy(labels) - diversity._gain(labels, earlier, field.n_labels)
+        slack = 1e-9 * max(1.0, abs(score))
+        assert result.values[t] == field.energy(labels)
+        assert result.values[t] - result.gains[t] == pytest.approx(score, abs=1e-9)
+        assert result.bounds[t] <= best + slack
+        assert best <= score + slack
+        assert score <= best + result.gaps[t] + slack
+        if result.gaps[t] == 0:
+            assert score == pytest.approx(best, abs=slack)
+
+
+# ------------------------------------------------------------------------------------------- steps
+
+
+@pytest.mark.parametrize(
+    ("field_name", "name"),
+    [
+        (field_name, name)
+        for field_name in SUBSET
+        for name in STEPS
+        if (field_name, name) != ("one-label", "groups-with-parsimony")  # groups of two labels
+    ],
+)
+def test_steps_by_default(field_name, name):
+    field = of_seed(field_name, 0)
+    diversity = DIVERSITIES[name].make(field.n_variables)
+    result = sw.diverse(field, 3, diversity)
+    check_steps(field, diversity, result)
+    # Few labellings: all are tried, so only a first item that is no greedy step can have a gap.
+    assert (result.relative_gaps[1:] <= 1e-9).all()
+
+
+@pytest.mark.parametrize("method", ["multipliers", "messages", "convex", "enumerate"])
+@pytest.mark.parametrize("field_name", ["potts-on-two-labels", "potts-on-three-labels", "ties"])
+@pytest.mark.parametrize("name", ["hamming-ball", "wide-hamming-ball", "ball-coverage-bound"])
+def test_balls_by_every_method(name, field_name, method):
+    field = of_seed(field_name, 1)
+    diversity = DIVERSITIES[name].make(field.n_variables)
+    result = sw.diverse(field, 3, diversity, method=method)
+    check_steps(field, diversity, result)
+    assert all(used in (method, "cut", "expansion", "enumerate") for used in result.methods)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_multipliers_bound_every_labelling(seed):
+    rng = np.random.default_rng(seed)
+    links = grid(2, 3)
+    field = fields.Field(rng.normal(0.0, 1.0, (6, 2)))
+    field += fields.Potts(links, rng.uniform(0.0, 1.0, len(links)))
+    diversity = d.HammingBall(rng.uniform(0.1, 4.0), rng.uniform(0.05, 1.0))
+    if seed % 3 == 0:
+        diversity = diversity + d.DivMBest(rng.uniform(0.0, 0.3))
+    if seed % 3 == 1:
+        diversity = diversity + d.LabelDiversity("sqrt", rng.uniform(0.0, 1.0))
+    check_steps(field, diversity, sw.diverse(field, 3, diversity, method="multipliers"))
+
+
+@pytest.mark.parametrize("field_name", ["potts-on-two-labels", "segmentation", "submodular-tables"])
+def test_div_m_best_of_two_labels_is_exact(field_name):
+    field = of_seed(field_name, 2)
+    result = sw.diverse(field, 5, d.DivMBest(0.4))
+    assert result.exact
+    assert result.methods == ("cut",) * 5
+    check_steps(field, d.DivMBest(0.4), result)
+
+
+@pytest.mark.parametrize("field_name", list(FIELDS))
+def test_the_first_item_is_the_best_labelling(field_name):
+    field = of_seed(field_name, 3)
+    for diversity in (d.HammingBall(1.0, 0.5), d.LabelDiversity("log1p", 1.0)):
+        result = sw.diverse(field, 2, diversity)
+        assert result.values[0] == pytest.approx(sw.solve_map(field).value, abs=1e-9)
+        assert len(result.labelings) == 2
+
+
+def test_a_first_item_that_is_no_greedy_step_has_a_gap():
+    """log(2) < 1: parsimony charges for labels that are new too, and the gap says so."""
+    field = of_seed("potts-on-three-labels", 0)
+    diversity = d.LabelDiversity("log1p", 3.0)
+    check_steps(field, diversity, sw.diverse(field, 1, diversity))
+    free = d.LabelDiversity("log1p", 3.0, parsimony=float(np.log(2.0)))
+    assert sw.diverse(field, 1, free).exact
+
+
+def test_large_grids_have_small_gaps():
+    """Many cuts meet at the best multipliers, and parts of them close the gap between."""
+    rng = np.random.default_rng(0)
+    field = fields.Field(rng.normal(0.0, 1.0, (2000, 2))) + fields.Potts(grid(40, 50), 0.4)
+    weight = 20.0
+    result = sw.diverse(field, 6, d.HammingBall(weight, 0.02))
+    assert set(result.methods[1:]) <= {"multipliers", "messages"}
+    assert result.gaps.max() < 0.02 * weight
+    assert not result.repeated.any()
+    far = (result.labelings[:, None] != result.labelings[None]).sum(axis=2)
+    assert far[np.triu_indices(6, 1)].min() > 50
+
+
+def test_many_labels_have_bounds():
+    rng = np.random.default_rng(0)
+    links = grid(10, 12)
+    field = fields.Field(rng.normal(0.0, 1.0, (120, 5))) + fields.Potts(links, 0.3)
+    for diversity in (
+        d.HammingBall(5.0, 0.1),
+        d.LabelDiversity("sqrt", 5.0),
+        d.TransitionDiversity(links, "min1", 2.0),
+        d.DivMBest(0.1),
+        d.HammingBall(5.0, 0.1) + d.LabelDiversity("min1", 2.0) + d.DivMBest(0.05),
+    ):
+        result = sw.diverse(field, 4, diversity)
+        augmented = diversity.augment(field, result.labelings[:3])
+        offset = augmented.energy(result.labelings[3]) - (result.values[3] - result.gains[3])
+        certified = sw.solve_map(augmented, "convex", max_iter=300)
+        assert result.bounds[3] <= certified.value - offset + 1e-9
+        assert np.isfinite(result.gaps).all()
+        assert result.values[3] - result.gains[3] <= certified.value - offset + 0.5
+
+
+# -------------------------------------------------------------------------------------- guarantees
+
+
+@pytest.mark.parametrize("name", [name for name in STEPS if DIVERSITIES[name].submodular])
+@pytest.mark.parametrize("method", METHODS)
+def test_theorem_lemma_2(name, method):
+    """The list meets its guarantee against the best of all lists, for the shifted score."""
+    rng = np.random.default_rng([3, *name.encode()])
+    for n, labels in ((3, 2), (2, 3)):
+        links = chain(n)
+        field = fields.Field(rng.normal(0.0, 1.0, (n, labels)))
+        field += fields.Potts(links, rng.uniform(0.0, 1.0, len(links)))
+        diversity = DIVERSITIES[name].make(n)
+        for m in (1, 3, 4):
+            result = sw.diverse(field, m, diversity, method=method)
+            claim = result.guarantee
+            assert claim is not None
+            assert claim.n_items == m
+            assert claim.slack == pytest.approx(result.gaps.sum())
+            score = m * claim.shift - result.values.sum()
+            score += diversity.value(result.labelings, labels)
+            assert claim.score == pytest.approx(score, abs=1e-9)
+            best = reference.best_list(field, diversity, m, claim.shift)
+            assert claim.score >= claim.factor * best - claim.slack - 1e-9
+            assert claim.factor >= 1.0 - 1.0 / np.e
+            assert claim.score - 1e-9 <= best <= claim.bound + 1e-9
+            assert 0.0 <= claim.ratio <= 1.0 + 1e-9
+            # the relative form of Section 5, for the score without the shift
+            own, most = score - m * claim.shift, best - m * claim.shift
+            needed = claim.factor * (most - claim.f_min) - claim.slack
+            assert own - claim.f_min >= needed - 1e-9
+
+
+def test_the_shift_keeps_items_worth_adding():
+    """Put behind any m items and those before it, no item of the list lowers the score."""
+    rng = np.random.default_rng(0)
+    field = fields.Field(rng.normal(0.0, 1.0, (3, 2))) + fields.Potts(chain(3), 0.4)
+    every = reference.all_labellings(3, 2)
+    for diversity in (d.HammingBall(2.0, 0.5), d.LabelDiversity("sqrt", 1.0)):
+        result = sw.diverse(field, 3, diversity)
+        for t, y in enumerate(result.labelings):
+            for _ in range(200):
+                others = every[rng.integers(0, 8, 3)]
+                before = np.concatenate([result.labelings[:t], others])
+                gain = result.guarantee.shift - result.values[t] + diversity.gain(y, before, 2)
+                assert gain >= -1e-9
+
+
+def test_no_guarantee_where_nothing_is_known():
+    field = of_seed("potts-on-two-labels", 0)
+    for diversity in (d.DivMBest(1.0), d.DivMBest(1.0) + d.HammingBall(1.0, 1.0)):
+        result = sw.diverse(field, 3, diversity)
+        assert result.guarantee is None
+        assert "is not known to be submodular" in result.reason
+    pair = d.Concatenated([d.HammingBall(1.0, 1.0), d.LabelDiversity()])
+    result = sw.diverse(field, 3, pair)
+    assert result.guarantee is None
+    assert "concatenated lists maximise no score" in result.reason
+
+
+# ------------------------------------------------------------------------------------------- lists
+
+
+def test_more_items_than_labellings():
+    field = fields.Field([[0.0, 0.3], [0.5, 0.0]])
+    result = sw.diverse(field, 7, d.HammingBall(3.0, 1.0))
+    assert result.labelings.shape == (7, 2)
+    assert result.repeated.tolist() == [False] * 4 + [True] * 3
+    assert len(np.unique(result.labelings, axis=0)) == 4
+    check_steps(field, d.HammingBall(3.0, 1.0), result)
+
+
+def test_a_small_weight_repeats_the_best():
+    field = fields.Field([[0.0, 10.0], [10.0, 0.0]])
+    result = sw.diverse(field, 3, d.HammingBall(0.1, 1.0))
+    assert result.labelings.tolist() == [[0, 1]] * 3
+    assert result.repeated.tolist() == [False, True, True]
+    assert result.gains.tolist() == [0.0, -0.1, -0.2]
+
+
+def test_one_label_and_no_variables():
+    for field in (of_seed("one-label", 0), of_seed("no-variables", 0)):
+        for diversity in (d.HammingBall(1.0, 1.0), d.LabelDiversity(), d.DivMBest(1.0)):
+            result = sw.diverse(field, 3, diversity)
+            assert result.labelings.shape == (3, field.n_variables)
+            assert result.repeated.tolist() == [False, True, True]
+            assert result.gaps.max() < 1e-9
+
+
+def test_concatenated_lists():
+    """The first item once, then each part's own list, which knows nothing of the others."""
+    rng = np.random.default_rng(1)
+    field = fields.Field(rng.normal(size=(60, 2))) + fields.Potts(grid(6, 10), 0.5)
+    ball, linear = d.HammingBall(8.0, 0.1), d.DivMBest(0.2)
+    both = sw.diverse(field, 6, d.Concatenated([ball, linear]))
+    alone = [sw.diverse(field, 4, ball), sw.diverse(field, 3, linear)]
+    assert both.values.shape == (6,)
+    assert both.values[:4].tolist() == alone[0].values.tolist()
+    assert both.values[4:].tolist() == alone[1].values[1:].tolist()
+    assert both.gains[4:] == pytest.approx(alone[1].gains[1:])
+    only = sw.diverse(field, 3, d.Concatenated([ball, linear], shares=[0, 2]))
+    assert only.labelings.tolist() == alone[1].labelings.tolist()
+
+
+def test_answers_do_not_depend_on_threads():
+    rng = np.random.default_rng(2)
+    field = fields.Field(rng.normal(size=(120, 4))) + fields.Potts(grid(10, 12), 0.3)
+    diversity = d.HammingBall(5.0, 0.1) + d.LabelDiversity("sqrt", 1.0)
+    one, two = (sw.diverse(field, 3, diversity, n_jobs=k) for k in (1, 2))
+    assert one.labelings.tolist() == two.labelings.tolist()
+    assert one.bounds.tolist() == two.bounds.tolist()
+
+
+def test_a_callback_sees_every_item_and_may_end_the_list():
+    field = of_seed("potts-on-two-labels", 0)
+    seen = []
+    result = sw.diverse(field, 4, d.HammingBall(1.0, 0.5), callback=seen.append)
+    assert [step.n_items for step in seen] == [1, 2, 3, 4]
+    assert [step.value for step in seen] == result.values.tolist()
+    assert [step.gap for step in seen] == pytest.approx(result.gaps)
+    assert not result.interrupted
+    for stop in (1, 2):
+        short = sw.diverse(
+            field, 4, d.HammingBall(1.0, 0.5), callback=lambda step, k=stop: step.n_items == k
+        )
+        assert short.labelings.tolist() == result.labelings[:stop].tolist()
+        assert short.interrupted
+        assert short.guarantee.n_items == stop
+    whole = sw.diverse(field, 2, d.DivMBest(1.0), callback=lambda step: step.n_items == 2)
+    assert not whole.interrupted
+
+
+def test_ctrl_c_gives_the_list_so_far():
+    def interrupt(progress):
+        if progress.n_items == 2:
+            raise KeyboardInterrupt
+
+    field = of_seed("potts-on-two-labels", 0)
+    result = sw.diverse(field, 4, d.HammingBall(1.0, 0.5), callback=interrupt)
+    assert result.interrupted
+    assert len(result.labelings) == 2
+
+
+FIELD = fields.Field(np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "sentence"),
+    [
+        (lambda: sw.diverse(3, 2, d.DivMBest(1.0)), TypeError, "field must be a Field, got int"),
+        (lambda: sw.diverse(FIELD, 0, d.DivMBest(1.0)), ValueError, "m must be at least 1, got 0"),
+        (lambda: sw.diverse(FIELD, 2.0, d.DivMBest(1.0)), TypeError, "m must be an integer"),
+        (lambda: sw.diverse(FIELD, 2, "ball"), TypeError, "diversity must be a Diversity or Conc"),
+        (
+            lambda: sw.diverse(FIELD, 2, d.DivMBest(1.0), method="greedy"),
+            ValueError,
+            "method must be one of 'auto', 'multipliers', 'cut'",
+        ),
+        (
+            lambda: sw.diverse(FIELD, 2, d.DivMBest(1.0), callback=3),
+            TypeError,
+            "callback must be callable, got int",
+        ),
+        (
+            lambda: sw.diverse(FIELD, 2, d.DivMBest(1.0), n_jobs=0),
+            ValueError,
+            "n_jobs must be at least 1, got 0",
+        ),
+        (
+            lambda: sw.diverse(FIELD, 2, d.TransitionDiversity([[0, 7]])),
+            ValueError,
+            "edges must",
+        ),
+        (
+            lambda: sw.diverse(FIELD, 2, d.LabelDiversity(parsimony=0.0)),
+            ValueError,
+            "parsimony must be at least",
+        ),
+        (
+            lambda: sw.diverse(FIELD, 2, d.BallCoverage(1.0, 1)),
+            ValueError,
+            "take BallCoverageBound",
+        ),
+        (
+            lambda: sw.diverse(FIELD, 2, d.HammingBall(1.0, 1.0), method="cut"),
+            ValueError,
+            "cut cannot take CardinalityPotential",
+        ),
+        (
+            lambda: sw.diverse(FIELD, 9, d.Concatenated([d.DivMBest(1.0)], [3])),
+            ValueError,
+            "shares must sum to m - 1 = 8, got 3",
+        ),
+    ],
+)
+def test_bad_input(call, error, sentence):
+    with pytest.raises(error, match=sentence):
+        call()

@@ -1,0 +1,75 @@
+"""The parts of Table 6 of StructBoost that need no photographs."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("skimage")
+FOLDER = Path(__file__).parent.parent / "experiments"
+if not FOLDER.exists():
+    pytest.skip("the experiments are not part of this copy", allow_module_level=True)
+sys.path.insert(0, str(FOLDER))
+
+horses, pots, table = map(import_module, ("_horses", "_potentials", "structboost_table6"))
+
+
+def horse(counts):
+    """A photograph of which only the pixels matter."""
+    nothing = np.empty(0)
+    return horses.Horse("none", nothing, np.array(counts), *[nothing] * 5)
+
+
+def test_neighbours_touch_and_boundaries_are_counted():
+    segments = np.array([[0, 0, 1], [0, 2, 1], [2, 2, 1]])
+    edges, lengths = horses.neighbours(segments)
+    assert edges.tolist() == [[0, 1], [0, 2], [1, 2]]
+    assert lengths.tolist() == [1.0, 3.0, 2.0]
+
+
+def test_two_steps_around():
+    path = np.array([[0, 1], [1, 2], [2, 3]])
+    sums = horses.around(np.eye(4), path)
+    assert (sums > 0).astype(int).tolist() == [
+        [1, 1, 1, 0],
+        [1, 1, 1, 1],
+        [1, 1, 1, 1],
+        [0, 1, 1, 1],
+    ]
+    assert set(np.unique(sums)) == {0.0, 1.0}
+
+
+def test_measures_by_hand():
+    one = horse([[6, 0], [1, 3], [0, 10]])  # pixels of background and horse in three superpixels
+    counts = table.confusion([one], [np.array([0, 1, 0])])
+    assert counts[0].tolist() == [[6.0, 1.0], [10.0, 3.0]]
+    assert table.unions(counts).tolist() == [3 / 14, 6 / 17]
+    assert table.accuracies(counts).tolist() == [3 / 13, 6 / 7]
+    assert table.precision(counts) == 3 / 4
+
+
+def test_even_out_finds_where_precision_is_recall():
+    rng = np.random.default_rng(0)
+    truth = rng.random(400) < 0.3
+    one = horse(np.column_stack([~truth, truth]).astype(int))
+    scores = truth + rng.normal(size=400) - 2.0
+    counts = table.even_out([one], table.of_scores([scores])).sum(axis=0)
+    precision, recall = counts[1, 1] / counts[:, 1].sum(), counts[1, 1] / counts[1].sum()
+    assert precision == pytest.approx(recall, abs=0.01)
+
+
+def test_ada_boost_learns_an_interval():
+    rng = np.random.default_rng(0)
+    X = rng.random((400, 3))
+    y = ((X[:, 1] > 0.3) & (X[:, 1] < 0.7)).astype(int)
+    scores = pots.ada_boost(X[:300], y[:300], 30, X[300:])
+    assert np.mean((scores > 0) == y[300:]) > 0.95
+
+
+def test_nodes_without_edges_keep_their_features():
+    X = [(np.ones((3, 2)), np.array([[0, 1]]), np.ones((1, 2)))]
+    (nodes, edges, pairs) = table.without_edges(X)[0]
+    assert nodes.shape == (3, 2)
+    assert edges.shape == pairs.shape == (0, 2)
