@@ -46,9 +46,7 @@ field = sw.fields.Field(unary) + sw.fields.Potts(
 # A Hamming ball of about 1 / gamma pixels around each labelling is what the next ones keep out of.
 # Each step comes with a bound on what any labelling could have done there, hence a gap.
 
-six = sw.diverse(
-    field, 6, sw.diversities.HammingBall(weight=400.0, gamma=0.0005), method="multipliers"
-)
+six = sw.diverse(field, 6, sw.diversities.HammingBall(weight=400.0, gamma=0.0005))
 for k, (value, gap) in enumerate(zip(six.values, six.gaps, strict=True), start=1):
     print(f"{k}: energy {value:.0f}, at most {gap:.2f} above the best of its step")
 

@@ -213,7 +213,8 @@ def main() -> None:
             "better",
             "⊗": "MAP once, then 3 more by DivMBest and 2 by Hamming balls, each with the settings "
             "chosen for a list of that length",
-            "grid": f"DivMBest {WEIGHTS}; Hamming ball {BALLS} x gamma {GAMMAS}; ⊕ {SUMS}",
+            "grid": f"DivMBest {WEIGHTS}; Hamming ball {BALLS} x gamma {GAMMAS}; ⊕ {SUMS}; "
+            "widened once, after a run whose choices lay at the ends of a smaller one",
         },
         notes=[
             "baselines, not in the paper's table: MAP with Gumbel noise on the unaries, and "
