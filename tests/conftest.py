@@ -3,8 +3,8 @@
 import os
 import signal
 
-# A shell starts what it runs in the background with Ctrl-C ignored; tests of an interrupt would then
-# wait for ever.
+# A shell starts what it runs in the background with Ctrl-C ignored: tests of an interrupt would
+# then wait for ever.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
