@@ -41,6 +41,11 @@ KERNELS := $(wildcard cpp/*.hpp cpp/*.cpp)
 	$(INSTALL) --group docs
 	@touch $@
 
+# torch is large: a step of its own. mypy, the tests and the documentation read setwise.torch.
+.venv/.torch: .venv/.tools pyproject.toml
+	$(INSTALL) --group torch
+	@touch $@
+
 # segmentation-models-pytorch asks for torchvision, which its losses do not need.
 .venv/.bench: .venv/.tools pyproject.toml
 	$(INSTALL) --group bench
@@ -56,7 +61,7 @@ demo: .venv/.built
 
 test: lint pytest wheel-check
 
-lint: .venv/.built .venv/.dev
+lint: .venv/.built .venv/.dev .venv/.torch
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -66,7 +71,7 @@ format: .venv/.dev
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 
-pytest: .venv/.built .venv/.dev
+pytest: .venv/.built .venv/.dev .venv/.torch
 	$(BIN)/python -m pytest -n $(JOBS)
 
 # The wheel is built from the sdist and tried in an environment without extras: where every extra
@@ -84,7 +89,8 @@ wheel-check: .venv/.tools .venv-wheel/.made
 	.venv-wheel/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	@touch $@
 
-# The tests with the oldest versions that pyproject.toml admits.
+# The tests with the oldest versions that pyproject.toml admits; torch is the one of constraints.txt,
+# whose CPU build is a plain install.
 oldest: .venv/.tools
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --wheel --outdir dist .
@@ -92,15 +98,15 @@ oldest: .venv/.tools
 	.venv-oldest/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python tests/oldest.py > .venv-oldest/oldest.txt
 	.venv-oldest/bin/python -m pip install --quiet --constraint constraints.txt \
-		--constraint .venv-oldest/oldest.txt --group test "$$(ls dist/setwise-*.whl)[demo,plot]"
+		--constraint .venv-oldest/oldest.txt --group test "$$(ls dist/setwise-*.whl)[demo,plot,torch]"
 	.venv-oldest/bin/python -m pytest -n $(JOBS) tests
 
-docs: .venv/.built .venv/.docs
+docs: .venv/.built .venv/.docs .venv/.torch
 	$(BIN)/sphinx-build -W --keep-going -n -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 # Each pass draws new examples; a failure is kept in .hypothesis and tried first next time.
-fuzz: .venv/.built .venv/.dev
+fuzz: .venv/.built .venv/.dev .venv/.torch
 	@end=$$(( $$(date +%s) + $(FUZZ_SECONDS) )); \
 	while $(BIN)/python -m pytest -n $(JOBS) -q -x -m hypothesis --hypothesis-profile=fuzz tests; do \
 		if [ $(FUZZ_SECONDS) -gt 0 ] && [ $$(date +%s) -ge $$end ]; then exit 0; fi; \
@@ -121,7 +127,7 @@ bench: .venv/.built .venv/.bench
 		echo "== $$script"; $(BIN)/python $$script; \
 	done
 
-api: .venv/.built
+api: .venv/.built .venv/.torch
 	$(BIN)/python tests/public_api.py
 
 clean:

@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 import setwise as sw
 
@@ -45,7 +44,10 @@ PACKAGES = (
 )
 THREADS = 1
 
-threadpool_limits(THREADS)
+with suppress(ModuleNotFoundError):  # a machine with a GPU may have NumPy and torch alone
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(THREADS)
 
 
 def arguments(question: str) -> argparse.Namespace:

@@ -389,6 +389,7 @@ NB_MODULE(_core, m) {
     m.def("supermodular_grid", &supermodular_grid, "values"_a.noconvert(), "g"_a.noconvert(),
           Unlocked());
     bind_boosting(m);
+    bind_buckets(m);
     bind_fields(m);
     bind_flow(m);
     bind_marginals(m);

@@ -47,6 +47,7 @@ inline void poll_signals() {
 
 // One for each bind_*.cpp; bind.cpp makes the module of them.
 void bind_boosting(nanobind::module_& m);
+void bind_buckets(nanobind::module_& m);
 void bind_fields(nanobind::module_& m);
 void bind_flow(nanobind::module_& m);
 void bind_marginals(nanobind::module_& m);

@@ -178,7 +178,7 @@ nb::class_<State> bind_state(nb::module_& m, const char* name) {
             [](State& state, In2<double> unary, Index n_threads) {
                 require_field(state, unary);
                 state.set_unary(unary.data());
-                state.start(0, threads(n_threads), poll_signals);
+                state.start(threads(n_threads));
             },
             "unary"_a.noconvert(), "n_threads"_a, Unlocked())
         .def(
@@ -212,9 +212,29 @@ nb::class_<State> bind_state(nb::module_& m, const char* name) {
             "gap",
             [](const State& state, In2<Scalar> p, Index n_threads) {
                 require_field(state, p);
-                return state.gap(p.data(), threads(n_threads), poll_signals);
+                double sum = 0;
+                for (const double part : state.gaps(p.data(), threads(n_threads), poll_signals))
+                    sum += part;
+                return sum;
             },
             "p"_a.noconvert(), "n_threads"_a, Unlocked())
+        .def(
+            "gaps",
+            [](const State& state, In2<Scalar> p, Out<double> gaps, Index n_threads) {
+                require_field(state, p);
+                require(gaps.size() == state.groups().size(), "gaps must have an entry for each group");
+                const auto parts = state.gaps(p.data(), threads(n_threads), poll_signals);
+                std::copy(parts.begin(), parts.end(), gaps.data());
+            },
+            "p"_a.noconvert(), "gaps"_a.noconvert(), "n_threads"_a, Unlocked())
+        .def(
+            "set_light",
+            [](State& state, In<Byte> light, Index n_threads) {
+                require(light.size() == state.groups().size(), "light must have an entry for each group");
+                state.set_light(std::vector<bool>(light.data(), light.data() + light.size()),
+                                threads(n_threads));
+            },
+            "light"_a.noconvert(), "n_threads"_a, Unlocked())
         .def(
             "scores",
             [](const State& state, Out2<double> s) {
@@ -236,7 +256,7 @@ nb::class_<State> bind_state(nb::module_& m, const char* name) {
             [](State& state, In<Scalar> blocks, Index n_threads) {
                 require(static_cast<Index>(blocks.size()) == state.state_size(),
                         "blocks must have as many entries as the state");
-                state.set_state(blocks.data(), threads(n_threads), poll_signals);
+                state.set_state(blocks.data(), threads(n_threads));
             },
             "blocks"_a.noconvert(), "n_threads"_a, Unlocked());
 }

@@ -85,10 +85,10 @@ struct Group {
             value += sum_of_slopes(slopes, n, sum) +
                      conjugate_of_slopes(slopes, n, static_cast<double>(at[0]));
         } else {
-            sort_decreasing(p, n, work);
+            sort_decreasing(p, n, work.order);
             const Scalar* const gains = parameters.data() + starts[block];
             for (Index k = 0; k < n; ++k)
-                value += static_cast<double>(p[index_of(work.order[k])]) * gains[k];
+                value += static_cast<double>(p[work.order.index[k]]) * gains[k];
         }
         return value;
     }

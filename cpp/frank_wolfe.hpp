@@ -72,8 +72,6 @@ class FrankWolfe : public Relaxation<double> {
     }
 
   private:
-    static constexpr Index rows_a_task = 2048;
-
     // Edmonds' greedy algorithm on one block: work.z are the probabilities, work.out the vertex.
     static void greedy(const Group<double>& group, Index block, Index slot,
                        SweepWork<double>& work) {
@@ -82,8 +80,9 @@ class FrankWolfe : public Relaxation<double> {
         double* const out = work.out.data();
         if (group.kind == BlockKind::count) {
             const double* const gains = group.parameters.data() + group.starts[block];
-            sort_decreasing(p, n, work.projection);
-            for (Index k = 0; k < n; ++k) out[index_of(work.projection.order[k])] = gains[k];
+            auto& order = work.projection.order;
+            sort_decreasing(p, n, order);
+            for (Index k = 0; k < n; ++k) out[order.index[k]] = gains[k];
             return;
         }
         std::fill(out, out + n, 0.0);

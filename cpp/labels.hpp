@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 namespace setwise {
 
-enum LabelsSeen : int { saw_minus = 1, saw_zero = 2, saw_one = 4, saw_other = 8 };
+enum LabelsSeen : int { saw_minus = 1, saw_zero = 2, saw_one = 4, saw_other = 8, saw_void = 16 };
 
 // Writes label > 0 for each label; says which values were met (a sum of LabelsSeen).
 template <class Label>
@@ -23,6 +24,30 @@ int encode_labels(const Label* labels, std::int64_t count, std::uint8_t* positiv
         other |= !(is_one | is_zero | is_minus);
     }
     return minus * saw_minus + zero * saw_zero + one * saw_one + other * saw_other;
+}
+
+// The same with a label of elements that belong to no set: 0 negative, 1 positive, 2 void.
+template <class Label>
+int encode_targets(const Label* labels, std::int64_t count, double ignore, std::uint8_t* codes) {
+    // A label that the type cannot hold, NaN among them, is met nowhere.
+    bool none = !(ignore == ignore);
+    if constexpr (std::is_integral_v<Label>) {
+        using Limits = std::numeric_limits<Label>;
+        none = !(ignore >= static_cast<double>(Limits::min()) &&
+                 ignore < static_cast<double>(Limits::max() / 2 + 1) * 2.0);
+    }
+    const Label skipped = none ? Label(0) : static_cast<Label>(ignore);
+    bool other = false, met = false;
+    for (std::int64_t i = 0; i < count; ++i) {
+        const Label y = labels[i];
+        const bool is_void = !none & (y == skipped);
+        const bool is_one = y == Label(1);
+        const bool known = is_one | (y == Label(0)) | (std::is_signed_v<Label> && y == Label(-1));
+        codes[i] = static_cast<std::uint8_t>(is_void ? 2 : is_one);
+        other |= !(known | is_void);
+        met |= is_void;
+    }
+    return met * saw_void + other * saw_other;
 }
 
 // Whether every number is finite, without a branch in the loop: x - x is 0 unless x is not finite.

@@ -14,6 +14,7 @@
 #include <limits>
 #include <vector>
 
+#include "label_loops.hpp"
 #include "pair_energies.hpp"
 #include "poisson_binomial.hpp"
 #include "threads.hpp"
@@ -29,7 +30,7 @@ struct CountBlocks {
     std::vector<double> table;                  // block b from starts[b] + b, its size + 1 entries
     std::vector<double> majorant;               // the least concave function above each table
     std::vector<Index> block_of, own_of;        // (N,)
-    std::vector<double> mean;                   // (B, slots)
+    std::vector<double> mean, slope;            // (B, slots); the majorant's slope at the mean
     std::vector<Index> law_starts;
     std::vector<double> law;                    // of small blocks: slots x (size + 1)
 
@@ -52,7 +53,28 @@ struct CountBlocks {
             raise(majorant.data() + table_at(b), size(b), hull);
         }
         mean.assign(static_cast<std::size_t>(blocks() * slots), 0.0);
+        slope.assign(mean.size(), 0.0);
         law.assign(static_cast<std::size_t>(law_starts.back()), 0.0);
+    }
+
+    double slope_at(Index block, double count) const {
+        const double* const h = majorant.data() + table_at(block);
+        const Index k = std::clamp<Index>(static_cast<Index>(count), 0, size(block) - 1);
+        return h[k + 1] - h[k];
+    }
+    // Counts in a large block after a change of one variable's probabilities (slots,). Slopes seldom
+    // change, and a table is far away in memory.
+    void shift_means(Index block, Index slots, const double* before, const double* now) {
+        double* const m = mean.data() + block * slots;
+        std::int32_t crossed = 0;
+        for (Index slot = 0; slot < slots; ++slot) {
+            const double fresh = m[slot] + (now[slot] - before[slot]);
+            crossed |= static_cast<std::int32_t>(fresh) ^ static_cast<std::int32_t>(m[slot]);
+            m[slot] = fresh;
+        }
+        if (crossed == 0) return;
+        for (Index slot = 0; slot < slots; ++slot)
+            slope[block * slots + slot] = slope_at(block, m[slot]);
     }
 
     // h[0..n] becomes its upper concave hull.
@@ -199,21 +221,27 @@ class MeanField {
 
     // Means, laws and products from q: the changes of a sweep leave rounding behind.
     void refresh() {
-        for (auto& counts : counts_)
-            for (Index b = 0; b < counts.blocks(); ++b)
-                for (Index slot = 0; slot < slots(counts); ++slot) {
-                    const Index n = counts.size(b);
-                    double mean = 0;
-                    double* const law = n <= small_ ? law_of(counts, b, slot) : nullptr;
-                    if (law) law[0] = 1;
-                    for (Index k = 0; k < n; ++k) {
-                        const Index i = counts.variables[counts.starts[b] + k];
+        for (auto& counts : counts_) {
+            const Index k = slots(counts);
+            std::fill(counts.mean.begin(), counts.mean.end(), 0.0);
+            for (Index b = 0; b < counts.blocks(); ++b) {
+                double* const mean = counts.mean.data() + b * k;
+                const Index n = counts.size(b);
+                for (Index at = 0; at < n; ++at) {
+                    const Index i = counts.variables[counts.starts[b] + at];
+                    for (Index slot = 0; slot < k; ++slot) {
                         const double q = mass(counts, slot, i, q_.data() + i * n_labels_);
-                        mean += q;
-                        if (law) add_event(law, k, q);
+                        mean[slot] += q;
+                        if (n > small_) continue;
+                        double* const law = law_of(counts, b, slot);
+                        if (at == 0) law[0] = 1;
+                        add_event(law, at, q);
                     }
-                    counts.mean[b * slots(counts) + slot] = mean;
                 }
+                for (Index slot = 0; slot < k; ++slot)
+                    counts.slope[b * k + slot] = counts.slope_at(b, mean[slot]);
+            }
+        }
         for (auto& cost : costs_) {
             cost.log_unused = 0;
             cost.certain = 0;
@@ -230,20 +258,21 @@ class MeanField {
         const Index b = counts.block_of[i];
         if (b < 0) return;
         const Index n = counts.size(b);
+        if (n > small_) {
+            const double* const slope = counts.slope.data() + b * slots(counts);
+            if (counts.own.empty())
+                for (Index j = 0; j < n_labels_; ++j) expected[j] += slope[j];
+            else
+                expected[counts.own_of[i]] += slope[0];
+            return;
+        }
         work_.resize(static_cast<std::size_t>(n + 1));
+        const double* const h = counts.table.data() + counts.table_at(b);
         for (Index slot = 0; slot < slots(counts); ++slot) {
             double slope = 0;
-            if (n <= small_) {
-                const double* const h = counts.table.data() + counts.table_at(b);
-                const double q = mass(counts, slot, i, q_.data() + i * n_labels_);
-                remove_event(law_of(counts, b, slot), n, q, work_.data());
-                for (Index k = 0; k < n; ++k) slope += work_[k] * (h[k + 1] - h[k]);
-            } else {
-                const double* const h = counts.majorant.data() + counts.table_at(b);
-                const double mean = counts.mean[b * slots(counts) + slot];
-                const Index k = std::clamp<Index>(static_cast<Index>(mean), 0, n - 1);
-                slope = h[k + 1] - h[k];
-            }
+            const double q = mass(counts, slot, i, q_.data() + i * n_labels_);
+            remove_event(law_of(counts, b, slot), n, q, work_.data());
+            for (Index k = 0; k < n; ++k) slope += work_[k] * (h[k + 1] - h[k]);
             expected[counts.own.empty() ? slot : counts.own_of[i]] += slope;
         }
     }
@@ -252,10 +281,15 @@ class MeanField {
         const Index b = counts.block_of[i];
         if (b < 0) return;
         const Index n = counts.size(b);
+        if (n > small_) {
+            const Index first = counts.own.empty() ? 0 : counts.own_of[i];
+            counts.shift_means(b, slots(counts), before + first, now + first);
+            return;
+        }
         for (Index slot = 0; slot < slots(counts); ++slot) {
             const double old = mass(counts, slot, i, before), q = mass(counts, slot, i, now);
             counts.mean[b * slots(counts) + slot] += q - old;
-            if (n > small_ || q == old) continue;
+            if (q == old) continue;
             double* const law = law_of(counts, b, slot);
             work_.resize(static_cast<std::size_t>(n + 1));
             remove_event(law, n, old, work_.data());
@@ -293,8 +327,10 @@ class MeanField {
     // q proportional to exp(-energy / t); 0 where the energy is infinite.
     void softmin(const double* energy, double temperature, double* q) const {
         const double least = *std::min_element(energy, energy + n_labels_);
+        for (Index j = 0; j < n_labels_; ++j) q[j] = (least - energy[j]) / temperature;
+        decay_all(q, n_labels_);
         double sum = 0;
-        for (Index j = 0; j < n_labels_; ++j) sum += q[j] = std::exp((least - energy[j]) / temperature);
+        for (Index j = 0; j < n_labels_; ++j) sum += q[j];
         for (Index j = 0; j < n_labels_; ++j) q[j] /= sum;
     }
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "order.hpp"
+#include "sort_decreasing.hpp"
 
 namespace setwise {
 
@@ -25,8 +25,7 @@ struct ProjectionWork {
     };
     std::vector<Segment> upper, lower;
     std::vector<Pool> pools;
-    std::vector<std::uint8_t> signs;  // zeros
-    PackedBuffer order, other;
+    DecreasingOrder order;
     std::vector<Scalar> active;
 
     void reserve(std::int64_t n) {
@@ -34,7 +33,6 @@ struct ProjectionWork {
         if (upper.size() >= size) return;
         upper.resize(size);
         lower.resize(size);
-        signs.resize(size);
         pools.resize(size);
         active.resize(size);
     }
@@ -86,19 +84,20 @@ void project_chain(const Scalar* z, const Scalar* w, std::int64_t n, Scalar* s,
     using Segment = typename ProjectionWork<Scalar>::Segment;
     Hull<Segment> upper{work.upper.data()}, lower{work.lower.data()};
     std::int64_t position = 0;
-    Scalar y = 0;  // the dual variable of the edge before `position`
+    double y = 0;  // the dual variable of the edge before `position`
     const auto wall = [&](std::int64_t k) { return k + 1 < n ? w[k] : Scalar(0); };
     // The string follows `segment` and touches there the wall where y = side * w.
-    const auto follow = [&](const Segment& segment, Scalar side) {
-        const std::int64_t end = position + static_cast<std::int64_t>(segment.length);
+    const auto follow = [&](const Segment& segment, double side) {
+        const std::int64_t last = position + static_cast<std::int64_t>(segment.length) - 1;
         const auto slope = static_cast<Scalar>(segment.rise / segment.length);
-        for (; position < end; ++position) {
-            const Scalar limit = wall(position);
-            Scalar next = std::clamp(y + (z[position] - slope), -limit, limit);
-            if (position + 1 == end) next = side * limit;
-            s[position] = next - y;
-            y = next;
+        for (; position < last; ++position) {
+            s[position] = z[position] - slope;
+            y += static_cast<double>(s[position]);
         }
+        // the last entry leads to the wall itself, so that rounding does not grow along the chain
+        const double end = side * static_cast<double>(wall(last));
+        s[position++] = static_cast<Scalar>(end - y);
+        y = end;
     };
     double before = 0;
     for (std::int64_t k = 0; k < n; ++k) {
@@ -109,12 +108,12 @@ void project_chain(const Scalar* z, const Scalar* w, std::int64_t n, Scalar* s,
         while (is_flatter(upper.front(), lower.front())) {
             if (upper.is_single() && !lower.is_single()) {
                 const Segment step = lower.front();
-                follow(step, Scalar(1));
+                follow(step, 1.0);
                 upper.shorten(step);
                 ++lower.first;
             } else if (lower.is_single() && !upper.is_single()) {
                 const Segment step = upper.front();
-                follow(step, Scalar(-1));
+                follow(step, -1.0);
                 lower.shorten(step);
                 ++upper.first;
             } else {
@@ -122,19 +121,7 @@ void project_chain(const Scalar* z, const Scalar* w, std::int64_t n, Scalar* s,
             }
         }
     }
-    for (std::int64_t k = lower.first; k <= lower.last; ++k) follow(work.lower[k], Scalar(1));
-}
-
-// Fills work.order with the elements by decreasing value; equal values by increasing index, so that
-// the order is one and the same on every machine.
-template <class Scalar>
-void sort_decreasing(const Scalar* values, std::int64_t n, ProjectionWork<Scalar>& work) {
-    work.reserve(n);
-    const Row<Scalar> row{work.signs.data(), values, n};  // no element is positive: margins are -values
-    Packed* const items = work.order.reserve(static_cast<std::size_t>(n));
-    for (std::int64_t i = 0; i < n; ++i) items[i] = row.pack(static_cast<std::uint32_t>(i));
-    work.order.resize(static_cast<std::size_t>(n));
-    sort_by_margin(row, work.order, work.other, [] {});
+    for (std::int64_t k = lower.first; k <= lower.last; ++k) follow(work.lower[k], 1.0);
 }
 
 // Projects z (n,) onto B of a concave count with gains[k] = h(k + 1) - h(k), which do not increase.
@@ -143,11 +130,13 @@ template <class Scalar>
 void project_count(const Scalar* z, const Scalar* gains, std::int64_t n, Scalar* s,
                    ProjectionWork<Scalar>& work) {
     using Pool = typename ProjectionWork<Scalar>::Pool;
-    sort_decreasing(z, n, work);
+    work.reserve(n);
+    sort_decreasing(z, n, work.order);
+    const std::uint32_t* const order = work.order.index.data();
     Pool* const pools = work.pools.data();
     std::int64_t top = -1;
     for (std::int64_t k = 0; k < n; ++k) {
-        const Scalar value = z[index_of(work.order[k])];
+        const Scalar value = z[order[k]];
         Pool pool{1, static_cast<double>(value) - static_cast<double>(gains[k])};
         // means must not increase; compared as products, to divide once a pool only
         while (top >= 0 && pool.sum * pools[top].count >= pools[top].sum * pool.count) {
@@ -161,7 +150,7 @@ void project_count(const Scalar* z, const Scalar* gains, std::int64_t n, Scalar*
     for (std::int64_t pool = 0; pool <= top; ++pool) {
         const double mean = pools[pool].sum / pools[pool].count;
         for (const std::int64_t end = k + static_cast<std::int64_t>(pools[pool].count); k < end; ++k) {
-            const std::uint32_t i = index_of(work.order[k]);
+            const std::uint32_t i = order[k];
             s[i] = static_cast<Scalar>(static_cast<double>(z[i]) - mean);
         }
     }

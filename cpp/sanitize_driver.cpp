@@ -27,6 +27,7 @@
 #include "relaxation.hpp"
 #include "rescaling.hpp"
 #include "sanitize_boosting.hpp"
+#include "sanitize_buckets.hpp"
 #include "sanitize_marginals.hpp"
 #include "sanitize_messages.hpp"
 #include "swap_move.hpp"
@@ -300,20 +301,43 @@ void check_relaxation(const Case& c) {
         add(BlockKind::simplex, {0, n}, {Scalar(1)}, {0, 2}, {0, 2}, {});
         add(BlockKind::count, {0, n}, concave, {0}, {}, own);
         add(BlockKind::convex, {0, n}, convex, {0}, {}, own);
-        relaxation->start(0, 1, no_poll);
+        relaxation->start(1);
     }
     double before = one.evaluate(0.5, 1, no_poll).objective;
     const double slack = (std::abs(before) + static_cast<double>(n)) * (sizeof(Scalar) == 4 ? 1e-4 : 1e-9);
-    std::vector<double> p(unary.size());
-    for (int pass = 0; pass < 3; ++pass) {
+    std::vector<Scalar> p(unary.size());
+    for (int pass = 0; pass < 6; ++pass) {
+        if (pass == 2)
+            for (auto* const relaxation : {&one, &two})
+                relaxation->set_light({false, true, false, true, false, false}, 1);
         one.sweep(0.5, 0, 1, no_poll);
         two.sweep(0.5, 0, 2, no_poll);
         const double after = one.evaluate(0.5, 1, no_poll).objective;
         require(after <= before + slack, "a plain pass raised the objective");
         require(after == two.evaluate(0.5, 2, no_poll).objective, "threads changed the answer");
         one.probabilities(0.5, p.data(), 1, no_poll);
-        require(one.gap(p.data(), 1, no_poll) >= -slack, "a gap is negative");
+        for (const double gap : one.gaps(p.data(), 1, no_poll))
+            require(gap >= -slack, "a gap is negative");
         before = after;
+    }
+    two.sweep(0.5, 0.9, 2, no_poll);
+    two.revert(2);
+    require(std::abs(two.evaluate(0.5, 2, no_poll).objective - before) <= slack, "a pass was not undone");
+}
+
+// exp, log and the order of values against those of the standard library.
+void check_vectors(const Case& c) {
+    DecreasingOrder order;
+    const auto n = static_cast<std::int64_t>(c.scores.size());
+    sort_decreasing(c.scores.data(), n, order);
+    for (std::int64_t k = 1; k < n; ++k) {
+        const auto a = order.index[k - 1], b = order.index[k];
+        require(c.scores[a] > c.scores[b] || (c.scores[a] == c.scores[b] && a < b), "not sorted");
+    }
+    for (const double score : c.scores) {
+        const double x = std::clamp<double>(score, -700, 700), e = std::exp(x);
+        require(std::abs(exponential(x) - e) <= 1e-15 * e, "exp differs");
+        require(std::abs(logarithm(e) - std::log(e)) <= 1e-15 * std::abs(std::log(e)), "log differs");
     }
 }
 
@@ -382,6 +406,7 @@ void check(const Case& c) {
     check_sizes(row, gradient, work);
     check_projections<Scalar>(c);
     check_relaxation<Scalar>(c);
+    check_vectors(c);
 }
 
 void check_case(const Case& c) {
@@ -486,6 +511,10 @@ int main(int argc, char** argv) {
         }
     std::mt19937 random(0);
     for (int k = 0; k < 300; ++k, ++count) check_case(draw_case(random));
+    for (int k = 0; k < 100; ++k) {
+        check_buckets(random);
+        check_classes(random);
+    }
     for (int k = 0; k < 300; ++k) check_messages(random);
     for (int k = 0; k < 1000; ++k) {
         check_stumps(random);

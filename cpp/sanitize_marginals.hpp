@@ -155,7 +155,7 @@ inline void check_frank_wolfe(std::mt19937& random) {
             group.parameters.push_back(1.0 / static_cast<double>(k + 1));
         state.add(group);
     }
-    state.start(0, 1, [] {});
+    state.start(1);
     std::vector<double> p(unary.size()), x(unary.size()), d(unary.size());
     double before = state.evaluate(1.0, 1, [] {}).objective;
     for (int k = 0; k < 5; ++k) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "blocks.hpp"
+#include "label_loops.hpp"
 
 namespace setwise {
 
@@ -15,8 +16,8 @@ namespace setwise {
 template <class Scalar>
 struct SweepWork {
     ProjectionWork<Scalar> projection;
-    std::vector<Scalar> total, suffix, prefix, second, base, alpha, beta, z, out;
-    std::vector<std::int64_t> lowest;
+    std::vector<Scalar> total, suffix, prefix, first, second, base, alpha, beta, z, out;
+    std::vector<LabelOf<Scalar>> lowest;
 
     void reserve(std::int64_t n, std::int64_t n_labels) {
         const auto size = static_cast<std::size_t>(n);
@@ -25,7 +26,7 @@ struct SweepWork {
             suffix.resize(total.size());
         }
         if (z.size() >= size) return;
-        for (auto* const array : {&prefix, &second, &base, &alpha, &beta, &z, &out})
+        for (auto* const array : {&prefix, &first, &second, &base, &alpha, &beta, &z, &out})
             array->resize(size);
         lowest.resize(size);
     }
@@ -33,10 +34,6 @@ struct SweepWork {
 
 // exp(x) where a result below about 1e-304 is 0.
 inline double decay(double x) { return x < -700 ? 0 : std::exp(x); }
-
-// Two factors exp of this, and L of them summed, still fit.
-template <class Scalar>
-constexpr Scalar largest_exponent = std::numeric_limits<Scalar>::max_exponent * Scalar(0.3);
 
 // Copies the block's rows of the total, label after label.
 template <class Scalar>
@@ -67,83 +64,54 @@ void step(Group<Scalar>& group, std::int64_t block, std::int64_t slot, double t,
     const std::int64_t n = group.size(block);
     group.project(block, slot, work.z.data(), t, work.out.data(), work.projection);
     Scalar* const s = group.s.data() + group.offset(block, slot);
-    for (std::int64_t i = 0; i < n; ++i) {
-        const Scalar change = work.out[i] - s[i];
-        s[i] = work.out[i];
-        if (!group.slot_of.empty()) {
-            work.total[group.slot_labels[slot] * n + i] += change;
-            continue;
-        }
-        for (std::int64_t j = 0; j < n_labels; ++j)
-            if (group.contains(slot, group.starts[block] + i, j)) work.total[j * n + i] += change;
+    const Scalar* const out = work.out.data();
+    if (!group.slot_of.empty()) {
+        Scalar* const label = work.total.data() + group.slot_labels[slot] * n;
+        for (std::int64_t i = 0; i < n; ++i) label[i] += out[i] - s[i];
+    } else {
+        for (std::int64_t i = 0; i < n; ++i)
+            for (std::int64_t j = 0; j < n_labels; ++j)
+                if (group.contains(slot, group.starts[block] + i, j))
+                    work.total[j * n + i] += out[i] - s[i];
     }
+    std::copy(out, out + n, s);
 }
 
 // One label after the other. t logit p_j = -s_j - t log sum_{k != j} exp(-s_k / t), and that sum
 // is never a difference: labels done so far (prefix) plus labels to come (suffix), scaled by the
 // second lowest s; the lowest label, `lowest`, stands apart (alpha), so that nothing underflows.
 template <class Scalar>
-void sweep_labels(Group<Scalar>& group, std::int64_t block, double temperature,
-                  std::int64_t n_labels, SweepWork<Scalar>& work) {
+void sweep_labels(Group<Scalar>& group, std::int64_t block, double t, std::int64_t n_labels,
+                  SweepWork<Scalar>& work) {
+    using Label = LabelOf<Scalar>;
     const std::int64_t n = group.size(block);
-    const auto t = static_cast<Scalar>(temperature), inverse = Scalar(1) / t;
+    const double inverse = 1.0 / t;
     Scalar* const total = work.total.data();
-    const auto mass = [&](Scalar difference) {  // a label may rise in a sweep: no overflow
-        const Scalar x = difference * inverse;
-        return x < -largest_exponent<Scalar> ? Scalar(0) : std::exp(std::min(x, largest_exponent<Scalar>));
-    };
-    const auto refer = [&](std::int64_t i, Scalar lowest) {
-        const Scalar base = std::min(lowest, work.second[i]);
-        work.base[i] = base;
-        work.alpha[i] = mass(base - lowest);
-        work.beta[i] = mass(base - work.second[i]);
-    };
-    for (std::int64_t i = 0; i < n; ++i) {
-        std::int64_t lowest = 0;
-        Scalar first = total[i], second = std::numeric_limits<Scalar>::infinity();
-        for (std::int64_t j = 1; j < n_labels; ++j) {
-            const Scalar value = total[j * n + i];
-            if (value < first) {
-                second = first;
-                first = value;
-                lowest = j;
-            } else if (value < second) {
-                second = value;
-            }
-        }
-        work.lowest[i] = lowest;
-        work.second[i] = second;
-        work.prefix[i] = 0;
-        refer(i, first);
-    }
+    const VariableState<Scalar> state{work.lowest.data(), work.first.data(), work.second.data(),
+                                      work.base.data(),   work.alpha.data(), work.beta.data(),
+                                      work.prefix.data()};
+    std::copy(total, total + n, state.first);
+    std::fill(state.second, state.second + n, std::numeric_limits<Scalar>::infinity());
+    std::fill(state.lowest, state.lowest + n, Label(0));
+    std::fill(state.prefix, state.prefix + n, Scalar(0));
+    for (std::int64_t j = 1; j < n_labels; ++j)
+        rank_label(total + j * n, static_cast<Label>(j), n, state.first, state.second, state.lowest);
+    refer(inverse, n, state);
     std::fill(work.z.begin(), work.z.begin() + n, Scalar(0));
-    for (std::int64_t j = n_labels - 1; j >= 0; --j)
-        for (std::int64_t i = 0; i < n; ++i) {
-            work.suffix[j * n + i] = work.z[i];
-            if (work.lowest[i] != j) work.z[i] += mass(work.second[i] - total[j * n + i]);
-        }
-    constexpr Scalar tiny = std::numeric_limits<Scalar>::min();
+    for (std::int64_t j = n_labels - 1; j >= 0; --j) {
+        std::copy(work.z.begin(), work.z.begin() + n, work.suffix.begin() + j * n);
+        add_mass(total + j * n, static_cast<Label>(j), inverse, n, state.second, state.lowest,
+                 work.z.data());
+    }
     for (std::int64_t j = 0; j < n_labels; ++j) {
         const std::int64_t slot = group.slot_of[j];
-        Scalar* const label = total + j * n;
+        const Scalar* const label = total + j * n;
         if (slot >= 0) {
-            const Scalar* const s = group.s.data() + group.offset(block, slot);
-            const Scalar* const suffix = work.suffix.data() + j * n;
-            for (std::int64_t i = 0; i < n; ++i) {
-                const bool own = work.lowest[i] == j;
-                const Scalar others = work.prefix[i] + suffix[i];
-                const Scalar sum = own ? others : work.alpha[i] + work.beta[i] * others;
-                const Scalar base = own ? work.second[i] : work.base[i];
-                work.z[i] = s[i] + (base - t * std::log(std::max(sum, tiny)) - label[i]);
-            }
-            step(group, block, slot, temperature, n_labels, work);
+            logits(label, group.s.data() + group.offset(block, slot), work.suffix.data() + j * n,
+                   static_cast<Label>(j), t, n, state, work.z.data());
+            step(group, block, slot, t, n_labels, work);
         }
-        for (std::int64_t i = 0; i < n; ++i) {
-            if (work.lowest[i] == j)
-                refer(i, label[i]);
-            else
-                work.prefix[i] += mass(work.second[i] - label[i]);
-        }
+        pass_label(label, static_cast<Label>(j), inverse, n, state);
     }
 }
 

@@ -53,6 +53,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
+    # It starts processes that import it, which a script run by the gallery cannot be.
+    "ignore_pattern": r"torch_distributed\.py$",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_signature": False,
@@ -87,8 +89,9 @@ def typeset_norms(app: Sphinx, what: str, name: str, it: object, opts: object, d
 def skip_foreign(
     app: Sphinx, what: str, name: str, it: object, skip: bool, opts: object
 ) -> bool | None:
-    """Leave out what scikit-learn's base classes bring: its own reference has it."""
-    return True if str(getattr(it, "__module__", "")).startswith("sklearn.") else None
+    """Leave out what base classes of scikit-learn and torch bring: their own references have it."""
+    home = str(getattr(it, "__module__", ""))
+    return True if home.startswith(("sklearn.", "torch.")) else None
 
 
 def setup(app: Sphinx) -> None:

@@ -31,6 +31,12 @@ def folder() -> Path:
     return Path(os.environ.get("SETWISE_DATA", REPOSITORY.parent / "shared" / "data"))
 
 
+def cache_folder() -> Path:
+    """Where the experiments keep what takes long to compute."""
+    default = Path(__file__).resolve().parent / "cache"
+    return Path(os.environ.get("SETWISE_CACHE", default))
+
+
 def require(*parts: str) -> Path:
     """The path of a data file; ends the script with one line if it is missing."""
     path = folder().joinpath(*parts)

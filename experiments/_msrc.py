@@ -7,14 +7,13 @@ Images and label maps are data (see ``_data``). What takes long is computed once
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from _data import require
+from _data import cache_folder, require
 from scipy.ndimage import maximum_filter
 from skimage.io import imread
 
@@ -72,8 +71,7 @@ def read_unary(path: Path) -> np.ndarray:
 
 def cached(kind: str, name: str) -> Path:
     """Where the cache keeps an array of an image, such as ("unaries", "1_9_s")."""
-    default = Path(__file__).resolve().parent / "cache"
-    return Path(os.environ.get("SETWISE_CACHE", default)) / SET / kind / f"{name}.npz"
+    return cache_folder() / SET / kind / f"{name}.npz"
 
 
 def store(kind: str, name: str, array: np.ndarray) -> None:

@@ -19,8 +19,8 @@ PAPER = {
     "15 scenes": {"tree": (0.394, 0.504), "flat": (0.396, 0.536), "Ada.MH": (0.418, 0.551)},
 }
 LEARNERS = {"SVMs": ("linear", 200), "stumps": ("stump", 500)}
-STRENGTHS = (30.0, 300.0, 3000.0)
-TRAIN, VALIDATE = 1500, 1000
+STRENGTHS = (30.0, 200.0)
+TRAIN, VALIDATE = 1000, 1000
 
 
 def drawn(sample: Sample, seed: int) -> tuple[Sample, Sample]:

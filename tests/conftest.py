@@ -1,6 +1,12 @@
 """Settings that every test shares."""
 
 import os
+import signal
+
+# A shell starts what it runs in the background with Ctrl-C ignored: tests of an interrupt would
+# then wait for ever.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No test opens a window, and no test depends on one being there. Set before pyplot is imported.
 os.environ["MPLBACKEND"] = "Agg"

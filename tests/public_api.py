@@ -22,6 +22,7 @@ MODULES = (
     "setwise.losses",
     "setwise.plots",
     "setwise.surrogates",
+    "setwise.torch",
 )
 LISTING = Path(__file__).with_name("public_api.txt")
 

@@ -10,12 +10,18 @@ import numpy as np
 import pytest
 from skimage import color
 
-from setwise.demo import _digits, _photograph
+from setwise.demo import _alternatives, _digits, _photograph
 from setwise.demo.__main__ import main
 from setwise.demo._findings import findings
 from setwise.surrogates import LovaszHinge
 
-PICTURES = ("digits.png", "photograph.png", "surfaces.png", "decompositions.png")
+PICTURES = (
+    "digits.png",
+    "photograph.png",
+    "alternatives.png",
+    "surfaces.png",
+    "decompositions.png",
+)
 
 
 def test_quick_run_writes_the_page_and_its_pictures(
@@ -34,6 +40,7 @@ def test_quick_run_writes_the_page_and_its_pictures(
     printed = capsys.readouterr().out
     assert "Lovász hinge" in printed
     assert "log Z between" in printed
+    assert "6 ways to cut out" in printed
     assert printed.splitlines()[-1] == str(out / "index.html")
 
 
@@ -64,6 +71,18 @@ def test_figures_of_the_photograph_are_those_of_its_field() -> None:
     assert post.relative_gap <= _photograph.TOL
     assert post.log_partition_lower <= post.log_partition_upper
     assert -best.value <= post.log_partition_upper, "one term of Z is more than all of it"
+
+
+def test_alternatives_are_those_of_their_field() -> None:
+    cut = _alternatives.cut_out(32)
+    field = _alternatives.make_field(color.rgb2lab(cut.image), cut.scribbles)
+    assert field.is_submodular
+    np.testing.assert_allclose(field.energy(cut.six.labelings), cut.six.values, rtol=1e-9)
+    assert np.all(cut.six.values >= cut.six.values[0] - 1e-9), "the first is the best"
+    marks = cut.scribbles.ravel()
+    assert {-1, 0, 1} == set(marks)
+    assert np.all(cut.six.labelings[:, marks >= 0] == marks[marks >= 0]), "scribbles hold"
+    assert cut.post.relative_gap <= _alternatives.TOL
 
 
 @pytest.mark.parametrize("name", _digits.SURROGATES)

@@ -20,6 +20,7 @@ EXPLAINED = (
     "setwise.losses.",
     "setwise.plots.",
     "setwise.surrogates.",
+    "setwise.torch.",
 )
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

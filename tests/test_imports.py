@@ -36,6 +36,51 @@ def test_heavy_packages_are_loaded_by_need_only(statement: str) -> None:
     assert loaded_by(statement) == []
 
 
+# What numpy and torch alone must do: name losses, and compute all that a device knows.
+TORCH_ALONE = """
+import torch
+import setwise as sw
+
+x = torch.tensor([[0.5, 2.0, 0.0], [-1.0, 0.3, 0.2]], requires_grad=True)
+y = torch.tensor([[1, 1, 0], [0, 1, 255]])
+for criterion in (
+    sw.torch.LovaszHingeLoss("jaccard", per_image=True, ignore_index=255),
+    sw.torch.LovaszHingeLoss(sw.losses.Jaccard(), method="bucket", ignore_index=255),
+    sw.torch.LovaszHingeLoss("exponential", ignore_index=255),
+    sw.torch.DecomposedLoss("dice", ignore_index=255),
+    sw.torch.DecomposedLoss("face_track_1", ignore_index=255),
+    sw.torch.MarginRescalingLoss("dice", ignore_index=255),
+    sw.torch.SlackRescalingLoss("jaccard", ignore_index=255),
+):
+    criterion(x, y).backward()
+sw.torch.lovasz_softmax(x, torch.tensor([0, 2])).backward()
+assert torch.isfinite(x.grad).all()
+"""
+
+
+def run_without(missing: set[str], program: str) -> subprocess.CompletedProcess[str]:
+    text = f"import sys\nsys.modules.update(dict.fromkeys({missing}))\n{program}"
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", text], capture_output=True, text=True, check=False
+    )
+
+
+def test_torch_needs_numpy_and_torch_alone() -> None:
+    pytest.importorskip("torch")
+    others = {"scipy", "sklearn", "joblib", "threadpoolctl", "highspy", "daqp", "setwise._core"}
+    run = run_without(others, TORCH_ALONE)
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_missing_torch_is_one_error_that_names_the_extra() -> None:
+    program = "import setwise as sw\nassert 'torch' not in sw.__all__\nsw.torch"
+    run = run_without({"torch"}, program)
+    assert run.stderr.splitlines()[-1] == (
+        "ImportError: setwise.torch needs PyTorch, which is not installed: "
+        "pip install 'setwise[torch]'"
+    )
+
+
 def test_unknown_attribute_is_an_attribute_error() -> None:
     import setwise
 

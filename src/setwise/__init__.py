@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         plots,
         surrogates,
     )
+    from setwise import torch as torch
     from setwise.estimators import (
         FieldBoost,
         FieldSVM,
@@ -53,6 +54,9 @@ __all__ = [
     "surrogates",
 ]
 
+# Parts that need an extra: `from setwise import *` must work without it.
+_EXTRAS = ("torch",)
+
 # Names that stand for themselves at the root, and where they live.
 _HOMES = {
     "FieldBoost": "estimators",
@@ -70,10 +74,10 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f"setwise.{_HOMES[name]}"), name)
-    if name in __all__:
+    if name in __all__ or name in _EXTRAS:
         return import_module(f"setwise.{name}")
     raise AttributeError(f"module 'setwise' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *_EXTRAS, "__version__"]

@@ -14,6 +14,59 @@ _Numbers = NDArray[np.int64 | np.float64]
 _Pairs = NDArray[np.int32] | NDArray[np.int64]
 
 def encode_labels(labels: NDArray[np.generic], positive: _Bytes) -> int: ...
+def encode_targets(target: NDArray[np.generic], ignore: float, codes: _Bytes) -> int: ...
+def bucket_ratio(
+    labels: _Bytes,
+    scores: NDArray[np.float32],
+    a: float,
+    c: float,
+    d: float,
+    buckets: int,
+    values: _Doubles,
+    gradient: NDArray[np.float32],
+) -> None: ...
+def bucket_ratio_16(
+    labels: _Bytes,
+    scores: NDArray[np.uint16],
+    a: float,
+    c: float,
+    d: float,
+    errors: _Doubles,
+    values: _Doubles,
+    gradient: NDArray[np.float32],
+) -> None: ...
+def bucket_table(
+    labels: _Bytes,
+    scores: NDArray[np.float32],
+    tables: _Doubles,
+    starts: _Ints,
+    buckets: int,
+    values: _Doubles,
+    gradient: NDArray[np.float32],
+) -> None: ...
+def bucket_table_16(
+    labels: _Bytes,
+    scores: NDArray[np.uint16],
+    tables: _Doubles,
+    starts: _Ints,
+    errors: _Doubles,
+    values: _Doubles,
+    gradient: NDArray[np.float32],
+) -> None: ...
+def lovasz_classes(
+    p: NDArray[np.float32],
+    target: NDArray[np.int32],
+    images: int,
+    n_classes: int,
+    classes: NDArray[np.int32],
+    per_image: bool,
+    a: float,
+    c: float,
+    d: float,
+    buckets: int,
+    values: _Doubles,
+    gradient: NDArray[np.float32],
+) -> None: ...
 def all_finite(x: NDArray[_Float]) -> bool: ...
 def lovasz_ratio(
     positive: _Bytes,
@@ -250,6 +303,8 @@ class _State(Generic[_Float]):
     def evaluate(self, temperature: float, n_threads: int) -> tuple[float, float]: ...
     def probabilities(self, temperature: float, p: NDArray[_Float], n_threads: int) -> None: ...
     def gap(self, p: NDArray[_Float], n_threads: int) -> float: ...
+    def gaps(self, p: NDArray[_Float], gaps: _Doubles, n_threads: int) -> None: ...
+    def set_light(self, light: NDArray[np.uint8], n_threads: int) -> None: ...
     def scores(self, s: _Doubles) -> None: ...
     def size(self) -> int: ...
     def blocks(self, blocks: NDArray[_Float]) -> None: ...

@@ -8,12 +8,18 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from setwise.demo._alternatives import Alternatives
 from setwise.demo._digits import SURROGATES, Outcome, Settings
 from setwise.demo._findings import mean_and_error
 from setwise.demo._photograph import Segmentation
 from setwise.functions import Table
 from setwise.losses import FaceTrack, SetLoss
-from setwise.plots import DecompositionDisplay, MarginalsDisplay, SurrogateDisplay
+from setwise.plots import (
+    DecompositionDisplay,
+    DiverseDisplay,
+    MarginalsDisplay,
+    SurrogateDisplay,
+)
 from setwise.surrogates import (
     DecomposedHinge,
     LovaszHinge,
@@ -122,6 +128,26 @@ def photograph(segmented: Segmentation) -> Figure:
     )
     for ax, title in zip(display.axes_, ("photograph", "labelling", "entropy"), strict=True):
         ax.set_title(title, fontsize=10)
+    return figure
+
+
+def alternatives(found: Alternatives) -> Figure:
+    """The scribbles, six ways to cut out the object, and the entropy of the marginals."""
+    figure = Figure(figsize=(11.0, 6.0), layout="constrained")
+    *list_axes, last = figure.subplots(2, 4).flat
+    drawn = found.image.copy()
+    drawn[found.scribbles == 1], drawn[found.scribbles == 0] = (1.0, 0.5, 0.0), (0.0, 0.7, 1.0)
+    dark = [(0.0, 0.0, 0.0, 0.75), (0.0, 0.0, 0.0, 0.0)]
+    display = DiverseDisplay.from_result(
+        found.six, found.shape, image=drawn, colors=dark, alpha=1.0, ax=list_axes
+    )
+    display.axes_[0].set_title("two scribbles")
+    MarginalsDisplay.from_result(
+        found.post, found.shape, ax=last, panels="entropy", n_regions=0, colorbar=False
+    )
+    last.set_title("entropy")
+    for ax in figure.axes:
+        ax.title.set_fontsize(10)
     return figure
 
 

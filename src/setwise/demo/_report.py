@@ -11,7 +11,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from setwise import __version__
-from setwise.demo import _pictures
+from setwise.demo import _alternatives, _pictures
+from setwise.demo._alternatives import Alternatives, cut_out
 from setwise.demo._digits import QUICK, Settings, load, run
 from setwise.demo._findings import Findings, Row, findings
 from setwise.demo._photograph import N_LABELS, QUICK_SIDE, SIDE, Segmentation, segment
@@ -41,14 +42,18 @@ def write_report(out: str | Path = "out", *, quick: bool = False) -> tuple[Path,
     outcomes = run(settings)
     found = findings(outcomes, settings)
     segmented = segment(QUICK_SIDE if quick else SIDE)
+    cut = cut_out(_alternatives.QUICK_SIDE if quick else _alternatives.SIDE)
     _save(_pictures.digits(outcomes, settings), folder / "digits.png")
     _save(_pictures.photograph(segmented), folder / "photograph.png")
+    _save(_pictures.alternatives(cut), folder / "alternatives.png")
     _save(_pictures.surfaces(), folder / "surfaces.png")
     _save(_pictures.decompositions(), folder / "decompositions.png")
     _save(_pictures.summary(outcomes, settings), folder / "demo.png")
     page = folder / "index.html"
-    page.write_text(_page(found, settings, segmented), encoding="utf-8")
-    return page, "\n".join([_summary(found), _photograph_summary(segmented)])
+    page.write_text(_page(found, settings, segmented, cut), encoding="utf-8")
+    return page, "\n".join(
+        [_summary(found), _photograph_summary(segmented), _alternatives_summary(cut)]
+    )
 
 
 def _save(figure: Figure, path: Path) -> None:
@@ -56,7 +61,7 @@ def _save(figure: Figure, path: Path) -> None:
     figure.savefig(path, dpi=110, metadata={"Software": None})
 
 
-def _page(found: Findings, settings: Settings, segmented: Segmentation) -> str:
+def _page(found: Findings, settings: Settings, segmented: Segmentation, cut: Alternatives) -> str:
     _, y = load()
     template = resources.files("setwise.demo").joinpath("page.html").read_text(encoding="utf-8")
     return Template(template).substitute(
@@ -72,6 +77,7 @@ def _page(found: Findings, settings: Settings, segmented: Segmentation) -> str:
         tol=f"{settings.tol:g}",
         gap=f"{max(row.relative_gap for row in found.rows):.2f}",
         **_photograph_figures(segmented),
+        **_alternatives_figures(cut),
         version=__version__,
     )
 
@@ -122,3 +128,28 @@ def _photograph_summary(segmented: Segmentation) -> str:
         "A photograph in $n_labels labels: energy $energy, no labelling below $energy_bound;\n"
         "  log Z between $log_lower and $log_upper, mean entropy $mean_entropy nats"
     ).substitute(known)
+
+
+def _alternatives_figures(cut: Alternatives) -> dict[str, str]:
+    six, pixels = cut.six, cut.scribbles.size
+    differ = np.count_nonzero(six.labelings != six.labelings[0], axis=1) / pixels
+    return {
+        "cut_height": str(cut.shape[0]),
+        "cut_width": str(cut.shape[1]),
+        "n_items": str(len(six.values)),
+        "cut_energy": f"{six.values[0]:,.0f}",
+        "cut_least": f"{(six.values[1:] - six.values[0]).min():,.0f}",
+        "cut_most": f"{(six.values[1:] - six.values[0]).max():,.0f}",
+        "cut_differ_least": f"{100 * differ[1:].min():.0f}",
+        "cut_differ_most": f"{100 * differ[1:].max():.0f}",
+        "cut_gap": f"{100 * six.relative_gaps.max():.1f}",
+        "cut_temperature": f"{cut.post.temperature:g}",
+    }
+
+
+def _alternatives_summary(cut: Alternatives) -> str:
+    return Template(
+        "Two scribbles, $n_items ways to cut out what they mean: energy $cut_energy, the others "
+        "$cut_least to $cut_most more;\n"
+        "  each within $cut_gap % of the best of its step"
+    ).substitute(_alternatives_figures(cut))

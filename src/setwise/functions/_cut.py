@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import coo_array
 
-from setwise import _core
+from setwise.functions import _kernels as _core
 from setwise.functions._arguments import (
     BoolArray,
     FloatArray,
@@ -105,6 +104,8 @@ class Cut(SetFunction):
 
     def _adjacency(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
         """Rows of neighbours: indptr, neighbours, weights of the arcs out of and into the row."""
+        from scipy.sparse import coo_array
+
         first, second = self.edges.T
         rows, columns = np.concatenate([first, second]), np.concatenate([second, first])
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_count, as_number
 from setwise.functions._base import SetFunction, empty_value
-from setwise.functions._corral import Corral
+
+if TYPE_CHECKING:
+    from setwise.functions._corral import Corral
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -125,6 +128,8 @@ def minimize(
     >>> best.mask.tolist(), best.value, best.exact
     ([True, True, False], -3.0, True)
     """
+    from setwise.functions._corral import Corral  # loads scipy.linalg
+
     tol = as_number(tol, "tol", nonnegative=True)
     n = function.n
     limit = 1000 + 100 * n if max_iter is None else as_count(max_iter, "max_iter", least=1)

@@ -9,10 +9,8 @@ could be taken away.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import coo_array
 
-from setwise import _core
+from setwise.functions import _kernels as _core
 from setwise.functions._arguments import FloatArray, IntArray
 
 
@@ -22,6 +20,9 @@ def least_supermodular(values: FloatArray, weights: FloatArray | None = None) ->
     Interior point over the 2^n sets (n = 12: 4096 unknowns, 67584 rows, about two seconds);
     simplex over the much smaller grid.
     """
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array
+
     on_grid = values.ndim == 2
     corners = _grid_corners(values.shape) if on_grid else _cube_corners(values.size)
     flat = values.ravel()

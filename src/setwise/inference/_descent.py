@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, log, sqrt
+from math import exp, inf, log, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from setwise import _core
 from setwise.functions._arguments import FloatArray
+
+LIGHT = 0.5  # of a group's even share of the gap: below it a group takes turns
 
 if TYPE_CHECKING:
     from setwise.inference._relaxation import Relaxation
@@ -22,6 +24,10 @@ class Descent:
     :math:`\beta_k = (\theta_k - 1) / \theta_{k+1}`; y may lie outside the base polytope, its
     projections do not. No proof covers this for cyclic passes, so the objective decides: a pass
     that raises it is undone, and the next is a plain one, which cannot raise it.
+
+    A pass costs as much for a group that is all but done as for any other. Groups that have little
+    of the gap when it is measured take turns until it is measured again, one a pass, before the
+    others are extrapolated; they need no momentum.
 
     The kernel is given unaries whose least in each row is 0: what is the same for all labels of a
     variable would cost digits and moves nothing.
@@ -112,8 +118,13 @@ class Descent:
     def measure(self) -> None:
         """The duality gap f(p) - <s, p> at p = softmax(-s / t), f the Lovász extension of F."""
         self._state.probabilities(self.temperature, self._p, self._threads)
-        self.gap = max(0.0, self._state.gap(self._p, self._threads))
+        gaps = np.empty(len(self._relaxation.groups))
+        self._state.gaps(self._p, gaps, self._threads)
+        self.gap = max(0.0, float(gaps.sum()))
         self.relative_gap = self.gap / max(self._unit, abs(self._height))
+        if self.n_iter > 0 and self.gap > 0:
+            light = gaps < LIGHT * self.gap / len(gaps)
+            self._state.set_light(light.astype(np.uint8), self._threads)
 
     def slack(self, cooler: float = 1.0) -> tuple[float, float]:
         """f(p) - <s, p> and <s, p> - sum_i min_j s_ij, at p = softmax(-s / (cooler t)).
@@ -136,26 +147,43 @@ class Descent:
     ) -> tuple[bool, bool]:
         """Passes until the relative gap is at most ``tol``; whether it is, and whether interrupted.
 
-        The gap costs up to half a pass, so it is measured where it is expected to matter: half way
-        to where it would reach ``tol`` at its present rate, at least every tenth pass.
+        The gap costs up to half a pass, so it is measured where it is expected to matter, at least
+        every tenth pass. Where it has not fallen by a tenth in half as many passes as there were
+        before, and in a hundred, rounding has the last word, and they end.
         """
         self.measure()
         passes, check, last, measured = 0, 1, 0, self.relative_gap
+        lowest, at = self.relative_gap, 0
         limit = 10_000 if max_iter is None else max_iter
         while self.relative_gap > tol and passes < limit:
             self.sweep(momentum)
             passes += 1
             if passes in (check, limit):
                 self.measure()
-                fall = log(measured / self.relative_gap) if 0 < self.relative_gap < measured else 0
-                togo = log(self.relative_gap / tol) if self.relative_gap > tol > 0 else inf
-                ahead = togo * (passes - last) / (2 * fall) if fall > 0 else 1.0
+                ahead = self._ahead(tol, passes, last, measured)
                 last, measured = passes, self.relative_gap
-                check = passes + int(max(1, min(10, 1 + passes // 2, ahead)))
+                check = passes + int(max(1, min(10, 2 * passes, ahead)))
+                if self.relative_gap <= 0.9 * lowest:
+                    lowest, at = self.relative_gap, passes
+                elif passes >= 1.5 * at + 100:
+                    break
             if callback is not None and callback(self):
                 self.measure()
                 return self.relative_gap <= tol, True
         return self.relative_gap <= tol, False
+
+    def _ahead(self, tol: float, passes: int, last: int, measured: float) -> float:
+        """After how many more passes the gap may reach ``tol``.
+
+        Far from the minimum it falls as a power of the number of passes (about the second), near it
+        by a factor a pass: halfway between what the two say of the fall since the last measurement.
+        """
+        if not 0.0 < tol < self.relative_gap < measured or last == 0:
+            return passes if tol == 0.0 else min(passes, 3)
+        togo, fall = log(self.relative_gap / tol), log(measured / self.relative_gap)
+        by_factor = togo * (passes - last) / fall
+        by_power = passes * (exp(min(togo * log(passes / last) / fall, 10.0)) - 1.0)
+        return (by_factor + by_power) / 2
 
     def finish(self) -> None:
         """Give back the memory that only further passes need."""

@@ -43,7 +43,7 @@ def diverse(
         d, or several with a list each.
     method : str
         How the steps after the first are solved. "auto": with Hamming terms "multipliers", and on
-        fields of up to about 1e5 entries, where these leave a gap above a hundredth of a ball's
+        fields of up to 1500 variables, where these leave a gap above a hundredth of a ball's
         weight, "messages" too, and the better answer; without such terms what ``solve_map`` would
         choose; enumeration where labellings are few. Or any method of ``solve_map``.
     n_jobs : int, optional

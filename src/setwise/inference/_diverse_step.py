@@ -22,9 +22,9 @@ METHODS = ("multipliers", "cut", "expansion", "swap", "convex", "messages", "enu
 
 # So few labellings are enumerated before a method without a guarantee is tried.
 _FEW = 1 << 14
-# Messages are tried too where the gap is above this share of a ball's height, up to so many entries
-# of the unaries times balls, for so many passes.
-_NEAR, _SMALL, _PASSES = 0.01, 1 << 17, 40
+# Messages are tried too where the gap is above this share of a ball's height, up to so many
+# variables, for so many passes.
+_NEAR, _SMALL, _PASSES = 0.01, 1500, 40
 
 
 class GreedyStep:
@@ -84,7 +84,7 @@ class GreedyStep:
         """The better answer of two: a few passes of messages, from the labelling found."""
         balls = [potential for potential in field.potentials if is_ball(potential)]
         height = max(float(np.ptp(ball.table)) for ball in balls)
-        small = field.unary.size * len(balls) <= _SMALL
+        small = field.n_variables <= _SMALL
         if found.gap <= _NEAR * height or not small or obstacle_to_messages(field) is not None:
             return found
         passed = solve_map(field, "messages", init=found.labels, max_iter=_PASSES)

@@ -92,7 +92,6 @@ def base_minimiser(
     block = np.zeros(len(s), np.int64)
     edges, there, back = cut.edges, cut.there, cut.back
     place = np.empty(len(s), np.int64)
-    inside = np.empty(len(s), np.bool_)
     n_levels = 0
     try:
         while len(nodes):
@@ -101,27 +100,30 @@ def base_minimiser(
             level = np.bincount(member, s[nodes]) / np.maximum(weight, 1.0)
             excess = s[nodes] - level[member] * free
             place[nodes] = np.arange(len(nodes))
-            graph = FlowGraph(len(nodes), place[edges], there, back, dtype=np.float64)
+            ends = place[edges]
+            tails, heads = np.ascontiguousarray(ends.T)
+            graph = FlowGraph(len(nodes), ends, there, back, dtype=np.float64)
             graph.set_terminals(np.maximum(-excess, 0.0), np.maximum(excess, 0.0))
             graph.solve()
             flows, mask = graph.flows, graph.mask
-            moved = np.bincount(place[edges[:, 0]], flows, len(nodes))
-            moved -= np.bincount(place[edges[:, 1]], flows, len(nodes))
+            moved = np.bincount(tails, flows, len(nodes))
+            moved -= np.bincount(heads, flows, len(nodes))
             s[nodes] += moved
             n_levels += 1
             if report(n_levels, s):
                 return s, n_levels, True
-            inside[nodes] = mask
             # what is left below the mean could not flow out of the lower part: the cut's value
             value = np.bincount(member, (excess + moved) * mask)
             scale = np.bincount(member, np.abs(s[nodes]) + np.abs(excess))
             lower = np.bincount(member, mask)
             splits = (value < -1e-14 * scale) & (lower > 0) & (lower < np.bincount(member))
-            nodes = nodes[splits[member]]
-            kept = splits[block[edges[:, 0]]] & (inside[edges[:, 0]] == inside[edges[:, 1]])
+            kept = splits[member[tails]] & (mask[tails] == mask[heads])
             residuals = graph.residuals[kept]
             edges, there, back = edges[kept], residuals[:, 0], residuals[:, 1]
-            _, block[nodes] = np.unique(2 * block[nodes] + inside[nodes], return_inverse=True)
+            parts = (2 * member + mask)[splits[member]]
+            nodes = nodes[splits[member]]
+            is_part = np.bincount(parts, minlength=1) > 0
+            block[nodes] = (np.cumsum(is_part) - 1)[parts]
     except KeyboardInterrupt:  # s is that of the last level which was done
         return s, n_levels, True
     return s, n_levels, False

@@ -120,9 +120,9 @@ def marginals(
 
     Notes
     -----
-    Memory, in arrays of N L numbers: at most 3 G + 5 of ``dtype`` for ``projection``, G the number
+    Memory, in arrays of N L numbers: at most 3 G + 6 of ``dtype`` for ``projection``, G the number
     of groups of disjoint blocks (rows, columns, one a layer of regions), of which G + 1 stay in the
-    result; after that about 6 float64 ones for the last pass of float32, and for the lower bound.
+    result; after that about 8 float64 ones for the last pass of float32, and for the lower bound.
 
     Examples
     --------

@@ -103,7 +103,7 @@ class Relaxation:
     A pair that an infinite unary forbids gets a finite one, so far above all others of its row that
     its probability is 0 to the last bit and that no labelling gains by it.
 
-    Memory: 2 G + 3 arrays of N L float64, G the number of groups that cover all variables and
+    Memory: 2 G + 4 arrays of N L float64, G the number of groups that cover all variables and
     labels (4-connected grid and a layer of regions: G = 3), and 2 n L a thread, n the largest
     block. A pass is O(N L) for paths and simplices, O(N L log n) for regions.
 

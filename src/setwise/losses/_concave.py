@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise import _core
 from setwise.functions import Cardinality, ConcaveOfModular
+from setwise.functions import _kernels as _core
 from setwise.functions._arguments import (
     BoolArray,
     FloatArray,

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise import _core
+from setwise.functions import _kernels as _core
 from setwise.functions._arguments import BoolArray, FloatArray, IntArray
 
 Layout = Literal["single", "rows", "ragged"]

@@ -1,7 +1,8 @@
 """Pictures in the manner of scikit-learn's displays; they need matplotlib (``setwise[plot]``)."""
 
 from setwise.plots._decomposition import DecompositionDisplay
+from setwise.plots._diverse import DiverseDisplay
 from setwise.plots._marginals import MarginalsDisplay
 from setwise.plots._surrogate import SurrogateDisplay
 
-__all__ = ["DecompositionDisplay", "MarginalsDisplay", "SurrogateDisplay"]
+__all__ = ["DecompositionDisplay", "DiverseDisplay", "MarginalsDisplay", "SurrogateDisplay"]

@@ -17,6 +17,7 @@ from setwise.functions._arguments import (
     as_numbers,
 )
 from setwise.inference import MarginalsResult
+from setwise.plots._pixels import as_image, as_sides, folded
 from setwise.plots._style import import_pyplot, label_colors
 from setwise.plots._uncertain import (
     as_layer,
@@ -125,7 +126,7 @@ class MarginalsDisplay:
         self.labels: IntArray = as_integers(labels, "labels", below=self.n_labels)
         if self.labels.shape != shape:
             raise ValueError(f"labels must have shape {shape}, got {self.labels.shape}")
-        self.image = None if image is None else _as_image(image, shape)
+        self.image = None if image is None else as_image(image, shape)
         share = as_number(quantile, "quantile", nonnegative=True)
         if share > 1:
             raise ValueError(f"quantile must be at most 1, got {share:g}")
@@ -175,18 +176,14 @@ class MarginalsDisplay:
         if not isinstance(result, MarginalsResult):
             raise TypeError(f"result must be a MarginalsResult, got {type(result).__name__}")
         n_variables, n_labels = result.probabilities.shape
-        sides = tuple(as_count(side, "shape", least=1) for side in np.atleast_1d(shape).tolist())
-        if len(sides) != 2 or sides[0] * sides[1] != n_variables:
-            raise ValueError(
-                f"shape must be a height and a width with {n_variables} pixels, got {sides}"
-            )
+        sides = as_sides(shape, n_variables)
         chosen = result.labels if labels is None else labels
         display = cls(
-            _folded(chosen, sides),
+            folded(chosen, sides),
             result.entropy.reshape(sides),
             n_labels,
             image=image,
-            regions=None if regions is None else _folded(regions, sides),
+            regions=None if regions is None else folded(regions, sides),
             quantile=quantile,
             colors=colors,
         )
@@ -283,20 +280,3 @@ class MarginalsDisplay:
         top = float(np.log(max(self.n_labels, 2)))
         look = {"cmap": "inferno", "vmin": 0.0, "vmax": top, "interpolation": "nearest"}
         return ax.imshow(self.entropy, **{**look, **style})
-
-
-def _folded(values: ArrayLike, shape: tuple[int, ...]) -> Any:
-    """A value for each pixel as a map, where it came as a row."""
-    array = np.asarray(values)
-    return array.reshape(shape) if array.shape == (shape[0] * shape[1],) else array
-
-
-def _as_image(image: ArrayLike, shape: tuple[int, ...]) -> Any:
-    array = np.asarray(image)
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"image must hold real numbers, got dtype {array.dtype}")
-    if array.shape[:2] != shape or array.shape[2:] not in ((), (3,), (4,)):
-        raise ValueError(
-            f"image must have shape {shape}, with 3 or 4 colours or none, got {array.shape}"
-        )
-    return array

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from setwise import _core
 from setwise.functions import SetFunction
+from setwise.functions import _kernels as _core
 from setwise.functions._arguments import BoolArray, FloatArray
 from setwise.losses import Loss
 from setwise.losses._families import ModularRows, RatioRows, TableRows

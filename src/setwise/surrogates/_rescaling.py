@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from setwise import _core
 from setwise.functions import Cardinality, SetFunction
+from setwise.functions import _kernels as _core
 from setwise.functions._arguments import BoolArray, FloatArray
 from setwise.losses import ConcaveLoss, Hamming, Loss, SumLoss
 from setwise.losses._cardinality import OfCardinality

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise import _core
+from setwise.functions import _kernels as _core
 from setwise.functions._arguments import FloatArray, IntArray
 from setwise.losses._labels import Labels, read_labels
 

@@ -1,0 +1,21 @@
+"""The compiled kernels, loaded with the first that is called.
+
+Everything that only names a loss or asks what it knows of itself works without them, as
+``setwise.torch`` does.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from setwise._core import *  # noqa: F403
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    kernel = getattr(import_module("setwise._core"), name)
+    globals()[name] = kernel
+    return kernel

@@ -1,0 +1,248 @@
+"""A list of labellings of an image side by side, and where each differs from the first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise.functions._arguments import (
+    FloatArray,
+    IntArray,
+    as_array,
+    as_count,
+    as_integers,
+    as_number,
+    as_numbers,
+)
+from setwise.inference import DiverseResult
+from setwise.plots._pixels import as_image, as_sides
+from setwise.plots._style import import_pyplot, label_colors
+from setwise.plots._uncertain import draw_outlines
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
+    from matplotlib.patches import PathPatch
+
+
+class DiverseDisplay:
+    r"""Alternatives for the labelling of an image, each with what it changes and what that costs.
+
+    One panel for each labelling, after one for the image if there is one. From the second labelling
+    on, the pixels whose label is not that of the first are outlined; the title says how much higher
+    its energy is than the first one's, and which share of the pixels it changes.
+
+    Make one with ``from_result``, which computes and draws as scikit-learn's displays do; ``plot``
+    draws again.
+
+    Parameters
+    ----------
+    labelings : array of int of shape (m, H, W)
+        The list, at least one labelling.
+    values : array of shape (m,)
+        Their energies.
+    image : array of shape (H, W), (H, W, 3) or (H, W, 4), optional
+        Grey or colours, as matplotlib's ``imshow`` takes them.
+    n_labels : int, optional
+        L. By default one more than the largest label in the list.
+    colors : sequence of L colours, optional
+        For the labels: an array of shape (L, 3) or (L, 4) with numbers between 0 and 1, or anything
+        else that matplotlib takes for colours.
+
+    Attributes
+    ----------
+    differs : array of bool of shape (m, H, W)
+        Where each labelling is not the first one.
+    share : array of shape (m,)
+        The share of the pixels where it is not.
+    axes_ : array of matplotlib axes
+        Where it was drawn last, one for each panel.
+    figure_ : matplotlib figure
+        The figure of ``axes_``.
+    images_ : list of m matplotlib images
+        The labellings.
+    outlines_ : list of m matplotlib patches
+        Around the pixels that differ; the first has none.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> unary = np.zeros((2, 4, 2))
+    >>> unary[:, :2, 1], unary[:, 2:, 0] = 1.0, 0.3  # the left half is surer than the right one
+    >>> field = sw.fields.Field(unary.reshape(-1, 2))
+    >>> field = field + sw.fields.Potts(sw.fields.grid_edges((2, 4)), 0.2)
+    >>> two = sw.diverse(field, 2, sw.diversities.DivMBest(0.5))
+    >>> display = sw.plots.DiverseDisplay.from_result(two, (2, 4))
+    >>> display.labelings[:, 0].tolist(), display.share.tolist()
+    ([[0, 0, 1, 1], [0, 0, 0, 0]], [0.0, 0.5])
+    >>> plt.close(display.figure_)
+    """
+
+    axes_: Any  # an array of Axes
+    figure_: Any  # a Figure or a SubFigure
+    images_: list[AxesImage]
+    outlines_: list[PathPatch]
+
+    def __init__(
+        self,
+        labelings: ArrayLike,
+        values: ArrayLike,
+        *,
+        image: ArrayLike | None = None,
+        n_labels: int | None = None,
+        colors: Any = None,
+    ) -> None:
+        array = as_array(labelings, "labelings")
+        if array.ndim != 3 or 0 in array.shape:
+            raise ValueError(
+                "labelings must have shape (m, H, W) with at least one labelling and one pixel, "
+                f"got {array.shape}"
+            )
+        most = (
+            np.iinfo(np.int64).max if n_labels is None else as_count(n_labels, "n_labels", least=1)
+        )
+        self.labelings: IntArray = as_integers(array, "labelings", below=most)
+        self.n_labels = int(self.labelings.max()) + 1 if n_labels is None else most
+        self.values: FloatArray = as_numbers(values, "values", shape=(len(array),))
+        self.image = None if image is None else as_image(image, array.shape[1:])
+        self.colors = colors
+        self.differs = self.labelings != self.labelings[0]
+        self.share: FloatArray = self.differs.mean(axis=(1, 2))
+
+    @classmethod
+    def from_result(
+        cls,
+        result: DiverseResult,
+        shape: Sequence[int] | None = None,
+        image: ArrayLike | None = None,
+        superpixels: ArrayLike | None = None,
+        n_labels: int | None = None,
+        colors: Any = None,
+        *,
+        ax: Axes | Sequence[Axes] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the list of an image's field.
+
+        Parameters
+        ----------
+        result : DiverseResult
+            What ``sw.diverse`` gave for a field with a variable for each pixel, in C order, or for
+            each superpixel.
+        shape : pair of int, optional
+            Height H and width W of the image, where pixels are variables.
+        image, n_labels, colors
+            As in the class.
+        superpixels : array of int of shape (H, W), optional
+            The variable of each pixel, where superpixels are variables.
+        ax, **kwargs
+            As in ``plot``.
+
+        Returns
+        -------
+        DiverseDisplay
+        """
+        if not isinstance(result, DiverseResult):
+            raise TypeError(f"result must be a DiverseResult, got {type(result).__name__}")
+        if (shape is None) == (superpixels is None):
+            raise ValueError("shape or superpixels must be given, and not both")
+        n_items, n_variables = result.labelings.shape
+        if superpixels is None:
+            assert shape is not None
+            maps = result.labelings.reshape(n_items, *as_sides(shape, n_variables))
+        else:
+            variables = as_integers(superpixels, "superpixels", below=n_variables)
+            if variables.ndim != 2:
+                raise ValueError(f"superpixels must have shape (H, W), got {variables.shape}")
+            maps = result.labelings[:, variables]
+        display = cls(maps, result.values, image=image, n_labels=n_labels, colors=colors)
+        return display.plot(ax, **kwargs)
+
+    def plot(
+        self,
+        ax: Axes | Sequence[Axes] | None = None,
+        *,
+        n_columns: int | None = None,
+        alpha: float | None = None,
+        outline_kw: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the panels side by side.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or a sequence of them, optional
+            One for each panel; a new figure if not given.
+        n_columns : int, optional
+            How many panels of a new figure stand in a row; by default at most four.
+        alpha : float, optional
+            How much the labels hide the image below them, from 0 to 1; by default 0.6, or 1 if
+            there is no image.
+        outline_kw : mapping, optional
+            For the ``PathPatch`` of the outlines.
+        **kwargs
+            For ``imshow`` of the labellings.
+
+        Returns
+        -------
+        DiverseDisplay
+            Itself.
+        """
+        first = 0 if self.image is None else 1
+        number = first + len(self.labelings)
+        columns = min(number, 4 if n_columns is None else as_count(n_columns, "n_columns", least=1))
+        cover = (0.6 if first else 1.0) if alpha is None else _as_share(alpha)
+        pyplot = import_pyplot()
+        palette = label_colors(self.colors, self.n_labels)
+        axes = _new_axes(pyplot, number, columns, self.labelings.shape[1:]) if ax is None else ax
+        self.axes_ = np.atleast_1d(np.asarray(axes, dtype=object)).ravel()
+        if len(self.axes_) != number:
+            raise ValueError(
+                f"ax must hold {number} axes, one for each labelling"
+                f"{' and one for the image' if first else ''}, got {len(self.axes_)}"
+            )
+        self.figure_, self.images_, self.outlines_ = self.axes_[0].figure, [], []
+        for axis in self.axes_:
+            if self.image is not None:
+                axis.imshow(self.image, cmap="gray" if self.image.ndim == 2 else None)
+            axis.set_axis_off()
+        if first:
+            self.axes_[0].set_title("image")
+        look = {"interpolation": "nearest", "alpha": cover, **kwargs}
+        for k, axis in enumerate(self.axes_[first:]):
+            self.images_.append(axis.imshow(palette[self.labelings[k]], **look))
+            inside = self.differs[k].astype(np.int64) - 1
+            self.outlines_.append(
+                draw_outlines(axis, inside, np.zeros(1, np.int64), outline_kw or {})
+            )
+            axis.set_title(self._title(k))
+        return self
+
+    def _title(self, k: int) -> str:
+        if k == 0:
+            return f"1: energy {self.values[0]:,.5g}"
+        more = self.values[k] - self.values[0]
+        return f"{k + 1}: {more:+.3g}, {100 * self.share[k]:.1f} % differ"
+
+
+def _as_share(alpha: float) -> float:
+    share = as_number(alpha, "alpha", nonnegative=True)
+    if share > 1:
+        raise ValueError(f"alpha must be at most 1, got {share:g}")
+    return share
+
+
+def _new_axes(pyplot: Any, number: int, columns: int, shape: tuple[int, ...]) -> Any:
+    """So many axes of a new figure; what is left of the last row stays empty."""
+    rows = -(-number // columns)
+    height, width = shape
+    size = (3.0 * columns, rows * (min(max(3.0 * height / width, 1.2), 6.0) + 0.35))
+    _, axes = pyplot.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    for axis in axes.flat[number:]:
+        axis.remove()
+    return axes.ravel()[:number]

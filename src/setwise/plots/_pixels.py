@@ -1,0 +1,39 @@
+"""Images and the pixels of their variables, as every picture of a labelling takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise.functions._arguments import as_count
+
+
+def as_sides(shape: Sequence[int], n_variables: int) -> tuple[int, int]:
+    """Height and width of an image with a pixel for each variable."""
+    sides = tuple(as_count(side, "shape", least=1) for side in np.atleast_1d(shape).tolist())
+    if len(sides) != 2 or sides[0] * sides[1] != n_variables:
+        raise ValueError(
+            f"shape must be a height and a width with {n_variables} pixels, got {sides}"
+        )
+    return sides[0], sides[1]
+
+
+def folded(values: ArrayLike, shape: tuple[int, ...]) -> Any:
+    """A value for each pixel as a map, where it came as a row."""
+    array = np.asarray(values)
+    return array.reshape(shape) if array.shape == (shape[0] * shape[1],) else array
+
+
+def as_image(image: ArrayLike, shape: tuple[int, ...]) -> Any:
+    """Grey or colours, as matplotlib's ``imshow`` takes them."""
+    array = np.asarray(image)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"image must hold real numbers, got dtype {array.dtype}")
+    if array.shape[:2] != shape or array.shape[2:] not in ((), (3,), (4,)):
+        raise ValueError(
+            f"image must have shape {shape}, with 3 or 4 colours or none, got {array.shape}"
+        )
+    return array

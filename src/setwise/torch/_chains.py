@@ -1,0 +1,182 @@
+"""Elements sorted by their errors, and the gains of a loss along them, on any device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from setwise.functions import Cardinality
+from setwise.losses import ConcaveLoss, Hamming, Loss, SetLoss, SumLoss
+from setwise.losses._cardinality import OfCardinality
+from setwise.losses._counts import OfCounts, OfRatio
+from setwise.losses._families import RatioRows, TableRows
+from setwise.losses._labels import Labels
+
+
+@dataclass(frozen=True)
+class Chain:
+    """S sets of n elements each, sorted by decreasing error, void elements last."""
+
+    order: Tensor
+    """(S, n): where the k-th element stands in its set."""
+    positive: Tensor
+    """(S, n), bool."""
+    missed: Tensor
+    """(S, n), float64: false negatives before the k-th element."""
+    added: Tensor
+    """(S, n), float64: false positives before it."""
+    positives: Tensor
+    """(S, 1), float64: m, the positives of each set."""
+    negatives: Tensor
+    """(S, 1), float64: r, its negatives."""
+
+    @classmethod
+    def sort(cls, keys: Tensor, positive: Tensor, valid: Tensor | None) -> tuple[Chain, Tensor]:
+        """The chain of increasing keys, and the keys along it."""
+        along, order = torch.sort(keys, dim=1, stable=True)
+        hit = positive.gather(1, order)
+        missing = ~hit if valid is None else ~hit & valid.gather(1, order)
+        missed, added = (torch.cumsum(side, 1, dtype=torch.float64) for side in (hit, missing))
+        empty = torch.zeros_like(missed[:, :1])
+        positives = missed[:, -1:] if missed.shape[1] else missed.new_zeros(len(missed), 1)
+        negatives = added[:, -1:] if added.shape[1] else positives
+        return (
+            cls(
+                order,
+                hit,
+                torch.cat([empty, missed[:, :-1]], 1),
+                torch.cat([empty, added[:, :-1]], 1),
+                positives,
+                negatives,
+            ),
+            along,
+        )
+
+    def labels(self) -> Labels:
+        """The sets on the host with their positives first: all that tables of counts ask for."""
+        return split_labels(self.positives.view(-1), self.negatives.view(-1))
+
+
+def split_labels(positives: Tensor, negatives: Tensor) -> Labels:
+    """Sets with so many positives and so many negatives, their positives first."""
+    m, r = positives.cpu().numpy().astype(np.int64), negatives.cpu().numpy().astype(np.int64)
+    runs = np.stack([m, r], 1).ravel()
+    positive = np.repeat(np.tile(np.array([1, 0], np.uint8), len(m)), runs)
+    offsets = np.concatenate([[0], np.cumsum(m + r)])
+    return Labels(positive, offsets, "ragged", positive.shape)
+
+
+def gains(loss: Loss, chain: Chain) -> Tensor | None:
+    """Gains (S, n) in float64 along the chain; None where only the host can tell them."""
+    if isinstance(loss, SumLoss):
+        total: Tensor | None = None
+        for term, scale in zip(loss.terms, loss.coefficients, strict=True):
+            more = gains(term, chain)
+            if more is None:
+                return None
+            total = float(scale) * more if total is None else total + float(scale) * more
+        return total
+    if isinstance(loss, OfRatio):
+        return _of_ratio(RatioRows(loss._ratio(0)), chain)
+    if isinstance(loss, Hamming):
+        if loss.weights is None:
+            return torch.ones_like(chain.missed)
+        return _weights(loss.weights, chain)
+    if isinstance(loss, ConcaveLoss) and loss.weights is not None:
+        concave = on_tensors(loss.concave)
+        return None if concave is None else _of_concave(concave, _weights(loss.weights, chain))
+    family = table_rows(loss, chain.labels())
+    return None if family is None else _of_tables(family, chain)
+
+
+def has_gains(loss: Loss) -> bool:
+    """Whether the gains of the loss are known on every device, up to the size of its tables."""
+    if isinstance(loss, SumLoss):
+        return all(has_gains(term) for term in loss.terms)
+    if isinstance(loss, ConcaveLoss):
+        return loss.weights is None or on_tensors(loss.concave) is not None
+    if isinstance(loss, SetLoss):
+        return isinstance(loss.function, Cardinality)
+    return isinstance(loss, Hamming | OfCardinality | OfCounts)
+
+
+def table_rows(loss: Loss, labels: Labels) -> TableRows | None:
+    """The tables of a loss of |I| or of counts; None for any other."""
+    if not isinstance(loss, OfCardinality | OfCounts | ConcaveLoss | SetLoss | SumLoss):
+        return None
+    family = loss._family(labels)
+    return family if isinstance(family, TableRows) else None
+
+
+def _of_ratio(family: RatioRows, chain: Chain) -> Tensor:
+    a, c, d, part = family.arguments
+    n, q, x = chain.missed, chain.added, c * chain.positives
+    if part == RatioRows.PARTS["supermodular"]:
+        return torch.where(chain.positive, convex_step(n, x, a, d), 0.0)
+    below = x - d * n + q
+    above = a * n + q
+    found = (a * below + d * above) / (below * (below - d))
+    if part == RatioRows.PARTS["submodular"]:
+        found = found - convex_step(n, x, a, d)
+    steps = torch.where(chain.positive, found, (below - above) / (below * (below + 1)))
+    alone = (q == 0).to(steps.dtype)  # no positive at all: the first false positive costs 1
+    return torch.where(chain.positives > 0, steps, alone)
+
+
+def convex(n: Tensor, x: Tensor, a: float, d: float) -> Tensor:
+    """G(n), the supermodular part of a ratio, a function of the false negatives alone."""
+    return torch.where(n < 2, 0.0, a * d * n * (n - 1) / ((x - d * n) * (x - d)))
+
+
+def convex_step(n: Tensor, x: Tensor, a: float, d: float) -> Tensor:
+    """G(n + 1) - G(n)."""
+    steps = a * d * n * (2 * x - d * (n + 1)) / ((x - d * n) * (x - d * (n + 1)) * (x - d))
+    return torch.where(n < 1, 0.0, steps)
+
+
+def _weights(weights: Any, chain: Chain) -> Tensor:
+    if len(weights) != chain.order.shape[1]:
+        raise ValueError(
+            f"input must have {len(weights)} elements a set, one for each weight of the loss, "
+            f"got {chain.order.shape[1]}"
+        )
+    return torch.tensor(weights, device=chain.order.device)[chain.order]
+
+
+def on_tensors(function: Callable[..., Any]) -> Callable[[Tensor], Tensor] | None:
+    """A ufunc of NumPy, or one with some arguments fixed, as a function of tensors."""
+    fixed: tuple[Any, ...] = ()
+    inner: object = function
+    if isinstance(function, partial) and not function.keywords:
+        inner, fixed = function.func, function.args
+    twin = getattr(torch, inner.__name__, None) if isinstance(inner, np.ufunc) else None
+    if twin is None:
+        return None
+    return lambda x: twin(*(x.new_tensor(value) for value in fixed), x)
+
+
+def _of_concave(concave: Callable[[Tensor], Tensor], steps: Tensor) -> Tensor:
+    sums = torch.cumsum(steps, 1)
+    before = torch.cat([torch.zeros_like(sums[:, :1]), sums[:, :-1]], 1)
+    return concave(sums) - concave(before)
+
+
+def _of_tables(family: TableRows, chain: Chain) -> Tensor:
+    device = chain.order.device
+    tables = torch.tensor(family.tables, device=device)
+    starts = torch.tensor(family.starts, device=device)[:, None]
+    n, q = chain.missed.long(), chain.added.long()
+    if family.of_counts:
+        width = chain.negatives.long() + 1
+        here, step = starts + n * width + q, torch.where(chain.positive, width, 1)
+    else:
+        here, step = starts + n + q, torch.ones_like(n)
+    # Void elements come last, where a set's table ends: what they look up is not used.
+    last = len(tables) - 1
+    return tables[(here + step).clamp(max=last)] - tables[here.clamp(max=last)]

@@ -1,0 +1,52 @@
+"""The backward pass of a loss: its gradient times the slope of what was made of it."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import torch
+
+from setwise.torch._cuda._driver import kernel
+from setwise.torch._cuda._types import SCORES
+
+_ARGUMENTS = struct.Struct("<3Q2qi4x")
+
+
+def scaled(gradient: torch.Tensor, slopes: torch.Tensor, dtype: torch.dtype) -> Any:
+    """gradient[i] * slopes[i] in ``dtype``; a slope for each index of the first dimension, or one.
+
+    The gradient may have any strides without gaps; the answer has the same.
+    """
+    rows = slopes.numel()
+    dense = rows == 1 or gradient.is_contiguous()
+    if gradient.dtype != torch.float32 or slopes.dtype != torch.float32 or dtype not in SCORES:
+        return NotImplemented
+    if not dense or not gradient.numel() or (rows > 1 and rows != len(gradient)):
+        return NotImplemented
+    device = gradient.device
+    program = kernel(
+        ("scale.cu",),
+        "scale",
+        (("SCORE", SCORES[dtype]),),
+        0,
+        device.index,
+        together=False,
+    )
+    if program is None:
+        return NotImplemented
+    # A slope that was expanded, as the gradient of a sum is, has a stride of 0.
+    slopes = slopes.contiguous()
+    out = torch.empty_like(gradient, dtype=dtype)
+    n = gradient.numel() // rows
+    at = gradient.data_ptr()
+    arguments = (
+        at,
+        slopes.data_ptr(),
+        out.data_ptr(),
+        rows,
+        n,
+        at % 16 == 0 and (rows == 1 or n % 4 == 0),
+    )
+    program.launch(_ARGUMENTS.pack(*arguments), torch._C._cuda_getCurrentRawStream(device.index))
+    return out

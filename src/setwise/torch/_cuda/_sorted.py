@@ -1,0 +1,186 @@
+"""The exact path: one sort of 32-bit keys for all sets, a launch before it, one or two after."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import torch
+
+from setwise.torch._cuda._driver import kernel, shared_memory, workspaces
+from setwise.torch._cuda._types import LABELS, SCORES, void_label
+
+_HINGE = struct.Struct("<4Q3qi4x")
+_SOFTMAX = struct.Struct("<6Q7q")
+_SORTED = struct.Struct("<12Q5q3d2q3i4x")
+_WINDOWS, _UNIT = 1024, 8192  # of sorted.cu
+_DEALING = 4 * _WINDOWS + 4 * _WINDOWS + 8 * _WINDOWS + 8 * 8192  # bytes of struct Dealing
+
+
+def _along_sorted(
+    keys: torch.Tensor,
+    found: torch.Tensor,
+    found_tiles: int,
+    found_blocks: int,
+    weights: torch.Tensor | None,
+    present: bool,
+    gradient: torch.Tensor,
+    ratio: tuple[float, float, float],
+) -> Any:
+    """Values of the sets and their sum; writes the slopes of the errors to ``gradient``."""
+    (rows, n), device = keys.shape, keys.device
+    size, shared = rows * n, shared_memory(device.index)
+    window = _UNIT * -(-size // (_UNIT * _WINDOWS))
+    # As many elements as a block can take into shared memory at once.
+    parts = -(-4 * window // shared)
+    macros = (("JACCARD", int(ratio == (1.0, 1.0, 0.0))),)
+    program = kernel(("sorted.cu",), "sorted", macros, max(shared, _DEALING), device.index)
+    if program is None:
+        return NotImplemented
+    keys, order = torch.sort(keys, dim=1, descending=True)
+    dealt = torch.empty(window * -(-size // window), dtype=torch.int64, device=device)
+    slots = rows + program.blocks
+    counts = torch.empty(4 * slots + rows, dtype=torch.int32, device=device)
+    values = torch.empty(rows + 1, dtype=torch.float32, device=device)
+    stream = torch._C._cuda_getCurrentRawStream(device.index)
+    zero, _ = workspaces(device, stream, 4 * _WINDOWS + 8, 0)
+    counts_at, zero_at = counts.data_ptr(), zero.data_ptr()
+    program.launch(
+        _SORTED.pack(
+            keys.data_ptr(),
+            order.data_ptr(),
+            found.data_ptr(),
+            0 if weights is None else weights.data_ptr(),
+            gradient.data_ptr(),
+            values.data_ptr(),
+            dealt.data_ptr(),
+            counts_at,
+            counts_at + 8 * slots,
+            counts_at + 16 * slots,
+            zero_at,
+            zero_at + 4 * _WINDOWS,
+            rows,
+            n,
+            1 if weights is None else len(weights),
+            found_tiles,
+            found_blocks,
+            *ratio,
+            window,
+            -(-(_UNIT << 31) // window),
+            present,
+            parts,
+            -(-window // parts),
+        ),
+        stream,
+    )
+    return values
+
+
+def hinge_of_sort(
+    scores: torch.Tensor, target: torch.Tensor, ignore: float, a: float, c: float, d: float
+) -> Any:
+    """Values (S,) and gradient (S, n) of the Lovász hinge of (a n + q) / (c m - d n + q)."""
+    (rows, n), device = scores.shape, scores.device
+    if scores.dtype not in SCORES or target.dtype not in LABELS:
+        return NotImplemented
+    if not 0 < rows * n < 2**32 or n >= 2**31:
+        return NotImplemented
+    void = void_label(ignore, target.dtype)
+    macros = (
+        ("SCORE", SCORES[scores.dtype]),
+        ("LABEL", LABELS[target.dtype]),
+        ("HAS_IGNORE", int(void is not None)),
+    )
+    before = kernel(("sort_hinge.cu",), "keys", macros, 0, device.index, together=False)
+    if before is None:
+        return NotImplemented
+    keys = torch.empty_like(scores, dtype=torch.int32)
+    gradient = torch.empty_like(scores, dtype=torch.float32)
+    found = torch.empty(rows + before.blocks, dtype=torch.int32, device=device)
+    scores_at, target_at = scores.data_ptr(), target.data_ptr()
+    aligned = (
+        (rows == 1 or n % 4 == 0)
+        and scores_at % 16 == 0
+        and target_at % min(16, 4 * target.element_size()) == 0
+    )
+    before.launch(
+        _HINGE.pack(
+            scores_at,
+            target_at,
+            keys.data_ptr(),
+            found.data_ptr(),
+            rows,
+            n,
+            void or 0,
+            aligned,
+        ),
+        torch._C._cuda_getCurrentRawStream(device.index),
+    )
+    values = _along_sorted(
+        keys, found, -(-n // 4096), before.blocks, None, False, gradient, (a, c, d)
+    )
+    return NotImplemented if values is NotImplemented else (values[:rows], gradient)
+
+
+def softmax_of_sort(
+    logits: torch.Tensor,
+    target: torch.Tensor,
+    ignore: int | None,
+    weights: torch.Tensor,
+    present: bool,
+    per_image: bool,
+    a: float,
+    c: float,
+    d: float,
+    from_logits: bool,
+) -> Any:
+    """Total () and gradient of the Lovász softmax loss; ``weights`` (C,) float64, 0 for none."""
+    (images, classes, pixels), device = logits.shape, logits.device
+    groups = images if per_image else 1
+    if logits.dtype not in SCORES or target.dtype not in LABELS or target.is_floating_point():
+        return NotImplemented
+    if not 0 < logits.numel() < 2**32 or images // groups * pixels >= 2**31 or classes > 4096:
+        return NotImplemented
+    void = void_label(ignore, target.dtype)
+    macros = (
+        ("SCORE", SCORES[logits.dtype]),
+        ("LABEL", LABELS[target.dtype]),
+        ("CLASSES", classes),
+        ("FROM_LOGITS", int(from_logits)),
+        ("HAS_IGNORE", int(void is not None)),
+    )
+    files = ("pixels.cuh", "sort_softmax.cu")
+    before = kernel(files, "keys", macros, 0, device.index, together=False)
+    finish = kernel(files, "gradient", macros, 0, device.index, together=False)
+    if before is None or finish is None:
+        return NotImplemented
+    rows, n = groups * classes, images // groups * pixels
+    keys = torch.empty(rows, n, dtype=torch.int32, device=device)
+    slopes = torch.empty(rows, n, dtype=torch.float32, device=device)
+    gradient = torch.empty_strided(
+        logits.shape, logits.stride(), dtype=torch.float32, device=device
+    )
+    found = torch.empty((groups + before.blocks) * classes, dtype=torch.int32, device=device)
+    arguments = _SOFTMAX.pack(
+        logits.data_ptr(),
+        target.data_ptr(),
+        keys.data_ptr(),
+        slopes.data_ptr(),
+        found.data_ptr(),
+        gradient.data_ptr(),
+        images,
+        pixels,
+        groups,
+        void or 0,
+        *logits.stride(),
+    )
+    stream = torch._C._cuda_getCurrentRawStream(device.index)
+    before.launch(arguments, stream)
+    found_tiles = images // groups * -(-pixels // 1024)
+    values = _along_sorted(
+        keys, found, found_tiles, before.blocks, weights, present, slopes, (a, c, d)
+    )
+    if values is NotImplemented:
+        return NotImplemented
+    finish.launch(arguments, stream)
+    return values[rows], gradient

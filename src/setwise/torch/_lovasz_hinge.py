@@ -1,0 +1,146 @@
+"""The Lovász hinge of logits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from setwise.losses import Loss, get
+from setwise.surrogates._base import unscaled
+from setwise.torch._buckets import has_blocks
+from setwise.torch._sets import Method, Options, Reduction, check_weight
+from setwise.torch._surrogate_loss import SurrogateLoss, of_scores
+
+
+def lovasz_hinge(
+    input: Tensor,
+    target: Tensor,
+    loss: Loss | str = "jaccard",
+    *,
+    per_image: bool = False,
+    per_class: bool = False,
+    ignore_index: int | None = None,
+    reduction: Reduction = "mean",
+    weight: Any = None,
+    method: Method = "exact",
+    buckets: int = 8192,
+) -> Tensor:
+    """The Lovász hinge of a set loss; see ``LovaszHingeLoss`` for the arguments.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import setwise as sw
+    >>> logits = torch.tensor([0.5, 2.0, 0.0], requires_grad=True)
+    >>> value = sw.torch.lovasz_hinge(logits, torch.tensor([1, 1, 0]))
+    >>> value.backward()
+    >>> round(value.item(), 3), logits.grad.round(decimals=3).tolist()
+    (0.5, [-0.333..., 0.0, 0.333...])
+    """
+    options = Options(per_image, per_class, ignore_index, reduction, method, buckets)
+    check_loss(loss, options)
+    return of_scores("lovasz", input, target, loss, check_weight(weight, options), options)
+
+
+def check_loss(loss: Loss | str, options: Options) -> None:
+    """Submodular; and for the bucket method one whose blocks are known."""
+    whole = get(loss)
+    if whole.is_submodular is False:
+        raise ValueError(
+            f"loss must be submodular for LovaszHingeLoss, got {whole!r}: use DecomposedLoss"
+        )
+    if options.method == "bucket" and not has_blocks(unscaled(whole)[0]):
+        raise ValueError(
+            "method must be 'exact' unless the loss is Jaccard or an increasing loss of the number "
+            f"of mistakes, got 'bucket' for {whole!r}"
+        )
+
+
+class LovaszHingeLoss(SurrogateLoss):
+    r"""The Lovász hinge of any submodular set loss, for binary and multi-label logits.
+
+    With :math:`s_i = 1 - g_i y_i` sorted in decreasing order, y in {-1, +1}, and mu the gains of
+    the loss along that order, the value of a set is :math:`\sum_i (s_i)_+ \mu_i` (Lovász hinge
+    paper, Definition 6): convex in the logits, equal to the loss at the corners of the unit cube,
+    and an upper bound of it everywhere where the loss increases. The gradient is
+    :math:`-y_i \mu_i [s_i > 0]`, its gains in closed form.
+
+    All elements of the input form one set unless ``per_image`` or ``per_class`` is True. Any shape,
+    any memory format, float16 to float64; half precision gives a float32 loss and a gradient in the
+    precision of the input. 4 bytes an element are kept for the backward pass (8 in float64).
+
+    Cost: on the CPU one sort of the violators (s > 0), compiled; elsewhere one sort of all
+    elements. ``method="bucket"`` counts instead, O(n). On CUDA, Jaccard runs in kernels that NVRTC,
+    which torch brings, compiles when they are first used.
+
+    Parameters
+    ----------
+    loss : Loss or str
+        Submodular; ``sw.losses.names()`` lists the names. Jaccard, losses of counts and of the
+        number of mistakes, concave functions of weights and sums of these run on the device of the
+        input; any other runs through its ``gains`` on the host, and a warning says so.
+    per_image : bool
+        Each index of dimension 0 is a set.
+    per_class : bool
+        Each index of dimension 1 is a set; with ``per_image`` each pair of indices.
+    ignore_index : int, optional
+        Elements of this label belong to no set.
+    reduction : {"mean", "sum", "none"}
+        Over the sets. "none" gives shape (N,), (C,) or (N, C).
+    weight : tensor of shape (C,), optional
+        A weight for each class, with ``per_class``; the mean is a weighted one.
+    method : {"exact", "bucket"}
+        "bucket", for Jaccard and losses of the number of mistakes that increase, rounds the errors
+        s of a set to ``buckets`` equal steps of (0, largest s]. Its value is off by at most half
+        the width of a step times the 1-norm of the gains, which is the loss of everything wrong (1
+        for Jaccard); its gradient is a subgradient at the rounded errors. float16 and bfloat16
+        logits are not rounded: the buckets are the values of g y themselves, so it is exact.
+        On CUDA float32 errors have buckets of 1 + s instead, 2^b for each octave, b = log2(buckets)
+        - 3 but at most 11, so that a large error does not widen the others: as long as errors are
+        below 127 the value is below the exact one by at most 2^-b (exact value + loss of
+        everything wrong). Beyond, a bucket is an eighth of an octave at b = 10.
+    buckets : int
+        How many, 2 to 65536.
+    across_ranks : bool
+        In a process group, one loss over the batch of all ranks: logits and targets are gathered
+        along dimension 0, and under DistributedDataParallel the gradient is that of the whole.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import setwise as sw
+    >>> criterion = sw.torch.LovaszHingeLoss("jaccard", per_image=True, ignore_index=255)
+    >>> logits = torch.zeros(2, 1, 3, 3, requires_grad=True)
+    >>> target = torch.ones(2, 1, 3, 3, dtype=torch.uint8)
+    >>> criterion(logits, target).item()
+    1.0
+    """
+
+    _surrogate = "lovasz"
+
+    def __init__(
+        self,
+        loss: Loss | str = "jaccard",
+        *,
+        per_image: bool = False,
+        per_class: bool = False,
+        ignore_index: int | None = None,
+        reduction: Reduction = "mean",
+        weight: Any = None,
+        method: Method = "exact",
+        buckets: int = 8192,
+        across_ranks: bool = False,
+    ) -> None:
+        super().__init__(
+            loss,
+            per_image=per_image,
+            per_class=per_class,
+            ignore_index=ignore_index,
+            reduction=reduction,
+            weight=weight,
+            method=method,
+            buckets=buckets,
+            across_ranks=across_ranks,
+        )
+        check_loss(self.loss, self.options)

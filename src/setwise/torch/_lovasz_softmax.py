@@ -1,0 +1,276 @@
+"""Lovász-softmax: the set loss of every class, from multi-class logits or probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from setwise.losses import Loss
+from setwise.torch._class_sets import coefficients
+from setwise.torch._distributed import gathered
+from setwise.torch._eager import MeanOfClasses, is_eager
+from setwise.torch._lovasz_hinge import check_loss
+from setwise.torch._names import HoldsLoss, word_of
+from setwise.torch._sets import (
+    Method,
+    Options,
+    Reduction,
+    check_ignore,
+    check_input,
+    check_method,
+    check_reduction,
+)
+from setwise.torch._softmax_operators import probabilities, softmax
+
+Classes = Literal["present", "all"] | Sequence[int]
+
+
+@dataclass(frozen=True)
+class SoftmaxOptions:
+    """Which classes count, how images form sets, and how the values combine."""
+
+    classes: Classes = "present"
+    per_image: bool = False
+    ignore_index: int | None = None
+    reduction: Reduction = "mean"
+    from_logits: bool = True
+    method: Method = "exact"
+    buckets: int = 8192
+
+    def __post_init__(self) -> None:
+        for name in ("per_image", "from_logits"):
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"{name} must be a bool, got {getattr(self, name)!r}")
+        check_ignore(self.ignore_index)
+        check_reduction(self.reduction)
+        check_method(self.method, self.buckets)
+        if isinstance(self.classes, str):
+            if self.classes not in ("present", "all"):
+                raise ValueError(
+                    f"classes must be 'present', 'all' or a list of classes, got {self.classes!r}"
+                )
+            return
+        named = list(self.classes)
+        if any(isinstance(c, bool) or not isinstance(c, int) for c in named):
+            raise TypeError(f"classes must be integers, got {named}")
+        if not named or min(named) < 0 or len(set(named)) < len(named):
+            raise ValueError(f"classes must be distinct and not negative, got {named}")
+
+    @property
+    def counted(self) -> int:
+        """How many buckets; 0 stands for sorting."""
+        return self.buckets if self.method == "bucket" else 0
+
+    def named(self, n_classes: int) -> list[int]:
+        """The classes that may count."""
+        if isinstance(self.classes, str):
+            return list(range(n_classes))
+        if max(self.classes) >= n_classes:
+            raise ValueError(
+                f"classes must lie in 0..{n_classes - 1}, the classes of input, "
+                f"got {max(self.classes)}"
+            )
+        return list(self.classes)
+
+
+def lovasz_softmax(
+    input: Tensor,
+    target: Tensor,
+    loss: Loss | str = "jaccard",
+    *,
+    classes: Classes = "present",
+    per_image: bool = False,
+    ignore_index: int | None = None,
+    reduction: Reduction = "mean",
+    weight: Any = None,
+    from_logits: bool = True,
+    method: Method = "exact",
+    buckets: int = 8192,
+) -> Tensor:
+    """Lovász-softmax of a set loss; see ``LovaszSoftmaxLoss`` for the arguments.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import setwise as sw
+    >>> logits = torch.tensor([[2.0, 0.0, 0.0], [0.0, 1.0, 0.0]], requires_grad=True)
+    >>> round(sw.torch.lovasz_softmax(logits, torch.tensor([0, 1])).item(), 3)
+    0.318
+    """
+    options = SoftmaxOptions(
+        classes, per_image, ignore_index, reduction, from_logits, method, buckets
+    )
+    check_loss(loss, Options(method=method))
+    if weight is not None:
+        weight = torch.as_tensor(weight)
+    return of_classes(input, target, loss, weight, options)
+
+
+def of_classes(
+    input: Tensor, target: Tensor, loss: Loss | str, weight: Tensor | None, options: SoftmaxOptions
+) -> Tensor:
+    """The values of the classes, reduced."""
+    check_input(input, target)
+    if target.is_floating_point():
+        raise TypeError(f"target must hold integers or booleans, got {target.dtype}")
+    if input.ndim == 0:
+        raise ValueError("input must have a dimension of classes, got a scalar")
+    if input.ndim == 1:
+        input, target = input.unsqueeze(0), target.unsqueeze(0)
+    if target.ndim == input.ndim and target.shape[1] == 1:
+        target = target.squeeze(1)
+    if target.shape != input.shape[:1] + input.shape[2:]:
+        raise ValueError(
+            f"target must have shape {tuple(input.shape[:1] + input.shape[2:])}, that of input "
+            f"without its classes, got {tuple(target.shape)}"
+        )
+    if weight is not None and weight.shape != input.shape[1:2]:
+        raise ValueError(
+            f"weight must have shape ({input.shape[1]},), one entry a class, "
+            f"got {tuple(weight.shape)}"
+        )
+    n_images, n_classes = input.shape[:2]
+    logits = input.reshape(n_images, n_classes, target[:1].numel() if n_images else 0)
+    labels = target.reshape(n_images, logits.shape[2])
+    word, ignore = word_of(loss), options.ignore_index
+    present = options.classes == "present"
+    named = options.named(n_classes)
+    if options.reduction == "mean":
+        arguments = (
+            logits.contiguous(),
+            labels.contiguous(),
+            word,
+            ignore,
+            [] if isinstance(options.classes, str) else named,
+            present,
+            weight,
+            options.per_image,
+            options.counted,
+            options.from_logits,
+        )
+        total: Tensor
+        if is_eager(input):
+            total = MeanOfClasses.apply(*arguments)  # type: ignore[no-untyped-call]
+        else:
+            total = softmax(*arguments)[0]
+        return total
+    if options.from_logits:
+        wide = torch.float64 if input.dtype == torch.float64 else torch.float32
+        logits = torch.softmax(logits, 1, dtype=wide)
+    elif logits.dtype in (torch.float16, torch.bfloat16):
+        logits = logits.float()
+    values, _ = probabilities(
+        logits.contiguous(),
+        labels.contiguous(),
+        word,
+        ignore,
+        named,
+        options.per_image,
+        options.counted,
+    )
+    counts = coefficients(labels, n_classes, ignore, named, present, None, options.per_image) > 0
+    values = torch.where(counts, values, 0.0)
+    if weight is not None:
+        values = values * weight.to(values)[torch.as_tensor(named, device=values.device)]
+    if options.reduction == "sum":
+        return values.sum()
+    return values if options.per_image else values.squeeze(0)
+
+
+class LovaszSoftmaxLoss(HoldsLoss):
+    r"""The Lovász extension of a set loss on the errors of every class.
+
+    With p the softmax of the logits, the errors of class c are
+    :math:`e_i = |[y_i = c] - p_{ci}|`; sorted in decreasing order, with mu the gains of the loss
+    along that order and the pixels of class c as its positives, the class has the value
+    :math:`\sum_i e_i \mu_i`. It is the loss itself where p is 0 or 1, and lies between 0 and the
+    loss of everything wrong; in the logits it is not convex. The loss is the mean over the classes.
+
+    All images form one set for each class unless ``per_image`` is True. 4 bytes a pixel and class
+    are kept for the backward pass (8 in float64, or with a reduction other than "mean").
+
+    Parameters
+    ----------
+    loss : Loss or str
+        Submodular. Jaccard, losses of counts and of the number of mistakes, concave functions of
+        weights and sums of these run on the device; any other on the host, and a warning says so.
+    classes : {"present", "all"} or list of int
+        The mean is over the classes that occur in the targets of a set, over all, or over these.
+        Where no class occurs (everything is void) the loss is 0, and so is its gradient.
+    per_image : bool
+        Each image has its own sets; the mean is over the images, of the mean over classes.
+    ignore_index : int, optional
+        Pixels of this label belong to no set.
+    reduction : {"mean", "sum", "none"}
+        "none" gives shape (C,), or (N, C) with ``per_image``, or one entry for each of ``classes``
+        given as a list; 0 for a class that does not count.
+    weight : tensor of shape (C,), optional
+        A weight for each class; the mean is a weighted one.
+    from_logits : bool
+        False: the input holds probabilities.
+    method : {"exact", "bucket"}
+        "bucket" rounds the errors to ``buckets`` equal steps of [0, 1] and counts, for Jaccard and
+        losses of the number of mistakes that increase. The value of a class is off by at most half
+        the width of a step times the 1-norm of the gains: for Jaccard 1 / (2 buckets). The gradient
+        is a subgradient at the rounded errors.
+    buckets : int
+        How many, 2 to 65536.
+    across_ranks : bool
+        In a process group, one loss over the batch of all ranks, as for ``LovaszHingeLoss``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import setwise as sw
+    >>> criterion = sw.torch.LovaszSoftmaxLoss(classes="present", ignore_index=255)
+    >>> logits = torch.zeros(2, 4, 8, 8, requires_grad=True)
+    >>> target = torch.full((2, 8, 8), 3)
+    >>> criterion(logits, target).item()
+    0.75
+    """
+
+    weight: Tensor | None
+
+    def __init__(
+        self,
+        loss: Loss | str = "jaccard",
+        *,
+        classes: Classes = "present",
+        per_image: bool = False,
+        ignore_index: int | None = None,
+        reduction: Reduction = "mean",
+        weight: Any = None,
+        from_logits: bool = True,
+        method: Method = "exact",
+        buckets: int = 8192,
+        across_ranks: bool = False,
+    ) -> None:
+        super().__init__(loss)
+        check_loss(self.loss, Options(method=method))
+        self.options = SoftmaxOptions(
+            classes, per_image, ignore_index, reduction, from_logits, method, buckets
+        )
+        self.across_ranks = across_ranks
+        self.register_buffer(
+            "weight", None if weight is None else torch.as_tensor(weight), persistent=False
+        )
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The loss of logits (N, C, ...) and targets (N, ...)."""
+        if self.across_ranks:
+            input, target = gathered(input), gathered(target)
+        return of_classes(input, target, self._word, self.weight, self.options)
+
+    def extra_repr(self) -> str:
+        """The loss, and the options that are not the usual ones."""
+        usual = SoftmaxOptions()
+        changed = [
+            f"{name}={value!r}"
+            for name, value in vars(self.options).items()
+            if value != getattr(usual, name)
+        ]
+        return ", ".join([repr(self.loss), *changed])

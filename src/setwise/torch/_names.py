@@ -1,0 +1,58 @@
+"""Losses as words: what a custom operator can take and a compiled graph can hold."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from torch import nn
+
+from setwise.losses import Loss, get
+
+_by_word: dict[str, Loss] = {}
+_others: WeakValueDictionary[str, Loss] = WeakValueDictionary()
+_words: WeakKeyDictionary[Loss, str] = WeakKeyDictionary()
+_numbers = count()
+
+
+def word_of(loss: Loss | str) -> str:
+    """A word that stands for the loss as long as somebody holds it; for a name, for ever.
+
+    A word stands for itself.
+    """
+    if isinstance(loss, str):
+        if loss not in _by_word and loss not in _others:
+            _by_word[loss] = get(loss)
+        return loss
+    checked = get(loss)
+    word = _words.get(checked)
+    if word is None:
+        word = f"{checked!r} #{next(_numbers)}"
+        _words[checked] = word
+        _others[word] = checked
+    return word
+
+
+# What torch.compiler.assume_constant_result does, without loading the compiler with the library.
+word_of._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+def loss_of(word: str) -> Loss:
+    """The loss that a word stands for."""
+    loss = _by_word.get(word) or _others.get(word)
+    return get(word) if loss is None else loss
+
+
+class HoldsLoss(nn.Module):
+    """A module with a loss, and with its word: torch 2.11 compiles a word only, not an object."""
+
+    def __init__(self, loss: Loss | str) -> None:
+        super().__init__()
+        self.loss = get(loss)
+        self._word = word_of(self.loss)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # The words of a copy, or of another process, are others.
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self._word = word_of(self.loss)

@@ -1,0 +1,192 @@
+"""Margin and slack rescaling of logits, for losses of counts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from torch import Tensor
+
+from setwise.losses import ConcaveLoss, Loss, get
+from setwise.losses._cardinality import OfCardinality
+from setwise.losses._counts import OfCounts
+from setwise.surrogates._base import unscaled
+from setwise.torch._sets import Options, Reduction, check_weight
+from setwise.torch._surrogate_loss import SurrogateLoss, of_scores
+
+
+def margin_rescaling(
+    input: Tensor,
+    target: Tensor,
+    loss: Loss | str = "jaccard",
+    *,
+    scale: float = 1.0,
+    per_image: bool = False,
+    per_class: bool = False,
+    ignore_index: int | None = None,
+    reduction: Reduction = "mean",
+    weight: Any = None,
+) -> Tensor:
+    """Margin rescaling of a loss of counts; see ``MarginRescalingLoss`` for the arguments.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import setwise as sw
+    >>> logits = torch.tensor([0.5, 2.0, 0.0])
+    >>> round(sw.torch.margin_rescaling(logits, torch.tensor([1, 1, 0])).item(), 3)
+    0.333
+    """
+    options = Options(per_image, per_class, ignore_index, reduction)
+    check_counts(loss)
+    check_scale(scale)
+    weight = check_weight(weight, options)
+    return of_scores("margin", input, target, loss, weight, options, float(scale))
+
+
+def slack_rescaling(
+    input: Tensor,
+    target: Tensor,
+    loss: Loss | str = "jaccard",
+    *,
+    per_image: bool = False,
+    per_class: bool = False,
+    ignore_index: int | None = None,
+    reduction: Reduction = "mean",
+    weight: Any = None,
+) -> Tensor:
+    """Slack rescaling of a loss of counts; see ``SlackRescalingLoss`` for the arguments.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import setwise as sw
+    >>> logits = torch.tensor([-0.5, 2.0, -1.0])
+    >>> sw.torch.slack_rescaling(logits, torch.tensor([1, 1, 0])).item()
+    1.0
+    """
+    options = Options(per_image, per_class, ignore_index, reduction)
+    check_counts(loss)
+    return of_scores("slack", input, target, loss, check_weight(weight, options), options)
+
+
+def check_counts(loss: Loss | str) -> None:
+    """A loss whose maximiser is exact at any size, or up to 2**22 pairs of counts."""
+    whole = get(loss)
+    bare, _ = unscaled(whole)
+    if isinstance(bare, ConcaveLoss) and bare.weights is None:
+        return
+    if not isinstance(bare, OfCardinality | OfCounts):
+        raise ValueError(
+            "loss must be a loss of counts (Jaccard, Dice, F-beta, CountsLoss) or of the number of "
+            f"mistakes, got {whole!r}: sw.surrogates has more for NumPy arrays"
+        )
+
+
+def check_scale(scale: object) -> None:
+    """A positive number."""
+    if isinstance(scale, bool) or not isinstance(scale, int | float):
+        raise TypeError(f"scale must be a number, got {type(scale).__name__}")
+    if not 0 < scale < math.inf:
+        raise ValueError(f"scale must be positive and finite, got {scale}")
+
+
+class _Rescaling(SurrogateLoss):
+    def __init__(
+        self,
+        loss: Loss | str = "jaccard",
+        *,
+        per_image: bool = False,
+        per_class: bool = False,
+        ignore_index: int | None = None,
+        reduction: Reduction = "mean",
+        weight: Any = None,
+        across_ranks: bool = False,
+    ) -> None:
+        super().__init__(
+            loss,
+            per_image=per_image,
+            per_class=per_class,
+            ignore_index=ignore_index,
+            reduction=reduction,
+            weight=weight,
+            across_ranks=across_ranks,
+        )
+        check_counts(self.loss)
+
+
+class MarginRescalingLoss(_Rescaling):
+    r"""Margin rescaling of a loss of counts: :math:`\max_I l(I) - (2/\gamma) \sum_I g_i y_i`.
+
+    Convex and an upper bound of the loss (Lovász hinge paper, equation (21)). The maximum over all
+    sets of mistakes is exact: one sort, then a binary search for each number of false negatives
+    (Jaccard, Dice, F-beta), a scan (losses of the number of mistakes), or every pair of counts up
+    to 2**22 of them (``CountsLoss``).
+
+    Parameters
+    ----------
+    loss : Loss or str
+        Jaccard, Dice, F-beta, a ``CountsLoss``, or a loss of the number of mistakes.
+    scale : float
+        gamma, positive; above 2 m for Jaccard with m positives it is not tight.
+    per_image, per_class, ignore_index, reduction, weight, across_ranks
+        As for ``LovaszHingeLoss``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import setwise as sw
+    >>> sw.torch.MarginRescalingLoss("dice")(torch.zeros(4), torch.tensor([1, 1, 0, 0])).item()
+    1.0
+    """
+
+    _surrogate = "margin"
+
+    def __init__(
+        self,
+        loss: Loss | str = "jaccard",
+        *,
+        scale: float = 1.0,
+        per_image: bool = False,
+        per_class: bool = False,
+        ignore_index: int | None = None,
+        reduction: Reduction = "mean",
+        weight: Any = None,
+        across_ranks: bool = False,
+    ) -> None:
+        super().__init__(
+            loss,
+            per_image=per_image,
+            per_class=per_class,
+            ignore_index=ignore_index,
+            reduction=reduction,
+            weight=weight,
+            across_ranks=across_ranks,
+        )
+        check_scale(scale)
+        self._scale = float(scale)
+
+
+class SlackRescalingLoss(_Rescaling):
+    r"""Slack rescaling of a loss of counts: :math:`\max_I l(I) (1 - 2 \sum_I g_i y_i)`.
+
+    Convex, an upper bound of the loss, and equal to it at the corners of the unit cube (Lovász
+    hinge paper, equation (22)). The maximum is exact, as for ``MarginRescalingLoss``. The loss must
+    not be negative anywhere.
+
+    Parameters
+    ----------
+    loss : Loss or str
+        Jaccard, Dice, F-beta, a ``CountsLoss``, or a loss of the number of mistakes.
+    per_image, per_class, ignore_index, reduction, weight, across_ranks
+        As for ``LovaszHingeLoss``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import setwise as sw
+    >>> sw.torch.SlackRescalingLoss("dice")(torch.zeros(4), torch.tensor([1, 1, 0, 0])).item()
+    1.0
+    """
+
+    _surrogate = "slack"

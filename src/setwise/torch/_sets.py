@@ -1,0 +1,160 @@
+"""From tensors of any shape to sets of elements, and from one value a set to what was asked for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+Reduction = Literal["mean", "sum", "none"]
+Method = Literal["exact", "bucket"]
+
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What all losses of scores share: how the elements form sets, and how the values combine."""
+
+    per_image: bool = False
+    per_class: bool = False
+    ignore_index: int | None = None
+    reduction: Reduction = "mean"
+    method: Method = "exact"
+    buckets: int = 8192
+
+    def __post_init__(self) -> None:
+        for name in ("per_image", "per_class"):
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"{name} must be a bool, got {getattr(self, name)!r}")
+        check_reduction(self.reduction)
+        check_ignore(self.ignore_index)
+        check_method(self.method, self.buckets)
+
+    @property
+    def ignore(self) -> float:
+        """The label of void elements, NaN for none: no label equals it."""
+        return math.nan if self.ignore_index is None else float(self.ignore_index)
+
+    @property
+    def counted(self) -> int:
+        """How many buckets; 0 stands for sorting."""
+        return self.buckets if self.method == "bucket" else 0
+
+
+def check_reduction(reduction: object) -> None:
+    """One of the three words."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"reduction must be 'mean', 'sum' or 'none', got {reduction!r}")
+
+
+def check_ignore(ignore_index: object) -> None:
+    """An integer or None."""
+    if ignore_index is not None and (
+        isinstance(ignore_index, bool) or not isinstance(ignore_index, int)
+    ):
+        raise TypeError(f"ignore_index must be an integer or None, got {ignore_index!r}")
+
+
+def check_method(method: object, buckets: object) -> None:
+    """One of the two words, and a number of buckets that makes sense."""
+    if method not in ("exact", "bucket"):
+        raise ValueError(f"method must be 'exact' or 'bucket', got {method!r}")
+    if isinstance(buckets, bool) or not isinstance(buckets, int):
+        raise TypeError(f"buckets must be an integer, got {buckets!r}")
+    if not 2 <= buckets <= 1 << 16:
+        raise ValueError(f"buckets must lie in 2..65536, got {buckets}")
+
+
+def check_input(input: object, target: object) -> None:
+    """Tensors of one device, scores in a floating type."""
+    for name, tensor in (("input", input), ("target", target)):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name} must be a tensor, got {type(tensor).__name__}")
+    assert isinstance(input, Tensor)
+    assert isinstance(target, Tensor)
+    if input.dtype not in FLOATS:
+        raise TypeError(f"input must be float16, bfloat16, float32 or float64, got {input.dtype}")
+    if target.dtype.is_complex:
+        raise TypeError(f"target must be real, got {target.dtype}")
+    if input.device != target.device:
+        raise ValueError(
+            f"target must be on the device of input, {input.device}, got {target.device}"
+        )
+
+
+def same_shape(input: Tensor, target: Tensor) -> Tensor:
+    """The target in the shape of the input; a missing channel dimension of size 1 is put in."""
+    if target.shape == input.shape:
+        return target
+    if input.ndim == target.ndim + 1 and input.ndim > 1 and input.shape[1] == 1:
+        target = target.unsqueeze(1)
+        if target.shape == input.shape:
+            return target
+    raise ValueError(
+        f"target must have the shape of input, {tuple(input.shape)}, got {tuple(target.shape)}"
+    )
+
+
+def as_rows(tensor: Tensor, options: Options) -> Tensor:
+    """(S, n): every set a row, contiguous."""
+    if options.per_class and tensor.ndim < 2:
+        raise ValueError(
+            f"input must have a dimension of classes for per_class, got shape {tuple(tensor.shape)}"
+        )
+    if options.per_image and tensor.ndim < 1:
+        raise ValueError("input must have a dimension of images for per_image, got a scalar")
+    if options.per_class and options.per_image:
+        rows = tensor.flatten(0, 1)
+    elif options.per_class:
+        rows = tensor.transpose(0, 1)
+    elif options.per_image:
+        rows = tensor
+    else:
+        rows = tensor.unsqueeze(0)
+    n = math.prod(rows.shape[1:])
+    return rows.reshape(rows.shape[0], n).contiguous()
+
+
+def reduced(values: Tensor, shape: torch.Size, weight: Tensor | None, options: Options) -> Tensor:
+    """Values (S,) as the reduction asks; weights are those of classes, a mean is their mean."""
+    if not options.per_image and not options.per_class:
+        return values.reshape(())
+    if weight is not None:
+        scales = weight.to(values).repeat(shape[0] if options.per_image else 1)
+        values = values * scales
+    if options.reduction == "sum":
+        return values.sum()
+    if options.reduction == "none":
+        both = options.per_image and options.per_class
+        return values.view(shape[:2]) if both else values
+    if weight is None:
+        return values.sum() / max(len(values), 1)
+    return values.sum() / scales.sum()
+
+
+def check_weight(weight: Any, options: Options) -> Tensor | None:
+    """Weights of classes, for sets that are classes."""
+    if weight is None:
+        return None
+    weights: Tensor = torch.as_tensor(weight)
+    if not options.per_class:
+        raise ValueError("weight must be None unless per_class=True: it weighs the sets of classes")
+    if weights.ndim != 1:
+        raise ValueError(f"weight must have shape (C,), got {tuple(weights.shape)}")
+    if weights.dtype.is_complex:
+        raise TypeError(f"weight must be real, got {weights.dtype}")
+    return weights
+
+
+def fitting(weight: Tensor | None, shape: torch.Size) -> Tensor | None:
+    """The weights, if there is one for each class."""
+    if weight is not None and (len(shape) < 2 or len(weight) != shape[1]):
+        raise ValueError(
+            f"weight must have one entry for each of the classes in dimension 1 of input, shape "
+            f"{tuple(shape)}, got {len(weight)}"
+        )
+    return weight

@@ -1,0 +1,315 @@
+"""The CUDA kernels against the same losses in float64 on the CPU. Skipped where no GPU is."""
+
+import threading
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import setwise as sw  # noqa: E402
+from setwise.torch import _cuda  # noqa: E402
+from setwise.torch._cuda import _hinge, _softmax, _sorted  # noqa: E402
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+t = sw.torch
+LABELS = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
+LABELS += [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+SIZES = [1, 5, 4096, 4099, 100_003]
+NAN = float("nan")
+
+
+def draw(rows, n, dtype=torch.float32, labels=torch.bool, seed=0):
+    generator = torch.Generator("cuda").manual_seed(seed)
+    x = 2 * torch.randn(rows, n, device="cuda", generator=generator)
+    y = torch.rand(rows, n, device="cuda", generator=generator) < 0.3
+    return x.to(dtype), y.to(labels)
+
+
+def value_and_gradient(loss, x, y):
+    x = x.detach().requires_grad_()
+    value = loss(x, y)
+    value.sum().backward()
+    return value.detach(), x.grad
+
+
+def exact(x, y, **options):
+    """On the CPU, in float64."""
+    loss = t.LovaszHingeLoss(**options)
+    value, gradient = value_and_gradient(loss, x.detach().cpu().double(), y.cpu())
+    return value.cuda(), gradient.cuda()
+
+
+def distance(ours, theirs):
+    """In the 1-norm, relative."""
+    return float((ours.double() - theirs).abs().sum() / theirs.abs().sum().clamp(min=1e-300))
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("labels", LABELS, ids=str)
+def test_exact_hinge(n, labels):
+    x, y = draw(3, n, labels=labels)
+    options = {"per_image": True, "reduction": "none"}
+    value, gradient = value_and_gradient(t.LovaszHingeLoss(**options), x, y)
+    expected, slopes = exact(x, y, **options)
+    assert value.dtype == gradient.dtype == torch.float32
+    assert distance(value, expected) <= 1e-6
+    assert distance(gradient, slopes) <= 1e-5
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("labels", LABELS, ids=str)
+def test_buckets_are_below_the_exact_value_by_at_most_their_width(n, labels):
+    x, y = draw(3, n, labels=labels, seed=1)
+    y[2] = 0
+    options = {"per_image": True, "reduction": "none"}
+    value, gradient = value_and_gradient(t.LovaszHingeLoss(method="bucket", **options), x, y)
+    expected, _ = exact(x, y, **options)
+    slack = 1e-6 * expected
+    assert torch.all(value <= expected + slack)
+    assert torch.all(value >= expected - (expected + 1) / 1024 - slack)
+    # A subgradient at the rounded errors: gains that sum to the loss of everything that is wrong.
+    violates = torch.where(y > 0, x, -x) < 1
+    m = (y > 0).sum(1)
+    missed = (violates & (y > 0)).sum(1)
+    added = (violates & ~(y > 0)).sum(1)
+    wrong = torch.where(m > 0, (missed + added) / (m + added).clamp(min=1), added.clamp(max=1))
+    assert torch.allclose(gradient.double().abs().sum(1), wrong.double(), rtol=1e-5)
+    assert torch.all(gradient[~violates] == 0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("method", ["exact", "bucket"])
+@pytest.mark.parametrize("n", SIZES)
+def test_scores_of_16_bits_are_exact_with_either_method(dtype, method, n):
+    x, y = draw(2, n, dtype)
+    value, gradient = value_and_gradient(t.LovaszHingeLoss(method=method), x, y)
+    expected, _ = exact(x, y)
+    assert value.dtype == torch.float32
+    assert gradient.dtype == dtype
+    assert distance(value, expected) <= 1e-6
+
+
+@pytest.mark.parametrize("method", ["exact", "bucket"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_void_elements_belong_to_no_set(method, dtype):
+    x, y = draw(2, 10_001, dtype, torch.uint8)
+    y[:, ::7] = 255
+    x[:, ::7] = NAN
+    loss = t.LovaszHingeLoss(method=method, ignore_index=255)
+    value, gradient = value_and_gradient(loss, x, y)
+    keep = y[0] != 255
+    expected, slopes = exact(x[:, keep], y[:, keep])
+    assert distance(value, expected) <= 1e-6
+    assert torch.all(gradient[:, ~keep] == 0)
+    assert distance(gradient[:, keep].abs().sum(), slopes.abs().sum()) <= 1e-2
+    y[:] = 255
+    value, gradient = value_and_gradient(loss, x, y)
+    assert value == 0
+    assert torch.all(gradient == 0)
+
+
+@pytest.mark.parametrize("method", ["exact", "bucket"])
+def test_extremes(method):
+    loss = t.LovaszHingeLoss(method=method)
+    x, y = draw(1, 5000)
+    x[0, 17] = NAN
+    assert loss(x, y).isnan()
+    x[0, 17] = float("inf") if y[0, 17] else float("-inf")  # far on the right side
+    assert loss(x, y).isfinite()
+    x[0, 17] = -x[0, 17]
+    assert loss(x, y) == float("inf")
+    x[0, 17] = 3e38 * (-1 if y[0, 17] else 1)
+    expected, _ = exact(x, y)
+    assert distance(loss(x, y), expected) <= 1e-6
+    # Labels that are all equal, scores that are all equal.
+    for label in (False, True):
+        same = torch.full_like(y, label)
+        value, gradient = value_and_gradient(loss, torch.zeros_like(x), same)
+        assert distance(value, torch.ones_like(value, dtype=torch.float64)) <= 1e-6
+        assert float(gradient.abs().sum()) == pytest.approx(1.0, rel=1e-5)
+
+
+@pytest.mark.parametrize("method", ["exact", "bucket"])
+def test_views_that_are_not_aligned(method):
+    x, y = draw(1, 10_003)
+    for start in range(4):
+        part = slice(start, None)
+        value, _ = value_and_gradient(t.LovaszHingeLoss(method=method), x[0, part], y[0, part])
+        assert distance(value, exact(x[0, part], y[0, part])[0]) <= 1e-6
+
+
+@pytest.mark.parametrize("n", [4_000_000, 20_000_003])
+def test_large_sets(n):
+    """Gradients in float32 as good as in float64, of which the usual code loses percents."""
+    x, y = draw(1, n)
+    value, gradient = value_and_gradient(t.LovaszHingeLoss(), x, y)
+    with torch.no_grad():
+        errors = 1 - torch.where(y, x, -x).double()
+        errors, order = torch.sort(errors[0], descending=True)
+        hit = y[0][order].double()
+        n_before, m = torch.cumsum(hit, 0) - hit, hit.sum()
+        q_before = torch.arange(n, device="cuda") - n_before
+        below = m + q_before
+        gains = torch.where(hit > 0, 1 / below, (m - n_before) / (below * (below + 1)))
+        gains = torch.where(errors > 0, gains, 0.0)
+        ours = gradient[0].abs()[order]
+    assert distance(value, (errors * gains).sum()) <= 1e-7
+    off = ((ours - gains).abs() / gains)[errors > 0]
+    assert off.median() <= 1e-5
+
+
+@pytest.mark.parametrize("method", ["exact", "bucket"])
+@pytest.mark.parametrize("from_logits", [True, False])
+@pytest.mark.parametrize(
+    ("images", "classes", "pixels"),
+    [(1, 1, 1), (2, 2, 1000), (3, 5, 77), (2, 21, 20_001), (2, 40, 1500), (1, 150, 900)],
+)
+@pytest.mark.parametrize("per_image", [False, True])
+@pytest.mark.parametrize("which", ["present", "all", "list"])
+def test_softmax(method, from_logits, images, classes, pixels, per_image, which):
+    generator = torch.Generator().manual_seed(0)
+    x = 2 * torch.randn(images, classes, pixels, generator=generator)
+    y = torch.randint(0, max(classes - 1, 1), (images, pixels), generator=generator)
+    y[torch.rand(images, pixels, generator=generator) < 0.1] = 255
+    if not from_logits:
+        x = x.softmax(1)
+    options = {
+        "classes": [classes // 2] if which == "list" else which,
+        "per_image": per_image,
+        "ignore_index": 255,
+        "from_logits": from_logits,
+        "weight": torch.rand(classes, generator=generator),
+    }
+    expected, slopes = value_and_gradient(t.LovaszSoftmaxLoss(**options), x.double(), y)
+    loss = t.LovaszSoftmaxLoss(method=method, **options).cuda()
+    value, gradient = value_and_gradient(loss, x.cuda(), y.cuda())
+    if method == "exact":
+        assert torch.allclose(value.cpu().double(), expected, rtol=1e-6)
+        # Where one class alone counts, p (1 - p) is a small difference in single precision.
+        assert distance(gradient.cpu(), slopes) <= (1e-3 if which == "list" else 1e-5)
+    else:
+        assert -1e-6 <= float(expected - value) <= 1 / 8192 + 1e-6
+        assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("method", ["exact", "bucket"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("labels", [torch.uint8, torch.int32], ids=str)
+def test_softmax_of_other_types(method, dtype, labels):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(2, 6, 30, 40, generator=generator).to(dtype)
+    y = torch.randint(0, 6, (2, 30, 40), generator=generator).to(labels)
+    expected, slopes = value_and_gradient(t.LovaszSoftmaxLoss(), x.double(), y)
+    for z in (x, x.to(memory_format=torch.channels_last)):
+        value, gradient = value_and_gradient(t.LovaszSoftmaxLoss(method=method), z.cuda(), y.cuda())
+        assert gradient.dtype == dtype
+        assert abs(float(value) - float(expected)) <= (1e-6 if method == "exact" else 1 / 8192)
+        assert distance(gradient.cpu(), slopes) <= 2e-2
+
+
+def test_channels_last_strides_are_kept_by_the_kernels():
+    x = torch.randn(2, 50, 6, device="cuda").permute(0, 2, 1)
+    y = torch.randint(0, 6, (2, 50), device="cuda")
+    for buckets in (0, 8192):
+        rest = (None, [], True, None, False, 1.0, 1.0, 0.0, buckets, True)
+        total, gradient = _cuda.lovasz_softmax(x, y, *rest)
+        same, plain = _cuda.lovasz_softmax(x.contiguous(), y, *rest)
+        assert gradient.stride() == x.stride()
+        assert torch.equal(total, same)
+        assert torch.equal(gradient, plain)
+
+
+def test_answers_are_the_same_every_time():
+    x, y = draw(2, 300_000)
+    z, labels = torch.randn(2, 19, 9000, device="cuda"), torch.randint(0, 19, (2, 9000)).cuda()
+    for method in ("exact", "bucket"):
+        first = value_and_gradient(t.LovaszHingeLoss(method=method), x, y)
+        second = value_and_gradient(t.LovaszHingeLoss(method=method), x, y)
+        assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+        first = value_and_gradient(t.LovaszSoftmaxLoss(method=method), z, labels)
+        second = value_and_gradient(t.LovaszSoftmaxLoss(method=method), z, labels)
+        assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+def test_streams_and_threads():
+    x, y = draw(1, 200_000)
+    losses = [t.LovaszHingeLoss(method="bucket"), t.LovaszHingeLoss()]
+    expected = [loss(x, y) for loss in losses]
+    torch.cuda.synchronize()
+    wrong = []
+
+    def work(same_stream):
+        stream = torch.cuda.current_stream() if same_stream else torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            found = [losses[k % 2](x, y) for k in range(40)]
+            wrong.extend(k for k in range(40) if not torch.equal(found[k], expected[k % 2]))
+
+    threads = [threading.Thread(target=work, args=(k % 2 == 0,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_in_a_cuda_graph():
+    x, y = draw(1, 50_000)
+    expected = t.lovasz_hinge(x, y, method="bucket")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        value = t.lovasz_hinge(x, y, method="bucket")
+    for _ in range(3):
+        graph.replay()
+        assert torch.equal(value, expected)
+    assert torch.equal(t.lovasz_hinge(x, y, method="bucket"), expected)
+
+
+@pytest.mark.parametrize("method", ["exact", "bucket"])
+def test_at_most_8_bytes_a_pixel_are_kept(method):
+    x, y = draw(1, 1_000_000)
+    x.requires_grad_()
+    loss = t.LovaszHingeLoss(method=method)
+    loss(x, y)  # workspaces stay
+    before = torch.cuda.memory_allocated()
+    value = loss(x, y)
+    assert torch.cuda.memory_allocated() - before <= 8.1e6
+    del value
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("n", [1, 7, 4096, 50_003])
+def test_scaled(dtype, n):
+    gradient = torch.randn(3, n, device="cuda")
+    slopes = torch.tensor([0.5, -2.0, 3.7], device="cuda")
+    assert torch.equal(
+        _cuda.scaled(gradient, slopes, dtype), (gradient * slopes[:, None]).to(dtype)
+    )
+    one = slopes[2]
+    assert torch.equal(_cuda.scaled(gradient, one, dtype), (gradient * one).to(dtype))
+
+
+def test_a_second_derivative():
+    x, y = draw(1, 100)
+    x.requires_grad_()
+    (slope,) = torch.autograd.grad(t.lovasz_hinge(x, y) ** 2, x, create_graph=True)
+    (second,) = torch.autograd.grad(slope.sum(), x)
+    # Piecewise linear: the Hessian of the square is twice the outer product of the gradient.
+    gradient = torch.autograd.grad(t.lovasz_hinge(x, y), x)[0]
+    assert torch.allclose(second, 2 * gradient * gradient.sum(), rtol=1e-4)
+
+
+def test_without_nvrtc(monkeypatch):
+    """Triton takes the exact path over; what is left answers in plain torch."""
+    for module in (_hinge, _softmax, _sorted):
+        monkeypatch.setattr(module, "kernel", lambda *_, **__: None)
+    x, y = draw(2, 5000)
+    value, gradient = value_and_gradient(t.LovaszHingeLoss(), x, y)
+    expected, slopes = exact(x, y)
+    assert distance(value, expected) <= 1e-6
+    assert distance(gradient, slopes) <= 1e-5
+    z, labels = torch.randn(2, 5, 700), torch.randint(0, 5, (2, 700))
+    expected, slopes = value_and_gradient(t.LovaszSoftmaxLoss(), z.double(), labels)
+    value, gradient = value_and_gradient(t.LovaszSoftmaxLoss(), z.cuda(), labels.cuda())
+    assert distance(value.cpu(), expected) <= 1e-6
+    assert distance(gradient.cpu(), slopes) <= 1e-5

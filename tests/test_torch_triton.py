@@ -1,0 +1,26 @@
+"""Triton kernels without a GPU: Triton's interpreter runs them in another process."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+
+@pytest.mark.skipif(not find_spec("triton"), reason="no Triton")
+def test_exact_path_in_the_interpreter():
+    script = Path(__file__).parent / "triton_interpreter.py"
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.strip() == "ok"
