@@ -102,7 +102,7 @@ def run(job: tuple[str, int], seed: int) -> dict[str, object]:
 
 
 def draw(answers: dict[tuple[str, int], dict], names: list[str]) -> None:
-    """Figure 4: error against the number of weak learners, first split."""
+    """Figure 4: error against the number of rounds, first split."""
     figure, axes = plt.subplots(2, 2, figsize=(8, 6), layout="constrained")
     for axis, name in zip(axes.flat, names, strict=False):
         first = answers[name, 0]
@@ -113,7 +113,9 @@ def draw(answers: dict[tuple[str, int], dict], names: list[str]) -> None:
         for method, colour in (("linear SSVM", "tab:green"), ("one against rest", "tab:red")):
             label = f"{method} ({first[method]:.1f})"
             axis.axhline(first[method], color=colour, ls="--", label=label)
-        axis.set(title=name, xlabel="weak learners", ylabel="test error (%)")
+        axis.set(
+            title=name, xlabel="rounds, up to a learner a class in each", ylabel="test error (%)"
+        )
         axis.legend(fontsize=7, frameon=False)
     figure.savefig(RESULTS / "structboost_figure4.png", dpi=110)
 
