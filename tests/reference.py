@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, combinations_with_replacement, pairwise, permutations, product
 
 import numpy as np
-from scipy.optimize import linprog, minimize, nnls
+from scipy.optimize import linprog, lsq_linear, minimize
 
 from setwise import fields
 from setwise.fields import _terms
@@ -342,7 +342,8 @@ def _structural_bound(
         push = np.hstack([-C * slopes[active].T, np.eye(len(w))[:, stopped]])
         total = np.hstack([example[active].T, np.zeros((len(highest), len(stopped)))])
         target = np.append(w, np.ones(len(highest)))
-        alpha = nnls(np.vstack([push, total]), target)[0][: active.sum()]
+        fit = lsq_linear(np.vstack([push, total]), target, (0, np.inf), method="bvls", tol=1e-15)
+        alpha = fit.x[: active.sum()]
         alpha /= example[active] @ (alpha @ example[active])
         v = -C * alpha @ slopes[active]
         v[nonnegative] = np.maximum(v[nonnegative], 0.0)

@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 import pytest
 import reference
-import sklearn
 import skops.io
+from mistaken_checks import MISTAKEN
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
@@ -71,13 +71,6 @@ def objective(model, X, Y, groups=None):
 # ------------------------------------------------------------------------------------- scikit-learn
 
 
-# Before scikit-learn 1.7 these reduce y to two classes after shuffling it, and so fit the weighted
-# and the repeated samples with different labels.
-MISTAKEN = (
-    {f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")}
-    if sklearn.__version__.startswith("1.6.")
-    else set()
-)
 # What parametrize_with_checks does, which under scikit-learn 1.6 makes pytest 9 warn. Three skips
 # are scikit-learn's own, for want of pandas and of an array API; one is for want of predict_proba,
 # which a hinge does not have.

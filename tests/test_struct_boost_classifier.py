@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import reference
-import sklearn
+from mistaken_checks import MISTAKEN
 from scipy.sparse import csc_array, csr_array
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
@@ -20,16 +20,11 @@ from setwise.learning import BoostHistory
 
 X, y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])[y]
-# What parametrize_with_checks does, which under scikit-learn 1.6 makes pytest 9 warn.
-MISTAKEN = (
-    {f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")}
-    if sklearn.__version__.startswith("1.6.")
-    else set()
-)
 MODELS = (
     sw.StructBoostClassifier(C=30.0, n_estimators=30),
     sw.StructBoostClassifier(C=30.0, n_estimators=10, label_form="augmented"),
 )
+# What parametrize_with_checks does, which under scikit-learn 1.6 makes pytest 9 warn.
 CHECKS = [
     pytest.param(estimator, check, id=f"{estimator.label_form} {check.func.__name__}")
     for model in MODELS
