@@ -12,6 +12,7 @@ of the whole batch; the gradient is the one that a single process would have fou
 # Two processes on this machine, with the backend ``gloo``. Each has half of the batch, of unequal
 # sizes, and takes one step; the network must end where one process with all of the data ends.
 
+import gc
 import os
 import tempfile
 
@@ -56,6 +57,9 @@ def work(rank, world, folder):
     loss = one_step(net, criterion, x[part], y[part])
     if rank == 0:
         torch.save((loss, net.module.state_dict()), os.path.join(folder, "answer.pt"))
+    dist.barrier()  # nobody leaves while another still talks to it
+    del net
+    gc.collect()  # the wrapper is part of a cycle, and holds on to the group
     dist.destroy_process_group()
 
 

@@ -10,14 +10,22 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
 
+# torch can abort ("terminate called without an active exception") while it takes a group of
+# processes down, after all of the work: once in some fifty runs. A second run decides.
+ABORTS = {"torch_distributed"}
+
+
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.stem)
 def test_example_runs(script: Path, tmp_path: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, "-W", "error", str(script)],
-        cwd=tmp_path,
-        env={**os.environ, "MPLBACKEND": "Agg"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    for _ in range(2 if script.stem in ABORTS else 1):
+        run = subprocess.run(
+            [sys.executable, "-W", "error", str(script)],
+            cwd=tmp_path,
+            env={**os.environ, "MPLBACKEND": "Agg"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        if "terminate called without an active exception" not in run.stderr:
+            break
     assert run.returncode == 0, f"{script.name} failed:\n{run.stdout}\n{run.stderr}"
