@@ -119,6 +119,7 @@ void bind_messages(nb::module_& m) {
         .def("dual_pass", [](MessageSearch& s) { s.pass(true, poll_signals); }, Unlocked())
         .def("max_product_pass", [](MessageSearch& s) { s.pass(false, poll_signals); }, Unlocked())
         .def("bound", [](MessageSearch& s) { return s.bound(poll_signals); }, Unlocked())
+        .def("paid", &MessageSearch::paid, Unlocked())
         .def(
             "add_cycles",
             [](MessageSearch& s, Ints starts, Ints variables) {

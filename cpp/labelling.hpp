@@ -117,7 +117,10 @@ class Labelling {
         const Index best = std::min_element(costs_.begin(), costs_.end()) - costs_.begin();
         // A gain of rounding only could go round in circles.
         const double now = costs_[labels_[i]];
-        if (!(costs_[best] < now - 1e-12 * std::max(1.0, std::abs(now)))) return false;
+        double size = 0.0;
+        for (const double cost : costs_)
+            if (std::abs(cost) < unbounded) size = std::max(size, std::abs(cost));
+        if (!(costs_[best] < now - 1e-12 * size)) return false;
         change(i, best);
         return true;
     }

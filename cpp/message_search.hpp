@@ -55,6 +55,8 @@ class MessageSearch {
     double bound(Poll poll) {
         return dual_.bound(poll);
     }
+    // The sum of the sizes of what the bound is a sum of.
+    double paid() const { return dual_.magnitude(); }
 
     // Descends from a labelling and keeps where it ends, if that is the best so far.
     template <class Poll>

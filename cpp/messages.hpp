@@ -51,7 +51,7 @@ class Messages : public CycleMessages {
         }
         const double rounding = 8 * std::numeric_limits<double>::epsilon() * magnitude();
         const double total = sum.value();
-        return rounding <= 1e-10 * std::max(1.0, std::abs(total)) ? total : total - rounding;
+        return rounding <= 1e-12 * std::abs(total) ? total : total - rounding;
     }
 
     // A step along a supergradient of the bound: messages move from the labels that factors choose
@@ -69,7 +69,6 @@ class Messages : public CycleMessages {
         gather_cycles();
     }
 
-  private:
     // The sum of the largest finite sizes, over labels, of all unaries and messages.
     double magnitude() const {
         double sum = std::abs(g_.constant);
@@ -90,6 +89,7 @@ class Messages : public CycleMessages {
         return sum;
     }
 
+  private:
     // The labels at which every part has its minimum.
     template <class Poll>
     void choose_all(Poll poll) {

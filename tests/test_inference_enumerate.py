@@ -8,7 +8,7 @@ from searches import enumerate_labels
 
 from setwise import fields
 from setwise.inference import _enumerate
-from setwise.inference._move_terms import trivial_bound
+from setwise.inference._energy_scale import trivial_bound
 from setwise.inference._result import MapProgress
 
 

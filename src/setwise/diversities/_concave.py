@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from setwise.fields._terms import rounding_of_heights
 from setwise.functions._arguments import FloatArray, as_choice, call_on_arrays
 from setwise.functions._immutable import Immutable
 
@@ -44,7 +45,7 @@ class ConcaveCount(Immutable):
         if isinstance(self.h, str):
             return np.diff(_NAMED[self.h](counts))
         heights = call_on_arrays(self.h, "h", counts)
-        slack = 1e-12 * max(1.0, float(np.abs(heights).max()))
+        slack = rounding_of_heights(heights)
         steps = np.diff(heights)
         falls = np.flatnonzero(steps < -slack)
         if len(falls):

@@ -46,6 +46,10 @@ class Potential(Immutable, ABC):
     def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
         """Energies (m,) of checked labellings (m, N), in compiled code."""
 
+    def _grounded(self) -> tuple[Potential, float]:
+        """The potential less a constant, and the constant: so that large ones cost no digits."""
+        return self, 0.0
+
     @abstractmethod
     def _terms(self, n_variables: int, n_labels: int) -> tuple[Term, ...]:
         """Terms whose sum is this potential, for every labelling of a field of this size."""

@@ -71,6 +71,13 @@ class CardinalityPotential(Potential):
         _core.cardinality_energies(labels, n_labels, self.center, self.table, energies)
         return energies
 
+    def _grounded(self) -> tuple[Potential, float]:
+        least = float(self.table.min())
+        if least == 0.0:
+            return self, 0.0
+        shifted = CardinalityPotential(self.center, self.table - least)
+        return self._remember("grounded", lambda: shifted), least
+
     def _terms(self, n_variables: int, n_labels: int) -> tuple[CardinalityTerm, ...]:
         return (CardinalityTerm(self.center, self.table),)
 

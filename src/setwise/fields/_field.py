@@ -62,17 +62,26 @@ class Field(Immutable):
         if not isinstance(potential, Potential):
             return NotImplemented
         potential._check(self.n_variables, self.n_labels)
-        field = Field.__new__(Field)
-        field._set(unary=self.unary, potentials=(*self.potentials, potential))
-        return field
+        return Field._of(self.unary, (*self.potentials, potential))
 
     def with_unary(self, unary: ArrayLike) -> Field:
         """The same potentials over other unaries of the same shape."""
         changed = _as_unary(unary)
         if changed.shape != self.unary.shape:
             raise ValueError(f"unary must have shape {self.unary.shape}, got {changed.shape}")
+        return self._over(changed)
+
+    def _over(self, unary: FloatArray) -> Field:
+        """The same potentials, translated once, over checked unaries."""
+        field = Field._of(unary, self.potentials)
+        field._remember("terms", self._terms)
+        return field
+
+    @classmethod
+    def _of(cls, unary: FloatArray, potentials: tuple[Potential, ...]) -> Field:
+        """A field of parts that are known to fit."""
         field = Field.__new__(Field)
-        field._set(unary=changed, potentials=self.potentials)
+        field._set(unary=unary, potentials=potentials)
         return field
 
     def energy(self, labels: ArrayLike) -> float | FloatArray:

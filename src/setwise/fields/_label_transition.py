@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from setwise import _core
 from setwise.fields._base import Potential
 from setwise.fields._edges import as_edges, check_edges
-from setwise.fields._terms import TransitionTerm
+from setwise.fields._terms import TransitionTerm, rounding_of_heights
 from setwise.functions._arguments import FloatArray, IntArray, as_numbers, call_on_arrays
 
 
@@ -122,7 +122,7 @@ def _heights(concave: Callable[[FloatArray], FloatArray] | None, most: int) -> F
     if not callable(concave):
         raise TypeError(f"concave must be a callable or None, got {type(concave).__name__}")
     heights = call_on_arrays(concave, "concave", counts)
-    slack = 1e-12 * max(1.0, float(np.abs(heights).max()))
+    slack = rounding_of_heights(heights)
     if abs(heights[0]) > slack:
         raise ValueError(f"concave must be 0 at 0, got {heights[0]:g}")
     falls = np.flatnonzero(np.diff(heights) < -slack)

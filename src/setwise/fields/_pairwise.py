@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import fsum
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +16,7 @@ from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_arr
 
 # A table is unaries plus Potts when it differs from them by no more than this share of its largest
 # entry: what rounding leaves of a table that was computed as such a sum.
-_ROUNDING = 1e-12
+_ROUNDING = 1e-14
 
 
 class Pairwise(Potential):
@@ -86,6 +87,19 @@ class Pairwise(Potential):
         shared = self.tables.ndim == 2
         _core.table_energies(labels, n_labels, self.edges, self.tables.ravel(), shared, energies)
         return energies
+
+    def _grounded(self) -> tuple[Potential, float]:
+        """Each table with a least entry of 0."""
+        return self._remember("grounded", self._ground)
+
+    def _ground(self) -> tuple[Potential, float]:
+        least = self.tables.min(axis=(-2, -1), keepdims=True)
+        if not least.any():
+            return self, 0.0
+        grounded = Pairwise.__new__(Pairwise)
+        grounded._set(edges=self.edges, tables=self.tables - least)
+        uses = len(self.edges) if self.tables.ndim == 2 else 1
+        return grounded, uses * fsum(least.ravel())
 
     def _sums(self) -> _Sums:
         """What the tables are as unaries plus Potts; one table where the edges share one."""

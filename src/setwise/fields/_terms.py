@@ -15,6 +15,14 @@ from typing import ClassVar
 import numpy as np
 
 from setwise.functions._arguments import BoolArray, FloatArray, IntArray
+from setwise.functions._certificate import EPS
+
+
+def rounding_of_heights(heights: FloatArray) -> float:
+    """What differences of a table may be off by: 1e-12 of its range, or the last digits kept."""
+    if not len(heights):
+        return 0.0
+    return max(1e-12 * float(np.ptp(heights)), 4 * EPS * float(np.abs(heights).max()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +140,7 @@ class CardinalityTerm:
     @property
     def is_submodular(self) -> bool:
         """Whether the table is concave: its second differences at most rounding above zero."""
-        slack = 1e-12 * max(1.0, float(np.abs(self.table).max(initial=0.0)))
+        slack = rounding_of_heights(self.table)
         return bool((np.diff(self.table, 2) <= slack).all())
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from setwise.fields._field import Field
@@ -35,7 +33,7 @@ class CarriedBound:
     def improve(self, field: Field, result: MapResult, options: MapOptions) -> MapResult:
         """The result with the bound of the relaxation, where that is better than its own."""
         relaxation = Relaxation.below(field)
-        value, bound, interrupted = result.value, result.bound, False
+        value, bound, paid, interrupted = result.value, result.bound, 0.0, False
         try:
             if self._temperature is None:
                 descent = begin(relaxation, options.n_threads)
@@ -53,10 +51,11 @@ class CarriedBound:
                     before, bound = bound, max(bound, min(descent.best_bound, value))
                     if descent.n_iter > _LOOK and bound - before <= _CLOSES * (value - bound):
                         break
+            paid = descent.paid()
             self._store(descent, relaxation)
         except KeyboardInterrupt:
             interrupted = True
-        return replace(result, bound=bound, interrupted=result.interrupted or interrupted)
+        return options.improved(result, bound, interrupted, paid)
 
     def _store(self, descent: Descent, relaxation: Relaxation) -> None:
         blocks = descent.blocks()

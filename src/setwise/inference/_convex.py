@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from setwise.fields._field import Field
 from setwise.functions._arguments import FloatArray, IntArray
 from setwise.inference._cooling import Stage, cool
-from setwise.inference._move_terms import trivial_bound
 from setwise.inference._options import MapOptions
 from setwise.inference._relaxation import Relaxation
 from setwise.inference._result import MapResult
 
 CERTIFYING_PASSES = 200
-SOLVED = 1e-6  # of max(1, |value|): what is left to gain where the gap cannot close anyway
+SOLVED = 1e-6  # of all there was: what is left to gain where the gap cannot close anyway
 
 
 def convex(field: Field, options: MapOptions) -> MapResult:
@@ -33,30 +30,31 @@ def convex(field: Field, options: MapOptions) -> MapResult:
     """
     rounding = Rounding(field, options.init)
     limit = 500 if options.max_iter is None else options.max_iter
-    bound, n_iter, converged, interrupted = trivial_bound(field), 0, False, False
+    bound, paid = options.scale.trivial, 0.0
+    n_iter, converged, interrupted = 0, False, False
     try:
         for stage in cool(Relaxation.below(field), limit, options.n_threads):
             rounding.improve(stage)
-            bound, n_iter = max(bound, stage.bound), stage.n_iter
-            unit = max(1.0, abs(rounding.value))
-            gap = rounding.value - bound
-            solved = stage.slack <= max(SOLVED * unit, 1e-3 * gap)
-            solved = solved and stage.slack < gap - options.tol * unit
-            converged = options.close_enough(rounding.value, bound) or solved
+            before = rounding.value - bound
+            bound, paid, n_iter = max(bound, stage.bound), stage.paid, stage.n_iter
+            room, gap = rounding.value - options.scale.trivial, rounding.value - bound
+            solved = stage.slack <= max(SOLVED * room, 1e-3 * gap)
+            solved = solved and stage.slack < gap - min(options.tol, 1.0) * room
+            converged = options.settled(rounding.value, bound, paid, before) or solved
             interrupted = options.ends(n_iter, rounding.value, bound) and not converged
             if converged or interrupted:
                 break
     except KeyboardInterrupt:
         interrupted = True
-    return MapResult(
-        labels=rounding.labels,
-        value=rounding.value,
-        bound=min(bound, rounding.value),  # above it by rounding only
+    return options.result(
+        rounding.labels,
+        rounding.value,
+        bound,
         method="convex",
-        reason="asked for",
         n_iter=n_iter,
         converged=converged,
         interrupted=interrupted,
+        paid=paid,
     )
 
 
@@ -66,18 +64,20 @@ def certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
     Ends once the gap is within ``tol``, once the relaxation can close no more than a twentieth of
     it, or after 200 passes: what is left then is the relaxation's, or the labelling's.
     """
-    value, bound, interrupted = result.value, result.bound, False
+    value, bound, paid, interrupted = result.value, result.bound, 0.0, False
     try:
         for stage in cool(Relaxation.below(field), CERTIFYING_PASSES, options.n_threads):
-            bound = max(bound, min(stage.bound, value))
-            if options.close_enough(value, bound) or stage.slack <= 0.05 * (value - bound):
+            before = value - bound
+            bound, paid = max(bound, min(stage.bound, value)), stage.paid
+            settled = options.settled(value, bound, paid, before)
+            if settled or stage.slack <= 0.05 * (value - bound):
                 break
             interrupted = options.ends(result.n_iter, value, bound)
             if interrupted:
                 break
     except KeyboardInterrupt:
         interrupted = True
-    return replace(result, bound=bound, interrupted=interrupted)
+    return options.improved(result, bound, interrupted, paid)
 
 
 class Rounding:

@@ -39,6 +39,8 @@ class Stage:
         The one of the passes so far; the next is lower.
     bound : float
         The best bound so far.
+    paid : float
+        The sum of the sizes of what the bound is a sum of.
     slack : float
         No bound of this relaxation is above the best one so far plus this.
     n_iter : int
@@ -48,6 +50,7 @@ class Stage:
     scores: FloatArray
     temperature: float
     bound: float
+    paid: float
     slack: float
     n_iter: int
 
@@ -77,7 +80,8 @@ def stages(descent: Descent, max_iter: int) -> Iterator[Stage]:
         scores = descent.scores()
         most = min(most, descent.bound + undone + smoothed)
         slack = max(most - descent.best_bound, 0.0)
-        yield Stage(scores, descent.temperature, descent.best_bound, slack, descent.n_iter)
+        paid = descent.paid()
+        yield Stage(scores, descent.temperature, descent.best_bound, paid, slack, descent.n_iter)
         if descent.n_iter >= max_iter:
             return
         if descent.n_iter > 0 and cools and undone <= smoothed:

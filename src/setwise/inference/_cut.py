@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from setwise.fields._field import Field
-from setwise.inference._move_terms import Method, start_moves, trivial_bound
+from setwise.inference._move_terms import Method, start_moves
 from setwise.inference._options import MapOptions
 from setwise.inference._result import MapResult
 
@@ -30,7 +30,7 @@ def best_of_two(field: Field, method: Method, options: MapOptions) -> MapResult:
     """The search of ``cut``, under the name of a method that comes down to it."""
     kernel, labels = start_moves(field, method, options.init)
     start = float(field.energy(labels))
-    value, bound = start, trivial_bound(field)
+    value, bound = start, options.scale.trivial
     n_iter, done, interrupted = 0, False, False
     if field.n_labels == 1:
         bound, done = value, True
@@ -46,17 +46,18 @@ def best_of_two(field: Field, method: Method, options: MapOptions) -> MapResult:
                 interrupted = options.ends(n_iter, value, bound) and not done
         except KeyboardInterrupt:
             interrupted = True
-        kernel.commit()
+        lowest = kernel.bound()
+        change = kernel.commit()
         labels = np.empty(field.n_variables, np.int64)
         kernel.read(labels)
-        value = float(field.energy(labels))
-        bound = min(bound, value)
-    return MapResult(
-        labels=labels,
-        value=value,
-        bound=bound,
+        value = float(field._energies(labels[None])[0])
+        # What is left to prove, from the answer: the start may cost more than the digits hold.
+        bound = max(options.scale.trivial, value - (change - lowest))
+    return options.result(
+        labels,
+        value,
+        bound,
         method=method,
-        reason="asked for",
         n_iter=n_iter,
         converged=done,
         interrupted=interrupted,

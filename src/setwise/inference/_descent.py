@@ -196,6 +196,12 @@ class Descent:
         scores += self._offsets[:, None]
         return scores
 
+    def paid(self) -> float:
+        """The sum of the sizes of what the bound is a sum of."""
+        scores: FloatArray = np.empty(self._p.shape)
+        self._state.scores(scores)
+        return float(np.abs(scores.min(axis=1)).sum()) + abs(self._relaxation.constant)
+
     def probabilities(self) -> FloatArray:
         """p of shape (N, L) at the present blocks."""
         p: FloatArray = np.empty_like(self._p)

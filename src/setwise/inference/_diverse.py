@@ -13,7 +13,7 @@ from setwise.functions._arguments import IntArray, as_choice, as_count
 from setwise.inference._diverse_result import DiverseProgress, DiverseResult
 from setwise.inference._diverse_step import METHODS, GreedyStep
 from setwise.inference._guarantee import guarantee
-from setwise.inference._move_terms import trivial_bound
+from setwise.inference._energy_scale import trivial_bound
 from setwise.inference._threads import as_threads
 
 

@@ -13,7 +13,7 @@ from setwise.inference._carried_bound import CarriedBound
 from setwise.inference._enumerate import count_labellings
 from setwise.inference._factors import obstacle as obstacle_to_messages
 from setwise.inference._hamming_search import HammingSearch, is_ball
-from setwise.inference._move_terms import trivial_bound
+from setwise.inference._energy_scale import trivial_bound
 from setwise.inference._options import MapOptions
 from setwise.inference._result import MapResult
 from setwise.inference._solve_map import solve_map

@@ -8,7 +8,6 @@ import numpy as np
 
 from setwise.fields._field import Field
 from setwise.functions._arguments import IntArray
-from setwise.inference._move_terms import trivial_bound
 from setwise.inference._options import MapOptions
 from setwise.inference._result import MapResult
 
@@ -36,7 +35,7 @@ def enumerate_labels(field: Field, options: MapOptions) -> MapResult:
     # The first labelling stands for the answer until there is one.
     best = np.array([labels[0] for labels in allowed], np.int64)
     value = float(field._energies(best[None])[0])
-    bound = min(trivial_bound(field), value)
+    bound = options.scale.trivial
     n_iter, interrupted = 0, False
     try:
         for start in range(0, total, rows):
@@ -51,12 +50,11 @@ def enumerate_labels(field: Field, options: MapOptions) -> MapResult:
                 break
     except KeyboardInterrupt:
         interrupted = True
-    return MapResult(
-        labels=best,
-        value=value,
-        bound=min(bound, value) if interrupted else value,
+    return options.result(
+        best,
+        value,
+        bound if interrupted else value,
         method="enumerate",
-        reason="asked for",
         n_iter=n_iter,
         converged=not interrupted,
         interrupted=interrupted,

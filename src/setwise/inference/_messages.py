@@ -10,7 +10,6 @@ from setwise.functions._arguments import IntArray
 from setwise.inference._ascent import Ascent
 from setwise.inference._factors import Factors, factors_of
 from setwise.inference._message_search import message_search
-from setwise.inference._move_terms import trivial_bound
 from setwise.inference._options import MapOptions
 from setwise.inference._result import MapResult
 
@@ -64,7 +63,7 @@ def messages(field: Field, options: MapOptions) -> MapResult:
     # A labelling to return whatever happens: an interruption may come in the first pass.
     best = options.start(field)
     value = _energy(field, best)
-    bound = min(trivial_bound(field), value)
+    bound = min(options.scale.trivial, value)
     values: list[float] = []
     bounds: list[float] = []
     n_iter, converged, interrupted = 0, False, False
@@ -79,23 +78,24 @@ def messages(field: Field, options: MapOptions) -> MapResult:
             energy = _energy(field, labels)
             if energy < value:
                 best, value = labels, energy
-            bound = min(max(bound, raised), value)
+            before, bound = value - bound, min(max(bound, raised), value)
             n_iter += 1
             values.append(value)
             bounds.append(bound)
-            converged = options.close_enough(value, bound) or _has_stopped(values, bounds)
+            settled = options.settled(value, bound, search.paid(), before)
+            converged = settled or _has_stopped(values, bounds)
             interrupted = options.ends(n_iter, value, bound) and not converged
     except KeyboardInterrupt:
         interrupted = True
-    return MapResult(
-        labels=best,
-        value=value,
-        bound=bound,
+    return options.result(
+        best,
+        value,
+        bound,
         method="messages",
-        reason="asked for",
         n_iter=n_iter,
         converged=converged,
         interrupted=interrupted,
+        paid=search.paid(),
     )
 
 

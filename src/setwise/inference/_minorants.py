@@ -26,6 +26,7 @@ from setwise.fields._terms import (
     Term,
     TransitionTerm,
     UnaryTerm,
+    rounding_of_heights,
 )
 from setwise.inference._hull import convex_hull
 
@@ -84,7 +85,7 @@ def _below_tables(term: TableTerm, n: int) -> tuple[list[Term], bool]:
     unary = np.zeros((n, n_labels))
     np.add.at(unary, term.edges[:, 0], alpha + raised)
     np.add.at(unary, term.edges[:, 1], beta + lifted)
-    scale = max(1.0, float(np.abs(term.tables).max(initial=0.0)))
+    scale = float(np.abs(term.tables).max(initial=0.0))
     equal = float(np.abs(rest).max(initial=0.0)) <= 1e-12 * scale
     return [UnaryTerm(unary), PottsTerm(term.edges, weights)], equal
 
@@ -124,5 +125,5 @@ def _below_robust(term: RobustTerm) -> list[Term]:
 def _below_cardinality(term: CardinalityTerm) -> tuple[list[Term], bool]:
     """The lower convex hull of the table, O(N): what all lines below the table amount to."""
     below = convex_hull(term.table)
-    same = bool(np.allclose(below, term.table, 1e-12, 1e-12))
+    same = bool(np.allclose(below, term.table, 1e-12, rounding_of_heights(term.table)))
     return [CardinalityTerm(term.center, below)], same

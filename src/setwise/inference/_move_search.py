@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from setwise._core import Moves
 from setwise.fields._field import Field
-from setwise.inference._move_terms import Method, start_moves, trivial_bound
+from setwise.inference._move_terms import Method, start_moves
 from setwise.inference._options import MapOptions
 from setwise.inference._result import MapResult
 
@@ -25,7 +25,7 @@ def search_moves(
     the sum of the least values of all terms.
     """
     kernel, start = start_moves(field, method, options.init)
-    bound = trivial_bound(field)
+    bound = options.scale.trivial
     labels = start.copy()
     failed: set[tuple[int, ...]] = set()
     n_iter, converged, interrupted = 0, not moves, False
@@ -49,12 +49,11 @@ def search_moves(
         interrupted = True
     kernel.read(labels)
     value = float(field.energy(labels))
-    return MapResult(
-        labels=labels,
-        value=value,
-        bound=min(bound, value),
+    return options.result(
+        labels,
+        value,
+        bound,
         method=method,
-        reason="asked for",
         n_iter=n_iter,
         converged=converged,
         interrupted=interrupted,

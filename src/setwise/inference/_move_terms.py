@@ -60,30 +60,6 @@ def obstacle(field: Field, method: Method) -> str | None:
     return None
 
 
-def trivial_bound(field: Field) -> float:
-    """The sum of the least unary energies and of the least value of every term."""
-    bound = float(field.unary.min(axis=1).sum())
-    n, labels = field.n_variables, field.n_labels
-    for _, term in field._terms():
-        match term:
-            case ConstantTerm(value):
-                bound += float(value)
-            case UnaryTerm(unary):
-                bound += float(unary.min(axis=1).sum())
-            case TableTerm(_, tables):
-                bound += float(tables.min(axis=(1, 2)).sum())
-            case CountTerm(_, starts, table):
-                # A sum of concave functions over a simplex is least at a corner: one label.
-                bound += float((table[starts[1:] - 1] + (labels - 1) * table[starts[:-1]]).sum())
-            case LabelTerm(cost, group) if n > 0 and group.all():
-                bound += float(cost)
-            case CardinalityTerm(_, table):
-                bound += float(table.min())
-            case _:
-                pass  # not negative
-    return bound
-
-
 def _add(kernel: Moves, term: object, potential: Potential, n: int, labels: int) -> None:
     own = np.arange(labels)  # every label is a group of its own
     match term:

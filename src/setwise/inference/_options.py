@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from setwise.fields._field import Field
 from setwise.functions._arguments import IntArray, as_array, as_count, as_integers, as_number
 from setwise.functions._randomness import as_generator
-from setwise.inference._result import MapProgress
+from setwise.inference._energy_scale import NEGLIGIBLE, EnergyScale
+from setwise.inference._result import MapProgress, MapResult
 from setwise.inference._threads import as_threads
 
 
@@ -26,6 +27,10 @@ class MapOptions:
     n_threads: int
     random: np.random.Generator | None
     callback: Callable[[MapProgress], object] | None
+    scale: EnergyScale
+    """What gaps are measured against."""
+    offset: float
+    """What the callback is told above the field's energies."""
 
     @classmethod
     def read(
@@ -38,6 +43,7 @@ class MapOptions:
         n_jobs: int | None = None,
         random_state: object = None,
         callback: Callable[[MapProgress], object] | None = None,
+        offset: float = 0.0,
     ) -> MapOptions:
         """The options of a call, or one sentence on what is wrong with which."""
         if callback is not None and not callable(callback):
@@ -49,6 +55,8 @@ class MapOptions:
             n_threads=as_threads(n_jobs),
             random=None if random_state is None else as_generator(random_state),
             callback=callback,
+            scale=EnergyScale.of(field),
+            offset=offset,
         )
 
     def start(self, field: Field) -> IntArray:
@@ -57,13 +65,67 @@ class MapOptions:
 
     def close_enough(self, value: float, bound: float) -> bool:
         """Whether the relative gap is within the tolerance."""
-        return value - bound <= self.tol * max(1.0, abs(value))
+        return self.scale.relative_gap(value, bound) <= self.tol
+
+    def settled(self, value: float, bound: float, paid: float, before: float) -> bool:
+        """Whether the gap is within the tolerance, and ``exact`` if that is a few passes away.
+
+        From 1e-9 on the last digits are worth having: the search goes on while each of its stages
+        at least halves the gap, which was ``before``, until rounding is all that is left of it.
+        """
+        if not self.close_enough(value, bound):
+            return False
+        fine = self.tol <= NEGLIGIBLE and value - bound <= 0.5 * before
+        return not fine or self.scale.is_exact(value, bound, paid)
 
     def ends(self, n_iter: int, value: float, bound: float) -> bool:
         """Whether the callback, told where the search stands, ends it."""
         if self.callback is None:
             return False
-        return bool(self.callback(MapProgress(n_iter, value, bound)))
+        return bool(self.callback(MapProgress(n_iter, value + self.offset, bound + self.offset)))
+
+    def result(
+        self,
+        labels: IntArray,
+        value: float,
+        bound: float,
+        *,
+        method: str,
+        n_iter: int,
+        converged: bool,
+        interrupted: bool = False,
+        paid: float | None = None,
+    ) -> MapResult:
+        """The record of a search; a bound above the value is so by rounding only.
+
+        ``paid`` is the sum of the sizes of what the bound is a sum of, if not the bound itself.
+        """
+        bound = min(bound, value)
+        return MapResult(
+            labels=labels,
+            value=value,
+            bound=bound,
+            method=method,
+            reason="asked for",
+            n_iter=n_iter,
+            converged=converged,
+            interrupted=interrupted,
+            relative_gap=self.scale.relative_gap(value, bound),
+            exact=self.scale.is_exact(value, bound, paid),
+        )
+
+    def improved(
+        self, result: MapResult, bound: float, interrupted: bool, paid: float | None = None
+    ) -> MapResult:
+        """The result with a better bound, if it is one."""
+        bound = min(max(result.bound, bound), result.value)
+        return replace(
+            result,
+            bound=bound,
+            interrupted=result.interrupted or interrupted,
+            relative_gap=self.scale.relative_gap(result.value, bound),
+            exact=self.scale.is_exact(result.value, bound, paid),
+        )
 
 
 def _as_tolerance(tol: object) -> float:

@@ -9,7 +9,7 @@ from setwise.functions._arguments import IntArray
 
 @dataclass(frozen=True, eq=False)
 class MapProgress:
-    """Where a search stands, for a callback: one that returns True ends it.
+    """Where a search stands, for a callback: one that returns a true value ends it.
 
     Examples
     --------
@@ -48,6 +48,14 @@ class MapResult:
         Whether the method came to its own end (a local optimum for moves), not to ``max_iter``.
     interrupted : bool
         Whether a callback or Ctrl-C ended it; ``labels`` and ``bound`` hold all the same.
+    relative_gap : float
+        The gap's share of what there was to gain, value minus the sum of the least values of all
+        terms: 0 to 1, or ``inf`` without a bound. A constant or another unit does not change it.
+    exact : bool
+        Whether the gap is within the rounding error of the two sums, of the energies that the
+        labelling pays and of those that the bound adds up: no labelling is better. Each row's
+        least unary is taken out first, so neither a constant nor a large price that nobody pays
+        excuses a gap; whole-numbered energies with a gap of 1 are never exact.
 
     Examples
     --------
@@ -64,19 +72,11 @@ class MapResult:
     reason: str
     n_iter: int
     converged: bool
-    interrupted: bool = False
+    interrupted: bool
+    relative_gap: float
+    exact: bool
 
     @property
     def gap(self) -> float:
         """value - bound, never negative."""
         return max(0.0, self.value - self.bound)
-
-    @property
-    def relative_gap(self) -> float:
-        """gap / max(1, abs(value))."""
-        return self.gap / max(1.0, abs(self.value))
-
-    @property
-    def exact(self) -> bool:
-        """Whether the gap is rounding only: no labelling is better."""
-        return self.relative_gap <= 1e-9

@@ -14,6 +14,7 @@ from setwise.inference._cut import cut
 from setwise.inference._enumerate import count_labellings, enumerate_labels
 from setwise.inference._expansion import expansion
 from setwise.inference._factors import obstacle as obstacle_to_messages
+from setwise.inference._ground import bound_below, ground, without_hopeless
 from setwise.inference._messages import messages
 from setwise.inference._move_terms import obstacle as obstacle_to_moves
 from setwise.inference._options import MapOptions
@@ -72,7 +73,7 @@ def solve_map(
         "auto" takes the first that fits of cut, enumerate (when labellings are few), expansion,
         swap where labels touch, messages; the result says which and why.
     tol : float
-        Stop when ``relative_gap`` is at most this. With ``tol=inf`` any labelling of a local
+        Stop when ``relative_gap``, which no constant and no unit changes, is at most this. With ``tol=inf`` any labelling of a local
         optimum will do, and moves skip the search for a bound beyond the trivial one.
     max_iter : int, optional
         The most rounds: sweeps over the labels for moves, passes for relaxations and messages.
@@ -84,7 +85,7 @@ def solve_map(
         Order of the moves, and the forests that messages relabel; None for the order of the
         labels and a fixed seed, so that a call gives the same answer every time.
     callback : callable, optional
-        Called with a ``MapProgress`` each round; the search stops when it returns True.
+        Called with a ``MapProgress`` each round; the search stops when it returns a true value.
 
     Returns
     -------
@@ -107,21 +108,31 @@ def solve_map(
     if not isinstance(field, Field):
         raise TypeError(f"field must be a Field, got {type(field).__name__}")
     method = as_choice(method, "method", ["auto", *_METHODS])
+    grounded, constant = ground(field)
+    problem = without_hopeless(grounded)
     options = MapOptions.read(
-        field,
+        problem,
         tol=tol,
         max_iter=max_iter,
         init=init,
         n_jobs=n_jobs,
         random_state=random_state,
         callback=callback,
+        offset=constant,
     )
-    method, reason = _choose(field) if method == "auto" else (method, "asked for")
-    result = _METHODS[method](field, options)
+    method, reason = _choose(problem) if method == "auto" else (method, "asked for")
+    result = _METHODS[method](problem, options)
     proved = options.close_enough(result.value, result.bound)
     if method in _WITHOUT_BOUND and not (proved or result.interrupted):
-        result = _certify(field, result, options)
-    return replace(result, reason=reason)
+        result = _certify(problem, result, options)
+    if problem is not grounded:
+        # Only a start that nothing better was found than may pay a price that was cut down.
+        value = float(grounded._energies(result.labels[None])[0])
+        result = options.improved(replace(result, value=value), result.bound, False)
+    if grounded is field:
+        return replace(result, reason=reason)
+    value = float(field._energies(result.labels[None])[0])
+    return replace(result, value=value, bound=bound_below(value, result.gap), reason=reason)
 
 
 def _choose(field: Field) -> tuple[str, str]:
@@ -151,10 +162,5 @@ def _certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
     if field.is_submodular or obstacle_to_messages(field) is not None:
         return certify(field, result, options)
     dual = messages(field, replace(options, init=result.labels, max_iter=None))
-    return replace(
-        result,
-        labels=dual.labels,
-        value=dual.value,
-        bound=max(result.bound, dual.bound),
-        interrupted=dual.interrupted,
-    )
+    better = replace(result, labels=dual.labels, value=dual.value, bound=dual.bound)
+    return options.improved(better, result.bound, dual.interrupted)

@@ -1,0 +1,80 @@
+r"""A field without what is the same for every labelling, or beyond what any good one pays.
+
+Sums of energies are rounded at the size of the numbers in them. A constant of :math:`10^9` in the
+unaries, or a seed of :math:`10^{20}`, would so cost the digits that certificates are made of.
+"""
+
+from __future__ import annotations
+
+from math import fsum, inf, nextafter
+from operator import is_
+from typing import NamedTuple
+
+import numpy as np
+
+from setwise.fields._base import Potential
+from setwise.fields._field import Field
+from setwise.functions._arguments import FloatArray
+from setwise.inference._energy_scale import trivial_bound
+
+# A label that alone costs so many times what the unaries' favourites cost is in no good labelling.
+_HOPELESS = 1024.0
+
+
+class Ground(NamedTuple):
+    """A field and the number by which all its energies are below those it stands for."""
+
+    field: Field
+    constant: float
+
+
+def ground(field: Field) -> Ground:
+    """Every row of unaries with a least entry of 0, and potentials without their constants."""
+    least = least_of_rows(field.unary)
+    unary = field.unary - least[:, None] if least.any() else field.unary
+    constant = fsum(least)
+    potentials: list[Potential] = []
+    for potential in field.potentials:
+        grounded, below = potential._grounded()
+        potentials.append(grounded)
+        constant += below
+    if not all(map(is_, potentials, field.potentials)):
+        return Ground(Field._of(unary, tuple(potentials)), constant)
+    return Ground(field if unary is field.unary else field._over(unary), constant)
+
+
+def without_hopeless(field: Field) -> Field:
+    r"""A field with the same least energy and the same best labellings, its unaries in reach.
+
+    With the labelling z of least unaries and a bound b on every term's sum, :math:`E(z) - b` is
+    all that there is to gain. Who takes a label that costs more than that above its row's least is
+    worse off than with z, whatever the price: so prices stop at 1024 times it. ``field`` is
+    grounded.
+    """
+    finite = np.isfinite(field.unary)
+    largest = float(field.unary.max(initial=0.0, where=finite))
+    if largest == 0.0:
+        return field
+    start = field.unary.argmin(axis=1)
+    limit = _HOPELESS * (float(field._energies(start[None])[0]) - trivial_bound(field))
+    if not 0.0 < limit < largest:
+        return field
+    return field._over(np.where(finite, np.minimum(field.unary, limit), inf))
+
+
+def least_of_rows(unary: FloatArray) -> FloatArray:
+    """(N,): the least entry of each row, by columns where they are few."""
+    if unary.shape[1] > 8:
+        return np.asarray(unary.min(axis=1))
+    least: FloatArray = unary[:, 0].copy()
+    for column in unary.T[1:]:
+        np.minimum(least, column, out=least)
+    return least
+
+
+def bound_below(value: float, gap: float) -> float:
+    """value - gap, rounded down: a rounding may lower a bound, never raise it."""
+    if gap == inf:
+        return -inf
+    bound = value - gap
+    return nextafter(bound, -inf) if value - bound < gap else bound
