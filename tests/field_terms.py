@@ -94,3 +94,22 @@ def random_field(
 
 def least_energy(field: Field) -> float:
     return float(field._energies(all_labellings(field.n_variables, field.n_labels)).min())
+
+
+# What of a potential is an energy, and so changes with the unit.
+_ENERGIES = ("cost", "costs", "table", "tables", "weight", "weights")
+
+
+def scaled(field: Field, factor: float) -> Field:
+    """The same field in another unit."""
+    other = Field(field.unary * factor)
+    for potential in field.potentials:
+        fields = {
+            name: factor * value if name in _ENERGIES else value
+            for name, value in vars(potential).items()
+            if not name.startswith("_memo")
+        }
+        copy = type(potential).__new__(type(potential))
+        copy._set(**fields)
+        other = other + copy
+    return other

@@ -101,6 +101,7 @@ def first_temperature(relaxation: Relaxation) -> float:
     """About what the unaries differ, but within what the groups can do to a variable."""
     finite = relaxation.unary[np.isfinite(relaxation.unary)]
     scales = [scale for group in relaxation.groups if (scale := group.scale) > 0]
+    spread = float(finite.std()) if finite.size else 0.0
     if not scales:
-        return 1.0
-    return 0.3 * float(np.clip(finite.std(), min(scales), max(scales)))
+        return spread or 1.0
+    return 0.3 * min(max(spread, min(scales)), max(scales))

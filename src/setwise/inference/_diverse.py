@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,8 +13,10 @@ from setwise.fields._field import Field
 from setwise.functions._arguments import IntArray, as_choice, as_count
 from setwise.inference._diverse_result import DiverseProgress, DiverseResult
 from setwise.inference._diverse_step import METHODS, GreedyStep
+from setwise.inference._energy_scale import EnergyScale, trivial_bound
+from setwise.inference._ground import difference_below, ground
 from setwise.inference._guarantee import guarantee
-from setwise.inference._energy_scale import trivial_bound
+from setwise.inference._result import MapResult
 from setwise.inference._threads import as_threads
 
 
@@ -49,7 +52,7 @@ def diverse(
     n_jobs : int, optional
         Threads; None for all cores. The answer does not depend on it.
     callback : callable, optional
-        Called with a ``DiverseProgress`` after each item; the list ends when it returns True.
+        Called with a ``DiverseProgress`` after each item; a true answer ends the list.
 
     Returns
     -------
@@ -85,19 +88,19 @@ def diverse(
         parts, shares = (diversity,), [m - 1]
     for part in parts:
         part._augment(field, np.zeros((0, field.n_variables), np.int64))  # does it fit the field?
+    grounded, constant = ground(field)
     steps = GreedyStep(method, n_jobs)
-    best = steps.first(field)
-    bound = best.bound + _least_extra(field, parts[0], best.labels)
-    items = _Items(field)
-    items.add(best.labels, parts[0], 0, bound, best.method)
+    best = _first(grounded, parts[0], steps.first(grounded))
+    items = _Items(field, grounded, constant)
+    items.add(best, parts[0], 0)
     interrupted = best.interrupted or (items.ends(callback) and m > 1)
     try:
         for part, share in zip(parts, shares, strict=True):
             for k in range(share if not interrupted else 0):
                 earlier = items.after_first(k)
-                augmented = part._augment(field, earlier)
+                augmented = part._augment(grounded, earlier)
                 found = steps.next(augmented, [best.labels, earlier[-1]][: k + 1])
-                items.add(found.labels, part, k + 1, found.bound, found.method, found.value)
+                items.add(found, part, k + 1)
                 last = k + 1 == share and part is parts[-1]
                 interrupted = found.interrupted or (items.ends(callback) and not last)
                 if interrupted:
@@ -107,53 +110,49 @@ def diverse(
     return items.result(diversity, interrupted)
 
 
-def _least_extra(field: Field, diversity: Diversity, labels: IntArray) -> float:
-    """No labelling has -d(y | no items) below this, up to the constant that ``labels`` shows."""
-    nothing = np.zeros((0, field.n_variables), np.int64)
-    augmented = diversity._augment(field, nothing)
-    gain = diversity._gain(labels, nothing, field.n_labels)
+def _first(field: Field, diversity: Diversity, best: MapResult) -> MapResult:
+    """The best labelling of the field as a step: d(y | no items) counts in its value and bound."""
+    augmented = diversity._augment(field, np.zeros((0, field.n_variables), np.int64))
     if augmented is field:
-        return -gain
+        return best
+    value = float(augmented._energies(best.labels[None])[0])
     extra = trivial_bound(augmented) - trivial_bound(field)
-    there = float(augmented._energies(labels[None])[0]) - float(field._energies(labels[None])[0])
-    return extra - there - gain
+    scale = EnergyScale.of(augmented)
+    bound = min(best.bound + extra, value)
+    return replace(
+        best,
+        value=value,
+        bound=bound,
+        relative_gap=scale.relative_gap(value, bound),
+        exact=scale.is_exact(value, bound),
+    )
 
 
 class _Items:
     """The list as it grows."""
 
-    def __init__(self, field: Field) -> None:
-        self._field = field
+    def __init__(self, field: Field, grounded: Field, constant: float) -> None:
+        self._field, self._grounded, self._constant = field, grounded, constant
         self._labels: list[IntArray] = []
         self._rows: list[tuple[float, float, float]] = []
-        self._methods: list[str] = []
+        self._found: list[MapResult] = []
 
     def after_first(self, k: int) -> IntArray:
         """The first item and the latest k."""
         return np.array([self._labels[0], *self._labels[len(self._labels) - k :]])
 
-    def add(
-        self,
-        labels: IntArray,
-        diversity: Diversity,
-        before: int,
-        bound: float,
-        method: str,
-        augmented: float | None = None,
-    ) -> None:
+    def add(self, found: MapResult, diversity: Diversity, before: int) -> None:
         """One more item: the diversity sees the first and the latest, ``before`` of them.
 
-        ``augmented`` is its energy in the field of the step, which the bound is on; that field may
-        leave out a constant.
+        It was found in the field of the step, which may leave out constants: the gap is the same.
         """
+        labels = found.labels
         earlier = self.after_first(before - 1) if before else np.zeros((0, len(labels)), np.int64)
         gain = diversity._gain(labels, earlier, self._field.n_labels)
         value = float(self._field._energies(labels[None])[0])
-        if augmented is not None:
-            bound += value - gain - augmented
         self._labels.append(labels)
-        self._rows.append((value, gain, min(bound, value - gain)))
-        self._methods.append(method)
+        self._rows.append((value, gain, difference_below(value - gain, found.gap)))
+        self._found.append(found)
 
     def ends(self, callback: Callable[[DiverseProgress], object] | None) -> bool:
         """Whether the callback, told of the latest item, ends the list."""
@@ -171,9 +170,11 @@ class _Items:
         if isinstance(diversity, Concatenated):
             claim, reason = None, "no guarantee for the list: concatenated lists maximise no score"
         else:
-            gaps = np.maximum(values - gains - bounds, 0.0)
-            n_labels = self._field.n_labels
-            claim, reason = guarantee(diversity, labelings, values, gains, gaps, n_labels)
+            gaps = np.array([found.gap for found in self._found])
+            heights, n_labels = self._grounded._energies(labelings), self._field.n_labels
+            claim, reason = guarantee(diversity, labelings, heights, gains, gaps, n_labels)
+            if claim is not None:
+                claim = replace(claim, shift=claim.shift + self._constant)
         seen: set[bytes] = set()
         repeated = []
         for labels in labelings:
@@ -184,9 +185,11 @@ class _Items:
             values=values,
             gains=gains,
             bounds=bounds,
-            methods=tuple(self._methods),
+            methods=tuple(found.method for found in self._found),
             repeated=np.array(repeated),
             guarantee=claim,
             reason=reason,
             interrupted=interrupted,
+            relative_gaps=np.array([found.relative_gap for found in self._found]),
+            exact=all(found.exact for found in self._found),
         )

@@ -9,7 +9,7 @@ from setwise.functions._arguments import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class DiverseProgress:
-    """Where a search stands after an item, for a callback: one that returns True ends the list.
+    """Where a search stands after an item, for a callback: a true answer of it ends the list.
 
     Examples
     --------
@@ -113,6 +113,11 @@ class DiverseResult:
         What the guarantee assumes, or why there is none.
     interrupted : bool
         Whether a callback or Ctrl-C ended the list before m items.
+    relative_gaps : array of shape (m,)
+        The share of each gap of what there was to gain in its step, E(y) - d(y | S) minus the sum
+        of the least values of all terms: as ``relative_gap`` of a ``MapResult``.
+    exact : bool
+        Whether every step is the best one, up to rounding: as ``exact`` of a ``MapResult``.
 
     Examples
     --------
@@ -133,21 +138,12 @@ class DiverseResult:
     repeated: BoolArray
     guarantee: Guarantee | None
     reason: str
-    interrupted: bool = False
+    interrupted: bool
+    relative_gaps: FloatArray
+    exact: bool
 
     @property
     def gaps(self) -> FloatArray:
         """(m,): E(y) - d(y | S) - bound of each step, never negative."""
         gaps: FloatArray = (self.values - self.gains - self.bounds).clip(min=0.0)
         return gaps
-
-    @property
-    def relative_gaps(self) -> FloatArray:
-        """(m,): gap / max(1, abs(E(y) - d(y | S)))."""
-        relative: FloatArray = self.gaps / abs(self.values - self.gains).clip(min=1.0)
-        return relative
-
-    @property
-    def exact(self) -> bool:
-        """Whether every step is the best one, up to rounding: relative gaps at most 1e-9."""
-        return bool((self.relative_gaps <= 1e-9).all())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from setwise.inference._carried_bound import CarriedBound
 from setwise.inference._enumerate import count_labellings
 from setwise.inference._factors import obstacle as obstacle_to_messages
 from setwise.inference._hamming_search import HammingSearch, is_ball
-from setwise.inference._energy_scale import trivial_bound
 from setwise.inference._options import MapOptions
 from setwise.inference._result import MapResult
 from setwise.inference._solve_map import solve_map
@@ -70,14 +68,14 @@ class GreedyStep:
     def _multipliers(self, field: Field) -> MapResult:
         found = self._search.solve(field)
         by_cut = not any(map(is_ball, field.potentials))
-        return MapResult(
-            labels=found.labels,
-            value=found.value,
-            bound=found.bound,
+        return MapOptions.read(field).result(
+            found.labels,
+            found.value,
+            found.bound,
             method="cut" if by_cut and found.bound > -np.inf else "multipliers",
-            reason="asked for",
             n_iter=found.n_iter,
             converged=True,
+            paid=found.paid,
         )
 
     def _with_messages(self, field: Field, found: MapResult) -> MapResult:
@@ -92,12 +90,12 @@ class GreedyStep:
         better = passed if passed.value < found.value else found
         if better is passed:
             self._search.offer(passed.labels)
-        return replace(better, bound=min(bound, better.value), interrupted=passed.interrupted)
+        return MapOptions.read(field).improved(better, bound, passed.interrupted)
 
     def _bounded(self, field: Field, found: MapResult) -> MapResult:
         """With the bound of the relaxation, where no cut gave one."""
         if self._search.is_exact:
             return found
         options = MapOptions.read(field, n_jobs=self._n_jobs)
-        bound = max(found.bound, min(trivial_bound(field), found.value))
-        return self._bounds.improve(field, replace(found, bound=bound), options)
+        found = options.improved(found, options.scale.trivial, False)
+        return self._bounds.improve(field, found, options)

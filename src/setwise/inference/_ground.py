@@ -6,7 +6,7 @@ unaries, or a seed of :math:`10^{20}`, would so cost the digits that certificate
 
 from __future__ import annotations
 
-from math import fsum, inf, nextafter
+from math import fsum, inf, isfinite, nextafter
 from operator import is_
 from typing import NamedTuple
 
@@ -72,9 +72,14 @@ def least_of_rows(unary: FloatArray) -> FloatArray:
     return least
 
 
-def bound_below(value: float, gap: float) -> float:
-    """value - gap, rounded down: a rounding may lower a bound, never raise it."""
-    if gap == inf:
-        return -inf
-    bound = value - gap
-    return nextafter(bound, -inf) if value - bound < gap else bound
+def difference_below(value: float, part: float) -> float:
+    """value - part, rounded down: a rounding may lower a lower bound, never raise it."""
+    rest = value - part
+    if not isfinite(rest):
+        return rest
+    return nextafter(rest, -inf) if fsum((value, -part, -rest)) < 0.0 else rest
+
+
+def difference_above(value: float, part: float) -> float:
+    """value - part, rounded up, for upper bounds."""
+    return -difference_below(-value, -part)

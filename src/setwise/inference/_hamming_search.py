@@ -11,6 +11,7 @@ unaries: for every vector of multipliers :math:`\mu`
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import fsum
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
@@ -36,11 +37,15 @@ _SMALL, _SCALES = 100_000, (0.5, 1.5, 2.0, 3.0)
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A labelling, its energy, and a bound on every other, ``-inf`` where there is none."""
+    """A labelling, its energy, and a bound on every other, ``-inf`` where there is none.
+
+    ``paid`` is the sum of the sizes of what the bound is a sum of.
+    """
 
     labels: IntArray
     value: float
     bound: float
+    paid: float
     n_iter: int
 
 
@@ -92,7 +97,7 @@ class HammingSearch:
             self._keep(rest, labels.astype(kind))
             value = self._energies[-1]
             if not balls:
-                return Found(labels, value, value if exact else -np.inf, 1)
+                return Found(labels, value, value if exact else -np.inf, abs(value), 1)
         return self._multiply(rest, centers, CountTables([ball.table for ball in balls]))
 
     def offer(self, labels: IntArray) -> None:
@@ -103,7 +108,7 @@ class HammingSearch:
     def _multiply(self, rest: Field, centers: IntArray, tables: CountTables) -> Found:
         counts = [np.count_nonzero(centers != y, axis=1) for y in self._pool]
         tolerance = _SOLVED * tables.spread
-        bound, n_iter, weights = -np.inf, 0, None
+        bound, paid, n_iter, weights = -np.inf, 0.0, 0, None
         while True:
             energies, mixable = np.array(self._energies), np.array(counts, np.float64)
             weights = best_mixture(energies, mixable, tables, 0.1 * tolerance, weights)
@@ -114,11 +119,11 @@ class HammingSearch:
             labels = found.astype(centers.dtype)
             self._keep(rest, labels)
             counts.append(np.count_nonzero(centers != labels, axis=1))
-            promise = self._energies[-1] - float(multipliers @ counts[-1])
-            promise += float(tables.intercepts(mixed).sum())
+            parts = [self._energies[-1], *(-multipliers * counts[-1]), *tables.intercepts(mixed)]
+            promise = fsum(parts)
             n_iter += 1
-            if exact:
-                bound = max(bound, promise)
+            if exact and promise > bound:
+                bound, paid = promise, fsum(map(abs, parts))
             if model - promise <= tolerance or n_iter == _MOST_CUTS:
                 break
         values = np.array(self._energies) + tables.heights(np.array(counts)).sum(axis=1)
@@ -137,7 +142,8 @@ class HammingSearch:
                 best = self._mix(recombination, rest, best, labels, centers, tables)
         # The first is the best labelling of all, without which a mixture would have no anchor.
         del self._pool[1:-_MOST_KEPT], self._energies[1:-_MOST_KEPT]
-        return Found(best.labels.astype(np.int64), best.value, min(bound, best.value), n_iter)
+        bound = min(bound, best.value)
+        return Found(best.labels.astype(np.int64), best.value, bound, paid, n_iter)
 
     def _mix(
         self,

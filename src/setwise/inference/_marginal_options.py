@@ -9,6 +9,7 @@ from math import inf
 import numpy as np
 
 from setwise.functions._arguments import FloatArray
+from setwise.inference._ground import difference_above
 from setwise.inference._marginals_result import MarginalsProgress
 
 
@@ -27,11 +28,14 @@ class Options:
     """Probabilities (N, L) of an earlier result."""
     state: FloatArray | None = None
     """Its ``state``, where the method was the same."""
+    offset: float = 0.0
+    """By how much the method's log Z is above the one that the callback is told of."""
 
     def report(self, n_iter: int, value: float, relative_gap: float) -> bool:
         """Tell the callback; whether it ends the search."""
         if self.callback is None:
             return False
+        value = difference_above(value, self.offset)
         return bool(self.callback(MarginalsProgress(n_iter, value, relative_gap)))
 
 

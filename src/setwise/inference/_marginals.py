@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from setwise.inference._belief_propagation import belief_propagation
 from setwise.inference._exact_binary import exact_binary
 from setwise.inference._factorised import raised_bound
 from setwise.inference._frank_wolfe import frank_wolfe, line_search_frank_wolfe
+from setwise.inference._ground import difference_above, difference_below, ground
 from setwise.inference._magnitude import check_magnitude
 from setwise.inference._marginal_options import Options, Solution
 from setwise.inference._marginals_result import MarginalsProgress, MarginalsResult
@@ -108,7 +110,7 @@ def marginals(
         all the same, since the last pass and all sums are in double precision.
     callback : callable, optional
         Called with a ``MarginalsProgress`` after each pass (level of cuts, sample); the search
-        stops when it returns True.
+        stops when it returns a true value.
 
     Returns
     -------
@@ -144,6 +146,7 @@ def marginals(
     if method == "auto":
         method, reason = _choose(field)
     start, state = _as_start(warm_start, field, method)
+    problem, constant = ground(field)
     options = Options(
         tol=as_number(tol, "tol", nonnegative=True),
         max_iter=None if max_iter is None else as_count(max_iter, "max_iter"),
@@ -156,18 +159,19 @@ def marginals(
         random=as_generator(random_state),
     )
     check_magnitude(field, options.temperature, options.dtype)
-    solution = _METHODS[method](field, options)
+    offset = constant / options.temperature
+    solution = _METHODS[method](problem, replace(options, offset=offset))
     lower, interrupted = solution.lower, solution.interrupted
     if lower == -np.inf:
-        q = _allowed(solution.probabilities.astype(np.float64, copy=False), field)
+        q = _allowed(solution.probabilities.astype(np.float64, copy=False), problem)
         try:
-            lower = raised_bound(field, q, options.temperature, options.n_threads)
+            lower = raised_bound(problem, q, options.temperature, options.n_threads)
         except KeyboardInterrupt:
             interrupted = True
     return MarginalsResult(
         probabilities=solution.probabilities.astype(options.dtype, copy=False),
-        log_partition_upper=solution.upper,
-        log_partition_lower=lower,
+        log_partition_upper=difference_above(solution.upper, offset),
+        log_partition_lower=difference_below(lower, offset),
         gap=solution.gap,
         relative_gap=solution.relative_gap,
         n_iter=solution.n_iter,
@@ -176,7 +180,7 @@ def marginals(
         method=method,
         reason=reason,
         temperature=options.temperature,
-        history=solution.history,
+        history=[difference_above(value, offset) for value in solution.history],
         interrupted=interrupted,
         state=solution.state,
     )

@@ -119,12 +119,13 @@ class MapOptions:
     ) -> MapResult:
         """The result with a better bound, if it is one."""
         bound = min(max(result.bound, bound), result.value)
+        known = result.exact and bound == result.bound
         return replace(
             result,
             bound=bound,
             interrupted=result.interrupted or interrupted,
             relative_gap=self.scale.relative_gap(result.value, bound),
-            exact=self.scale.is_exact(result.value, bound, paid),
+            exact=known or self.scale.is_exact(result.value, bound, paid),
         )
 
 

@@ -139,7 +139,7 @@ class Relaxation:
         n, n_labels = self.n_variables, self.n_labels
         self.constant = 0.0
         self.groups: list[Group] = []
-        unary = field.unary.copy()
+        unary = field.unary
         edges, weights = [np.zeros((0, 2), np.int64)], [np.zeros(0)]
         costs: dict[tuple[int, ...], float] = {}
         for term in terms:
@@ -147,7 +147,7 @@ class Relaxation:
                 case ConstantTerm():
                     self.constant += float(term.value)
                 case UnaryTerm():
-                    unary += term.unary
+                    unary = unary + term.unary
                 case PottsTerm():
                     edges.append(term.edges)
                     weights.append(term.weights)

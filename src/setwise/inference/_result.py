@@ -9,7 +9,7 @@ from setwise.functions._arguments import IntArray
 
 @dataclass(frozen=True, eq=False)
 class MapProgress:
-    """Where a search stands, for a callback: one that returns a true value ends it.
+    """Where a search stands, for a callback: a true answer of it ends the search.
 
     Examples
     --------

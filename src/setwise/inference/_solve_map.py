@@ -14,7 +14,7 @@ from setwise.inference._cut import cut
 from setwise.inference._enumerate import count_labellings, enumerate_labels
 from setwise.inference._expansion import expansion
 from setwise.inference._factors import obstacle as obstacle_to_messages
-from setwise.inference._ground import bound_below, ground, without_hopeless
+from setwise.inference._ground import difference_below, ground, without_hopeless
 from setwise.inference._messages import messages
 from setwise.inference._move_terms import obstacle as obstacle_to_moves
 from setwise.inference._options import MapOptions
@@ -73,8 +73,9 @@ def solve_map(
         "auto" takes the first that fits of cut, enumerate (when labellings are few), expansion,
         swap where labels touch, messages; the result says which and why.
     tol : float
-        Stop when ``relative_gap``, which no constant and no unit changes, is at most this. With ``tol=inf`` any labelling of a local
-        optimum will do, and moves skip the search for a bound beyond the trivial one.
+        Stop when ``relative_gap`` is at most this: the gap's share of what there was to gain, which
+        no constant and no unit changes. With ``tol=inf`` any labelling of a local optimum will do,
+        and moves skip the search for a bound beyond the trivial one.
     max_iter : int, optional
         The most rounds: sweeps over the labels for moves, passes for relaxations and messages.
     init : array of shape (N,), optional
@@ -128,11 +129,13 @@ def solve_map(
     if problem is not grounded:
         # Only a start that nothing better was found than may pay a price that was cut down.
         value = float(grounded._energies(result.labels[None])[0])
-        result = options.improved(replace(result, value=value), result.bound, False)
+        if value != result.value:
+            result = replace(result, value=value, exact=False)
+            result = options.improved(result, result.bound, False)
     if grounded is field:
         return replace(result, reason=reason)
     value = float(field._energies(result.labels[None])[0])
-    return replace(result, value=value, bound=bound_below(value, result.gap), reason=reason)
+    return replace(result, value=value, bound=difference_below(value, result.gap), reason=reason)
 
 
 def _choose(field: Field) -> tuple[str, str]:
@@ -162,5 +165,7 @@ def _certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
     if field.is_submodular or obstacle_to_messages(field) is not None:
         return certify(field, result, options)
     dual = messages(field, replace(options, init=result.labels, max_iter=None))
-    better = replace(result, labels=dual.labels, value=dual.value, bound=dual.bound)
+    better = replace(
+        result, labels=dual.labels, value=dual.value, bound=dual.bound, exact=dual.exact
+    )
     return options.improved(better, result.bound, dual.interrupted)

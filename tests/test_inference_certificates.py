@@ -1,0 +1,229 @@
+"""Certificates do not depend on constants and units, and claim nothing that is not so.
+
+Numbers are multiples of 2^-10 here, and factors powers of two: adding 1e9 then rounds nothing, and
+answers must be the same to the last bit.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from diversity_registry import DIVERSITIES
+from field_registry import FIELDS, of_seed
+from field_terms import scaled
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import all_labellings, least_energy
+
+import setwise as sw
+from setwise.inference._energy_scale import EnergyScale
+from setwise.inference._ground import difference_above, difference_below, ground
+
+METHODS = ("auto", "cut", "expansion", "swap", "convex", "messages", "enumerate")
+CONSTANTS = (1e7, -1e9)
+FACTORS = (2.0**-40, 2.0**30)
+UNITS = (1e-12, 1e7, 1e9)
+
+
+def rounded(name: str, seed: int = 0) -> sw.fields.Field:
+    """A field of the registry, its unaries rounded to multiples of 2^-10."""
+    field = of_seed(name, seed)
+    return field.with_unary(np.round(field.unary * 1024) / 1024)
+
+
+def solved(field: sw.fields.Field, method: str) -> sw.inference.MapResult | None:
+    try:
+        return sw.solve_map(field, method, max_iter=60)
+    except ValueError:  # a method that cannot take the field
+        return None
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_constant_changes_nothing_but_the_energies(name: str, method: str) -> None:
+    field = rounded(name)
+    best = solved(field, method)
+    if best is None:
+        return
+    for constant in CONSTANTS:
+        moved = sw.solve_map(field.with_unary(field.unary + constant), method, max_iter=60)
+        rise = constant * field.n_variables
+        assert moved.labels.tolist() == best.labels.tolist()
+        assert (moved.relative_gap, moved.exact) == (best.relative_gap, best.exact)
+        assert (moved.method, moved.n_iter) == (best.method, best.n_iter)
+        assert moved.value == pytest.approx(best.value + rise, rel=1e-15)
+        # what is lost of the bound's digits lowers it
+        assert best.gap <= moved.gap + 1e-13 <= best.gap + 1e-13 + 2 * np.spacing(abs(rise) + 1e3)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_unit_changes_nothing_but_the_energies(name: str, method: str) -> None:
+    field = of_seed(name, 1)
+    best = solved(field, method)
+    if best is None:
+        return
+    for factor in FACTORS:
+        other = solved(scaled(field, factor), method)
+        assert other.labels.tolist() == best.labels.tolist()
+        assert (other.value, other.bound) == (factor * best.value, factor * best.bound)
+        assert (other.relative_gap, other.exact) == (best.relative_gap, best.exact)
+        assert (other.method, other.n_iter) == (best.method, best.n_iter)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_what_is_proved_stays_proved_in_any_unit(name: str) -> None:
+    field = of_seed(name, 2)
+    assert sw.solve_map(field).exact
+    for unit in UNITS:
+        other = sw.solve_map(scaled(field, unit))
+        assert other.exact
+        assert other.value == pytest.approx(unit * least_energy(field), rel=1e-9, abs=1e-9 * unit)
+
+
+@pytest.mark.parametrize("name", [name for name in FIELDS if of_seed(name, 0).unary.size > 1])
+def test_one_large_unary_excuses_no_gap(name: str) -> None:
+    """A price that nobody pays is as good as a label that is forbidden."""
+    for seed, price in enumerate((1e12, 1e17, 1e20)):
+        field = of_seed(name, seed)
+        unary = field.unary.copy()
+        rng = np.random.default_rng(seed)
+        allowed = np.argwhere(np.isfinite(unary))
+        i, j = allowed[rng.integers(len(allowed))]
+        if np.isfinite(unary[i]).sum() == 1:
+            continue
+        unary[i, j] = np.inf
+        least = least_energy(field.with_unary(unary))
+        unary[i, j] = price
+        for method in METHODS:
+            best = solved(field.with_unary(unary), method)
+            if best is None:
+                continue
+            slack = 1e-9 * max(1.0, abs(least))
+            assert best.bound <= least + slack
+            if best.exact or best.relative_gap <= 1e-9:
+                assert best.value == pytest.approx(least, abs=slack)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 48), st.sampled_from(METHODS))
+def test_whole_energies_with_a_gap_of_one_are_not_exact(seed: int, bits: int, method: str) -> None:
+    rng = np.random.default_rng(seed)
+    n, n_labels = int(rng.integers(2, 6)), int(rng.integers(2, 4))
+    edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    edges = np.concatenate([edges, [[0, n - 1]]]) if n > 2 else edges
+    top = 1 << bits
+    unary = rng.integers(0, top + 1, (n, n_labels)).astype(float)
+    tables = rng.integers(0, top + 1, (len(edges), n_labels, n_labels)).astype(float)
+    if method == "cut" and n_labels == 2:
+        lack = tables[:, 0, 0] + tables[:, 1, 1] - tables[:, 0, 1] - tables[:, 1, 0]
+        tables[:, 0, 1] += np.maximum(lack, 0)
+    field = sw.fields.Field(unary) + sw.fields.Pairwise(edges, tables)
+    best = solved(field, method)
+    if best is None:
+        return
+    energies = field.energy(all_labellings(n, n_labels))  # sums below 2^53: exact
+    assert best.value == field.energy(best.labels)
+    assert best.bound < energies.min() + 1
+    if best.exact:
+        assert best.value == energies.min()
+
+
+def test_random_tables_above_a_large_constant() -> None:
+    rng = np.random.default_rng(0)
+    edges = sw.fields.grid_edges((12, 12))
+    tables = rng.normal(size=(len(edges), 4, 4))
+    unary = rng.normal(size=(144, 4))
+    plain = sw.solve_map(sw.fields.Field(unary) + sw.fields.Pairwise(edges, tables), max_iter=5)
+    assert not plain.exact
+    for constant in (1e7, 1e9):
+        field = sw.fields.Field(unary + constant) + sw.fields.Pairwise(edges, tables)
+        best = sw.solve_map(field, max_iter=5)
+        assert not best.exact
+        assert best.relative_gap == pytest.approx(plain.relative_gap, rel=0.05)
+
+
+def test_whole_energies_of_an_image() -> None:
+    """Squared differences to a few greys, as uint8 images have them."""
+    rng = np.random.default_rng(1)
+    image = rng.integers(0, 256, (24, 24))
+    greys = np.linspace(0, 255, 8).round()
+    field = sw.fields.Field((image.reshape(-1, 1) - greys) ** 2)
+    field += sw.fields.Potts(sw.fields.grid_edges((24, 24)), 50.0)
+    best = sw.solve_map(field)
+    assert best.exact == (best.gap == 0.0) or best.gap < 0.5
+    assert EnergyScale.of(field).is_exact(2.0**50, 2.0**50 - 1.0) is False
+    assert EnergyScale.of(field).is_exact(2.0**50, 2.0**50) is True
+
+
+# ------------------------------------------------------------------------------ lists and marginals
+
+
+@pytest.mark.parametrize("name", [name for name, entry in DIVERSITIES.items() if entry.steps])
+def test_lists_do_not_depend_on_constants_and_units(name: str) -> None:
+    rng = np.random.default_rng(3)
+    field = sw.fields.Field(rng.integers(-2048, 2048, (6, 3)) / 1024.0)
+    field += sw.fields.Potts(sw.fields.grid_edges((2, 3)), 0.5)
+    diversity = DIVERSITIES[name].make(6)
+    plain = sw.diverse(field, 4, diversity)
+    for constant in CONSTANTS:
+        moved = sw.diverse(field.with_unary(field.unary + constant), 4, diversity)
+        assert moved.labelings.tolist() == plain.labelings.tolist()
+        assert moved.relative_gaps.tolist() == plain.relative_gaps.tolist()
+        assert moved.exact == plain.exact
+        if plain.guarantee is not None:
+            assert moved.guarantee.ratio == plain.guarantee.ratio
+    for factor in FACTORS:
+        other = sw.diverse(scaled(field, factor), 4, factor * diversity)
+        assert other.labelings.tolist() == plain.labelings.tolist()
+        assert other.relative_gaps == pytest.approx(plain.relative_gaps, abs=1e-12)
+        assert other.exact == plain.exact
+
+
+@pytest.mark.parametrize("method", ["projection", "frank_wolfe", "mean_field", "perturb"])
+@pytest.mark.parametrize("name", ["potts-on-three-labels", "region-consistency", "segmentation"])
+def test_marginals_do_not_depend_on_constants_and_units(name: str, method: str) -> None:
+    field = rounded(name)
+    plain = sw.marginals(field, method, max_iter=30, random_state=0)
+    for constant in CONSTANTS:
+        moved = sw.marginals(
+            field.with_unary(field.unary + constant), method, max_iter=30, random_state=0
+        )
+        assert moved.probabilities.tolist() == plain.probabilities.tolist()
+        assert (moved.gap, moved.relative_gap) == (plain.gap, plain.relative_gap)
+        rise = constant * field.n_variables
+        assert moved.log_partition_upper >= plain.log_partition_upper - rise
+        assert moved.log_partition_lower <= plain.log_partition_lower - rise
+        assert moved.width <= plain.width + 4 * np.spacing(abs(rise))
+    for factor in FACTORS:
+        other = sw.marginals(
+            scaled(field, factor), method, max_iter=30, temperature=factor, random_state=0
+        )
+        assert other.probabilities == pytest.approx(plain.probabilities, abs=1e-12)
+        assert other.relative_gap == pytest.approx(plain.relative_gap, rel=1e-9)
+
+
+# --------------------------------------------------------------------------------------- the pieces
+
+floats = st.floats(-1e200, 1e200)
+
+
+@given(floats, floats)
+def test_differences_are_rounded_outwards(value: float, part: float) -> None:
+    exact = Fraction(value) - Fraction(part)
+    below, above = difference_below(value, part), difference_above(value, part)
+    assert Fraction(below) <= exact <= Fraction(above)
+    assert above <= np.nextafter(np.nextafter(below, np.inf), np.inf)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_the_ground_of_a_field_is_the_field_less_a_constant(name: str) -> None:
+    field = of_seed(name, 0)
+    grounded, constant = ground(field)
+    if field.n_variables:
+        assert grounded.unary.min(axis=1).tolist() == [0.0] * field.n_variables
+    labels = all_labellings(field.n_variables, field.n_labels)
+    expected = field.energy(labels)
+    assert grounded.energy(labels) + constant == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    again = ground(grounded)
+    assert again.field is grounded
+    assert again.constant == 0.0
