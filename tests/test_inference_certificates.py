@@ -218,7 +218,8 @@ def test_differences_are_rounded_outwards(value: float, part: float) -> None:
 @pytest.mark.parametrize("name", FIELDS)
 def test_the_ground_of_a_field_is_the_field_less_a_constant(name: str) -> None:
     field = of_seed(name, 0)
-    grounded, constant = ground(field)
+    parts = ground(field)
+    grounded, constant = parts.field, parts.constant
     if field.n_variables:
         assert grounded.unary.min(axis=1).tolist() == [0.0] * field.n_variables
     labels = all_labellings(field.n_variables, field.n_labels)

@@ -14,7 +14,7 @@ from setwise.functions._arguments import IntArray, as_choice, as_count
 from setwise.inference._diverse_result import DiverseProgress, DiverseResult
 from setwise.inference._diverse_step import METHODS, GreedyStep
 from setwise.inference._energy_scale import EnergyScale, trivial_bound
-from setwise.inference._ground import difference_below, ground
+from setwise.inference._ground import Ground, difference_below, ground
 from setwise.inference._guarantee import guarantee
 from setwise.inference._result import MapResult
 from setwise.inference._threads import as_threads
@@ -88,10 +88,11 @@ def diverse(
         parts, shares = (diversity,), [m - 1]
     for part in parts:
         part._augment(field, np.zeros((0, field.n_variables), np.int64))  # does it fit the field?
-    grounded, constant = ground(field)
+    base = ground(field)
+    grounded = base.field
     steps = GreedyStep(method, n_jobs)
     best = _first(grounded, parts[0], steps.first(grounded))
-    items = _Items(field, grounded, constant)
+    items = _Items(field, base)
     items.add(best, parts[0], 0)
     interrupted = best.interrupted or (items.ends(callback) and m > 1)
     try:
@@ -131,8 +132,8 @@ def _first(field: Field, diversity: Diversity, best: MapResult) -> MapResult:
 class _Items:
     """The list as it grows."""
 
-    def __init__(self, field: Field, grounded: Field, constant: float) -> None:
-        self._field, self._grounded, self._constant = field, grounded, constant
+    def __init__(self, field: Field, base: Ground) -> None:
+        self._field, self._base = field, base
         self._labels: list[IntArray] = []
         self._rows: list[tuple[float, float, float]] = []
         self._found: list[MapResult] = []
@@ -171,10 +172,10 @@ class _Items:
             claim, reason = None, "no guarantee for the list: concatenated lists maximise no score"
         else:
             gaps = np.array([found.gap for found in self._found])
-            heights, n_labels = self._grounded._energies(labelings), self._field.n_labels
+            heights, n_labels = self._base.field._energies(labelings), self._field.n_labels
             claim, reason = guarantee(diversity, labelings, heights, gains, gaps, n_labels)
             if claim is not None:
-                claim = replace(claim, shift=claim.shift + self._constant)
+                claim = replace(claim, shift=claim.shift + self._base.constant)
         seen: set[bytes] = set()
         repeated = []
         for labels in labelings:

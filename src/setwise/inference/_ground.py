@@ -15,32 +15,40 @@ import numpy as np
 from setwise.fields._base import Potential
 from setwise.fields._field import Field
 from setwise.functions._arguments import FloatArray
-from setwise.inference._energy_scale import trivial_bound
+from setwise.inference._energy_scale import least_of_rows, trivial_bound
 
 # A label that alone costs so many times what the unaries' favourites cost is in no good labelling.
 _HOPELESS = 1024.0
 
 
 class Ground(NamedTuple):
-    """A field and the number by which all its energies are below those it stands for."""
+    """A field, and what was taken out of it."""
 
     field: Field
-    constant: float
+    least: FloatArray
+    """(N,): the least unary of each row"""
+    below: float
+    """the constants of the potentials"""
+
+    @property
+    def constant(self) -> float:
+        """By how much all energies are below those that the field stands for."""
+        return fsum(self.least) + self.below
 
 
 def ground(field: Field) -> Ground:
     """Every row of unaries with a least entry of 0, and potentials without their constants."""
     least = least_of_rows(field.unary)
     unary = field.unary - least[:, None] if least.any() else field.unary
-    constant = fsum(least)
     potentials: list[Potential] = []
+    below = 0.0
     for potential in field.potentials:
-        grounded, below = potential._grounded()
+        grounded, constant = potential._grounded()
         potentials.append(grounded)
-        constant += below
+        below += constant
     if not all(map(is_, potentials, field.potentials)):
-        return Ground(Field._of(unary, tuple(potentials)), constant)
-    return Ground(field if unary is field.unary else field._over(unary), constant)
+        return Ground(Field._of(unary, tuple(potentials)), least, below)
+    return Ground(field if unary is field.unary else field._over(unary), least, below)
 
 
 def without_hopeless(field: Field) -> Field:
@@ -51,25 +59,16 @@ def without_hopeless(field: Field) -> Field:
     worse off than with z, whatever the price: so prices stop at 1024 times it. ``field`` is
     grounded.
     """
-    finite = np.isfinite(field.unary)
-    largest = float(field.unary.max(initial=0.0, where=finite))
+    largest = float(field.unary.max(initial=0.0))
+    if largest == inf:
+        largest = float(field.unary.max(initial=0.0, where=np.isfinite(field.unary)))
     if largest == 0.0:
         return field
     start = field.unary.argmin(axis=1)
     limit = _HOPELESS * (float(field._energies(start[None])[0]) - trivial_bound(field))
     if not 0.0 < limit < largest:
         return field
-    return field._over(np.where(finite, np.minimum(field.unary, limit), inf))
-
-
-def least_of_rows(unary: FloatArray) -> FloatArray:
-    """(N,): the least entry of each row, by columns where they are few."""
-    if unary.shape[1] > 8:
-        return np.asarray(unary.min(axis=1))
-    least: FloatArray = unary[:, 0].copy()
-    for column in unary.T[1:]:
-        np.minimum(least, column, out=least)
-    return least
+    return field._over(np.where(field.unary < inf, np.minimum(field.unary, limit), inf))
 
 
 def difference_below(value: float, part: float) -> float:

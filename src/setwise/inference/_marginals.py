@@ -146,7 +146,8 @@ def marginals(
     if method == "auto":
         method, reason = _choose(field)
     start, state = _as_start(warm_start, field, method)
-    problem, constant = ground(field)
+    parts = ground(field)
+    problem = parts.field
     options = Options(
         tol=as_number(tol, "tol", nonnegative=True),
         max_iter=None if max_iter is None else as_count(max_iter, "max_iter"),
@@ -159,7 +160,7 @@ def marginals(
         random=as_generator(random_state),
     )
     check_magnitude(field, options.temperature, options.dtype)
-    offset = constant / options.temperature
+    offset = parts.constant / options.temperature
     solution = _METHODS[method](problem, replace(options, offset=offset))
     lower, interrupted = solution.lower, solution.interrupted
     if lower == -np.inf:

@@ -109,7 +109,8 @@ def solve_map(
     if not isinstance(field, Field):
         raise TypeError(f"field must be a Field, got {type(field).__name__}")
     method = as_choice(method, "method", ["auto", *_METHODS])
-    grounded, constant = ground(field)
+    parts = ground(field)
+    grounded = parts.field
     problem = without_hopeless(grounded)
     options = MapOptions.read(
         problem,
@@ -119,7 +120,7 @@ def solve_map(
         n_jobs=n_jobs,
         random_state=random_state,
         callback=callback,
-        offset=constant,
+        offset=0.0 if callback is None else parts.constant,
     )
     method, reason = _choose(problem) if method == "auto" else (method, "asked for")
     result = _METHODS[method](problem, options)
