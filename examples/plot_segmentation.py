@@ -73,7 +73,7 @@ axes[0, 0].set_title("the photograph, with noise\n")
 for axis, (name, best) in zip(axes.flat[1:], answers.items(), strict=True):
     axis.imshow(palette[best.labels].reshape(*shape, 3), interpolation="nearest")
     right = np.mean(best.labels == nearest)
-    axis.set_title(f"{name}: {right:.1%} right\nat most {best.relative_gap:.2%} above the least")
+    axis.set_title(f"{name}: {right:.1%} right\n{best.relative_gap:.2%} left to prove")
 for axis in axes.flat:
     axis.set_axis_off()
 plt.show()

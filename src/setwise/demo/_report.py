@@ -151,5 +151,5 @@ def _alternatives_summary(cut: Alternatives) -> str:
     return Template(
         "Two scribbles, $n_items ways to cut out what they mean: energy $cut_energy, the others "
         "$cut_least to $cut_most more;\n"
-        "  each within $cut_gap % of the best of its step"
+        "  each leaves at most $cut_gap % of what there was to gain in its step"
     ).substitute(_alternatives_figures(cut))
