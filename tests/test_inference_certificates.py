@@ -13,7 +13,7 @@ from field_registry import FIELDS, of_seed
 from field_terms import scaled
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import all_labellings, least_energy
+from reference import all_labellings, best_step, least_energy
 
 import setwise as sw
 from setwise.inference._energy_scale import EnergyScale
@@ -128,6 +128,45 @@ def test_whole_energies_with_a_gap_of_one_are_not_exact(seed: int, bits: int, me
         assert best.value == energies.min()
 
 
+@given(
+    st.sampled_from(sorted(FIELDS)),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(METHODS),
+    st.sampled_from([0.0, *CONSTANTS, 1e12]),
+    st.sampled_from([1.0, *UNITS, 1e-300, 1e100]),
+    st.sampled_from([0.0, 1e3, 1e12, 1e20]),
+    st.integers(0, 60),
+)
+def test_no_claim_is_false(
+    name: str, seed: int, method: str, constant: float, unit: float, price: float, limit: int
+) -> None:
+    """Whatever the constant, the unit, a price on one label and the rounds allowed."""
+    field = of_seed(name, seed)
+    unary = field.unary.copy()
+    if unary.size and price:
+        rng = np.random.default_rng(seed)
+        unary[rng.integers(len(unary)), rng.integers(unary.shape[1])] += price
+    field = scaled(field.with_unary(unary + constant), unit)
+    try:
+        best = sw.solve_map(field, method, max_iter=limit)
+    except ValueError:  # a method that cannot take the field
+        return
+    # Without the constant the energies of all labellings have their digits.
+    grounded = ground(field).field
+    energies = grounded.energy(all_labellings(field.n_variables, field.n_labels))
+    value = grounded.energy(best.labels)
+    scale = EnergyScale.of(grounded)
+    room = value - scale.trivial
+    assert 0.0 <= best.gap
+    assert best.relative_gap >= 0.0
+    # value - bound is the gap, rounded outwards at the size of the value
+    digits = 4 * np.spacing(abs(best.value)) + 1e-9 * room
+    assert value - energies.min() <= best.gap + digits
+    assert value - energies.min() <= (best.relative_gap + 1e-9) * room
+    if best.exact:
+        assert best.relative_gap <= 1e-9
+
+
 def test_random_tables_above_a_large_constant() -> None:
     rng = np.random.default_rng(0)
     edges = sw.fields.grid_edges((12, 12))
@@ -177,6 +216,37 @@ def test_lists_do_not_depend_on_constants_and_units(name: str) -> None:
         assert other.labelings.tolist() == plain.labelings.tolist()
         assert other.relative_gaps == pytest.approx(plain.relative_gaps, abs=1e-12)
         assert other.exact == plain.exact
+
+
+@given(
+    st.sampled_from(sorted(name for name, entry in DIVERSITIES.items() if entry.steps)),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0.0, *CONSTANTS]),
+    st.sampled_from([1.0, *UNITS]),
+    st.sampled_from([0.0, 1e12, 1e20]),
+    st.integers(2, 3),
+)
+def test_no_step_of_a_list_claims_too_much(
+    name: str, seed: int, constant: float, unit: float, price: float, n_labels: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    unary = rng.normal(size=(5, n_labels))
+    unary[rng.integers(5), rng.integers(n_labels)] += price
+    field = sw.fields.Field(unit * (unary + constant))
+    field += sw.fields.Potts([[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]], unit * rng.uniform(0, 1))
+    diversity = unit * DIVERSITIES[name].make(5)
+    found = sw.diverse(field, 3, diversity)
+    grounded = ground(field).field
+    heights = grounded.energy(found.labelings)
+    for k, labels in enumerate(found.labelings):
+        earlier = found.labelings[:k]
+        gain = diversity.gain(labels, earlier, n_labels)
+        least = best_step(grounded, diversity, earlier)
+        digits = 4 * np.spacing(abs(found.values[k])) + 1e-9 * unit
+        above = heights[k] - gain - least
+        assert -digits <= above <= found.gaps[k] + digits
+        if found.exact:
+            assert above <= 1e-9 * unit
 
 
 @pytest.mark.parametrize("method", ["projection", "frank_wolfe", "mean_field", "perturb"])
