@@ -64,7 +64,10 @@ def without_hopeless(field: Field) -> Field:
         largest = float(field.unary.max(initial=0.0, where=np.isfinite(field.unary)))
     if largest == 0.0:
         return field
-    start = field.unary.argmin(axis=1)
+    if field.n_labels == 2:  # twice as fast as argmin
+        start = (field.unary[:, 1] < field.unary[:, 0]).astype(np.int64)
+    else:
+        start = field.unary.argmin(axis=1)
     limit = _HOPELESS * (float(field._energies(start[None])[0]) - trivial_bound(field))
     if not 0.0 < limit < largest:
         return field
