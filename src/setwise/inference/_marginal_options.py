@@ -8,6 +8,7 @@ from math import inf
 
 import numpy as np
 
+from setwise.functions import _kernels as _core
 from setwise.functions._arguments import FloatArray
 from setwise.inference._marginals_result import MarginalsProgress
 
@@ -30,6 +31,7 @@ class Options:
 
     def report(self, n_iter: int, value: float, relative_gap: float) -> bool:
         """Tell the callback; whether it ends the search."""
+        _core.poll()
         if self.callback is None:
             return False
         return bool(self.callback(MarginalsProgress(n_iter, value, relative_gap)))

@@ -120,7 +120,10 @@ def solve_map(
     result = _METHODS[method](field, options)
     proved = options.close_enough(result.value, result.bound)
     if method in _WITHOUT_BOUND and not (proved or result.interrupted):
-        result = _certify(field, result, options)
+        try:
+            result = _certify(field, result, options)
+        except KeyboardInterrupt:  # while the dual is set up: the labelling stands
+            result = replace(result, interrupted=True)
     return replace(result, reason=reason)
 
 
