@@ -33,6 +33,7 @@ from setwise.functions._arguments import FloatArray, IntArray
 from setwise.functions._pool import Pool
 
 SMALL = 48  # variables in a block whose law is kept during sweeps
+SWEEPS = 10  # of the ascent of a lower bound, unless it settles before
 EXACT = 4096  # variables in a block whose expectation is exact at the end
 _NONE: IntArray = np.zeros(0, np.int64)
 
@@ -183,7 +184,7 @@ def _concave(term: TransitionTerm, counts: FloatArray) -> FloatArray:
 
 
 def raised_bound(
-    field: Field, q: FloatArray, temperature: float, n_threads: int, *, sweeps: int = 10
+    field: Field, q: FloatArray, temperature: float, n_threads: int, *, sweeps: int = SWEEPS
 ) -> float:
     """A lower bound on log Z that a few sweeps raise (until q moves by 1e-3), from two starts.
 

@@ -12,7 +12,7 @@ from setwise.functions._arguments import FloatArray, as_choice, as_count, as_num
 from setwise.functions._randomness import as_generator
 from setwise.inference._belief_propagation import belief_propagation
 from setwise.inference._exact_binary import exact_binary
-from setwise.inference._factorised import raised_bound
+from setwise.inference._factorised import SWEEPS, raised_bound
 from setwise.inference._frank_wolfe import frank_wolfe, line_search_frank_wolfe
 from setwise.inference._magnitude import check_magnitude
 from setwise.inference._marginal_options import Options, Solution
@@ -161,7 +161,8 @@ def marginals(
     if lower == -np.inf:
         q = _allowed(solution.probabilities.astype(np.float64, copy=False), field)
         try:
-            lower = raised_bound(field, q, options.temperature, options.n_threads)
+            sweeps = 0 if interrupted else SWEEPS
+            lower = raised_bound(field, q, options.temperature, options.n_threads, sweeps=sweeps)
         except KeyboardInterrupt:
             interrupted = True
     return MarginalsResult(
