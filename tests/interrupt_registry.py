@@ -65,7 +65,7 @@ def maximize_without_k(size: int) -> Call:
 
 @long("functions.decompose")
 def decompose(size: int) -> Call:
-    n = min(5 + size, 11)
+    n = min(5 + size, 9)  # nothing interrupts SciPy's linear programs: seconds, from 12 on
     table = functions.Table(np.r_[0.0, np.random.default_rng(0).random(2**n - 1)])
     everything = np.arange(n)
 

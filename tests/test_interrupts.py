@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from time import perf_counter, sleep
@@ -159,6 +159,32 @@ def test_every_public_callable_is_long_or_short():
     assert not long & SHORT
 
 
+def test_a_graph_is_right_after_a_solve_that_was_abandoned():
+    rng, side = np.random.default_rng(0), 60
+    edges, shape = sw.fields.grid_edges((side, side)), (side * side,)
+    there, back = rng.integers(1, 99, (2, len(edges)))
+    source, sink = np.zeros(shape, int), np.zeros(shape, int)
+    source[0] = sink[-1] = 10**6  # few long paths: whole trees lose their parents, again and again
+    flow = sw.inference.maxflow(edges, there, back, source=source, sink=sink)
+    graph = sw.inference.FlowGraph(side * side, edges, there, back)
+    graph.set_terminals(source, sink)
+    with Moments() as moments:
+        graph.copy().solve()
+    assert moments.count["poll"] > 10
+    for poll in (1, 5, moments.count["poll"]):
+        abandoned = graph.copy()
+        with pytest.raises(KeyboardInterrupt), Moments("poll", poll):
+            abandoned.solve()
+        abandoned.solve()
+        assert (abandoned.value, abandoned.bound) == (flow.value, flow.bound)
+        abandoned.set_terminals(sink, source)
+        with Moments("poll", 1), suppress(KeyboardInterrupt):
+            abandoned.solve()
+        abandoned.solve()
+        turned = sw.inference.maxflow(edges, there, back, source=sink, sink=source)
+        assert (abandoned.value, abandoned.bound) == (turned.value, turned.bound)
+
+
 @cache
 def made(name: str, size: int) -> tuple[Call, dict[str, int], list[np.ndarray]]:
     call = CASES[name](size)
@@ -198,6 +224,7 @@ def signal_after(seconds: float) -> Iterator[list[float]]:
 @pytest.mark.fuzz
 @given(st.sampled_from(list(CASES)), st.integers(2, 8), st.floats(0.0, 0.5))
 def test_a_long_call_ends_within_two_seconds(name, size, seconds):
+    made(name, 1)  # what is imported by need is imported: torch holds Ctrl-C back for longer
     call = CASES[name](size)
     try:
         with signal_after(seconds) as sent:

@@ -174,7 +174,8 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         (4,) floats
-            The box, as in ``box_``.
+            The box, as in ``box_``. Ctrl-C raises ``KeyboardInterrupt`` and leaves the tracker as
+            it was before the call.
         """
         self._check_started("update")
         self._check_parameters()

@@ -47,6 +47,11 @@ def perturbed_list(
     array of shape (m, N)
         By increasing energy.
 
+    Raises
+    ------
+    KeyboardInterrupt
+        By Ctrl-C: an array cannot say that it is a part of a list.
+
     Examples
     --------
     >>> import setwise as sw
@@ -97,6 +102,11 @@ def sampled_list(
     -------
     array of shape (m, N)
         By increasing energy.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        By Ctrl-C: an array cannot say that it is a part of a list.
 
     Examples
     --------

@@ -90,8 +90,8 @@ def solve_map(
     -------
     MapResult
         ``labels``, ``value``, ``bound``, ``gap``, ``exact``, ``method``, ``reason``. Ctrl-C ends
-        the search too, with the best so far; before the first round, while a method is set up, it
-        raises ``KeyboardInterrupt`` as usual.
+        the search too, with the best so far and ``interrupted`` True; while a method is set up, or
+        its answer is written down, it raises ``KeyboardInterrupt`` as usual.
 
     Examples
     --------
