@@ -124,13 +124,13 @@ class _Items:
 
     def __init__(self, field: Field) -> None:
         self._field = field
-        # One list for all: Ctrl-C between two would leave an item that only one of them has.
-        self._rows: list[tuple[IntArray, float, float, float, str]] = []
+        self._labels: list[IntArray] = []
+        self._rows: list[tuple[float, float, float]] = []
+        self._methods: list[str] = []
 
     def after_first(self, k: int) -> IntArray:
         """The first item and the latest k."""
-        labels = [row[0] for row in self._rows]
-        return np.array([labels[0], *labels[len(labels) - k :]])
+        return np.array([self._labels[0], *self._labels[len(self._labels) - k :]])
 
     def add(
         self,
@@ -151,19 +151,24 @@ class _Items:
         value = float(self._field._energies(labels[None])[0])
         if augmented is not None:
             bound += value - gain - augmented
-        self._rows.append((labels, value, gain, min(bound, value - gain), method))
+        self._labels.append(labels)
+        self._rows.append((value, gain, min(bound, value - gain)))
+        self._methods.append(method)
 
     def ends(self, callback: Callable[[DiverseProgress], object] | None) -> bool:
         """Whether the callback, told of the latest item, ends the list."""
         if callback is None:
             return False
-        labels, value, gain, bound, _ = self._rows[-1]
-        n = len(self._rows)
-        return bool(callback(DiverseProgress(n, labels, value, gain, value - gain - bound)))
+        value, gain, bound = self._rows[-1]
+        n = len(self._labels)
+        return bool(
+            callback(DiverseProgress(n, self._labels[-1], value, gain, value - gain - bound))
+        )
 
     def result(self, diversity: Diversity | Concatenated, interrupted: bool) -> DiverseResult:
-        labelings = np.array([row[0] for row in self._rows])
-        values, gains, bounds = np.array([row[1:4] for row in self._rows]).T
+        n = len(self._methods)  # written last: Ctrl-C may have come in the middle of an item
+        labelings = np.array(self._labels[:n])
+        values, gains, bounds = np.array(self._rows[:n]).T
         if isinstance(diversity, Concatenated):
             claim, reason = None, "no guarantee for the list: concatenated lists maximise no score"
         else:
@@ -180,7 +185,7 @@ class _Items:
             values=values,
             gains=gains,
             bounds=bounds,
-            methods=tuple(row[4] for row in self._rows),
+            methods=tuple(self._methods),
             repeated=np.array(repeated),
             guarantee=claim,
             reason=reason,
