@@ -20,6 +20,7 @@ from public_api import public_objects
 import setwise as sw
 from setwise import fields, functions, inference, learning
 from setwise.inference import _marginals, _solve_map
+from setwise.surrogates._maximizers import Rule, most_violated
 
 Call = Callable[[], object]
 LONG: dict[str, dict[str, Callable[[int], Call]]] = {}
@@ -407,6 +408,14 @@ for _surrogate in (
         long(f"surrogates.{type(_surrogate).__name__}.{_method}")(
             _surrogate_of(_surrogate, _method)
         )
+
+
+@long("surrogates.MarginRescaling.value_and_gradient", "by minimisation")
+def most_violated_sets(size: int) -> Call:
+    function = functions.Modular(np.full(20 * size, 8.0)) - cut_function(20 * size)
+    margins = np.random.default_rng(0).normal(size=(3, function.n))
+    rule = Rule(slack=False, weight=2.0)
+    return lambda: most_violated(function, margins, rule, "minimize")
 
 
 def _torch_loss(name: str, **options: object) -> Callable[[int], Call]:

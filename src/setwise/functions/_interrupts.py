@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-
-class _Interruptible(Protocol):
-    @property
-    def interrupted(self) -> bool: ...
-
-
-R = TypeVar("R", bound=_Interruptible)
+R = TypeVar("R")
 
 
 def whole(result: R) -> R:
@@ -18,7 +12,8 @@ def whole(result: R) -> R:
 
     Searches and fits end at Ctrl-C with what they have and say so in ``interrupted``. Whoever calls
     one on the way to an answer that has no such flag must not take a part for the whole, nor go on.
+    A result without the flag is whole: what has none raises by itself.
     """
-    if result.interrupted:
+    if getattr(result, "interrupted", False):
         raise KeyboardInterrupt
     return result
