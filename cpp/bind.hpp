@@ -6,7 +6,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
-#include <chrono>
 #include <cstdint>
 #include <stdexcept>
 
@@ -33,15 +32,7 @@ inline void require(bool holds, const char* what) {
 }
 
 // Lets Ctrl-C through a few times a second, from code that runs without the interpreter's lock.
-inline void poll_signals() {
-    using Clock = std::chrono::steady_clock;
-    static thread_local Clock::time_point last = Clock::now();
-    const auto now = Clock::now();
-    if (now - last < std::chrono::milliseconds(200)) return;
-    last = now;
-    nb::gil_scoped_acquire lock;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
+void poll_signals();
 
 }  // namespace setwise::bind
 
@@ -53,4 +44,5 @@ void bind_flow(nanobind::module_& m);
 void bind_marginals(nanobind::module_& m);
 void bind_messages(nanobind::module_& m);
 void bind_moves(nanobind::module_& m);
+void bind_poll(nanobind::module_& m);
 void bind_relaxation(nanobind::module_& m);

@@ -135,6 +135,11 @@ class MaxFlow {
         std::size_t work = 0;                     // nodes looked at in this search
 
         std::size_t after_a_level() const { return work + level.size(); }
+        void forget_orphans() {  // there are some only where a search was abandoned
+            for (; lowest <= highest; ++lowest) orphans[lowest] = nobody;
+            lowest = none;
+            highest = 0;
+        }
         void restart() {
             depth = 1;
             work = 0;
@@ -181,6 +186,7 @@ class MaxFlow {
     struct Settle {
         MaxFlow& solver;
         ~Settle() {
+            for (Trees& trees : solver.trees_) trees.forget_orphans();
             if (solver.everywhere_) {
                 for (Node& v : solver.nodes_) v.label &= 1;
             } else {
@@ -356,6 +362,7 @@ class MaxFlow {
                 Node& x = node(v);
                 trees.orphans[trees.lowest] = x.next;
                 ++trees.work;
+                if ((++steps_ & 4095) == 0) poll_();  // one path may move much of a tree, many times
                 if (find_parent<sink>(g, v, x)) continue;
                 const FlowArc end = g.end(v);
                 Label least = most;

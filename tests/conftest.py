@@ -11,6 +11,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 # No test opens a window, and no test depends on one being there. Set before pyplot is imported.
 os.environ["MPLBACKEND"] = "Agg"
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # `ci` draws the same examples every time, so that a failure is a change of the code. `fuzz` draws
@@ -32,3 +33,13 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("ci")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests marked ``fuzz`` measure seconds or take many: they run under the profile alone."""
+    if settings.get_current_profile_name() == "fuzz":
+        return
+    left = [item for item in items if item.get_closest_marker("fuzz")]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from setwise._imports import load
 
 if TYPE_CHECKING:
     from setwise import (
@@ -73,9 +74,9 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(import_module(f"setwise.{_HOMES[name]}"), name)
+        return getattr(load(f"setwise.{_HOMES[name]}"), name)
     if name in __all__ or name in _EXTRAS:
-        return import_module(f"setwise.{name}")
+        return load(f"setwise.{name}")
     raise AttributeError(f"module 'setwise' has no attribute {name!r}")
 
 

@@ -1,12 +1,13 @@
 """Compiled kernels. Sizes are checked, meanings are not; outputs are arrays the caller made."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 _Float = TypeVar("_Float", bound=np.floating)
+_Answer = TypeVar("_Answer")
 _Bytes = NDArray[np.uint8]
 _Ints = NDArray[np.int64]
 _Doubles = NDArray[np.float64]
@@ -393,3 +394,18 @@ class StumpSearch:
 class RankPairs:
     def __init__(self, levels: NDArray[np.int32], weights: _Doubles, offsets: _Ints) -> None: ...
     def slopes(self, scores: _Doubles, margin: float, slopes: _Doubles) -> float: ...
+
+class Stop:
+    """Ends what runs under it, in other threads, with a ``CancelledError`` at the next poll."""
+
+    def __init__(self) -> None: ...
+    def ask(self) -> None: ...
+    @property
+    def asked(self) -> bool: ...
+    def run(self, function: Callable[..., _Answer], /, *arguments: object) -> _Answer: ...
+
+def poll() -> None:
+    """Raises ``CancelledError`` in a thread whose ``Stop`` was asked for."""
+
+def watch_polls(function: Callable[[], object] | None) -> None:
+    """Calls the function at every poll, which then looks for Ctrl-C each time: for tests."""

@@ -96,6 +96,8 @@ class FieldBoost(Boosted, FieldModel):
         Whether the search for weak learners is exact, so that ``gap_`` holds for all of them.
     n_iter_ : int
         Rounds.
+    interrupted_ : bool
+        Whether Ctrl-C or the callback ended the fit, with the best weights so far.
     history_ : BoostHistory
     n_features_in_, n_edge_features_in_ : int
 

@@ -14,6 +14,7 @@ from setwise.estimators._graphs import Graphs, read_graphs, read_node_weights, r
 from setwise.estimators._threads import threads
 from setwise.fields import Field, Potts
 from setwise.functions._arguments import FloatArray, IntArray
+from setwise.functions._interrupts import whole
 from setwise.inference import solve_map
 from setwise.learning import Executor, Serial, Threads
 
@@ -67,7 +68,8 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
 
     def _best_labels(self, fields: list[Field]) -> list[NDArray[Any]]:
         def best(field: Field) -> NDArray[Any]:
-            labels: NDArray[Any] = self.classes_[solve_map(field, tol=np.inf, n_jobs=1).labels]
+            found = whole(solve_map(field, tol=np.inf, n_jobs=1))
+            labels: NDArray[Any] = self.classes_[found.labels]
             return labels
 
         executor = threads_of(self.n_jobs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -70,6 +71,8 @@ class FieldSVM(FieldModel):
     certified_ : bool
         Whether every separation at those weights was exact; always so for two labels.
     n_iter_ : int
+    interrupted_ : bool
+        Whether Ctrl-C or the callback ended the fit, with the best weights so far.
     history_ : History
         Primal, dual and seconds of each round.
     n_features_in_, n_edge_features_in_ : int
@@ -153,7 +156,13 @@ class FieldSVM(FieldModel):
                     nonnegative=np.arange(problem.first_edge, problem.dimension),
                     callback=callback,
                 )
-                self._certify(fit, len(graphs) * risk.bound(problem.scores(fit.w)))
+                scores = problem.scores(fit.w)
+                try:
+                    most = risk.bound(scores, quickly=fit.interrupted)
+                except KeyboardInterrupt:
+                    fit = replace(fit, interrupted=True)
+                    most = risk.bound(scores, quickly=True)
+                self._certify(fit, len(graphs) * most)
         finally:
             executor.close()
         self._store(fit, problem)
@@ -177,6 +186,7 @@ class FieldSVM(FieldModel):
         self.coef_ = W[:, : self.n_features_in_].copy()
         self.intercept_ = W[:, -1].copy() if self.fit_intercept else np.zeros(len(W))
         self.n_iter_ = fit.n_iter
+        self.interrupted_ = fit.interrupted
         self.history_ = fit.history
 
     def _scores(self, graphs: Graphs) -> tuple[FloatArray, FloatArray]:

@@ -10,6 +10,7 @@ import numpy as np
 from setwise.estimators._graphs import Graphs
 from setwise.fields import Field, Potts
 from setwise.functions._arguments import FloatArray, IntArray
+from setwise.functions._interrupts import whole
 from setwise.inference import FlowGraph, MapResult, maxflow_batch, solve_map
 from setwise.learning import Executor
 
@@ -87,7 +88,7 @@ class Moves:
             edges = graphs.edges[between] - graphs.node_starts[i]
             field = Field(unary[at]) + Potts(edges, weights[between])
             init = None if start is None else start[at]
-            return solve_map(field, "expansion", tol=tol, init=init, n_jobs=1)
+            return whole(solve_map(field, "expansion", tol=tol, init=init, n_jobs=1))
 
         return self._executor.map(solve, range(len(graphs)))
 

@@ -98,6 +98,8 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         certificate.
     n_iter_ : int
         Rounds.
+    interrupted_ : bool
+        Whether Ctrl-C or the callback ended the fit, with the best weights so far.
     history_ : History
         Primal, dual and seconds of each round.
     n_features_in_ : int
@@ -223,6 +225,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.intercept_ = weights[:, -1].copy() if self.fit_intercept else np.zeros(len(weights))
         self.gap_ = fit.relative_gap
         self.n_iter_ = fit.n_iter
+        self.interrupted_ = fit.interrupted
         self.history_ = fit.history
 
     def decision_function(self, X: Any) -> FloatArray:

@@ -92,6 +92,8 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         Whether the search for weak learners is exact, so that ``gap_`` is a certificate.
     n_iter_ : int
         Rounds.
+    interrupted_ : bool
+        Whether Ctrl-C or the callback ended the fit, with the best weights so far.
     history_ : BoostHistory
         Primal, dual, seconds and sizes of each round.
     n_features_in_ : int

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
@@ -23,9 +23,12 @@ from setwise.functions._arguments import (
     as_number,
     as_numbers,
 )
+from setwise.functions._interrupts import whole
 from setwise.learning import Stumps, struct_boost
 
 _PER_ROUND = 5  # stumps that enter together: they are on different features
+
+_Examples = tuple[NDArray[np.uint8], FloatArray]  # features of boxes and their losses
 
 
 class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
@@ -102,6 +105,14 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
     [20.0, 20.0]
     """
 
+    box_: FloatArray
+    n_frames_: int
+    estimators_: list[Any]
+    estimator_weights_: FloatArray
+    gap_: float
+    _kinds: tuple[str, ...]
+    _memory: deque[_Examples]
+
     def __init__(
         self,
         *,
@@ -142,11 +153,11 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         image = _as_frame(frame)
         present = _as_box(box, image)
-        self._kinds = tuple(self.features)
-        self._memory: deque[tuple[FloatArray, FloatArray]] = deque(maxlen=self.memory)
-        self.n_frames_ = 0
-        self._learn_from(image, present)
-        self._fit()
+        kinds = tuple(self.features)
+        memory = deque([self._examples(image, present, kinds)], self.memory)
+        learnt = self._learnt(memory)
+        # All in one step: Ctrl-C leaves the tracker as it was, so that the call can be made again.
+        self.__dict__.update(learnt, _kinds=kinds, _memory=memory, box_=present, n_frames_=1)
         return self
 
     def update(self, frame: ArrayLike, box: ArrayLike | None = None) -> FloatArray:
@@ -163,7 +174,8 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         (4,) floats
-            The box, as in ``box_``.
+            The box, as in ``box_``. Ctrl-C raises ``KeyboardInterrupt`` and leaves the tracker as
+            it was before the call.
         """
         self._check_started("update")
         self._check_parameters()
@@ -180,9 +192,12 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
             found = candidates[np.argmax(self._scores(image, candidates))]
         else:
             found = _as_box(box, image)
-        self._learn_from(image, found)
-        if box is not None or self.n_frames_ % self.update_every == 0:
-            self._fit()
+        latest = self._examples(image, found, self._kinds)
+        memory = deque([*self._memory, latest], self._memory.maxlen)
+        n_frames = self.n_frames_ + 1
+        due = box is not None or n_frames % self.update_every == 0
+        learnt = self._learnt(memory) if due else {}
+        self.__dict__.update(learnt, _memory=memory, box_=found, n_frames_=n_frames)
         return self.box_.copy()
 
     def score_boxes(self, frame: ArrayLike, boxes: ArrayLike) -> FloatArray:
@@ -205,8 +220,8 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
             scores += weight * learner.predict(features)
         return scores
 
-    def _learn_from(self, image: FloatArray, box: FloatArray) -> None:
-        """Keep the boxes around this one, with their losses, for the next fit."""
+    def _examples(self, image: FloatArray, box: FloatArray, kinds: tuple[str, ...]) -> _Examples:
+        """Features of the boxes around this one, and their losses."""
         around = boxes_around(
             box,
             self.n_training,
@@ -215,16 +230,14 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
             (image.shape[0], image.shape[1]),
             even=False,  # near misses are what there is to learn from
         )
-        features = box_features(image, around, self._kinds)
-        self._memory.append((features.astype(np.uint8), 1.0 - overlaps(box, around)))
-        self.box_ = box
-        self.n_frames_ += 1
+        features = box_features(image, around, kinds)
+        return features.astype(np.uint8), 1.0 - overlaps(box, around)
 
-    def _fit(self) -> None:
-        """Learn the stumps from the frames in memory."""
-        features = np.concatenate([rows for rows, _ in self._memory]).astype(np.float64)
-        losses = np.concatenate([loss for _, loss in self._memory])
-        sizes = [0, *(len(loss) for _, loss in self._memory)]
+    def _learnt(self, memory: deque[_Examples]) -> dict[str, Any]:
+        """The stumps for the frames in memory, as attributes."""
+        features = np.concatenate([rows for rows, _ in memory]).astype(np.float64)
+        losses = np.concatenate([loss for _, loss in memory])
+        sizes = [0, *(len(loss) for _, loss in memory)]
         # A slack a frame: there are few, and the finer model saves most of the questions.
         fit = struct_boost(
             BoxRisk(losses, np.cumsum(sizes, dtype=np.int64)),
@@ -235,10 +248,12 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
             slack="example",
             columns_per_round=_PER_ROUND,
         )
-        used = np.flatnonzero(fit.w)
-        self.estimators_ = [fit.columns[k].learner for k in used]
-        self.estimator_weights_ = fit.w[used]
-        self.gap_ = fit.relative_gap
+        used = np.flatnonzero(whole(fit).w)
+        return {
+            "estimators_": [fit.columns[k].learner for k in used],
+            "estimator_weights_": fit.w[used],
+            "gap_": fit.relative_gap,
+        }
 
     def _check_started(self, what: str) -> None:
         if not hasattr(self, "estimators_"):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, qr_delete, qr_insert, solve_triangular
 
+from setwise._imports import load
 from setwise.functions._arguments import FloatArray
 
+_linalg = load("scipy.linalg")
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -76,25 +77,25 @@ class Corral:
             return False
         column = np.concatenate([[self._height], vertex])
         try:
-            self._q, self._r = qr_insert(
+            self._q, self._r = _linalg.qr_insert(
                 self._q, self._r, column, len(self.weights), which="col", rcond=1e-14
             )
-        except LinAlgError:
+        except _linalg.LinAlgError:
             return False
         self.points = np.concatenate([self.points, vertex[None, :]])
         self.weights = np.append(self.weights, 0.0)
         return True
 
     def _delete(self, k: int) -> None:
-        self._q, self._r = qr_delete(self._q, self._r, k, which="col")
+        self._q, self._r = _linalg.qr_delete(self._q, self._r, k, which="col")
         self.points = np.delete(self.points, k, axis=0)
         self.weights = np.delete(self.weights, k)
 
     def _barycentric(self) -> FloatArray | None:
         """Coordinates of the least norm in the affine hull; None if rounding made M singular."""
         try:
-            u = solve_triangular(self._r, self._q[0])
-        except LinAlgError:
+            u = _linalg.solve_triangular(self._r, self._q[0])
+        except _linalg.LinAlgError:
             return None
         total = u.sum()
         return u / total if total > 0 and np.isfinite(total) else None

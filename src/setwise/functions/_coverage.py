@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from setwise._imports import load
 from setwise.functions import _kernels as _core
 from setwise.functions._arguments import (
     BoolArray,
@@ -56,9 +57,9 @@ class Coverage(SetFunction):
 
     def __init__(self, sets: Sequence[ArrayLike] | Any, weights: ArrayLike | None = None) -> None:
         given = None if weights is None else as_numbers(weights, "weights", nonnegative=True)
-        from scipy.sparse import issparse
-
-        rows = _from_matrix(sets) if issparse(sets) else _from_lists(sets, given)
+        rows = (
+            _from_matrix(sets) if load("scipy.sparse").issparse(sets) else _from_lists(sets, given)
+        )
         if given is None:
             given = np.ones(rows.shape[1])
         elif len(given) != rows.shape[1]:
@@ -104,9 +105,7 @@ class Coverage(SetFunction):
 def _from_matrix(matrix: Any) -> Any:
     if matrix.ndim != 2:
         raise ValueError(f"sets must have shape (n, items) when sparse, got {matrix.shape}")
-    from scipy.sparse import csr_array
-
-    rows = csr_array(matrix, copy=True)
+    rows = load("scipy.sparse").csr_array(matrix, copy=True)
     # Sum first: an entry of a sparse matrix is the sum of what is stored for it. A zero that is
     # stored covers nothing.
     rows.sum_duplicates()
@@ -129,8 +128,8 @@ def _from_lists(sets: Sequence[ArrayLike], weights: FloatArray | None) -> Any:
     items = np.concatenate([np.zeros(0, np.int64), *parts])
     indptr = np.concatenate([[0], np.cumsum([len(part) for part in parts], dtype=np.int64)])
     n_items = (int(items.max(initial=-1)) + 1) if weights is None else len(weights)
-    from scipy.sparse import csr_array
-
-    rows = csr_array((np.ones(len(items)), items, indptr), shape=(len(parts), n_items))
+    rows = load("scipy.sparse").csr_array(
+        (np.ones(len(items)), items, indptr), shape=(len(parts), n_items)
+    )
     rows.sum_duplicates()
     return rows

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
+from setwise._imports import load
 from setwise.functions import _kernels as _core
 from setwise.functions._arguments import (
     BoolArray,
@@ -104,12 +107,11 @@ class Cut(SetFunction):
 
     def _adjacency(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
         """Rows of neighbours: indptr, neighbours, weights of the arcs out of and into the row."""
-        from scipy.sparse import coo_array
-
+        coo_array = load("scipy.sparse").coo_array
         first, second = self.edges.T
         rows, columns = np.concatenate([first, second]), np.concatenate([second, first])
 
-        def summed(forward: FloatArray, backward: FloatArray) -> coo_array:
+        def summed(forward: FloatArray, backward: FloatArray) -> Any:
             both = np.concatenate([forward, backward])
             return coo_array((both, (rows, columns)), shape=(self.n, self.n)).tocsr()
 

@@ -6,8 +6,9 @@ Everything that only names a loss or asks what it knows of itself works without 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from setwise._imports import load
 
 if TYPE_CHECKING:
     from setwise._core import *  # noqa: F403
@@ -16,6 +17,6 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    kernel = getattr(import_module("setwise._core"), name)
+    kernel = getattr(load("setwise._core"), name)
     globals()[name] = kernel
     return kernel

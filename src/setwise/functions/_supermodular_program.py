@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from setwise._imports import load
 from setwise.functions import _kernels as _core
 from setwise.functions._arguments import FloatArray, IntArray
 
@@ -20,9 +21,7 @@ def least_supermodular(values: FloatArray, weights: FloatArray | None = None) ->
     Interior point over the 2^n sets (n = 12: 4096 unknowns, 67584 rows, about two seconds);
     simplex over the much smaller grid.
     """
-    from scipy.optimize import linprog
-    from scipy.sparse import coo_array
-
+    linprog, coo_array = load("scipy.optimize").linprog, load("scipy.sparse").coo_array
     on_grid = values.ndim == 2
     corners = _grid_corners(values.shape) if on_grid else _cube_corners(values.size)
     flat = values.ravel()

@@ -6,6 +6,7 @@ import numpy as np
 
 from setwise.fields._field import Field
 from setwise.functions._arguments import FloatArray, IntArray, as_count, as_number
+from setwise.functions._interrupts import whole
 from setwise.functions._randomness import as_generator
 from setwise.inference._marginals import marginals
 from setwise.inference._perturb import maximiser
@@ -45,6 +46,11 @@ def perturbed_list(
     -------
     array of shape (m, N)
         By increasing energy.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        By Ctrl-C: an array cannot say that it is a part of a list.
 
     Examples
     --------
@@ -97,6 +103,11 @@ def sampled_list(
     array of shape (m, N)
         By increasing energy.
 
+    Raises
+    ------
+    KeyboardInterrupt
+        By Ctrl-C: an array cannot say that it is a part of a list.
+
     Examples
     --------
     >>> import setwise as sw
@@ -106,7 +117,7 @@ def sampled_list(
     """
     best, m, draws = _begin(field, m, n_draws, n_jobs)
     random = as_generator(random_state)
-    post = marginals(field, temperature=temperature, n_jobs=n_jobs, random_state=random)
+    post = whole(marginals(field, temperature=temperature, n_jobs=n_jobs, random_state=random))
     levels: FloatArray = np.cumsum(post.probabilities, axis=1)
     allowed = np.isfinite(field.unary)
     drawn = []
@@ -128,7 +139,7 @@ def _begin(
         raise TypeError(f"field must be a Field, got {type(field).__name__}")
     m = as_count(m, "m", least=1)
     draws = m - 1 if n_draws is None else as_count(n_draws, "n_draws", least=m - 1)
-    return solve_map(field, n_jobs=n_jobs).labels, m, draws
+    return whole(solve_map(field, n_jobs=n_jobs)).labels, m, draws
 
 
 def _lowest(field: Field, best: IntArray, drawn: list[IntArray], m: int) -> IntArray:

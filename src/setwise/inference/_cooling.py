@@ -73,23 +73,39 @@ def begin(relaxation: Relaxation, n_threads: int) -> Descent:
 
 def stages(descent: Descent, max_iter: int) -> Iterator[Stage]:
     """``cool``, of a descent that the caller holds."""
-    cools = not descent.is_integral
-    least, most = descent.temperature * 1e-9, inf
-    while True:
-        undone, smoothed = descent.slack(1.0 if cools else 1e-6)
-        scores = descent.scores()
-        most = min(most, descent.bound + undone + smoothed)
-        slack = max(most - descent.best_bound, 0.0)
-        paid = descent.paid()
-        yield Stage(scores, descent.temperature, descent.best_bound, paid, slack, descent.n_iter)
-        if descent.n_iter >= max_iter:
-            return
+    return _Stages(descent, max_iter)
+
+
+class _Stages(Iterator[Stage]):
+    """No generator: Python closes one that is let go of, and Ctrl-C would be lost in there."""
+
+    def __init__(self, descent: Descent, max_iter: int) -> None:
+        self._descent, self._limit = descent, max_iter
+        self._cools = not descent.is_integral
+        self._least, self._most = descent.temperature * 1e-9, inf
+        self._left: tuple[float, float] | None = None
+
+    def __next__(self) -> Stage:
+        descent = self._descent
+        if self._left is not None:
+            if descent.n_iter >= self._limit:
+                raise StopIteration
+            self._descend(*self._left)
+        undone, smoothed = self._left = descent.slack(1.0 if self._cools else 1e-6)
+        self._most = min(self._most, descent.bound + undone + smoothed)
+        slack = max(self._most - descent.best_bound, 0.0)
+        scores, bound = descent.scores(), descent.best_bound
+        return Stage(scores, descent.temperature, bound, descent.paid(), slack, descent.n_iter)
+
+    def _descend(self, undone: float, smoothed: float) -> None:
+        """The passes of the next stage, after what the last one left undone and smoothed."""
+        descent, cools = self._descent, self._cools
         if descent.n_iter > 0 and cools and undone <= smoothed:
-            descent.set_temperature(max(descent.temperature * COOLING, least))
+            descent.set_temperature(max(descent.temperature * COOLING, self._least))
         passes = PASSES_A_STAGE if cools else max(3, min(descent.n_iter // 4, PASSES_A_STAGE))
         for done in range(1, passes + 1):
             descent.sweep()
-            if descent.n_iter >= max_iter:
+            if descent.n_iter >= self._limit:
                 break
             if cools and done % 3 == 0:
                 undone, smoothed = descent.slack()

@@ -126,6 +126,13 @@ class Descent:
             light = gaps < LIGHT * self.gap / len(gaps)
             self._state.set_light(light.astype(np.uint8), self._threads)
 
+    def look_again(self) -> None:
+        """Objective, history and gap of the blocks as they are: Ctrl-C may have come in between."""
+        self._evaluate()
+        if self.objective != self.history[-1]:
+            self.history.append(self.objective)
+        self.measure()
+
     def slack(self, cooler: float = 1.0) -> tuple[float, float]:
         """f(p) - <s, p> and <s, p> - sum_i min_j s_ij, at p = softmax(-s / (cooler t)).
 

@@ -166,8 +166,9 @@ class _Items:
         )
 
     def result(self, diversity: Diversity | Concatenated, interrupted: bool) -> DiverseResult:
-        labelings = np.array(self._labels)
-        values, gains, bounds = np.array(self._rows).T
+        n = len(self._found)  # written last: Ctrl-C may have come in the middle of an item
+        labelings = np.array(self._labels[:n])
+        values, gains, bounds = np.array(self._rows[:n]).T
         if isinstance(diversity, Concatenated):
             claim, reason = None, "no guarantee for the list: concatenated lists maximise no score"
         else:

@@ -57,12 +57,16 @@ class GreedyStep:
         """The best that moves find from any start; other methods need but one."""
         found = solve_map(field, tol=np.inf, init=inits[0], n_jobs=self._n_jobs)
         by_messages = obstacle_to_messages(field) is None and not field.is_submodular
+        if found.interrupted:
+            return found
         if found.method not in ("expansion", "swap") or by_messages:
             return solve_map(field, init=inits[-1], n_jobs=self._n_jobs)
         for init in inits[1:]:
             other = solve_map(field, tol=np.inf, init=init, n_jobs=self._n_jobs)
             if other.value < found.value:
                 found = other
+            if other.interrupted:
+                return replace(found, interrupted=True)
         return self._bounds.improve(field, found, MapOptions.read(field, n_jobs=self._n_jobs))
 
     def _multipliers(self, field: Field) -> MapResult:
@@ -94,7 +98,7 @@ class GreedyStep:
 
     def _bounded(self, field: Field, found: MapResult) -> MapResult:
         """With the bound of the relaxation, where no cut gave one."""
-        if self._search.is_exact:
+        if self._search.is_exact or found.interrupted:
             return found
         options = MapOptions.read(field, n_jobs=self._n_jobs)
         found = options.improved(found, options.scale.trivial, False)

@@ -14,8 +14,6 @@ is not to be had, something above it takes its place, so the bound stays one:
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 
 from setwise import _core
@@ -32,8 +30,10 @@ from setwise.fields._terms import (
     UnaryTerm,
 )
 from setwise.functions._arguments import FloatArray, IntArray
+from setwise.functions._pool import Pool
 
 SMALL = 48  # variables in a block whose law is kept during sweeps
+SWEEPS = 10  # of the ascent of a lower bound, unless it settles before
 EXACT = 4096  # variables in a block whose expectation is exact at the end
 _NONE: IntArray = np.zeros(0, np.int64)
 
@@ -184,7 +184,7 @@ def _concave(term: TransitionTerm, counts: FloatArray) -> FloatArray:
 
 
 def raised_bound(
-    field: Field, q: FloatArray, temperature: float, n_threads: int, *, sweeps: int = 10
+    field: Field, q: FloatArray, temperature: float, n_threads: int, *, sweeps: int = SWEEPS
 ) -> float:
     """A lower bound on log Z that a few sweeps raise (until q moves by 1e-3), from two starts.
 
@@ -203,10 +203,9 @@ def raised_bound(
     starts = (q, 0.99 * sure + 0.01 * q)
     if n_threads == 1:
         trials = [trial(start) for start in starts]
-    else:  # a sweep runs in one thread; this one keeps an ear for Ctrl-C
-        with ThreadPoolExecutor(1) as pool:
-            other = pool.submit(trial, starts[1])
-            trials = [trial(starts[0]), other.result()]
+    else:  # a sweep runs in one thread; the pool keeps an ear for Ctrl-C
+        with Pool(2) as pool:
+            trials = pool.map(trial, starts)
     _, best, moves = max(trials, key=lambda trial: trial[0])
     if moves:
         _raise(best, sweeps - 3)

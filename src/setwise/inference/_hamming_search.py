@@ -20,6 +20,7 @@ from setwise.fields._base import Potential
 from setwise.fields._cardinality import CardinalityPotential
 from setwise.fields._field import Field
 from setwise.functions._arguments import FloatArray, IntArray
+from setwise.functions._interrupts import whole
 from setwise.inference._hull import CountTables
 from setwise.inference._mixture import best_mixture
 from setwise.inference._recombine import Recombination
@@ -207,7 +208,8 @@ class HammingSearch:
         for center, multiplier in zip(centers, multipliers, strict=True):
             unary[everyone, center] += multiplier
         init = self._pool[-1].astype(np.int64) if self._pool else None
-        found = solve_map(rest.with_unary(unary), tol=np.inf, init=init, n_jobs=self._n_jobs)
+        changed = rest.with_unary(unary)
+        found = whole(solve_map(changed, tol=np.inf, init=init, n_jobs=self._n_jobs))
         return found.labels, False
 
     def _keep(self, rest: Field, labels: IntArray) -> None:

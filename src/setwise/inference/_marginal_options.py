@@ -8,6 +8,7 @@ from math import inf
 
 import numpy as np
 
+from setwise.functions import _kernels as _core
 from setwise.functions._arguments import FloatArray
 from setwise.inference._ground import difference_above
 from setwise.inference._marginals_result import MarginalsProgress
@@ -33,6 +34,7 @@ class Options:
 
     def report(self, n_iter: int, value: float, relative_gap: float) -> bool:
         """Tell the callback; whether it ends the search."""
+        _core.poll()
         if self.callback is None:
             return False
         value = difference_above(value, self.offset)

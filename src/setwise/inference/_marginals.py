@@ -13,7 +13,7 @@ from setwise.functions._arguments import FloatArray, as_choice, as_count, as_num
 from setwise.functions._randomness import as_generator
 from setwise.inference._belief_propagation import belief_propagation
 from setwise.inference._exact_binary import exact_binary
-from setwise.inference._factorised import raised_bound
+from setwise.inference._factorised import SWEEPS, raised_bound
 from setwise.inference._frank_wolfe import frank_wolfe, line_search_frank_wolfe
 from setwise.inference._ground import difference_above, difference_below, ground
 from setwise.inference._magnitude import check_magnitude
@@ -166,7 +166,8 @@ def marginals(
     if lower == -np.inf:
         q = _allowed(solution.probabilities.astype(np.float64, copy=False), problem)
         try:
-            lower = raised_bound(problem, q, options.temperature, options.n_threads)
+            sweeps = 0 if interrupted else SWEEPS
+            lower = raised_bound(problem, q, options.temperature, options.n_threads, sweeps=sweeps)
         except KeyboardInterrupt:
             interrupted = True
     return MarginalsResult(

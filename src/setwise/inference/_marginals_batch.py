@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import CancelledError, ThreadPoolExecutor
-from threading import Event
 
 from setwise.fields._field import Field
+from setwise.functions._interrupts import whole
+from setwise.functions._pool import Pool
 from setwise.inference._marginals import DType, marginals
-from setwise.inference._marginals_result import MarginalsProgress, MarginalsResult
+from setwise.inference._marginals_result import MarginalsResult
 from setwise.inference._threads import as_threads
 
 
@@ -62,14 +62,7 @@ def marginals_batch(
         if not isinstance(field, Field):
             raise TypeError(f"fields must hold Fields, got {type(field).__name__}")
 
-    stopped = Event()
-
-    def check(_: MarginalsProgress | None = None) -> None:
-        if stopped.is_set():
-            raise CancelledError
-
     def one(field: Field) -> MarginalsResult:
-        check()
         post = marginals(
             field,
             method,
@@ -78,18 +71,11 @@ def marginals_batch(
             temperature=temperature,
             n_jobs=1,
             dtype=dtype,
-            callback=check,
         )
-        if post.interrupted:
-            raise KeyboardInterrupt
-        return post
+        return whole(post)
 
     threads = min(as_threads(n_jobs), len(given))
     if threads <= 1:
         return [one(field) for field in given]
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            return list(pool.map(one, given))
-        except BaseException:  # Ctrl-C reaches this thread alone, the others look at the event
-            stopped.set()
-            raise
+    with Pool(threads) as pool:
+        return pool.map(one, given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from setwise import _core
 from setwise._core import Moves
 from setwise.fields._field import Field
 from setwise.inference._move_terms import Method, start_moves
@@ -41,6 +42,7 @@ def search_moves(
                     converged = True
                     break
             n_iter += 1
+            _core.poll()
             if options.callback is not None:
                 kernel.read(labels)
                 value = float(field.energy(labels))

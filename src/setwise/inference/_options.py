@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise.fields._field import Field
+from setwise.functions import _kernels as _core
 from setwise.functions._arguments import IntArray, as_array, as_count, as_integers, as_number
 from setwise.functions._randomness import as_generator
 from setwise.inference._energy_scale import NEGLIGIBLE, EnergyScale
@@ -80,6 +81,7 @@ class MapOptions:
 
     def ends(self, n_iter: int, value: float, bound: float) -> bool:
         """Whether the callback, told where the search stands, ends it."""
+        _core.poll()
         if self.callback is None:
             return False
         return bool(self.callback(MapProgress(n_iter, value + self.offset, bound + self.offset)))

@@ -8,6 +8,7 @@ import numpy as np
 
 from setwise.fields._field import Field
 from setwise.functions._arguments import FloatArray, IntArray
+from setwise.functions._interrupts import whole
 from setwise.inference._marginal_options import Options, Solution
 from setwise.inference._solve_map import solve_map
 from setwise.inference._two_label_cut import TwoLabelCut
@@ -88,9 +89,7 @@ class _Search:
 
     def best(self, unary: FloatArray) -> tuple[IntArray, float]:
         changed = self._field.with_unary(unary)
-        found = solve_map(changed, tol=self._tol, n_jobs=self._n_jobs)
-        if found.interrupted:  # by Ctrl-C, and its bound is no sample
-            raise KeyboardInterrupt
+        found = whole(solve_map(changed, tol=self._tol, n_jobs=self._n_jobs))
         return found.labels, found.bound
 
 

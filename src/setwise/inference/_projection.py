@@ -48,8 +48,8 @@ def projection(field: Field, options: Options) -> Solution:
         tol = min(tol, max(tol / 4, tol - 3e-6, 2.5e-7))
     try:
         converged, interrupted = descent.run(tol, options.max_iter, callback=report)
-    except KeyboardInterrupt:  # the pass is undone
-        descent.measure()
+    except KeyboardInterrupt:  # in a pass, which is undone, or after one that is not looked at yet
+        descent.look_again()
         converged, interrupted = descent.relative_gap <= options.tol, True
     descent.finish()
     history = [(value - relaxation.constant) / t for value in descent.history]

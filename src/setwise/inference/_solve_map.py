@@ -92,8 +92,8 @@ def solve_map(
     -------
     MapResult
         ``labels``, ``value``, ``bound``, ``gap``, ``exact``, ``method``, ``reason``. Ctrl-C ends
-        the search too, with the best so far; before the first round, while a method is set up, it
-        raises ``KeyboardInterrupt`` as usual.
+        the search too, with the best so far and ``interrupted`` True; while a method is set up, or
+        its answer is written down, it raises ``KeyboardInterrupt`` as usual.
 
     Examples
     --------
@@ -126,7 +126,10 @@ def solve_map(
     result = _METHODS[method](problem, options)
     proved = options.close_enough(result.value, result.bound)
     if method in _WITHOUT_BOUND and not (proved or result.interrupted):
-        result = _certify(problem, result, options)
+        try:
+            result = _certify(problem, result, options)
+        except KeyboardInterrupt:  # while the dual is set up: the labelling stands
+            result = replace(result, interrupted=True)
     if problem is not grounded:
         # Only a start that nothing better was found than may pay a price that was cut down.
         value = float(grounded._energies(result.labels[None])[0])

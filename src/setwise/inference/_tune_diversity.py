@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
 
@@ -14,6 +13,8 @@ from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated
 from setwise.fields._field import Field
 from setwise.functions._arguments import FloatArray, IntArray, as_choice, as_count, as_integers
+from setwise.functions._interrupts import whole
+from setwise.functions._pool import Pool
 from setwise.inference._diverse import diverse
 from setwise.inference._oracle_accuracy import METRICS, oracle_accuracy
 from setwise.inference._threads import as_threads
@@ -63,7 +64,7 @@ class TuningResult:
     scores : array of shape (number of points,)
         Their oracle accuracies.
     interrupted : bool
-        Whether the callback ended the search.
+        Whether the callback or Ctrl-C ended the search.
 
     Examples
     --------
@@ -128,7 +129,8 @@ def tune_diversity(
     Returns
     -------
     TuningResult
-        ``diversity``, ``parameters``, ``score``, and those of every point.
+        ``diversity``, ``parameters``, ``score``, and those of every point. Ctrl-C ends the search
+        too, with the points that are done; before the first is, it raises ``KeyboardInterrupt``.
 
     Examples
     --------
@@ -163,17 +165,23 @@ def tune_diversity(
     made = [diversity(**point) for point in points]
     scores: list[float] = []
     interrupted = False
-    with ThreadPoolExecutor(as_threads(n_jobs)) as pool:
+    with Pool(as_threads(n_jobs)) as pool:
         for point, one in zip(points, made, strict=True):
 
             def listed(k: int, one: Diversity | Concatenated = one) -> IntArray:
-                found = diverse(images[k], m, one, method=method, n_jobs=1).labelings
+                found = whole(diverse(images[k], m, one, method=method, n_jobs=1)).labelings
                 return found if variables is None else found[:, variables[k]]
 
-            lists = list(pool.map(listed, range(len(images))))
-            scores.append(
-                oracle_accuracy(lists, [np.asarray(t) for t in truths], metric, ignore=ignore)
-            )
+            try:
+                lists = pool.map(listed, range(len(images)))
+                scores.append(
+                    oracle_accuracy(lists, [np.asarray(t) for t in truths], metric, ignore=ignore)
+                )
+            except KeyboardInterrupt:
+                if not scores:
+                    raise
+                interrupted = True
+                break
             progress = TuningProgress(len(scores), len(points), point, scores[-1])
             if callback is not None and callback(progress) and len(scores) < len(points):
                 interrupted = True

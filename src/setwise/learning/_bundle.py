@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from setwise._imports import load
 from setwise.functions._arguments import FloatArray, IntArray
 from setwise.learning._fit import Planes
 
@@ -96,7 +97,7 @@ class Bundle:
         if k == 1:
             return np.ones(1)
         # Imported by need: `import setwise` must not load a solver.
-        from daqp import solve
+        solve = load("daqp").solve
 
         # beta / C is the unknown: beta itself would be on another scale when C is large.
         signed = model.slopes[:, self.nonnegative]

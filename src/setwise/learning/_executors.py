@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
 from setwise.functions._arguments import as_count
+from setwise.functions._pool import Pool
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -68,12 +68,12 @@ class Threads:
     """
 
     def __init__(self, n_jobs: int) -> None:
-        self._pool = ThreadPoolExecutor(as_count(n_jobs, "n_jobs", least=1))
+        self._pool = Pool(as_count(n_jobs, "n_jobs", least=1))
 
     def map(self, function: Callable[[T], S], shards: Iterable[T]) -> list[S]:
         """The answers, in order."""
-        return list(self._pool.map(function, shards))
+        return self._pool.map(function, shards)
 
     def close(self) -> None:
         """Let go of the threads."""
-        self._pool.shutdown()
+        self._pool.close()

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from setwise._imports import load
 from setwise.functions._arguments import FloatArray, IntArray
 
 # The numbers that HiGHS gives its two simplex methods.
@@ -47,10 +48,8 @@ class Master:
 
     def __init__(self, C: float, n_slacks: int = 1) -> None:
         # Imported by need: `import setwise` must not load a solver.
-        import highspy
-
-        solver: Any = highspy.Highs  # it ships no types
-        self._highs = solver()
+        highspy = load("highspy")
+        self._highs: Any = highspy.Highs()
         self._solved = highspy.HighsModelStatus.kOptimal
         self._infinity = highspy.kHighsInf
         for option, value in (

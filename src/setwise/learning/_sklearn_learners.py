@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from setwise._imports import load
 from setwise.functions._arguments import FloatArray, as_count, as_number
 from setwise.functions._randomness import as_generator
 from setwise.learning._boosting_problem import Column
@@ -131,9 +132,7 @@ class SklearnLearners:
         shares = np.abs(weights[kept])
         model = self._new_estimator()
         with warnings.catch_warnings():
-            from sklearn.exceptions import ConvergenceWarning
-
-            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", load("sklearn.exceptions").ConvergenceWarning)
             model.fit(self._by_row[kept], labels, sample_weight=shares / shares.mean())
         learner = WeakClassifier(model, 1)
         response = learner.predict(self._by_row)
@@ -151,9 +150,7 @@ class SklearnLearners:
         return rows
 
     def _new_estimator(self) -> Any:
-        from sklearn.base import clone
-
-        model = clone(self.estimator)
+        model = load("sklearn.base").clone(self.estimator)
         if "random_state" in model.get_params() and model.get_params()["random_state"] is None:
             model.set_params(random_state=int(self._random.integers(2**31)))
         return model

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from setwise._imports import load
 from setwise.functions._arguments import FloatArray
 
 # Okabe and Ito's palette: told apart with any of the common colour vision deficiencies, and by
@@ -22,6 +23,7 @@ OKABE_ITO = (BLUE, "#E69F00", GREEN, "#CC79A7", "#56B4E9", VERMILLION, "#F0E442"
 def import_pyplot() -> ModuleType:
     """``matplotlib.pyplot``, imported only when something is drawn."""
     try:
+        load("matplotlib.pyplot")  # whole, also where Ctrl-C comes
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError(

@@ -17,6 +17,7 @@ import numpy as np
 
 from setwise.functions import Counts, Modular, SetFunction, minimize, tabulate
 from setwise.functions._arguments import BoolArray, FloatArray
+from setwise.functions._interrupts import whole
 from setwise.surrogates._facts import ENUMERABLE
 
 Method = Literal["enumerate", "minimize", "greedy"]
@@ -87,7 +88,7 @@ def _by_minimization(function: SetFunction, margins: FloatArray, rule: Rule) -> 
     """Margin rescaling of a supermodular loss: w <margins, I> - l(I) is submodular."""
     if rule.slack:
         raise ValueError("slack rescaling is no submodular minimisation")
-    answer = minimize(Modular(rule.weight * margins) - function)
+    answer = whole(minimize(Modular(rule.weight * margins) - function))
     if not answer.converged:
         warnings.warn(
             f"the most violated set of {function!r} was found to a relative gap of "
