@@ -37,17 +37,20 @@ int encode_targets(const Label* labels, std::int64_t count, double ignore, std::
                  ignore < static_cast<double>(Limits::max() / 2 + 1) * 2.0);
     }
     const Label skipped = none ? Label(0) : static_cast<Label>(ignore);
-    bool other = false, met = false;
+    bool minus = false, zero = false, one = false, other = false, met = false;
     for (std::int64_t i = 0; i < count; ++i) {
         const Label y = labels[i];
         const bool is_void = !none & (y == skipped);
-        const bool is_one = y == Label(1);
-        const bool known = is_one | (y == Label(0)) | (std::is_signed_v<Label> && y == Label(-1));
+        const bool is_one = y == Label(1), is_zero = y == Label(0);
+        const bool is_minus = std::is_signed_v<Label> && y == Label(-1);
         codes[i] = static_cast<std::uint8_t>(is_void ? 2 : is_one);
-        other |= !(known | is_void);
+        one |= is_one & !is_void;
+        zero |= is_zero & !is_void;
+        minus |= is_minus & !is_void;
+        other |= !(is_one | is_zero | is_minus | is_void);
         met |= is_void;
     }
-    return met * saw_void + other * saw_other;
+    return minus * saw_minus + zero * saw_zero + one * saw_one + other * saw_other + met * saw_void;
 }
 
 // Whether every number is finite, without a branch in the loop: x - x is 0 unless x is not finite.

@@ -11,8 +11,8 @@ from setwise.losses import ConcaveLoss, Loss, get
 from setwise.losses._cardinality import OfCardinality
 from setwise.losses._counts import OfCounts
 from setwise.surrogates._base import unscaled
-from setwise.torch._sets import Options, Reduction, check_weight
-from setwise.torch._surrogate_loss import SurrogateLoss, of_scores
+from setwise.torch._sets import Options, Reduction
+from setwise.torch._surrogate_loss import SurrogateLoss, checked_weight, of_scores
 
 
 def margin_rescaling(
@@ -27,7 +27,10 @@ def margin_rescaling(
     reduction: Reduction = "mean",
     weight: Any = None,
 ) -> Tensor:
-    """Margin rescaling of a loss of counts; see ``MarginRescalingLoss`` for the arguments.
+    r"""Margin rescaling of a loss of counts; see ``MarginRescalingLoss`` for the arguments.
+
+    With ``weight`` w the mean over sets s is a weighted one, :math:`\sum_s w_s l_s / \sum_s w_s`; it
+    is not the mean of weight times loss.
 
     Examples
     --------
@@ -40,7 +43,7 @@ def margin_rescaling(
     options = Options(per_image, per_class, ignore_index, reduction)
     check_counts(loss)
     check_scale(scale)
-    weight = check_weight(weight, options)
+    weight = checked_weight(weight, options)
     return of_scores("margin", input, target, loss, weight, options, float(scale))
 
 
@@ -55,7 +58,10 @@ def slack_rescaling(
     reduction: Reduction = "mean",
     weight: Any = None,
 ) -> Tensor:
-    """Slack rescaling of a loss of counts; see ``SlackRescalingLoss`` for the arguments.
+    r"""Slack rescaling of a loss of counts; see ``SlackRescalingLoss`` for the arguments.
+
+    With ``weight`` w the mean over sets s is a weighted one, :math:`\sum_s w_s l_s / \sum_s w_s`; it
+    is not the mean of weight times loss.
 
     Examples
     --------
@@ -67,7 +73,7 @@ def slack_rescaling(
     """
     options = Options(per_image, per_class, ignore_index, reduction)
     check_counts(loss)
-    return of_scores("slack", input, target, loss, check_weight(weight, options), options)
+    return of_scores("slack", input, target, loss, checked_weight(weight, options), options)
 
 
 def check_counts(loss: Loss | str) -> None:
@@ -129,7 +135,10 @@ class MarginRescalingLoss(_Rescaling):
         Jaccard, Dice, F-beta, a ``CountsLoss``, or a loss of the number of mistakes.
     scale : float
         gamma, positive; above 2 m for Jaccard with m positives it is not tight.
-    per_image, per_class, ignore_index, reduction, weight, across_ranks
+    weight : tensor of shape (C,), optional
+        For each class, with ``per_class``: the mean over sets is
+        :math:`\sum_s w_s l_s / \sum_s w_s`, not that of weight times loss.
+    per_image, per_class, ignore_index, reduction, across_ranks
         As for ``LovaszHingeLoss``.
 
     Examples
@@ -178,7 +187,10 @@ class SlackRescalingLoss(_Rescaling):
     ----------
     loss : Loss or str
         Jaccard, Dice, F-beta, a ``CountsLoss``, or a loss of the number of mistakes.
-    per_image, per_class, ignore_index, reduction, weight, across_ranks
+    weight : tensor of shape (C,), optional
+        For each class, with ``per_class``: the mean over sets is
+        :math:`\sum_s w_s l_s / \sum_s w_s`, not that of weight times loss.
+    per_image, per_class, ignore_index, reduction, across_ranks
         As for ``LovaszHingeLoss``.
 
     Examples
