@@ -156,9 +156,7 @@ def test_weights_have_their_derivative_too(reduction):
     z, labels = draw(t.lovasz_hinge, "cpu")
     for loss in (
         lambda w: t.lovasz_softmax(x.detach(), y, weight=w, reduction=reduction),
-        lambda w: t.lovasz_hinge(
-            z.detach(), labels, per_class=True, weight=w, reduction=reduction
-        ),
+        lambda w: t.lovasz_hinge(z.detach(), labels, per_class=True, weight=w, reduction=reduction),
     ):
         assert torch.autograd.gradcheck(loss, weight)
 

@@ -7,6 +7,7 @@ import setwise as sw
 
 t = sw.torch
 
+
 @pytest.mark.filterwarnings("ignore:the submodular part of")
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("criterion", CRITERIA + SOFTMAX[:3], ids=repr)

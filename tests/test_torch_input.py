@@ -1,4 +1,4 @@
-"""Other representations and hostile values, for every public loss: the right answer or a sentence."""
+"""Other representations and hostile values, for every public loss: right answers or a sentence."""
 
 import numpy as np
 import pytest
@@ -111,13 +111,13 @@ def test_a_target_with_minus_one_and_zero_is_refused(function, place, monkeypatc
         target[0, 0, 1] = 0
         for call in both(function):
             for options in ({}, {"ignore_index": 255}, {"per_image": True}):
-                with pytest.raises(ValueError, match="target must hold .* got -1 and 0"):
+                with pytest.raises(ValueError, match=r"target must hold .* got -1 and 0"):
                     call(x, target, **options)
             assert call(x, target, ignore_index=-1).isfinite()
             assert call(x, target, ignore_index=0).isfinite()
             assert call(x, 2 * y.to(dtype) - 1).isfinite()
     if function is t.lovasz_hinge:
-        with pytest.raises(ValueError, match="target must hold .* got -1 and 0"):
+        with pytest.raises(ValueError, match=r"target must hold .* got -1 and 0"):
             function(x.float(), target, method="bucket")
 
 
@@ -182,7 +182,9 @@ def test_weights_are_looked_at(function, device):
         for given in (
             (1, 2, 4),
             np.array([1, 2, 4], np.uint8),
-            np.array([4.0, 2.0, 1.0])[::-1].copy(),
+            np.array([4.0, 2.0, 1.0])[::-1],
+            np.array(weight, ">f4"),
+            np.broadcast_to(np.array(weight), (3,)),  # read-only
             torch.tensor(weight),
             torch.tensor(weight, device=device, dtype=torch.float16),
             1e300 * torch.tensor(weight, dtype=torch.float64),

@@ -24,8 +24,8 @@ def decomposed_hinge(
 ) -> Tensor:
     r"""B_D, the convex surrogate of any set loss; see ``DecomposedLoss`` for the arguments.
 
-    With ``weight`` w the mean over sets s is a weighted one, :math:`\sum_s w_s l_s / \sum_s w_s`; it
-    is not the mean of weight times loss.
+    With ``weight`` w the mean over sets s is a weighted one, :math:`\sum_s w_s l_s / \sum_s w_s`;
+    it is not the mean of weight times loss.
 
     Examples
     --------

@@ -37,7 +37,8 @@ class Hinge(torch.autograd.Function):
     @staticmethod
     def forward(scores: Tensor, target: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
         """The operator."""
-        return hinge(scores.contiguous(), target.contiguous(), *rest)
+        answer: tuple[Tensor, Tensor] = hinge(scores.contiguous(), target.contiguous(), *rest)
+        return answer
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -75,7 +76,8 @@ class Probabilities(torch.autograd.Function):
     @staticmethod
     def forward(p: Tensor, target: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
         """The operator."""
-        return probabilities(p.contiguous(), target.contiguous(), *rest)
+        answer: tuple[Tensor, Tensor] = probabilities(p.contiguous(), target.contiguous(), *rest)
+        return answer
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -105,7 +107,7 @@ class Probabilities(torch.autograd.Function):
         """A batch of images is more images; a batch of sets of images is one image for each set."""
         loss, ignore, classes, per_image, buckets = rest
         x, y = _batched(info, in_dims, p, target)
-        size, images, n_classes, pixels = x.shape
+        size, images, _, pixels = x.shape
         if per_image:
             x, y = x.flatten(0, 1), y.flatten(0, 1)
         else:

@@ -28,8 +28,8 @@ def lovasz_hinge(
 ) -> Tensor:
     r"""The Lovász hinge of a set loss; see ``LovaszHingeLoss`` for the arguments.
 
-    With ``weight`` w the mean over sets s is a weighted one, :math:`\sum_s w_s l_s / \sum_s w_s`; it
-    is not the mean of weight times loss.
+    With ``weight`` w the mean over sets s is a weighted one, :math:`\sum_s w_s l_s / \sum_s w_s`;
+    it is not the mean of weight times loss.
 
     Examples
     --------

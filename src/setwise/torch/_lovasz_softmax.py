@@ -46,8 +46,7 @@ def read_classes(classes: object) -> Classes:
     plain = classes if as_list is None else as_list()
     if isinstance(plain, Mapping) or not isinstance(plain, Iterable):
         raise TypeError(
-            "classes must be 'present', 'all' or a list of classes, got "
-            f"{type(classes).__name__}"
+            f"classes must be 'present', 'all' or a list of classes, got {type(classes).__name__}"
         )
     given = list(plain)
     for c in given:
@@ -240,8 +239,8 @@ class LovaszSoftmaxLoss(HoldsLoss):
     weight : tensor of shape (C,), optional
         w, a number for each class, finite and not negative. With :math:`l_c` the value of class c,
         the mean over the classes that count is a weighted one,
-        :math:`\sum_c w_c l_c / \sum_c w_c` (0 where all weights are): a factor common to all weights
-        changes nothing. kornia and others take the mean of weight times loss,
+        :math:`\sum_c w_c l_c / \sum_c w_c` (0 where all weights are): a factor common to all
+        weights changes nothing. kornia and others take the mean of weight times loss,
         :math:`\frac{1}{C} \sum_c w_c l_c`, which here is ``reduction="sum"`` over the number of
         classes; "sum" and "none" are of :math:`w_c l_c`. Looked at as for ``LovaszHingeLoss``.
     from_logits : bool

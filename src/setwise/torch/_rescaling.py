@@ -29,8 +29,8 @@ def margin_rescaling(
 ) -> Tensor:
     r"""Margin rescaling of a loss of counts; see ``MarginRescalingLoss`` for the arguments.
 
-    With ``weight`` w the mean over sets s is a weighted one, :math:`\sum_s w_s l_s / \sum_s w_s`; it
-    is not the mean of weight times loss.
+    With ``weight`` w the mean over sets s is a weighted one, :math:`\sum_s w_s l_s / \sum_s w_s`;
+    it is not the mean of weight times loss.
 
     Examples
     --------
@@ -60,8 +60,8 @@ def slack_rescaling(
 ) -> Tensor:
     r"""Slack rescaling of a loss of counts; see ``SlackRescalingLoss`` for the arguments.
 
-    With ``weight`` w the mean over sets s is a weighted one, :math:`\sum_s w_s l_s / \sum_s w_s`; it
-    is not the mean of weight times loss.
+    With ``weight`` w the mean over sets s is a weighted one, :math:`\sum_s w_s l_s / \sum_s w_s`;
+    it is not the mean of weight times loss.
 
     Examples
     --------

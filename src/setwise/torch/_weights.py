@@ -25,21 +25,29 @@ def _as_tensor(weight: Any) -> Tensor | None:
     """A tensor of shape (C,), of real numbers."""
     if weight is None:
         return None
-    if not isinstance(weight, Tensor):
+    weights: Tensor
+    if isinstance(weight, Tensor):
+        weights = weight
+    else:
         if isinstance(weight, np.ma.MaskedArray) and np.ma.is_masked(weight):
             raise ValueError("weight must be given for every class, got a masked array")
         try:
-            weight = torch.as_tensor(weight)
+            if hasattr(weight, "__array__"):
+                # torch reads neither negative strides nor another order of bytes.
+                array = np.array(weight)
+                weights = torch.as_tensor(array.astype(array.dtype.newbyteorder("=")))
+            else:
+                weights = torch.as_tensor(weight)
         except (TypeError, ValueError, RuntimeError) as error:
             raise TypeError(
                 f"weight must be a tensor or numbers, got {type(weight).__name__}"
             ) from error
-    check_dense("weight", weight)
-    if weight.dtype not in REALS:
-        raise TypeError(f"weight must be real, got {weight.dtype}")
-    if weight.ndim != 1:
-        raise ValueError(f"weight must have shape (C,), got {tuple(weight.shape)}")
-    return weight
+    check_dense("weight", weights)
+    if weights.dtype not in REALS:
+        raise TypeError(f"weight must be real, got {weights.dtype}")
+    if weights.ndim != 1:
+        raise ValueError(f"weight must have shape (C,), got {tuple(weights.shape)}")
+    return weights
 
 
 def _check_values(weights: Tensor) -> None:
