@@ -237,6 +237,16 @@ def test_options_of_a_wrong_type_in_one_sentence(function):
         make(across_ranks="no")
 
 
+def test_the_scale_of_the_margin_is_a_number_with_an_inverse():
+    x, y = draw(t.margin_rescaling, "cpu")
+    for scale in (0.0, -1.0, NAN, INF, 5e-324, 10**400):
+        with pytest.raises(ValueError, match="scale must be positive and finite"):
+            t.margin_rescaling(x, y, scale=scale)
+    for scale in (True, "1", None, [1.0], 1j):
+        with pytest.raises(TypeError, match="scale must be a number"):
+            t.MarginRescalingLoss(scale=scale)
+
+
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_meta_tensors_have_shapes_and_types(function):
     x, y = draw(function, "cpu", torch.float32)

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import reference
+from hypothesis import given
+from hypothesis import strategies as st
 from loss_registry import LOSSES
 from torch_cases import PLACES, go_to, torch, value_and_gradient
 
@@ -255,6 +257,41 @@ def test_a_list_of_classes_in_any_order(method, reduction, place, monkeypatch):
             x = torch.tensor(logits, device=device, requires_grad=True)
             y = torch.tensor(target, device=device)
             assert torch.autograd.gradcheck(lambda z, c=criterion, y=y: c(z, y), x, fast_mode=True)
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.*deprecated:DeprecationWarning")  # torch's own
+@given(
+    st.integers(0, 2**31),
+    st.permutations(range(4)),
+    st.integers(1, 4),
+    st.sampled_from(["mean", "sum", "none"]),
+    st.sampled_from(["exact", "bucket"]),
+)
+def test_random_lists_of_classes(seed, order, size, reduction, method):
+    """The gradient of any list is that of the sorted one, and so is the derivative along a line."""
+    rng = np.random.default_rng(seed)
+    logits = torch.tensor(rng.standard_normal((2, 4, 6)))
+    target = torch.tensor(rng.choice([0, 1, 2, 3, 255], (2, 6)))
+    classes = order[:size]
+    options = {
+        "reduction": reduction,
+        "method": method,
+        "buckets": 64,
+        "per_image": bool(seed % 2),
+        "ignore_index": 255,
+        "weight": rng.random(4),
+    }
+    v = torch.tensor(rng.standard_normal(logits.shape))
+    dtype = torch.float32 if seed % 3 else torch.float64
+    criterion = t.LovaszSoftmaxLoss(classes=classes, **options)
+    _, gradient = value_and_gradient(criterion, logits, target, dtype=dtype)
+    ordered = t.LovaszSoftmaxLoss(classes=sorted(classes), **options)
+    _, slopes = value_and_gradient(ordered, logits, target, dtype=dtype)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-7)
+    _, tangent = torch.func.jvp(
+        lambda z: criterion(z, target).sum(), (logits.to(dtype),), (v.to(dtype),)
+    )
+    np.testing.assert_allclose(tangent.item(), (gradient * v.numpy()).sum(), atol=1e-5)
 
 
 def test_classes_of_every_kind_of_integer():

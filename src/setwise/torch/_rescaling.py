@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from torch import Tensor
@@ -90,11 +89,11 @@ def check_counts(loss: Loss | str) -> None:
 
 
 def check_scale(scale: object) -> None:
-    """A positive number."""
+    """A positive number; so is its inverse."""
     if isinstance(scale, bool) or not isinstance(scale, int | float):
         raise TypeError(f"scale must be a number, got {type(scale).__name__}")
-    if not 0 < scale < math.inf:
-        raise ValueError(f"scale must be positive and finite, got {scale}")
+    if not 1e-300 <= scale <= 1e300:
+        raise ValueError(f"scale must be positive and finite, in [1e-300, 1e300], got {scale}")
 
 
 class _Rescaling(SurrogateLoss):
