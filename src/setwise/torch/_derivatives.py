@@ -13,6 +13,7 @@ Nor does the compiler trace it: there a transform ends the graph and runs as it 
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import Any
 
 import torch
@@ -122,8 +123,12 @@ class Probabilities(torch.autograd.Function):
 
 def _untraced(function: Any) -> Any:
     """The function, hidden from a compiler; none is loaded for it."""
-    compiler: Any = sys.modules.get("torch._dynamo")
-    return function if compiler is None else compiler.disable(function)
+    return _hidden(function) if "torch._dynamo" in sys.modules else function
+
+
+@cache
+def _hidden(function: Any) -> Any:
+    return sys.modules["torch._dynamo"].disable(function)
 
 
 def hinge_values(*arguments: Any) -> Tensor:
