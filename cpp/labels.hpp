@@ -26,7 +26,8 @@ int encode_labels(const Label* labels, std::int64_t count, std::uint8_t* positiv
     return minus * saw_minus + zero * saw_zero + one * saw_one + other * saw_other;
 }
 
-// The same with a label of elements that belong to no set: 0 negative, 1 positive, 2 void.
+// With a label of elements that belong to no set: 0 negative, 1 positive, 2 void. Says whether a void, an
+// unknown label or -1 was met, and a 0 beside a -1.
 template <class Label>
 int encode_targets(const Label* labels, std::int64_t count, double ignore, std::uint8_t* codes) {
     // A label that the type cannot hold, NaN among them, is met nowhere.
@@ -37,17 +38,23 @@ int encode_targets(const Label* labels, std::int64_t count, double ignore, std::
                  ignore < static_cast<double>(Limits::max() / 2 + 1) * 2.0);
     }
     const Label skipped = none ? Label(0) : static_cast<Label>(ignore);
-    bool other = false, met = false;
+    bool minus = false, other = false, met = false;
     for (std::int64_t i = 0; i < count; ++i) {
         const Label y = labels[i];
         const bool is_void = !none & (y == skipped);
         const bool is_one = y == Label(1);
-        const bool known = is_one | (y == Label(0)) | (std::is_signed_v<Label> && y == Label(-1));
+        const bool is_minus = std::is_signed_v<Label> && y == Label(-1);
         codes[i] = static_cast<std::uint8_t>(is_void ? 2 : is_one);
-        other |= !(known | is_void);
+        other |= !(is_one | (y == Label(0)) | is_minus | is_void);
         met |= is_void;
+        minus |= is_minus;
     }
-    return met * saw_void + other * saw_other;
+    minus &= none | !(skipped == Label(-1));
+    // Zeros are looked for only where they would be one encoding too many.
+    bool zero = false;
+    const bool zero_is_void = !none & (skipped == Label(0));
+    for (std::int64_t i = 0; minus & !zero_is_void & !zero & (i < count); ++i) zero = labels[i] == Label(0);
+    return minus * saw_minus + zero * saw_zero + other * saw_other + met * saw_void;
 }
 
 // Whether every number is finite, without a branch in the loop: x - x is 0 unless x is not finite.

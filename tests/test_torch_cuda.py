@@ -1,5 +1,7 @@
 """The CUDA kernels against the same losses in float64 on the CPU. Skipped where no GPU is."""
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -313,3 +315,113 @@ def test_without_nvrtc(monkeypatch):
     value, gradient = value_and_gradient(t.LovaszSoftmaxLoss(), z.cuda(), labels.cuda())
     assert distance(value.cpu(), expected) <= 1e-6
     assert distance(gradient.cpu(), slopes) <= 1e-5
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("method", ["exact", "bucket"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_a_list_of_classes_in_any_order(reduction, method, dtype):
+    """Against float64 on the CPU; buckets against the same classes in their order."""
+    generator = torch.Generator().manual_seed(0)
+    for classes in ([2, 0, 1], [3, 1, 0, 2], [1, 3], [3]):
+        n_classes = max(classes) + 1
+        x = torch.randn(2, n_classes, 50, generator=generator).to(dtype)
+        y = torch.randint(0, n_classes, (2, 50), generator=generator)
+        weight = torch.rand(n_classes, generator=generator)
+        for per_image in (False, True):
+            options = {"reduction": reduction, "method": method, "per_image": per_image}
+            loss = t.LovaszSoftmaxLoss(classes=classes, weight=weight, **options).cuda()
+            value, gradient = value_and_gradient(loss, x.cuda(), y.cuda())
+            if method == "exact":
+                loss = t.LovaszSoftmaxLoss(classes=classes, weight=weight, **options)
+                expected, slopes = value_and_gradient(loss, x.double(), y)
+            else:
+                loss = t.LovaszSoftmaxLoss(classes=sorted(classes), weight=weight, **options).cuda()
+                expected, slopes = value_and_gradient(loss, x.cuda(), y.cuda())
+                order = torch.tensor(classes).argsort().cuda()
+                value = value[..., order] if reduction == "none" else value
+            bound = 2e-2 if dtype == torch.bfloat16 else 1e-3 if len(classes) == 1 else 1e-4
+            torch.testing.assert_close(
+                value.double().cpu(), expected.double().cpu(), rtol=1e-5, atol=1e-6
+            )
+            assert distance(gradient.cpu(), slopes.double().cpu()) <= bound
+
+
+@pytest.mark.parametrize("method", ["exact", "bucket"])
+@pytest.mark.parametrize("per_image", [False, True])
+def test_transforms_of_the_kernels(method, per_image):
+    """torch.func and forward mode in single precision: the gradient of the backward pass."""
+    from torch.autograd import forward_ad
+
+    x, y = draw(2, 3000)
+    z, labels = torch.randn(2, 5, 700, device="cuda"), torch.randint(0, 5, (2, 700)).cuda()
+    for loss, scores, target in (
+        (t.LovaszHingeLoss(method=method, per_image=per_image), x, y),
+        (t.LovaszSoftmaxLoss(method=method, per_image=per_image), z, labels),
+    ):
+        value, gradient = value_and_gradient(loss, scores, target)
+
+        def call(scores, loss=loss, target=target):
+            return loss(scores, target)
+
+        bound = 1e-4 if method == "exact" else 2e-2  # the buckets of plain torch are others
+        assert distance(torch.func.grad(call)(scores), gradient.double()) <= bound
+        v = torch.randn_like(scores)
+        along = float((gradient.double() * v).sum())
+        primal, tangent = torch.func.jvp(call, (scores,), (v,))
+        assert float(primal) == pytest.approx(float(value), rel=1e-3)
+        assert float(tangent) == pytest.approx(along, rel=bound, abs=bound)
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(scores, v)
+            tangent = forward_ad.unpack_dual(call(dual)).tangent
+        assert float(tangent) == pytest.approx(along, rel=bound, abs=bound)
+        batch = torch.stack([scores, -scores])
+        slopes = torch.func.vmap(torch.func.grad(call))(batch)
+        assert distance(slopes[0], gradient.double()) <= bound
+
+
+def test_weights_of_the_host_are_copied_and_those_of_a_function_asserted():
+    x, y = torch.randn(2, 3, 50, device="cuda"), torch.randint(0, 3, (2, 50), device="cuda")
+    weight = torch.tensor([1.0, 2.0, 4.0])
+    expected = t.lovasz_softmax(x, y, weight=weight.cuda())
+    for given in (weight, weight.tolist(), weight.double(), weight.numpy()):
+        assert torch.equal(t.lovasz_softmax(x, y, weight=given), expected)
+    with pytest.raises(ValueError, match="weight must be on the device of input"):
+        t.lovasz_softmax(x.cpu(), y.cpu(), weight=weight.cuda())
+    for wrong in ([1.0, NAN, 1.0], [1.0, -1.0, 1.0], [1.0, float("inf"), 1.0]):
+        with pytest.raises(ValueError, match="weight must be finite"):
+            t.lovasz_softmax(x, y, weight=wrong)
+
+
+HOSTILE = {
+    "mixed": "t.lovasz_hinge(x, torch.tensor([-1, 0, 1, 1] * 5000).cuda(), method=METHOD)",
+    "mixed floats": "t.lovasz_hinge(x, torch.tensor([-1.0, 0, 1, 1] * 5000).cuda(), method=METHOD)",
+    "other": "t.lovasz_hinge(x, torch.tensor([0, 0, 1, 2] * 5000).cuda(), method=METHOD)",
+    "void": "t.lovasz_hinge(x, torch.tensor([0, 0, 1, 255] * 5000).byte().cuda(), method=METHOD)",
+    "dice": "t.decomposed_hinge(x, torch.tensor([-1, 0, 1, 1] * 5000).cuda())",
+    "weight": "t.lovasz_hinge(x.view(1, 2, -1), (x > 0).view(1, 2, -1), per_class=True, "
+    "weight=torch.tensor([1.0, -1.0]).cuda(), method=METHOD)",
+}
+
+
+@pytest.mark.parametrize("method", ["exact", "bucket"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_the_device_refuses_labels_and_weights(name, method):
+    """Nobody waits for it, so that it ends the process's use of the device: another process."""
+    script = f"""
+import torch, setwise as sw
+t, METHOD = sw.torch, {method!r}
+x = torch.randn(20000, device="cuda")
+good = torch.tensor([-1, 7, 1, 1] * 5000).cuda()
+assert t.lovasz_hinge(x, good, ignore_index=7, method=METHOD).isfinite()
+assert t.lovasz_hinge(x, torch.where(good == 7, 1, good), method=METHOD).isfinite()
+try:
+    {HOSTILE[name]}
+    torch.cuda.synchronize()
+except RuntimeError:
+    print("refused")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert "refused" in done.stdout, done.stderr[-2000:]

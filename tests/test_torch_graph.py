@@ -1,36 +1,11 @@
 """Autograd, torch.compile and the custom operators themselves."""
 
 import pytest
-from torch_cases import DEVICES, torch
+from torch_cases import CRITERIA, DEVICES, SOFTMAX, draw, torch
 
 import setwise as sw
 
 t = sw.torch
-
-CRITERIA = [
-    t.LovaszHingeLoss(),
-    t.LovaszHingeLoss(sw.losses.Exponential(0.4), per_image=True),
-    t.LovaszHingeLoss(per_class=True, weight=[1.0, 2.0, 3.0], ignore_index=255),
-    t.LovaszHingeLoss(sw.losses.Jaccard() + sw.losses.Hamming()),
-    t.DecomposedLoss("dice", per_class=True, per_image=True, reduction="sum"),
-    t.DecomposedLoss(sw.losses.FBeta(0.5)),
-    t.MarginRescalingLoss("jaccard", scale=0.5, per_image=True),
-    t.SlackRescalingLoss("dice", per_image=True),
-]
-SOFTMAX = [
-    t.LovaszSoftmaxLoss(),
-    t.LovaszSoftmaxLoss(classes=[0, 2], per_image=True, ignore_index=255),
-    t.LovaszSoftmaxLoss(reduction="none"),
-    t.LovaszSoftmaxLoss(method="bucket", weight=[1.0, 2.0, 3.0]),
-]
-
-
-def draw(criterion, device, dtype=torch.float64):
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(2, 3, 7, dtype=torch.float64, generator=generator).to(device, dtype)
-    if isinstance(criterion, t.LovaszSoftmaxLoss):
-        return x.requires_grad_(), torch.randint(0, 3, (2, 7), generator=generator).to(device)
-    return x.requires_grad_(), (torch.rand(2, 3, 7, generator=generator) < 0.4).to(device)
 
 
 @pytest.mark.filterwarnings("ignore:the submodular part of")

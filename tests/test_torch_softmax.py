@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import reference
+from hypothesis import given
+from hypothesis import strategies as st
 from loss_registry import LOSSES
 from torch_cases import PLACES, go_to, torch, value_and_gradient
 
@@ -217,3 +219,102 @@ def test_bad_input_in_one_sentence():
         t.LovaszSoftmaxLoss(classes=[1, 1])
     with pytest.raises(ValueError, match="weight must have shape"):
         t.lovasz_softmax(logits, target, weight=[1.0, 2.0])
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("method", ["exact", "bucket"])
+def test_a_list_of_classes_in_any_order(method, reduction, place, monkeypatch):
+    """The gradient by differences, and the same whatever the order of the classes."""
+    device = go_to(place, monkeypatch)
+    rng = np.random.default_rng(8)
+    for trial in range(6):
+        n_classes = int(rng.integers(2, 5))
+        size = n_classes if trial < 3 else int(rng.integers(1, n_classes + 1))
+        classes = rng.permutation(n_classes)[:size]
+        logits = rng.standard_normal((2, n_classes, 3))
+        target = rng.integers(0, n_classes, (2, 3))
+        options = {
+            "reduction": reduction,
+            "method": method,
+            "buckets": 64,
+            "per_image": bool(trial % 2),
+            "from_logits": trial % 3 > 0,
+            "weight": torch.tensor(rng.random(n_classes), device=device),
+        }
+        if not options["from_logits"]:
+            logits = np.stack([softmax(x) for x in logits])
+        criterion = t.LovaszSoftmaxLoss(classes=classes, **options)
+        ordered = t.LovaszSoftmaxLoss(classes=sorted(classes.tolist()), **options)
+        for dtype in (torch.float32, torch.float64):
+            value, gradient = value_and_gradient(criterion, logits, target, device, dtype)
+            again, slopes = value_and_gradient(ordered, logits, target, device, dtype)
+            if reduction == "none":
+                value = value[..., np.argsort(classes)]
+            np.testing.assert_allclose(value, again, rtol=1e-5)
+            np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-7)
+        if method == "exact":
+            x = torch.tensor(logits, device=device, requires_grad=True)
+            y = torch.tensor(target, device=device)
+            assert torch.autograd.gradcheck(lambda z, c=criterion, y=y: c(z, y), x, fast_mode=True)
+
+
+@given(
+    st.integers(0, 2**31),
+    st.permutations(range(4)),
+    st.integers(1, 4),
+    st.sampled_from(["mean", "sum", "none"]),
+    st.sampled_from(["exact", "bucket"]),
+)
+def test_random_lists_of_classes(seed, order, size, reduction, method):
+    """The gradient of any list is that of the sorted one, with void pixels and weights."""
+    rng = np.random.default_rng(seed)
+    logits = torch.tensor(rng.standard_normal((2, 4, 6)))
+    target = torch.tensor(rng.choice([0, 1, 2, 3, 255], (2, 6)))
+    classes = order[:size]
+    options = {
+        "reduction": reduction,
+        "method": method,
+        "buckets": 64,
+        "per_image": bool(seed % 2),
+        "ignore_index": 255,
+        "weight": rng.random(4),
+    }
+    dtype = torch.float32 if seed % 3 else torch.float64
+    criterion = t.LovaszSoftmaxLoss(classes=classes, **options)
+    _, gradient = value_and_gradient(criterion, logits, target, dtype=dtype)
+    ordered = t.LovaszSoftmaxLoss(classes=sorted(classes), **options)
+    _, slopes = value_and_gradient(ordered, logits, target, dtype=dtype)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-7)
+
+
+def test_classes_of_every_kind_of_integer():
+    logits, target = torch.randn(2, 3, 4), torch.randint(0, 3, (2, 4))
+    expected = t.lovasz_softmax(logits, target, classes=[1, 0])
+    for classes in (
+        (1, 0),
+        [np.int64(1), 0],
+        np.array([1, 0], np.uint8),
+        torch.tensor([1, 0]),
+        range(1, -1, -1),
+        {1: None, 0: None}.keys(),
+    ):
+        assert t.lovasz_softmax(logits, target, classes=classes) == expected
+        assert t.LovaszSoftmaxLoss(classes=classes)(logits, target) == expected
+    for classes, kind, words in [
+        ([True, False], TypeError, "classes must be integers, got True"),
+        ([np.True_], TypeError, "classes must be integers, got"),
+        (torch.tensor([True]), TypeError, "classes must be integers, got True"),
+        ([0.0], TypeError, r"classes must be integers, got 0\.0"),
+        ([[0, 1]], TypeError, "classes must be integers"),
+        (1, TypeError, "classes must be 'present', 'all' or a list of classes, got int"),
+        (None, TypeError, "classes must be 'present', 'all' or a list of classes, got NoneType"),
+        ({1: 2}, TypeError, "list of classes, got dict"),
+        ([], ValueError, "classes must be distinct and not negative"),
+        ([1, np.int32(1)], ValueError, "classes must be distinct"),
+        ([-1, 1], ValueError, "not negative"),
+        ([0, 3], ValueError, r"classes must lie in 0\.\.2"),
+        ([2**70], ValueError, r"classes must lie in 0\.\.2"),
+    ]:
+        with pytest.raises(kind, match=words):
+            t.lovasz_softmax(logits, target, classes=classes)

@@ -10,6 +10,8 @@ the rounded errors.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -34,16 +36,20 @@ def bucketed(loss: Loss, sets: Sets, buckets: int, half: torch.dtype | None) -> 
     bucket of its own, and nothing is rounded.
     """
     errors = (sets.offset - sets.margins.double()).clamp(min=0.0)
-    counted = errors > 0
+    counted = errors > 0  # an undefined one does not; it spoils its set in the end
     if half is not None:
         keys, centres = _of_bits(sets, half)
     else:
         top = errors.new_ones(len(errors), 1)
         if sets.offset != 0 and errors.shape[1]:
-            top = errors.amax(1, keepdim=True)
-        keys = (errors * (buckets / top)).floor().clamp(max=buckets - 1)
-        keys = (buckets - 1 - torch.where(counted, keys, 0.0)).long()
+            top = torch.where(errors.isfinite(), errors, 0.0).amax(1, keepdim=True)
+            top = torch.where(top > 0, top, 1.0)
+        keys = (errors / top * buckets).floor().clamp(max=buckets - 1)
+        keys = (buckets - torch.where(counted, keys, 0.0)).long()
         centres = (buckets - 0.5 - torch.arange(buckets, device=keys.device)) * (top / buckets)
+        # Before all others, the bucket of errors that are infinite.
+        keys = torch.where(errors.isposinf(), 0, keys)
+        centres = torch.cat([torch.full_like(top, math.inf), centres], 1)
     size = centres.shape[-1]
     hits, falses = (
         torch.zeros(len(keys), size, dtype=torch.float64, device=keys.device).scatter_add_(
@@ -72,7 +78,7 @@ def _of_bits(sets: Sets, half: torch.dtype) -> tuple[Tensor, Tensor]:
     every = torch.arange(65536, device=keys.device) - 32768
     pattern = torch.where(every < 0, -every - 32769, every).to(torch.int16)
     errors = sets.offset - pattern.view(half).double()
-    return keys, torch.where(errors.isfinite(), errors, 0.0)[None]
+    return keys, torch.where(errors > 0, errors, 0.0)[None]
 
 
 def _blocks(

@@ -12,6 +12,7 @@ from setwise.losses import Loss
 from setwise.torch import _compiled
 from setwise.torch._buckets import bucketed
 from setwise.torch._evaluate import evaluate
+from setwise.torch._labels import check_classes, comparable, voids
 from setwise.torch._plain import Answer, Sets, lovasz
 
 
@@ -29,6 +30,7 @@ def class_values(
     The errors of class c are |[target = c] - p_c|; probabilities are (N, C, P), float32 or float64,
     targets (N, P). T is N with per_image, else 1.
     """
+    target = comparable(target)
     check_classes(target, probabilities.shape[1], ignore)
     if probabilities.device.type == "cpu" and _compiled.is_compiled():
         answer = _compiled.classes(probabilities, target, loss, ignore, classes, per_image, buckets)
@@ -38,7 +40,8 @@ def class_values(
     chosen = torch.as_tensor(classes, device=target.device)
     p = probabilities[:, chosen]
     positive = target[:, None, :] == chosen[:, None]
-    valid = None if ignore is None else (target != ignore)[:, None, :].expand_as(positive)
+    void = voids(target, ignore)
+    valid = None if void is None else ~void[:, None, :].expand_as(positive)
     if valid is not None:
         positive = positive & valid
 
@@ -79,18 +82,20 @@ def _of_rows(p: Tensor, positive: Tensor, valid: Tensor | None, loss: Loss, buck
     return values.to(p.dtype), gradient.to(p.dtype)
 
 
-def check_classes(target: Tensor, n_classes: int, ignore: int | None) -> None:
-    """Every target is a class or the ignored label."""
-    if target.numel() == 0 or (target.dtype == torch.bool and n_classes >= 2):
+# Sums of rounded probabilities lie this far beyond 1; what is no probability lies farther.
+_SLACK = 1e-2
+
+
+def check_probabilities(p: Tensor) -> None:
+    """Numbers in [0, 1], or undefined; looked at on the host alone."""
+    if p.device.type != "cpu" or p.numel() == 0:
         return
-    known = (target >= 0) & (target < n_classes)
-    if ignore is not None:
-        known = known | (target == ignore)
-    message = f"target must hold classes in 0..{n_classes - 1} or ignore_index"
-    if target.device.type != "cpu":
-        torch._assert_async(known.all(), message)
-    elif not bool(known.all()):
-        raise ValueError(f"{message}, got {target[~known][0].item()}")
+    low, high = (bound.item() for bound in torch.aminmax(p.detach()))
+    if low < -_SLACK or high > 1 + _SLACK:
+        raise ValueError(
+            "input must hold probabilities in [0, 1] with from_logits=False, "
+            f"got {low if low < -_SLACK else high}"
+        )
 
 
 def coefficients(
@@ -102,7 +107,10 @@ def coefficients(
     weight: Tensor | None,
     per_image: bool,
 ) -> Tensor:
-    """(T, K), float64: how much each class counts on each set of images; a row sums to 1 or 0."""
+    """(T, K), float64: how much each class counts on each set of images; a row sums to 1 or 0.
+
+    Targets are comparable.
+    """
     device = target.device
     sets = target if per_image else target.reshape(1, -1)
     weights = torch.ones(len(classes), dtype=torch.float64, device=device)
@@ -113,10 +121,10 @@ def coefficients(
         weights = (
             weights * _met(sets, n_classes, ignore)[:, torch.as_tensor(classes, device=device)]
         )
-    elif ignore is not None:  # of nothing, nothing is lost
-        weights = weights * (sets != ignore).any(1, keepdim=True)
+    elif (void := voids(sets, ignore)) is not None:  # of nothing, nothing is lost
+        weights = weights * (~void).any(1, keepdim=True)
     total = weights.sum(1, keepdim=True)
-    return torch.where(total > 0, weights / total, 0.0)
+    return weights / torch.where(total > 0, total, 1.0)
 
 
 def _met(sets: Tensor, n_classes: int, ignore: int | None) -> Tensor:
@@ -125,4 +133,4 @@ def _met(sets: Tensor, n_classes: int, ignore: int | None) -> Tensor:
     if ignore is not None:
         index = torch.where(index == ignore, n_classes, index)
     met = torch.zeros(len(sets), n_classes + 1, dtype=torch.bool, device=sets.device)
-    return met.scatter_(1, index, True)[:, :-1]
+    return met.scatter(1, index, True)[:, :-1]

@@ -27,9 +27,10 @@ from setwise.surrogates import (
 )
 from setwise.surrogates._rows import Rows
 from setwise.torch._chains import table_rows
+from setwise.torch._labels import MEANT, NO_MIXTURE, comparable, voids
 from setwise.torch._plain import Answer
 
-_OTHER, _VOID = 8, 16
+_MINUS, _ZERO, _OTHER, _VOID = 1, 2, 8, 16
 _SAFE = -1e30  # the score of a negative that no margin violates
 
 
@@ -71,16 +72,14 @@ def codes_of(target: Tensor, ignore: float) -> tuple[NDArray[np.uint8], bool]:
             return target.reshape(-1).numpy(), False
     if target.dtype in (torch.float16, torch.bfloat16):
         target = target.float()
-    elif target.dtype in (torch.uint16, torch.uint32, torch.uint64):
-        target = target.long()
-    flat = target.reshape(-1).numpy()
+    flat = comparable(target).reshape(-1).numpy()
     codes = np.empty(flat.size, np.uint8)
     seen = _kernels.encode_targets(flat, ignore, codes)
     if seen & _OTHER:
         wrong = flat[~np.isin(flat, (-1, 0, 1, ignore))][0]
-        raise ValueError(
-            f"target must hold labels in {{-1, +1}} or {{0, 1}}, or ignore_index, got {wrong}"
-        )
+        raise ValueError(f"{MEANT}, got {wrong}")
+    if seen & _MINUS and seen & _ZERO:
+        raise ValueError(NO_MIXTURE)
     return codes, bool(seen & _VOID)
 
 
@@ -180,15 +179,16 @@ def classes(
         return None
     if not _kernels.all_finite(flat):
         return None
-    labels = target.reshape(-1)
-    if ignore is not None:
-        labels = torch.where(labels == ignore, -1, labels)
+    void = voids(target, ignore)
+    labels = target.to(torch.int32)
+    if void is not None:
+        labels = labels.masked_fill(void, -1)
     values = np.empty(n_sets * len(named))
     gradient = np.empty((n_images, len(named), n_pixels), np.float32)
     ratio = loss._ratio(0)
     _kernels.lovasz_classes(
         flat,
-        labels.to(torch.int32).numpy(),
+        labels.reshape(-1).numpy(),
         n_images,
         n_classes,
         np.array(named, np.int32),

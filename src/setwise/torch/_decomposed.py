@@ -7,8 +7,8 @@ from typing import Any
 from torch import Tensor
 
 from setwise.losses import Loss
-from setwise.torch._sets import Options, Reduction, check_weight
-from setwise.torch._surrogate_loss import SurrogateLoss, of_scores
+from setwise.torch._sets import Options, Reduction
+from setwise.torch._surrogate_loss import SurrogateLoss, checked_weight, of_scores
 
 
 def decomposed_hinge(
@@ -22,7 +22,10 @@ def decomposed_hinge(
     reduction: Reduction = "mean",
     weight: Any = None,
 ) -> Tensor:
-    """B_D, the convex surrogate of any set loss; see ``DecomposedLoss`` for the arguments.
+    r"""B_D, the convex surrogate of any set loss; see ``DecomposedLoss`` for the arguments.
+
+    With ``weight`` w the mean over sets s is a weighted one, :math:`\sum_s w_s l_s / \sum_s w_s`;
+    it is not the mean of weight times loss.
 
     Examples
     --------
@@ -32,7 +35,7 @@ def decomposed_hinge(
     1.0
     """
     options = Options(per_image, per_class, ignore_index, reduction)
-    return of_scores("decomposed", input, target, loss, check_weight(weight, options), options)
+    return of_scores("decomposed", input, target, loss, checked_weight(weight, options), options)
 
 
 class DecomposedLoss(SurrogateLoss):
@@ -53,7 +56,10 @@ class DecomposedLoss(SurrogateLoss):
     loss : Loss or str
         Dice, F-beta, a loss of the number of mistakes or of counts runs on the device of the input;
         any other on the host, for sets of up to 12 elements.
-    per_image, per_class, ignore_index, reduction, weight, across_ranks
+    weight : tensor of shape (C,), optional
+        For each class, with ``per_class``: the mean over sets is
+        :math:`\sum_s w_s l_s / \sum_s w_s`, not that of weight times loss.
+    per_image, per_class, ignore_index, reduction, across_ranks
         As for ``LovaszHingeLoss``.
 
     Examples

@@ -11,15 +11,27 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from setwise.torch import _cuda
 from setwise.torch._evaluate import evaluate
 from setwise.torch._names import loss_of
 
 
+def is_transformed() -> bool:
+    """Whether a transform of ``torch.func`` or a level of forward mode is at work."""
+    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+
+
 def is_eager(tensor: Tensor) -> bool:
     """Whether a tensor lies on a CUDA device and no compiler, tracer or wrapper is at work."""
-    return tensor.is_cuda and type(tensor) is Tensor and not torch.compiler.is_compiling()
+    return (
+        tensor.is_cuda
+        and type(tensor) is Tensor
+        and not torch.compiler.is_compiling()
+        and not is_transformed()
+        and not torch._C._len_torch_dispatch_stack()
+    )
 
 
 def times(gradient: Tensor, slopes: Tensor, dtype: torch.dtype) -> Tensor:
@@ -31,6 +43,21 @@ def times(gradient: Tensor, slopes: Tensor, dtype: torch.dtype) -> Tensor:
     if slopes.ndim:
         slopes = slopes.view(-1, *(1,) * (gradient.ndim - 1))
     return (slopes * gradient).to(dtype)
+
+
+def once(gradient: Tensor) -> Tensor:
+    """The gradient; an error where a graph of it is asked for, to differentiate it again.
+
+    That of the logits is the gradient at the probabilities through a softmax, so that as a constant
+    it would have second derivatives that are wrong in silence. To have them right, the logits would
+    have to be kept as well.
+    """
+    if torch.is_grad_enabled():
+        raise NotImplementedError(
+            "create_graph must be False for lovasz_softmax with reduction='mean', which keeps no "
+            "second derivative: take reduction='sum' or 'none', or torch.func.hessian"
+        )
+    return gradient
 
 
 class OneSet(torch.autograd.Function):
@@ -71,10 +98,11 @@ class MeanOfClasses(torch.autograd.Function):
 
         total, gradient = mean_of_classes(logits, *arguments)
         ctx.save_for_backward(gradient)
-        ctx.dtype = logits.dtype
+        ctx.dtype, ctx.from_logits = logits.dtype, arguments[-1]
         return total
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
         """The gradient, times the slope."""
-        return (times(ctx.saved_tensors[0], slopes[0], ctx.dtype), *(None,) * 9)
+        gradient = times(ctx.saved_tensors[0], slopes[0], ctx.dtype)
+        return (once(gradient) if ctx.from_logits else gradient, *(None,) * 9)

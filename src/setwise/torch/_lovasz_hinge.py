@@ -9,8 +9,8 @@ from torch import Tensor
 from setwise.losses import Loss, get
 from setwise.surrogates._base import unscaled
 from setwise.torch._buckets import has_blocks
-from setwise.torch._sets import Method, Options, Reduction, check_weight
-from setwise.torch._surrogate_loss import SurrogateLoss, of_scores
+from setwise.torch._sets import Method, Options, Reduction
+from setwise.torch._surrogate_loss import SurrogateLoss, checked_weight, of_scores
 
 
 def lovasz_hinge(
@@ -26,7 +26,10 @@ def lovasz_hinge(
     method: Method = "exact",
     buckets: int = 8192,
 ) -> Tensor:
-    """The Lovász hinge of a set loss; see ``LovaszHingeLoss`` for the arguments.
+    r"""The Lovász hinge of a set loss; see ``LovaszHingeLoss`` for the arguments.
+
+    With ``weight`` w the mean over sets s is a weighted one, :math:`\sum_s w_s l_s / \sum_s w_s`;
+    it is not the mean of weight times loss.
 
     Examples
     --------
@@ -40,7 +43,7 @@ def lovasz_hinge(
     """
     options = Options(per_image, per_class, ignore_index, reduction, method, buckets)
     check_loss(loss, options)
-    return of_scores("lovasz", input, target, loss, check_weight(weight, options), options)
+    return of_scores("lovasz", input, target, loss, checked_weight(weight, options), options)
 
 
 def check_loss(loss: Loss | str, options: Options) -> None:
@@ -70,6 +73,9 @@ class LovaszHingeLoss(SurrogateLoss):
     any memory format, float16 to float64; half precision gives a float32 loss and a gradient in the
     precision of the input. 4 bytes an element are kept for the backward pass (8 in float64).
 
+    Derivatives of every kind are there (``torch.func``, forward mode, ``vmap``, a second backward
+    pass). The value is piecewise linear: its second derivatives are zero wherever they exist.
+
     Cost: on the CPU one sort of the violators (s > 0), compiled; elsewhere one sort of all
     elements. ``method="bucket"`` counts instead, O(n). On CUDA, Jaccard runs in kernels that NVRTC,
     which torch brings, compiles when they are first used.
@@ -85,11 +91,19 @@ class LovaszHingeLoss(SurrogateLoss):
     per_class : bool
         Each index of dimension 1 is a set; with ``per_image`` each pair of indices.
     ignore_index : int, optional
-        Elements of this label belong to no set.
+        Elements of this label belong to no set. The others have labels in {-1, +1} or in {0, 1};
+        both -1 and 0 in one target are refused, as one of them will be the label of the void.
     reduction : {"mean", "sum", "none"}
         Over the sets. "none" gives shape (N,), (C,) or (N, C).
     weight : tensor of shape (C,), optional
-        A weight for each class, with ``per_class``; the mean is a weighted one.
+        w, a number for each class, finite and not negative, with ``per_class``. With :math:`l_s`
+        the value of set s and :math:`w_s` the weight of its class, the mean is a weighted one,
+        :math:`\sum_s w_s l_s / \sum_s w_s` (0 where all weights are): a factor common to all
+        weights changes nothing. kornia and others take the mean of weight times loss,
+        :math:`\frac{1}{S} \sum_s w_s l_s`, which here is ``reduction="sum"`` over the number of
+        sets; "sum" and "none" are of :math:`w_s l_s`. Weights on the CPU are looked at there and
+        copied; those of a module once, when it is made; those of a function on a GPU by the GPU,
+        which ends with an error where one is negative or not finite.
     method : {"exact", "bucket"}
         "bucket", for Jaccard and losses of the number of mistakes that increase, rounds the errors
         s of a set to ``buckets`` equal steps of (0, largest s]. Its value is off by at most half

@@ -2,31 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from setwise.losses import Loss
-from setwise.torch._class_sets import coefficients
+from setwise.torch._class_sets import check_probabilities, coefficients
+from setwise.torch._derivatives import class_values
 from setwise.torch._distributed import gathered
-from setwise.torch._eager import MeanOfClasses, is_eager
+from setwise.torch._eager import MeanOfClasses, is_eager, is_transformed
+from setwise.torch._labels import comparable
 from setwise.torch._lovasz_hinge import check_loss
 from setwise.torch._names import HoldsLoss, word_of
 from setwise.torch._sets import (
     Method,
     Options,
     Reduction,
+    check_flags,
     check_ignore,
     check_input,
     check_method,
     check_reduction,
 )
 from setwise.torch._softmax_operators import probabilities, softmax
+from setwise.torch._weights import on_device, read_weight
 
 Classes = Literal["present", "all"] | Sequence[int]
+
+
+def read_classes(classes: object) -> Classes:
+    """A word, or a list of distinct classes, of any integers."""
+    if isinstance(classes, str):
+        if classes not in ("present", "all"):
+            raise ValueError(
+                f"classes must be 'present', 'all' or a list of classes, got {classes!r}"
+            )
+        return classes  # type: ignore[return-value]
+    as_list = getattr(classes, "tolist", None)
+    plain = classes if as_list is None else as_list()
+    if isinstance(plain, Mapping) or not isinstance(plain, Iterable):
+        raise TypeError(
+            f"classes must be 'present', 'all' or a list of classes, got {type(classes).__name__}"
+        )
+    given = list(plain)
+    for c in given:
+        if isinstance(c, bool) or not isinstance(c, Integral):
+            raise TypeError(f"classes must be integers, got {c!r}")
+    named = [int(c) for c in given]
+    if not named or min(named) < 0 or len(set(named)) < len(named):
+        raise ValueError(f"classes must be distinct and not negative, got {named}")
+    return named
 
 
 @dataclass(frozen=True)
@@ -42,23 +71,10 @@ class SoftmaxOptions:
     buckets: int = 8192
 
     def __post_init__(self) -> None:
-        for name in ("per_image", "from_logits"):
-            if not isinstance(getattr(self, name), bool):
-                raise TypeError(f"{name} must be a bool, got {getattr(self, name)!r}")
+        check_flags(per_image=self.per_image, from_logits=self.from_logits)
         check_ignore(self.ignore_index)
         check_reduction(self.reduction)
         check_method(self.method, self.buckets)
-        if isinstance(self.classes, str):
-            if self.classes not in ("present", "all"):
-                raise ValueError(
-                    f"classes must be 'present', 'all' or a list of classes, got {self.classes!r}"
-                )
-            return
-        named = list(self.classes)
-        if any(isinstance(c, bool) or not isinstance(c, int) for c in named):
-            raise TypeError(f"classes must be integers, got {named}")
-        if not named or min(named) < 0 or len(set(named)) < len(named):
-            raise ValueError(f"classes must be distinct and not negative, got {named}")
 
     @property
     def counted(self) -> int:
@@ -91,7 +107,10 @@ def lovasz_softmax(
     method: Method = "exact",
     buckets: int = 8192,
 ) -> Tensor:
-    """Lovász-softmax of a set loss; see ``LovaszSoftmaxLoss`` for the arguments.
+    r"""Lovász-softmax of a set loss; see ``LovaszSoftmaxLoss`` for the arguments.
+
+    With ``weight`` w the mean over classes c is a weighted one,
+    :math:`\sum_c w_c l_c / \sum_c w_c`; it is not the mean of weight times loss.
 
     Examples
     --------
@@ -102,12 +121,10 @@ def lovasz_softmax(
     0.318
     """
     options = SoftmaxOptions(
-        classes, per_image, ignore_index, reduction, from_logits, method, buckets
+        read_classes(classes), per_image, ignore_index, reduction, from_logits, method, buckets
     )
     check_loss(loss, Options(method=method))
-    if weight is not None:
-        weight = torch.as_tensor(weight)
-    return of_classes(input, target, loss, weight, options)
+    return of_classes(input, target, loss, read_weight(weight), options)
 
 
 def of_classes(
@@ -133,13 +150,17 @@ def of_classes(
             f"weight must have shape ({input.shape[1]},), one entry a class, "
             f"got {tuple(weight.shape)}"
         )
+    weight = on_device(weight, input)
     n_images, n_classes = input.shape[:2]
     logits = input.reshape(n_images, n_classes, target[:1].numel() if n_images else 0)
-    labels = target.reshape(n_images, logits.shape[2])
+    labels = comparable(target).reshape(n_images, logits.shape[2])
     word, ignore = word_of(loss), options.ignore_index
     present = options.classes == "present"
     named = options.named(n_classes)
-    if options.reduction == "mean":
+    transformed = is_transformed()
+    # The fused operator gives no derivative but that of the logits.
+    whole = transformed or (weight is not None and weight.requires_grad)
+    if options.reduction == "mean" and not whole:
         arguments = (
             logits.contiguous(),
             labels.contiguous(),
@@ -160,18 +181,20 @@ def of_classes(
         return total
     if options.from_logits:
         wide = torch.float64 if input.dtype == torch.float64 else torch.float32
-        logits = torch.softmax(logits, 1, dtype=wide)
-    elif logits.dtype in (torch.float16, torch.bfloat16):
-        logits = logits.float()
-    values, _ = probabilities(
-        logits.contiguous(),
-        labels.contiguous(),
-        word,
-        ignore,
-        named,
-        options.per_image,
-        options.counted,
-    )
+        p = torch.softmax(logits, 1, dtype=wide)
+    else:
+        p = logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
+        if not transformed and not torch.compiler.is_compiling():
+            check_probabilities(p)
+    rest = (word, ignore, named, options.per_image, options.counted)
+    if transformed:
+        values = class_values(p, labels, *rest)
+    else:
+        values, _ = probabilities(p.contiguous(), labels.contiguous(), *rest)
+    if options.reduction == "mean":
+        scales = coefficients(labels, n_classes, ignore, named, present, weight, options.per_image)
+        scales = scales / max(len(scales), 1)
+        return torch.where(scales == 0, 0.0, scales * values).sum().to(values.dtype)
     counts = coefficients(labels, n_classes, ignore, named, present, None, options.per_image) > 0
     values = torch.where(counts, values, 0.0)
     if weight is not None:
@@ -193,13 +216,18 @@ class LovaszSoftmaxLoss(HoldsLoss):
     All images form one set for each class unless ``per_image`` is True. 4 bytes a pixel and class
     are kept for the backward pass (8 in float64, or with a reduction other than "mean").
 
+    Second derivatives are those of the softmax, because a class is piecewise linear in p: they come
+    from ``torch.func``, from forward mode, and from a second backward pass with reductions "sum"
+    and "none"; with "mean", ``create_graph=True`` is refused, since what it takes is not kept.
+
     Parameters
     ----------
     loss : Loss or str
         Submodular. Jaccard, losses of counts and of the number of mistakes, concave functions of
         weights and sums of these run on the device; any other on the host, and a warning says so.
     classes : {"present", "all"} or list of int
-        The mean is over the classes that occur in the targets of a set, over all, or over these.
+        The mean is over the classes that occur in the targets of a set, over all, or over these,
+        distinct integers in any order.
         Where no class occurs (everything is void) the loss is 0, and so is its gradient.
     per_image : bool
         Each image has its own sets; the mean is over the images, of the mean over classes.
@@ -209,9 +237,14 @@ class LovaszSoftmaxLoss(HoldsLoss):
         "none" gives shape (C,), or (N, C) with ``per_image``, or one entry for each of ``classes``
         given as a list; 0 for a class that does not count.
     weight : tensor of shape (C,), optional
-        A weight for each class; the mean is a weighted one.
+        w, a number for each class, finite and not negative. With :math:`l_c` the value of class c,
+        the mean over the classes that count is a weighted one,
+        :math:`\sum_c w_c l_c / \sum_c w_c` (0 where all weights are): a factor common to all
+        weights changes nothing. kornia and others take the mean of weight times loss,
+        :math:`\frac{1}{C} \sum_c w_c l_c`, which here is ``reduction="sum"`` over the number of
+        classes; "sum" and "none" are of :math:`w_c l_c`. Looked at as for ``LovaszHingeLoss``.
     from_logits : bool
-        False: the input holds probabilities.
+        False: the input holds probabilities, in [0, 1]; on the CPU others are refused.
     method : {"exact", "bucket"}
         "bucket" rounds the errors to ``buckets`` equal steps of [0, 1] and counts, for Jaccard and
         losses of the number of mistakes that increase. The value of a class is off by at most half
@@ -252,12 +285,11 @@ class LovaszSoftmaxLoss(HoldsLoss):
         super().__init__(loss)
         check_loss(self.loss, Options(method=method))
         self.options = SoftmaxOptions(
-            classes, per_image, ignore_index, reduction, from_logits, method, buckets
+            read_classes(classes), per_image, ignore_index, reduction, from_logits, method, buckets
         )
+        check_flags(across_ranks=across_ranks)
         self.across_ranks = across_ranks
-        self.register_buffer(
-            "weight", None if weight is None else torch.as_tensor(weight), persistent=False
-        )
+        self.register_buffer("weight", read_weight(weight), persistent=False)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss of logits (N, C, ...) and targets (N, ...)."""

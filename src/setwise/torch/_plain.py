@@ -13,6 +13,7 @@ from setwise.losses._counts import RatioPart
 from setwise.losses._labels import Labels
 from setwise.surrogates import LovaszHinge
 from setwise.torch._chains import Chain, convex_step, gains, split_labels, table_rows
+from setwise.torch._labels import read_target
 
 Answer = tuple[Tensor, Tensor]
 
@@ -58,36 +59,6 @@ class Sets:
         values = torch.where(spoilt, math.nan, values)
         gradient = torch.where(spoilt[:, None], math.nan, self.signed(slopes))
         return values.to(self.margins.dtype), gradient.to(self.margins.dtype)
-
-
-def read_target(target: Tensor, ignore: float) -> tuple[Tensor, Tensor | None]:
-    """Which elements are positive and which count; an error where a label is no label."""
-    if target.dtype == torch.bool and math.isnan(ignore):
-        return target, None
-    if target.dtype in (torch.uint16, torch.uint32, torch.uint64):  # torch compares few of them
-        target = target.long()
-    valid = None if math.isnan(ignore) else target != ignore
-    positive = target > 0 if valid is None else (target > 0) & valid
-    if target.dtype != torch.bool:
-        _check(target, valid)
-    return positive, valid
-
-
-def _check(target: Tensor, valid: Tensor | None) -> None:
-    absolute = target.abs() if target.dtype.is_signed else target
-    known = (absolute == 1) | (target == 0)
-    if valid is not None:
-        known = known | ~valid
-    if target.device.type == "cpu":
-        if not bool(known.all()):
-            raise ValueError(
-                "target must hold labels in {-1, +1} or {0, 1}, or ignore_index, "
-                f"got {target[~known][0].item()}"
-            )
-    else:
-        torch._assert_async(
-            known.all(), "target must hold labels in {-1, +1} or {0, 1}, or ignore_index"
-        )
 
 
 def lovasz(loss: Loss, sets: Sets) -> Answer | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from torch import Tensor
@@ -11,8 +10,8 @@ from setwise.losses import ConcaveLoss, Loss, get
 from setwise.losses._cardinality import OfCardinality
 from setwise.losses._counts import OfCounts
 from setwise.surrogates._base import unscaled
-from setwise.torch._sets import Options, Reduction, check_weight
-from setwise.torch._surrogate_loss import SurrogateLoss, of_scores
+from setwise.torch._sets import Options, Reduction
+from setwise.torch._surrogate_loss import SurrogateLoss, checked_weight, of_scores
 
 
 def margin_rescaling(
@@ -27,7 +26,10 @@ def margin_rescaling(
     reduction: Reduction = "mean",
     weight: Any = None,
 ) -> Tensor:
-    """Margin rescaling of a loss of counts; see ``MarginRescalingLoss`` for the arguments.
+    r"""Margin rescaling of a loss of counts; see ``MarginRescalingLoss`` for the arguments.
+
+    With ``weight`` w the mean over sets s is a weighted one, :math:`\sum_s w_s l_s / \sum_s w_s`;
+    it is not the mean of weight times loss.
 
     Examples
     --------
@@ -40,7 +42,7 @@ def margin_rescaling(
     options = Options(per_image, per_class, ignore_index, reduction)
     check_counts(loss)
     check_scale(scale)
-    weight = check_weight(weight, options)
+    weight = checked_weight(weight, options)
     return of_scores("margin", input, target, loss, weight, options, float(scale))
 
 
@@ -55,7 +57,10 @@ def slack_rescaling(
     reduction: Reduction = "mean",
     weight: Any = None,
 ) -> Tensor:
-    """Slack rescaling of a loss of counts; see ``SlackRescalingLoss`` for the arguments.
+    r"""Slack rescaling of a loss of counts; see ``SlackRescalingLoss`` for the arguments.
+
+    With ``weight`` w the mean over sets s is a weighted one, :math:`\sum_s w_s l_s / \sum_s w_s`;
+    it is not the mean of weight times loss.
 
     Examples
     --------
@@ -67,7 +72,7 @@ def slack_rescaling(
     """
     options = Options(per_image, per_class, ignore_index, reduction)
     check_counts(loss)
-    return of_scores("slack", input, target, loss, check_weight(weight, options), options)
+    return of_scores("slack", input, target, loss, checked_weight(weight, options), options)
 
 
 def check_counts(loss: Loss | str) -> None:
@@ -84,11 +89,11 @@ def check_counts(loss: Loss | str) -> None:
 
 
 def check_scale(scale: object) -> None:
-    """A positive number."""
+    """A positive number; so is its inverse."""
     if isinstance(scale, bool) or not isinstance(scale, int | float):
         raise TypeError(f"scale must be a number, got {type(scale).__name__}")
-    if not 0 < scale < math.inf:
-        raise ValueError(f"scale must be positive and finite, got {scale}")
+    if not 1e-300 <= scale <= 1e300:
+        raise ValueError(f"scale must be positive and finite, in [1e-300, 1e300], got {scale}")
 
 
 class _Rescaling(SurrogateLoss):
@@ -129,7 +134,10 @@ class MarginRescalingLoss(_Rescaling):
         Jaccard, Dice, F-beta, a ``CountsLoss``, or a loss of the number of mistakes.
     scale : float
         gamma, positive; above 2 m for Jaccard with m positives it is not tight.
-    per_image, per_class, ignore_index, reduction, weight, across_ranks
+    weight : tensor of shape (C,), optional
+        For each class, with ``per_class``: the mean over sets is
+        :math:`\sum_s w_s l_s / \sum_s w_s`, not that of weight times loss.
+    per_image, per_class, ignore_index, reduction, across_ranks
         As for ``LovaszHingeLoss``.
 
     Examples
@@ -178,7 +186,10 @@ class SlackRescalingLoss(_Rescaling):
     ----------
     loss : Loss or str
         Jaccard, Dice, F-beta, a ``CountsLoss``, or a loss of the number of mistakes.
-    per_image, per_class, ignore_index, reduction, weight, across_ranks
+    weight : tensor of shape (C,), optional
+        For each class, with ``per_class``: the mean over sets is
+        :math:`\sum_s w_s l_s / \sum_s w_s`, not that of weight times loss.
+    per_image, per_class, ignore_index, reduction, across_ranks
         As for ``LovaszHingeLoss``.
 
     Examples

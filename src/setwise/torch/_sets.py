@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -13,6 +13,8 @@ Reduction = Literal["mean", "sum", "none"]
 Method = Literal["exact", "bucket"]
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+REALS = (torch.bool, *INTEGERS, torch.uint16, torch.uint32, torch.uint64, *FLOATS)
 
 
 @dataclass(frozen=True)
@@ -27,9 +29,7 @@ class Options:
     buckets: int = 8192
 
     def __post_init__(self) -> None:
-        for name in ("per_image", "per_class"):
-            if not isinstance(getattr(self, name), bool):
-                raise TypeError(f"{name} must be a bool, got {getattr(self, name)!r}")
+        check_flags(per_image=self.per_image, per_class=self.per_class)
         check_reduction(self.reduction)
         check_ignore(self.ignore_index)
         check_method(self.method, self.buckets)
@@ -45,6 +45,13 @@ class Options:
         return self.buckets if self.method == "bucket" else 0
 
 
+def check_flags(**flags: object) -> None:
+    """Booleans, nothing that merely is true."""
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"{name} must be a bool, got {value!r}")
+
+
 def check_reduction(reduction: object) -> None:
     """One of the three words."""
     if reduction not in ("mean", "sum", "none"):
@@ -57,6 +64,8 @@ def check_ignore(ignore_index: object) -> None:
         isinstance(ignore_index, bool) or not isinstance(ignore_index, int)
     ):
         raise TypeError(f"ignore_index must be an integer or None, got {ignore_index!r}")
+    if ignore_index is not None and not -(1 << 63) <= ignore_index < 1 << 63:
+        raise ValueError(f"ignore_index must fit in 64 bits, got {ignore_index}")
 
 
 def check_method(method: object, buckets: object) -> None:
@@ -69,17 +78,27 @@ def check_method(method: object, buckets: object) -> None:
         raise ValueError(f"buckets must lie in 2..65536, got {buckets}")
 
 
+def check_dense(name: str, tensor: Tensor) -> None:
+    """Neither sparse nor nested."""
+    if tensor.layout != torch.strided or tensor.is_nested:
+        layout = "a nested one" if tensor.is_nested else str(tensor.layout)
+        raise TypeError(f"{name} must be a dense tensor, got {layout}")
+
+
 def check_input(input: object, target: object) -> None:
-    """Tensors of one device, scores in a floating type."""
+    """Tensors of one device, scores in a floating type, labels in a type of real numbers."""
     for name, tensor in (("input", input), ("target", target)):
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(tensor).__name__}")
+        check_dense(name, tensor)
     assert isinstance(input, Tensor)
     assert isinstance(target, Tensor)
     if input.dtype not in FLOATS:
         raise TypeError(f"input must be float16, bfloat16, float32 or float64, got {input.dtype}")
-    if target.dtype.is_complex:
-        raise TypeError(f"target must be real, got {target.dtype}")
+    if target.dtype not in REALS:
+        raise TypeError(f"target must hold booleans, integers or floats, got {target.dtype}")
+    if target.requires_grad:
+        raise ValueError("target must not require grad: it holds labels, got one that does")
     if input.device != target.device:
         raise ValueError(
             f"target must be on the device of input, {input.device}, got {target.device}"
@@ -124,37 +143,29 @@ def reduced(values: Tensor, shape: torch.Size, weight: Tensor | None, options: O
     if not options.per_image and not options.per_class:
         return values.reshape(())
     if weight is not None:
-        scales = weight.to(values).repeat(shape[0] if options.per_image else 1)
-        values = values * scales
-    if options.reduction == "sum":
-        return values.sum()
+        scales = weight.double().repeat(shape[0] if options.per_image else 1)
+        if options.reduction == "mean":  # of nothing, nothing is lost
+            total = scales.sum()
+            scales = scales / torch.where(total > 0, total, 1.0)
+        values = values * scales.to(values.dtype)
     if options.reduction == "none":
         both = options.per_image and options.per_class
         return values.view(shape[:2]) if both else values
-    if weight is None:
-        return values.sum() / max(len(values), 1)
-    return values.sum() / scales.sum()
+    if options.reduction == "sum" or weight is not None:
+        return values.sum()
+    return values.sum() / max(len(values), 1)
 
 
-def check_weight(weight: Any, options: Options) -> Tensor | None:
-    """Weights of classes, for sets that are classes."""
-    if weight is None:
-        return None
-    weights: Tensor = torch.as_tensor(weight)
-    if not options.per_class:
+def check_per_class(weight: object, options: Options) -> None:
+    """Weights are those of classes, for sets that are classes."""
+    if weight is not None and not options.per_class:
         raise ValueError("weight must be None unless per_class=True: it weighs the sets of classes")
-    if weights.ndim != 1:
-        raise ValueError(f"weight must have shape (C,), got {tuple(weights.shape)}")
-    if weights.dtype.is_complex:
-        raise TypeError(f"weight must be real, got {weights.dtype}")
-    return weights
 
 
-def fitting(weight: Tensor | None, shape: torch.Size) -> Tensor | None:
-    """The weights, if there is one for each class."""
+def fitting(weight: Tensor | None, shape: torch.Size) -> None:
+    """There is a weight for each class."""
     if weight is not None and (len(shape) < 2 or len(weight) != shape[1]):
         raise ValueError(
             f"weight must have one entry for each of the classes in dimension 1 of input, shape "
             f"{tuple(shape)}, got {len(weight)}"
         )
-    return weight

@@ -14,8 +14,8 @@ from torch import Tensor
 from setwise.losses._counts import OfRatio
 from setwise.surrogates._base import unscaled
 from setwise.torch import _cuda
-from setwise.torch._class_sets import class_values, coefficients
-from setwise.torch._eager import times
+from setwise.torch._class_sets import check_probabilities, class_values, coefficients
+from setwise.torch._eager import once, times
 from setwise.torch._names import loss_of
 from setwise.torch._operators import wide
 
@@ -56,13 +56,15 @@ def mean_of_classes(
             return total * factor, gradient * factor if factor != 1 else gradient
     dtype = wide(logits.dtype)
     p = torch.softmax(logits, 1, dtype=dtype) if from_logits else logits.to(dtype)
+    if not from_logits:
+        check_probabilities(p)
     named = classes or list(range(logits.shape[1]))
     values, gradient = class_values(p, target, bare, ignore, named, per_image, buckets)
     scales = coefficients(target, p.shape[1], ignore, named, present, weight, per_image)
     scales = factor * scales / max(len(scales), 1)
     total = torch.where(scales == 0, 0.0, scales * values).sum().to(dtype)
     gradient = gradient * scales.to(dtype)[:, :, None]
-    if len(named) < p.shape[1]:
+    if named != list(range(p.shape[1])):
         gradient = torch.zeros_like(p).index_copy_(
             1, torch.as_tensor(named, device=p.device), gradient
         )
@@ -125,24 +127,32 @@ def _(
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     ctx.save_for_backward(output[1])
     ctx.mark_non_differentiable(output[1])
-    ctx.dtype = inputs[0].dtype
+    ctx.dtype, ctx.from_logits = inputs[0].dtype, inputs[-1]
 
 
 def _backward(ctx: Any, slope: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-    (gradient,) = ctx.saved_tensors
-    return (times(gradient, slope, ctx.dtype), *(None,) * 9)
+    gradient = times(ctx.saved_tensors[0], slope, ctx.dtype)
+    return (once(gradient) if ctx.from_logits else gradient, *(None,) * 9)
 
 
 def _keep_classes(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    _keep(ctx, inputs, output)
+    ctx.save_for_backward(output[1])
+    ctx.mark_non_differentiable(output[1])
     ctx.classes, ctx.n_classes = inputs[4], inputs[0].shape[1]
 
 
 def _backward_of_classes(ctx: Any, slopes: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
     (gradient,) = ctx.saved_tensors
-    whole = gradient.new_zeros((gradient.shape[0], ctx.n_classes, gradient.shape[2]))
-    where = torch.tensor(ctx.classes, device=gradient.device)
-    return (whole.index_copy(1, where, slopes[:, :, None] * gradient), *(None,) * 6)
+    return (slopes_of_classes(gradient, slopes, ctx.classes, ctx.n_classes), *(None,) * 6)
+
+
+def slopes_of_classes(
+    gradient: Tensor, slopes: Tensor, classes: list[int], n_classes: int
+) -> Tensor:
+    """(N, C, P): the gradient (N, K, P) times slopes (T, K) at its classes, zero at the others."""
+    whole = gradient.new_zeros((gradient.shape[0], n_classes, gradient.shape[2]))
+    where = torch.tensor(classes, device=gradient.device)
+    return whole.index_copy(1, where, slopes[:, :, None] * gradient)
 
 
 softmax.register_autograd(_backward, setup_context=_keep)

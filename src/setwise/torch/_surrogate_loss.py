@@ -7,19 +7,22 @@ from typing import Any
 from torch import Tensor
 
 from setwise.losses import Loss
+from setwise.torch._derivatives import hinge_values
 from setwise.torch._distributed import gathered
-from setwise.torch._eager import OneSet, is_eager
+from setwise.torch._eager import OneSet, is_eager, is_transformed
 from setwise.torch._names import HoldsLoss, word_of
 from setwise.torch._operators import hinge
 from setwise.torch._sets import (
     Options,
     as_rows,
+    check_flags,
     check_input,
-    check_weight,
+    check_per_class,
     fitting,
     reduced,
     same_shape,
 )
+from setwise.torch._weights import on_device, read_weight
 
 
 def of_scores(
@@ -35,12 +38,22 @@ def of_scores(
     check_input(input, target)
     target = same_shape(input, target)
     fitting(weight, input.shape)
+    weight = on_device(weight, input)
     rest = (surrogate, word_of(loss), options.ignore, options.counted, scale)
+    if is_transformed():
+        values = hinge_values(as_rows(input, options), as_rows(target, options), *rest)
+        return reduced(values, input.shape, weight, options)
     if is_eager(input) and not options.per_image and not options.per_class:
         value: Tensor = OneSet.apply(input, target, *rest)  # type: ignore[no-untyped-call]
         return value
     values, _ = hinge(as_rows(input, options), as_rows(target, options), *rest)
     return reduced(values, input.shape, weight, options)
+
+
+def checked_weight(weight: Any, options: Options) -> Tensor | None:
+    """What a function was given for weights of classes, looked at."""
+    check_per_class(weight, options)
+    return read_weight(weight)
 
 
 class SurrogateLoss(HoldsLoss):
@@ -55,8 +68,9 @@ class SurrogateLoss(HoldsLoss):
     ) -> None:
         super().__init__(loss)
         self.options = Options(**options)
+        check_flags(across_ranks=across_ranks)
         self.across_ranks = across_ranks
-        self.register_buffer("weight", check_weight(weight, self.options), persistent=False)
+        self.register_buffer("weight", checked_weight(weight, self.options), persistent=False)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss of logits and their targets."""

@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from setwise.torch._cuda._types import LABELS, void_label
+from setwise.torch._cuda._types import LABELS
+from setwise.torch._labels import read_target, void_label
 
 _BLOCK = 2048
 _CHUNKS = 1024  # pieces of a set whose counts each program adds up by itself
@@ -52,6 +53,7 @@ def hinge_of_sort(
         return NotImplemented
     from setwise.torch._cuda import _exact_kernels as kernels
 
+    read_target(target, ignore)  # its labels are looked at
     void = void_label(ignore, target.dtype)
     keys = torch.empty_like(scores, dtype=torch.int32)
     gradient = torch.empty_like(scores, dtype=torch.float32)

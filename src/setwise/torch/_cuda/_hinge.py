@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from setwise.torch._cuda._driver import kernel, workspaces
-from setwise.torch._cuda._types import LABELS, SCORES, void_label
+from setwise.torch._cuda._types import LABELS, SCORES
+from setwise.torch._labels import void_label
 
 _ARGUMENTS = struct.Struct("<9Q3q3di4x")
 _MOST_SETS = 512  # 64 kB of counters each
@@ -55,6 +56,7 @@ def hinge_of_buckets(
         ("BITS", bits),
         ("READS_AHEAD", 1 if half else 4),
         ("HAS_IGNORE", int(void is not None)),
+        ("CHECKED", int(target.dtype != torch.bool)),
     )
     device = scores.device
     program = kernel(("hinge.cu",), "hinge", macros, shared, device.index)
@@ -64,7 +66,7 @@ def hinge_of_buckets(
     counts = 8 * rows * number
     gains = 8 * rows * number
     zero, scratch = workspaces(
-        device, stream, counts + 8 * rows + 8, gains + 8 * (rows + program.blocks)
+        device, stream, counts + 8 * rows + 16, gains + 8 * (rows + program.blocks)
     )
     gradient = torch.empty_like(scores, dtype=torch.float32)
     values = torch.empty(rows, dtype=torch.float32, device=device)

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from setwise.torch._cuda._driver import kernel, workspaces
-from setwise.torch._cuda._types import LABELS, SCORES, void_label
+from setwise.torch._cuda._types import LABELS, SCORES
+from setwise.torch._labels import void_label
 
 _ARGUMENTS = struct.Struct("<11Q7q3d")
 _SHARED = 200_000  # bytes for counters

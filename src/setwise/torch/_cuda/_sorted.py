@@ -8,9 +8,10 @@ from typing import Any
 import torch
 
 from setwise.torch._cuda._driver import kernel, shared_memory, workspaces
-from setwise.torch._cuda._types import LABELS, SCORES, void_label
+from setwise.torch._cuda._types import LABELS, SCORES
+from setwise.torch._labels import void_label
 
-_HINGE = struct.Struct("<4Q3qi4x")
+_HINGE = struct.Struct("<5Q3qi4x")
 _SOFTMAX = struct.Struct("<6Q7q")
 _SORTED = struct.Struct("<12Q5q3d2q3i4x")
 _WINDOWS, _UNIT = 1024, 8192  # of sorted.cu
@@ -90,6 +91,7 @@ def hinge_of_sort(
         ("SCORE", SCORES[scores.dtype]),
         ("LABEL", LABELS[target.dtype]),
         ("HAS_IGNORE", int(void is not None)),
+        ("CHECKED", int(target.dtype != torch.bool)),
     )
     before = kernel(("sort_hinge.cu",), "keys", macros, 0, device.index, together=False)
     if before is None:
@@ -97,6 +99,8 @@ def hinge_of_sort(
     keys = torch.empty_like(scores, dtype=torch.int32)
     gradient = torch.empty_like(scores, dtype=torch.float32)
     found = torch.empty(rows + before.blocks, dtype=torch.int32, device=device)
+    stream = torch._C._cuda_getCurrentRawStream(device.index)
+    zero, _ = workspaces(device, stream, 4 * _WINDOWS + 8, 0)
     scores_at, target_at = scores.data_ptr(), target.data_ptr()
     aligned = (
         (rows == 1 or n % 4 == 0)
@@ -109,12 +113,13 @@ def hinge_of_sort(
             target_at,
             keys.data_ptr(),
             found.data_ptr(),
+            zero.data_ptr(),
             rows,
             n,
             void or 0,
             aligned,
         ),
-        torch._C._cuda_getCurrentRawStream(device.index),
+        stream,
     )
     values = _along_sorted(
         keys, found, -(-n // 4096), before.blocks, None, False, gradient, (a, c, d)

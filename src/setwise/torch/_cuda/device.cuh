@@ -72,6 +72,22 @@ __device__ inline u32 key_of(float error, bool positive, bool counts) {
     return (counts ? (__float_as_uint(error) << 1 | positive) : 0u) ^ 0x80000000u;
 }
 
+// What labels that count were met: 1 stands for -1, 2 for 0. Any other label but 1 ends the launch with
+// an error, and so does whoever finds both.
+template <class L>
+__device__ inline u32 met_by(L label) {
+    if (label == L(1)) return 0u;
+    if (label == L(0)) return 2u;
+    if (!(L(-1) < L(0) && label == L(-1))) __trap();
+    return 1u;
+}
+
+// Adds what the threads of a block met to what the others did.
+__device__ inline void note_met(u32* all, u32 met) {
+    const int minus = __syncthreads_or(met & 1u), zero = __syncthreads_or(met & 2u);
+    if (threadIdx.x == 0 && (minus || zero)) atomicOr(all, (minus ? 1u : 0u) | (zero ? 2u : 0u));
+}
+
 // Sum of what blocks 0, ..., last - 1 of `blocks` wrote for a row of which each has some tiles: blocks
 // in order hold rows in order, so that row + block is one place for each pair. For a whole warp.
 template <class A>

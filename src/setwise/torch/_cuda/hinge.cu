@@ -29,7 +29,7 @@ struct Arguments {
     u64* totals;     // (rows,) positives that are not void, zero before and after
     float* gains;    // (rows, 2, BUCKETS)
     double* partial; // (rows + blocks,)
-    u32* barrier;    // 2 counters, zero before and after
+    u32* barrier;    // 2 counters and what labels were met, zero before and after
     i64 rows, n, ignore;
     Ratio ratio;
     int aligned;
@@ -134,6 +134,7 @@ __device__ void histogram(u32* shared, u64* scratch, const Arguments& p, const S
     for (u32 i = threadIdx.x; i < (KEY16 ? BUCKETS : 2 * BUCKETS); i += THREADS) shared[i] = 0;
     __syncthreads();
     const L ignore = static_cast<L>(p.ignore);
+    u32 met = 0;
     for (i64 tile = share.first; tile < share.last;) {
         const i64 row = tile / share.tiles;
         const i64 end = min(min(share.last, (row + 1) * share.tiles), tile + TILES_TO_FLUSH);
@@ -145,6 +146,7 @@ __device__ void histogram(u32* shared, u64* scratch, const Arguments& p, const S
                       if (e < count) {
                           const Element x(scores.v[e], labels.v[e], ignore);
                           positives += x.positive && !x.is_void;
+                          if (CHECKED && !x.is_void) met |= met_by(labels.v[e]);
 #if KEY16
                           if (x.violates) atomicAdd(shared + x.key, x.positive ? 1u : 0x10000u);
 #else
@@ -157,6 +159,7 @@ __device__ void histogram(u32* shared, u64* scratch, const Arguments& p, const S
         const u64 sum = block_sum<u64>(positives, scratch);
         if (threadIdx.x == 0 && sum) atomicAdd(p.totals + row, sum);
     }
+    if (CHECKED) note_met(p.barrier + 2, met);
 }
 
 // Gains of THREADS buckets of a row, of decreasing error, after all buckets before them.
@@ -241,6 +244,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) hinge(const __grid_cons
     const Share share(p);
     histogram(reinterpret_cast<u32*>(memory), scratch, p, share);
     grid_barrier(p.barrier, 1);
+    if (CHECKED && __ldcg(p.barrier + 2) == 3u) __trap();
     for (i64 work = blockIdx.x; work < p.rows * PARTS; work += gridDim.x)
         gains_of_part(scratch, p, work / PARTS, static_cast<int>(work % PARTS));
     grid_barrier(p.barrier, 2);
@@ -255,5 +259,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) hinge(const __grid_cons
         const double sum = sum_over_blocks(p.partial, 1, p.rows, share.tiles, row, gridDim.x, gridDim.x);
         if ((threadIdx.x & 31) == 0) p.values[row] = static_cast<float>(sum);
     }
-    if (threadIdx.x < 2) p.barrier[threadIdx.x] = 0;
+    if (threadIdx.x < 3) p.barrier[threadIdx.x] = 0;
 }

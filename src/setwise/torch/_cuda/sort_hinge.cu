@@ -8,6 +8,7 @@ struct Arguments {
     const L* target;
     u32* keys;
     u32* found;  // (rows + blocks,) positives in each block's part of a row
+    u32* met;    // what labels were met, and a counter; zero before and after
     i64 rows, n, ignore;
     int aligned;
 };
@@ -21,6 +22,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) keys(const __grid_const
     const i64 tiles = (p.n + TILE - 1) / TILE, mine = threadIdx.x * E;
     i64 tile = tiles * p.rows * blockIdx.x / gridDim.x;
     const i64 last = tiles * p.rows * (blockIdx.x + 1) / gridDim.x;
+    u32 met = 0;
     while (tile < last) {
         const i64 row = tile / tiles, end = min(last, (row + 1) * tiles) - row * tiles;
         i64 t = tile - row * tiles;
@@ -31,6 +33,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) keys(const __grid_const
             const bool positive = label > L(0), is_void = HAS_IGNORE && label == ignore;
             const float s = positive ? 1.0f - static_cast<float>(score) : 1.0f + static_cast<float>(score);
             positives += positive && !is_void;
+            if (CHECKED && !is_void) met |= met_by(label);
             return key_of(s, positive, !is_void && !(s <= 0.0f));
         };
         const i64 full = p.aligned ? min(end, p.n / TILE) : t;
@@ -52,4 +55,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) keys(const __grid_const
         const u32 sum = block_sum<u32>(positives, scratch);
         if (threadIdx.x == 0) p.found[row + blockIdx.x] = sum;
     }
+#if CHECKED
+    note_met(p.met, met);
+    if (is_last_block(p.met + 1) && threadIdx.x == 0) {
+        if (__ldcg(p.met) == 3u) __trap();
+        p.met[0] = p.met[1] = 0;
+    }
+#endif
 }
