@@ -54,7 +54,9 @@ class Parts:
         """What a value of F can be off by: of n elements, each in several sums."""
         whole = self.reach + self.base
         alone = self.reach == 0.0 and self.n_terms == 1
-        if alone or (self.exact and _divides(self.unit, self.base) and whole <= _INTEGERS * self.unit):
+        if alone or (
+            self.exact and _divides(self.unit, self.base) and whole <= _INTEGERS * self.unit
+        ):
             return 0.0
         return ULPS * (n + self.n_terms) * EPS * whole
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from setwise.fields._field import Field
 from setwise.functions._arguments import IntArray, as_choice, as_count
 from setwise.inference._diverse_result import DiverseProgress, DiverseResult
 from setwise.inference._diverse_step import METHODS, GreedyStep
+from setwise.inference._enumerate import most_items
 from setwise.inference._guarantee import guarantee
 from setwise.inference._move_terms import trivial_bound
 from setwise.inference._threads import as_threads
@@ -38,7 +40,9 @@ def diverse(
     field : Field
         The energy E.
     m : int
-        How many items, at least 1. Items may repeat, and must where the field has fewer labellings.
+        How many items, at least 1. The list, or each of those concatenated, ends at as many as the
+        field has labellings without a forbidden label, and ``reason`` says so; items may repeat all
+        the same.
     diversity : Diversity or Concatenated
         d, or several with a list each.
     method : str
@@ -55,7 +59,8 @@ def diverse(
     -------
     DiverseResult
         ``labelings`` (m, N), ``values`` (m,), ``gains``, ``bounds``, ``gaps``, ``guarantee``. With
-        a callback that ends it, or Ctrl-C after the first item, the list is shorter.
+        a callback that ends it, Ctrl-C after the first item, or fewer than m labellings, the list
+        is shorter.
 
     Examples
     --------
@@ -83,6 +88,9 @@ def diverse(
         parts, shares = diversity.parts, diversity.shares_of(m)
     else:
         parts, shares = (diversity,), [m - 1]
+    most = most_items(field, m)
+    ends = max(shares) >= most  # no part has a list of more items than there are labellings
+    shares = [min(share, most - 1) for share in shares]
     for part in parts:
         part._augment(field, np.zeros((0, field.n_variables), np.int64))  # does it fit the field?
     steps = GreedyStep(method, n_jobs)
@@ -90,7 +98,7 @@ def diverse(
     bound = best.bound + _least_extra(field, parts[0], best.labels)
     items = _Items(field)
     items.add(best.labels, parts[0], 0, bound, best.method)
-    interrupted = best.interrupted or (items.ends(callback) and m > 1)
+    interrupted = best.interrupted or (items.ends(callback) and sum(shares) > 0)
     try:
         for part, share in zip(parts, shares, strict=True):
             for k in range(share if not interrupted else 0):
@@ -104,7 +112,11 @@ def diverse(
                     break
     except KeyboardInterrupt:  # the list so far holds
         interrupted = True
-    return items.result(diversity, interrupted)
+    result = items.result(diversity, interrupted)
+    if ends and not interrupted:
+        told = f"{result.reason} The list ends at {most} items: the field has no more labellings."
+        return replace(result, reason=told)
+    return result
 
 
 def _least_extra(field: Field, diversity: Diversity, labels: IntArray) -> float:
