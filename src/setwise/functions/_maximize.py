@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf, nextafter
 
 import numpy as np
 
 from setwise.functions._arguments import BoolArray, IntArray, as_count
 from setwise.functions._base import SetFunction, empty_value
-from setwise.functions._greedy import double_greedy, greedy
+from setwise.functions._certificate import relative_gap
+from setwise.functions._greedy import Chosen, double_greedy, greedy
 from setwise.functions._randomness import as_generator
+from setwise.functions._rounding import SHARE, parts, without_constant
+from setwise.functions._tolerance import bend, fall
 
 METHODS = ("auto", "greedy", "double", "double-random")
 
@@ -40,6 +44,16 @@ class Maximum:
     certified : bool
         Whether F is known to be what the bound rests on. If not, ``bound`` is a number without a
         meaning.
+    excess : float
+        No set in question is higher by more than this, if ``certified``. It is at most the gap,
+        into which the rounding of ``value`` and ``bound`` goes: that of F(empty), if it is large.
+    room : float
+        What there was to gain: the trivial bound F(empty) + sum_i max(0, F({i}) - F(empty)), over
+        the k largest, less the value.
+    rounding : float
+        What of the excess is rounding.
+    interrupted : bool
+        Whether Ctrl-C stopped it: the set is what had been chosen, and there is no guarantee.
 
     Examples
     --------
@@ -58,6 +72,10 @@ class Maximum:
     method: str
     n_iter: int
     certified: bool
+    excess: float
+    room: float
+    rounding: float = 0.0
+    interrupted: bool = False
 
     def __post_init__(self) -> None:
         self.mask.flags.writeable = self.order.flags.writeable = False
@@ -69,13 +87,20 @@ class Maximum:
 
     @property
     def relative_gap(self) -> float:
-        """Gap / max(1, abs(value))."""
-        return self.gap / max(1.0, abs(self.value))
+        """The share of ``room`` that is not proved to be gained, excess / room: in [0, 1].
+
+        0 where the excess is rounding. Neither a constant added to F nor a change of its unit
+        changes it.
+        """
+        return 0.0 if self.excess <= self.rounding else relative_gap(self.excess, self.room)
 
     @property
     def exact(self) -> bool:
-        """Whether the set is proved to be a maximiser: certified and a relative gap <= 1e-9."""
-        return self.certified and self.relative_gap <= 1e-9
+        """Whether the set is proved to be a maximiser: certified, and no excess but rounding.
+
+        What rounding is granted stays below a millionth of the smallest number that F is made of.
+        """
+        return self.certified and self.excess <= self.rounding
 
 
 def maximize(
@@ -106,6 +131,8 @@ def maximize(
 
     which gives ``bound``: the best over the sets that the method passed, and for the double greedy
     also 3 F(X) - F(empty) - F(V), which its own analysis proves.
+
+    All roundings raise the bound. Ctrl-C after the first step gives what has been chosen so far.
 
     The greedy method costs n evaluations of F and a few for each element chosen (n for each when F
     is not known to be submodular); the double one 2 n; the bound up to 3 n.
@@ -153,41 +180,88 @@ def _whole(function: SetFunction) -> Maximum:
     mask = np.ones(function.n, np.bool_)
     value = float(function._values(mask[None])[0])
     order = np.arange(function.n)
-    return Maximum(mask, value, value, 1.0, "F is increasing.", order, "whole", 0, certified=True)
-
-
-def _by_greedy(function: SetFunction, k: int) -> Maximum:
-    certified = function.is_submodular is True
-    mask, value, bound, order = greedy(function, k)
-    holds = certified and function.is_increasing is True and empty_value(function) >= 0
-    factor = 1.0 if k in (0, function.n) else 1.0 - (1.0 - 1.0 / k) ** k
+    # A family calls itself increasing within a tolerance, and what is within it can add up.
+    excess = function.n * fall(function)
+    wrong = parts(function).value_error(function.n)
     return Maximum(
         mask=mask,
         value=value,
-        bound=bound,
+        bound=nextafter(value + excess + wrong, inf) if excess + wrong else value,
+        guarantee=1.0,
+        assumes="F is increasing.",
+        order=order,
+        method="whole",
+        n_iter=0,
+        certified=True,
+        excess=excess,
+        room=excess,
+        rounding=SHARE * parts(function).least if excess else 0.0,
+    )
+
+
+def _by_greedy(function: SetFunction, k: int) -> Maximum:
+    plain = _Plain(function)
+    found = greedy(plain.function, k)
+    sure = function.is_submodular is True and function.is_increasing is True
+    holds = sure and empty_value(function) >= 0 and not found.interrupted
+    factor = 1.0 if k in (0, function.n) else 1.0 - (1.0 - 1.0 / k) ** k
+    return plain.record(
+        found,
         guarantee=factor if holds else None,
         assumes="F is submodular, increasing and not negative on the empty set.",
-        order=order,
         method="greedy",
-        n_iter=len(order),
-        certified=certified,
+        n_iter=len(found.order),
     )
 
 
 def _by_double_greedy(function: SetFunction, rng: np.random.Generator | None) -> Maximum:
-    certified = function.is_submodular is True
-    mask, value, bound = double_greedy(function, rng)
-    ends = function._values(np.array([np.zeros_like(mask), np.ones_like(mask)]))
-    holds = certified and ends.sum() >= 0
+    plain = _Plain(function)
+    ends = function._values(np.array([[False] * function.n, [True] * function.n], np.bool_))
+    found = double_greedy(plain.function, rng)
+    holds = function.is_submodular is True and ends.sum() >= 0 and not found.interrupted
     share, how = (1 / 3, "") if rng is None else (1 / 2, ", in expectation over random_state")
-    return Maximum(
-        mask=mask,
-        value=value,
-        bound=bound,
+    return plain.record(
+        found,
         guarantee=share if holds else None,
         assumes=f"F is submodular and F(empty) + F(V) is not negative{how}.",
-        order=np.flatnonzero(mask),
         method="double" if rng is None else "double-random",
         n_iter=function.n,
-        certified=certified,
     )
+
+
+class _Plain:
+    """F without its constant, and what rounding can do to it: known before the search begins."""
+
+    def __init__(self, function: SetFunction) -> None:
+        self._whole, self.function = function, without_constant(function)
+        self._certified = function.is_submodular is True
+        n, self._parts = function.n, parts(self.function)
+        self._loose = parts(function).value_error(n)
+        # A bound adds up at most 2 n differences of two values, and n^2 exchanges of two elements.
+        broken = bend(function) if self._certified else 0.0
+        self._wrong = (4 * n + 4) * self._parts.value_error(n) + n * n * broken
+
+    def record(
+        self, found: Chosen, *, guarantee: float | None, assumes: str, method: str, n_iter: int
+    ) -> Maximum:
+        """The record: every rounding raises the bound."""
+        excess = found.bound - found.value + self._wrong
+        if self._parts.exact and excess < self._parts.unit:
+            excess = 0.0  # all values are multiples of the unit
+        value = float(self._whole._values(found.mask[None])[0])
+        loose = excess + self._loose
+        return Maximum(
+            mask=found.mask,
+            value=value,
+            bound=nextafter(value + loose, inf) if loose else value,
+            guarantee=guarantee,
+            assumes=assumes,
+            order=found.order,
+            method=method,
+            n_iter=n_iter,
+            certified=self._certified,
+            excess=excess,
+            room=max(excess, found.trivial - found.value + self._wrong),
+            rounding=min(2 * self._wrong, SHARE * self._parts.least),
+            interrupted=found.interrupted,
+        )

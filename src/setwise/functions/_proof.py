@@ -14,6 +14,7 @@ apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import fsum, inf, nextafter
 
 import numpy as np
@@ -21,14 +22,13 @@ import numpy as np
 from setwise.functions._arguments import BoolArray, FloatArray, IntArray
 from setwise.functions._base import SetFunction
 from setwise.functions._certificate import EPS
-from setwise.functions._rounding import gains_with_errors, parts
+from setwise.functions._rounding import SHARE, gains_with_errors, parts
 from setwise.functions._tolerance import bend
 
 # A tie is a coordinate that is 0 but for rounding. The weights of the vertices come from a
 # factorisation, whose rounding is a small multiple of n units.
 _TIE = 64.0
-# No number that F is made of, however small beside the others, may hide in a tie.
-_SHARE = 1e-6
+_INTEGERS = 2.0**51
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,16 +79,24 @@ def prove(
         chain = np.concatenate([order[inside], order[~inside]])
         vertices[k, chain], errors[k, chain] = gains_with_errors(function, chain)
     point, wrong, sizes = mean_of(weights, vertices, errors)
-    over = np.where(mask, point, -point) + wrong
+    signs = np.where(mask, 1.0, -1.0)
+    over = signs * point + wrong
+    for i in np.flatnonzero(over > 0):
+        # Only the vertices are rounded here, and their mean is not.
+        exact = sum(
+            (Fraction(w) * Fraction(v) for w, v in zip(weights, vertices[:, i])), Fraction()
+        )
+        over[i] = nextafter(float(Fraction(signs[i]) * exact), inf) if exact else 0.0
+        over[i] += (1 + 8 * EPS) * float(weights @ errors[:, i])
     open_ = over > 0
     excess = fsum(over[open_]) * (1 + 8 * EPS * len(weights))
-    part = parts(function)
+    part, loose = parts(function), slack(function)
+    ties = 4 * float(wrong[open_].sum())
+    ties += _TIE * (len(weights) + n) * EPS * float(sizes[open_].sum())
     if part.exact:
-        # All values are multiples of the unit, and so is what a set is too high by.
-        excess, ties = 0.0 if excess < part.unit else excess, 0.0
-    else:
-        summed = _TIE * (len(weights) + n) * EPS * float(sizes[open_].sum())
-        ties = 4 * float(wrong[open_].sum()) + summed
-    loose = slack(function)
-    rounding = min(ties + loose, _SHARE * part.least)
+        # All values are multiples of the unit, and so is what a set is too high by. Where they are
+        # so many units that they are real numbers in all but name, a tie is one of these.
+        excess = 0.0 if excess < part.unit else excess
+        ties = ties if part.reach > _INTEGERS * part.unit else 0.0
+    rounding = min(ties + loose, SHARE * part.least)
     return Proof(point, fall_of(function, point, wrong), excess + loose, rounding)

@@ -27,6 +27,8 @@ from setwise.functions._ratio import Ratio
 from setwise.functions._table import Table
 
 ULPS = 8.0
+# No number that F is made of, however small beside the others, may hide in what rounding is granted.
+SHARE = 1e-6
 _INTEGERS = 2.0**53
 
 
@@ -90,12 +92,19 @@ def parts(function: SetFunction) -> Parts:
 def _parts(function: SetFunction) -> Parts:
     """Of a submodular or supermodular F every gain lies between F({i}) - F({}), F(V) - F(V - i)."""
     n = function.n
-    ends = np.concatenate([np.zeros((1, n)), np.eye(n), 1 - np.eye(n), np.ones((1, n))]) > 0
-    values = function._values(ends)
-    gains = np.concatenate([values[1 : n + 1] - values[0], values[-1] - values[n + 1 : -1]])
-    reach = float(np.maximum(*np.abs(gains).reshape(2, n)).sum()) if n else 0.0
+    ends = [np.zeros((1, n)), np.ones((1, n)), np.eye(n)]
+    if function.is_increasing is not True:
+        ends.append(1 - np.eye(n))
+    values = function._values(np.concatenate(ends) > 0)
+    empty, whole, firsts = float(values[0]), float(values[1]), values[2 : n + 2] - values[0]
+    if function.is_increasing is True:
+        gains, reach = firsts, abs(whole - empty)
+    else:
+        lasts = whole - values[n + 2 :]
+        gains = np.concatenate([firsts, lasts])
+        reach = float(np.maximum(np.abs(firsts), np.abs(lasts)).sum())
     noise = ULPS * EPS * float(np.abs(values).max())
-    return Parts(0.0, reach, _least(gains[np.abs(gains) > noise]), abs(float(values[0])), 1)
+    return Parts(0.0, reach, _least(gains[np.abs(gains) > noise]), abs(empty), 1)
 
 
 @_parts.register
@@ -119,8 +128,7 @@ def _(function: Cardinality | Table) -> Parts:
     steps = np.diff(values) if isinstance(function, Cardinality) else rises
     reach = 2.0 * float(np.abs(rises).max())
     # A large constant in the values is no part of their differences, where these are not rounded.
-    plain = bool(np.all(rises + values[0] == values) and np.all(values - rises == values[0]))
-    unit = lowest_unit(rises if plain else values)
+    unit = lowest_unit(rises if _is_plain(values, rises) else values)
     return Parts(unit, reach, _least(steps), abs(float(values[0])), 1)
 
 
@@ -220,15 +228,18 @@ def _(function: ConcaveOfModular, order: IntArray) -> tuple[FloatArray, FloatArr
 
 @_pass.register
 def _(function: Sum, order: IntArray) -> tuple[FloatArray, FloatArray]:
-    total, errors, sizes = np.zeros(len(order)), np.zeros(len(order)), np.zeros(len(order))
-    n_used = 0
+    total, errors = np.zeros(len(order)), np.zeros(len(order))
     for term, scale in zip(function.terms, function.coefficients, strict=True):
         gains, wrong = gains_with_errors(term, order)
-        total += scale * gains
+        scaled = scale * gains
         errors += abs(scale) * wrong
-        sizes += abs(scale) * np.abs(gains)
-        n_used += int(gains.any()) + int(abs(scale) != 1)
-    return total, (1 + 4 * EPS) * errors + max(n_used - 1, 0) * EPS * sizes
+        if abs(scale) != 1.0:
+            errors += EPS * np.abs(scaled)
+        # What an addition of two numbers rounds away is a number, and this is it.
+        before, total = total, total + scaled
+        part = total - before
+        errors += np.abs((before - (total - part)) + (scaled - part))
+    return total, (1 + 4 * len(function.terms) * EPS) * errors
 
 
 @_pass.register
@@ -251,3 +262,20 @@ def _(function: Complement, order: IntArray) -> tuple[FloatArray, FloatArray]:
     gains, errors = gains_with_errors(function.function, chain)
     start = function.n - len(order)
     return -gains[start:][::-1], errors[start:][::-1]
+
+
+def without_constant(function: SetFunction) -> SetFunction:
+    """F less what its tables add to all sets alike, where taking that away rounds nothing."""
+    if isinstance(function, Sum):
+        return Sum([without_constant(term) for term in function.terms], function.coefficients)
+    if isinstance(function, Cardinality | Table) and function.values[0] != 0:
+        rises = function.values - function.values[0]
+        if _is_plain(function.values, rises):
+            return type(function)(rises)
+    return function
+
+
+def _is_plain(values: FloatArray, rises: FloatArray) -> bool:
+    """Whether the differences from the first value are not rounded."""
+    first = values[0]
+    return bool(np.all(rises + first == values) and np.all(values - rises == first))
