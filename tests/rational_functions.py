@@ -96,8 +96,8 @@ def wide_arrays(draw: st.DrawFn, length: int, *, signed: bool = True, decades: i
 
 @st.composite
 def wide_functions(draw: st.DrawFn, decades: int = 20, n: int | None = None) -> SetFunction:
-    """A sum of submodular functions on at most 5 elements, and what it becomes under operations."""
-    size = draw(st.integers(0, 5)) if n is None else n
+    """A sum of submodular functions on at most 4 elements, and what it becomes under operations."""
+    size = draw(st.integers(0, 4)) if n is None else n
 
     def numbers(length: int, *, signed: bool = True) -> np.ndarray:
         return draw(wide_arrays(length, signed=signed, decades=decades))

@@ -77,6 +77,17 @@ def test_lists_with_copies(name, seed):
         assert last - 1e-9 <= later <= gain + 1e-9
 
 
+ASKS = "n_labels must be the number of labels of the field"
+
+
+def without_labels(call):
+    """What a call without the number of labels gives: a number, or the words that ask for it."""
+    try:
+        return call()
+    except ValueError as error:
+        return str(error)[: len(ASKS)]
+
+
 @names
 @pytest.mark.parametrize("n_labels", [2, 3, 5])
 def test_the_number_of_labels_is_never_guessed(name, n_labels):
@@ -89,12 +100,7 @@ def test_the_number_of_labels_is_never_guessed(name, n_labels):
             lambda *known, y=y, s=items: diversity.gain(y, s, *known),
             lambda *known, s=items: diversity.value(s, *known),
         ):
-            try:
-                guessed = call()
-            except ValueError as error:
-                assert str(error).startswith("n_labels must be the number of labels of the field")
-            else:
-                assert guessed == call(n_labels)
+            assert without_labels(call) in (call(n_labels), ASKS)
 
 
 @steps
@@ -107,17 +113,13 @@ def test_the_gains_of_a_list_are_those_of_its_diversity(name, field_name):
     for k, labels in enumerate(result.labelings):
         earlier = result.labelings[:k]
         assert diversity.gain(labels, earlier, field.n_labels) == result.gains[k]
-        try:
-            guessed = diversity.gain(labels, earlier)
-        except ValueError as error:
-            assert "n_labels must be the number of labels" in str(error)
-        else:
-            assert guessed == result.gains[k]
+        guessed = without_labels(lambda y=labels, s=earlier: diversity.gain(y, s))
+        assert guessed in (result.gains[k], ASKS)
 
 
 def test_counted_balls_ask_for_the_number_of_labels():
     ball = d.BallCoverageBound(1.0, 1)
-    with pytest.raises(ValueError, match="n_labels must be the number of labels .* got None"):
+    with pytest.raises(ValueError, match=r"n_labels must be the number of labels .* got None"):
         ball.gain([1, 0, 0], [[0, 0, 0]])
     assert ball.gain([1, 0, 0], [[0, 0, 0]], 2) != ball.gain([1, 0, 0], [[0, 0, 0]], 3)
     assert ball.gain([1, 0, 0], []) == 1.0

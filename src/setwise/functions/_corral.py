@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import LinAlgError, qr_delete, qr_insert, solve_triangular
 
@@ -28,7 +30,7 @@ class Corral:
         self._unit = float(np.ldexp(1.0, np.frexp(np.abs(first).max(initial=0.0))[1] - 1))
         self.points = first[None, :] / self._unit
         self.weights = np.ones(1)
-        self.tags = [tag]
+        self.tags: list[Any] = [tag]
         self._longest = float(np.linalg.norm(self.points))
         self._height = max(self._longest, 1.0)
         column = np.concatenate([[self._height], self.points[0]])

@@ -83,9 +83,8 @@ def prove(
     over = signs * point + wrong
     for i in np.flatnonzero(over > 0):
         # Only the vertices are rounded here, and their mean is not.
-        exact = sum(
-            (Fraction(w) * Fraction(v) for w, v in zip(weights, vertices[:, i])), Fraction()
-        )
+        pairs = zip(weights, vertices[:, i], strict=True)
+        exact = sum((Fraction(w) * Fraction(v) for w, v in pairs), Fraction())
         over[i] = nextafter(float(Fraction(signs[i]) * exact), inf) if exact else 0.0
         over[i] += (1 + 8 * EPS) * float(weights @ errors[:, i])
     open_ = over > 0

@@ -27,7 +27,7 @@ from setwise.functions._ratio import Ratio
 from setwise.functions._table import Table
 
 ULPS = 8.0
-# No number that F is made of, however small beside the others, may hide in what rounding is granted.
+# No number that F is made of, however small beside others, may hide in what rounding is granted.
 SHARE = 1e-6
 _INTEGERS = 2.0**53
 
@@ -228,17 +228,19 @@ def _(function: ConcaveOfModular, order: IntArray) -> tuple[FloatArray, FloatArr
 
 @_pass.register
 def _(function: Sum, order: IntArray) -> tuple[FloatArray, FloatArray]:
-    total, errors = np.zeros(len(order)), np.zeros(len(order))
-    for term, scale in zip(function.terms, function.coefficients, strict=True):
+    total: FloatArray = np.zeros(len(order))
+    errors: FloatArray = np.zeros(len(order))
+    for term, scale in zip(function.terms, function.coefficients.tolist(), strict=True):
         gains, wrong = gains_with_errors(term, order)
-        scaled = scale * gains
+        scaled: FloatArray = scale * gains
         errors += abs(scale) * wrong
         if abs(scale) != 1.0:
             errors += EPS * np.abs(scaled)
         # What an addition of two numbers rounds away is a number, and this is it.
-        before, total = total, total + scaled
-        part = total - before
-        errors += np.abs((before - (total - part)) + (scaled - part))
+        after: FloatArray = np.add(total, scaled)
+        part = after - total
+        errors += np.abs((total - (after - part)) + (scaled - part))
+        total = after
     return total, (1 + 4 * len(function.terms) * EPS) * errors
 
 

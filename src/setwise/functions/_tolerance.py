@@ -1,4 +1,4 @@
-"""By how much a family can break the law that it says it keeps, which it says within a tolerance."""
+"""By how much a family can break the law that it keeps within a tolerance."""
 
 from __future__ import annotations
 

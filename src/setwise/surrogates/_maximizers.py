@@ -88,6 +88,8 @@ def _by_minimization(function: SetFunction, margins: FloatArray, rule: Rule) -> 
     if rule.slack:
         raise ValueError("slack rescaling is no submodular minimisation")
     answer = minimize(Modular(rule.weight * margins) - function)
+    if answer.interrupted:
+        raise KeyboardInterrupt
     if not answer.converged:
         warnings.warn(
             f"the most violated set of {function!r} was found to a relative gap of "
