@@ -13,8 +13,9 @@ from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_cou
 from setwise.functions._base import SetFunction, empty_value
 from setwise.functions._certificate import EPS, relative_gap
 from setwise.functions._minimum import Minimum
+from setwise.functions._parts import parts
 from setwise.functions._proof import fall_of, mean_of, prove
-from setwise.functions._rounding import gains_with_errors, parts
+from setwise.functions._rounding import gains_with_errors
 
 if TYPE_CHECKING:
     from setwise.functions._corral import Corral

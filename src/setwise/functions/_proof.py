@@ -22,13 +22,16 @@ import numpy as np
 from setwise.functions._arguments import BoolArray, FloatArray, IntArray
 from setwise.functions._base import SetFunction
 from setwise.functions._certificate import EPS
-from setwise.functions._rounding import SHARE, gains_with_errors, parts
+from setwise.functions._parts import SHARE, parts
+from setwise.functions._rounding import gains_with_errors
 from setwise.functions._tolerance import bend
 
 # A tie is a coordinate that is 0 but for rounding. The weights of the vertices come from a
 # factorisation, whose rounding is a small multiple of n units.
 _TIE = 64.0
 _INTEGERS = 2.0**51
+# So many products are made in rationals, at some microseconds each.
+_MOST_EXACT = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +84,8 @@ def prove(
     point, wrong, sizes = mean_of(weights, vertices, errors)
     signs = np.where(mask, 1.0, -1.0)
     over = signs * point + wrong
-    for i in np.flatnonzero(over > 0):
+    doubtful = np.flatnonzero(over > 0)
+    for i in doubtful if len(doubtful) * len(weights) <= _MOST_EXACT else ():
         # Only the vertices are rounded here, and their mean is not.
         pairs = zip(weights, vertices[:, i], strict=True)
         exact = sum((Fraction(w) * Fraction(v) for w, v in pairs), Fraction())

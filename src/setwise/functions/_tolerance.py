@@ -14,8 +14,8 @@ from setwise.functions._certificate import EPS
 from setwise.functions._compose import Complement, Contraction, Restriction, Sum, collected
 from setwise.functions._concave import ConcaveOfModular
 from setwise.functions._counts import Counts
+from setwise.functions._parts import ULPS, parts
 from setwise.functions._ratio import Ratio
-from setwise.functions._rounding import ULPS, parts
 from setwise.functions._table import Table, worst_exchange, worst_fall
 
 
