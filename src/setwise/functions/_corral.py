@@ -41,6 +41,11 @@ class Corral:
         """The current point: a convex combination, so in the hull whatever rounding did."""
         return self.weights @ self.points * self._unit
 
+    @property
+    def vertices(self) -> FloatArray:
+        """The points as they were given: the unit is a power of two."""
+        return self.points * self._unit
+
     def length(self) -> float:
         """The norm of the point, in a unit of the corral's own."""
         return float(np.linalg.norm(self.weights @ self.points))

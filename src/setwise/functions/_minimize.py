@@ -92,7 +92,7 @@ def minimize(
     try:
         while True:
             done = search.step()
-            result = search.result()
+            result = search.latest
             stopped = callback is not None and bool(callback(result))
             if done or stopped or search.n_iter == limit:
                 break
@@ -116,7 +116,7 @@ class _Search:
         self.certified = function.is_submodular is True
         self._parts = parts(function)
         self._base = empty_value(function)
-        self._lasts = last_gains(function)
+        self._lost = np.maximum(-last_gains(function), 0.0).tolist()
         # The best set: its value, and the gains that add up to it with what they can be off by.
         self._mask, self._value = np.zeros(function.n, np.bool_), self._base
         self._gains, self._error, self._rise = np.zeros(0), 0.0, 0.0
@@ -138,9 +138,9 @@ class _Search:
         vertex[order], wrong[order] = gains, errors
         moved = True
         if self._corral is None:
-            self._corral = Corral(vertex, (order, vertex, wrong))
+            self._corral = Corral(vertex, (order, wrong))
         else:
-            moved = self._corral.add(vertex, (order, vertex, wrong))
+            moved = self._corral.add(vertex, (order, wrong))
         # The norm falls in exact arithmetic. Where rounding hides its fall only a better bound
         # counts, and a long search without one is at its end.
         length = self._corral.length()
@@ -148,7 +148,8 @@ class _Search:
         self._idle = 0 if better or length < self._norm * (1 - 1e-12) else self._idle + 1
         self._norm = min(self._norm, length)
         self._order = np.argsort(self._corral.point(), kind="stable")
-        return self.result().converged or not moved or self._idle > 100 + self.function.n
+        self.latest = self._result()
+        return self.latest.converged or not moved or self._idle > 100 + self.function.n
 
     def _try_chain(self, order: IntArray, gains: FloatArray, errors: FloatArray) -> None:
         """The best set of the chain, if it is better than the best so far."""
@@ -165,15 +166,15 @@ class _Search:
 
     def _try_point(self, corral: Corral) -> bool:
         """What the point of the corral proves; whether that is more than the best so far."""
-        _, vertices, errors = zip(*corral.tags, strict=True)
-        point, wrong, _ = mean_of(corral.weights, np.array(vertices), np.array(errors))
+        errors = None if self._parts.exact else np.array([tag[1] for tag in corral.tags])
+        point, wrong, _ = mean_of(corral.weights, corral.vertices, errors)
         fall = fall_of(self.function, point, wrong)
         if fall <= self._fall:
             return False
         self._x, self._fall = point, fall
         return True
 
-    def result(self) -> Minimum:
+    def _result(self) -> Minimum:
         """The best set and the best point, whatever belongs to whichever."""
         excess = self._rise + self._error - self._fall
         return self._record(self._mask, self._value, excess, 0.0)
@@ -182,7 +183,7 @@ class _Search:
         """The proof of the best set or, if it has the better one, of {x < 0}."""
         assert self._corral is not None
         orders = [tag[0] for tag in self._corral.tags]
-        records = [self.result()]
+        records = [self._result()]
         for mask in (self._mask, self._corral.point() < 0):
             proof = prove(self.function, mask, orders, self._corral.weights)
             if proof.fall > self._fall:
@@ -195,7 +196,7 @@ class _Search:
 
     def _record(self, mask: BoolArray, value: float, excess: float, rounding: float) -> Minimum:
         part = self._parts
-        room = fsum([*self._gains, *np.maximum(-self._lasts, 0.0)])
+        room = fsum([*self._gains.tolist(), *self._lost])
         # All values are multiples of the unit, and so is what a set is too high by.
         excess = 0.0 if part.exact and excess < part.unit else max(0.0, excess)
         bound = self._base + self._fall

@@ -49,17 +49,21 @@ class Proof:
 
 
 def mean_of(
-    weights: FloatArray, vertices: FloatArray, errors: FloatArray
+    weights: FloatArray, vertices: FloatArray, errors: FloatArray | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The mean of vertices (k, n), what its coordinates can be off by, and the sizes they sum."""
+    """The mean of vertices (k, n), what its coordinates can be off by, and the sizes they sum.
+
+    ``errors`` (k, n) are what the vertices can be off by; None: they are not.
+    """
     point, sizes = weights @ vertices, weights @ np.abs(vertices)
     rounding = 0.0 if len(weights) == 1 else (len(weights) + 2) * EPS
-    return point, weights @ errors + rounding * sizes, sizes
+    wrong = rounding * sizes if errors is None else weights @ errors + rounding * sizes
+    return point, wrong, sizes
 
 
 def fall_of(function: SetFunction, point: FloatArray, errors: FloatArray) -> float:
     """How far below F(empty) a set can be: sum_i min(x_i, 0), with every rounding downwards."""
-    low = fsum(np.minimum(point - errors, 0.0))
+    low = fsum(np.minimum(point - errors, 0.0).tolist())
     if not parts(function).exact or errors.any():
         low = nextafter(low * (1 + 4 * EPS), -inf) if low else 0.0
     return low - slack(function)
