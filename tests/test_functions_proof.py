@@ -23,6 +23,7 @@ from setwise.functions import (
 )
 
 SCALES = (1e-12, 1e7, 1e9)
+UNITS = (2.0**-40, 2.0**23, 2.0**30)
 
 
 def assert_nothing_false(function, result):
@@ -82,8 +83,9 @@ def test_a_proved_maximum_is_one_in_rationals(function, data):
         assert short == 0 or short <= Fraction(result.rounding)
 
 
-@given(submodular_functions(), st.sampled_from(SCALES), st.sampled_from(["greedy", "double"]))
+@given(submodular_functions(), st.sampled_from(UNITS), st.sampled_from(["greedy", "double"]))
 def test_a_unit_and_a_constant_change_no_maximum(function, scale, method):
+    """Powers of two, which round nothing: a tie that rounding breaks may lead to another set."""
     plain = maximize(function, method=method)
     constant = Cardinality(np.full(function.n + 1, 7000.0 * scale))
     for other in (scale * function, scale * function + constant):

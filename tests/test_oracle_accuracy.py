@@ -86,6 +86,13 @@ def test_a_list_ends_with_the_labellings_there_are(draw):
     assert draw(field, 10**12, random_state=0).shape == (4, 3)
 
 
+def test_tuning_with_longer_lists_than_there_are():
+    field = fields.Field([[0.0, 1.0], [2.0, 0.0]])
+    points = {"weight": [9.0], "gamma": [1.0]}
+    tuned = tune_diversity([field], [[1, 0]], d.HammingBall, points, m=10**6)
+    assert tuned.score == 1.0  # all four labellings are in the list
+
+
 def images(seed, count=4):
     rng = np.random.default_rng(seed)
     links = grid(4, 5)

@@ -163,11 +163,13 @@ class _Plain:
         if self._parts.exact and excess < self._parts.unit:
             excess = 0.0  # all values are multiples of the unit
         value = float(self._whole._values(found.mask[None])[0])
-        loose = excess + self._loose
+        bound = value + (excess + self._loose)
+        if self._wrong or self._loose:
+            bound = nextafter(bound, inf)
         return Maximum(
             mask=found.mask,
             value=value,
-            bound=nextafter(value + loose, inf) if loose else value,
+            bound=bound,
             guarantee=guarantee,
             assumes=assumes,
             order=found.order,

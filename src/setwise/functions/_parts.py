@@ -38,6 +38,8 @@ class Parts:
     """The smallest number that is not 0: a weight, a step of a table; ``inf`` if there is none."""
     base: float
     """The sum of what the terms of F are on the empty set, each taken positive."""
+    base_unit: float
+    """A power of two that divides each of these."""
     n_terms: int
     """How many sums F adds up."""
 
@@ -50,15 +52,9 @@ class Parts:
         """What a value of F can be off by: of n elements, each in several sums."""
         whole = self.reach + self.base
         alone = self.reach == 0.0 and self.n_terms == 1
-        if alone or (
-            self.exact and _divides(self.unit, self.base) and whole <= _INTEGERS * self.unit
-        ):
+        if alone or whole <= _INTEGERS * min(self.unit, self.base_unit):
             return 0.0
         return ULPS * (n + self.n_terms) * EPS * whole
-
-
-def _divides(unit: float, number: float) -> bool:
-    return number == 0.0 or (unit < inf and number % unit == 0.0)
 
 
 def lowest_unit(numbers: FloatArray) -> float:
@@ -98,20 +94,20 @@ def _parts(function: SetFunction) -> Parts:
         gains = np.concatenate([firsts, lasts])
         reach = float(np.maximum(np.abs(firsts), np.abs(lasts)).sum())
     noise = ULPS * EPS * float(np.abs(values).max())
-    return Parts(0.0, reach, _least(gains[np.abs(gains) > noise]), abs(empty), 1)
+    return Parts(0.0, reach, _least(gains[np.abs(gains) > noise]), abs(empty), 0.0, 1)
 
 
 @_parts.register
 def _(function: Modular) -> Parts:
     weights = function.weights
-    return Parts(lowest_unit(weights), float(np.abs(weights).sum()), _least(weights), 0.0, 1)
+    return Parts(lowest_unit(weights), float(np.abs(weights).sum()), _least(weights), 0.0, inf, 1)
 
 
 @_parts.register(Cut)
 @_parts.register(Coverage)
 def _(function: Cut | Coverage) -> Parts:
     weights = function.weights
-    return Parts(lowest_unit(weights), 2.0 * float(weights.sum()), _least(weights), 0.0, 2)
+    return Parts(lowest_unit(weights), 2.0 * float(weights.sum()), _least(weights), 0.0, inf, 2)
 
 
 @_parts.register(Cardinality)
@@ -123,7 +119,8 @@ def _(function: Cardinality | Table) -> Parts:
     reach = 2.0 * float(np.abs(rises).max())
     # A large constant in the values is no part of their differences, where these are not rounded.
     unit = lowest_unit(rises if _is_plain(values, rises) else values)
-    return Parts(unit, reach, _least(steps), abs(float(values[0])), 1)
+    base, base_unit = abs(float(values[0])), lowest_unit(values[:1])
+    return Parts(unit, reach, _least(steps), base, base_unit, 1)
 
 
 @_parts.register
@@ -131,12 +128,14 @@ def _(function: Sum) -> Parts:
     inner = [parts(term) for term in function.terms]
     scales = np.abs(function.coefficients)
     used = [(part, float(scale)) for part, scale in zip(inner, scales, strict=True) if scale]
-    unit = min((part.unit * lowest_unit(np.array([scale])) for part, scale in used), default=inf)
+    steps = [lowest_unit(np.array([scale])) for _, scale in used]
+    paired = list(zip((part for part, _ in used), steps, strict=True))
     return Parts(
-        unit,
+        min((part.unit * step for part, step in paired), default=inf),
         sum(part.reach * scale for part, scale in used),
         min((part.least * scale for part, scale in used), default=inf),
         sum(part.base * scale for part, scale in used),
+        min((part.base_unit * step for part, step in paired), default=inf),
         len(used) + sum(part.n_terms for part, _ in used),
     )
 
@@ -147,8 +146,10 @@ def _(function: Sum) -> Parts:
 def _(function: Restriction | Contraction | Complement) -> Parts:
     # The empty set of these may be any set of F: its value is no larger than that.
     part = parts(function.function)
-    base = part.base if isinstance(function, Restriction) else part.base + part.reach
-    return Parts(part.unit, 2.0 * part.reach, part.least, base, part.n_terms + 1)
+    base, base_unit = part.base, part.base_unit
+    if not isinstance(function, Restriction):
+        base, base_unit = base + part.reach, min(base_unit, part.unit)
+    return Parts(part.unit, 2.0 * part.reach, part.least, base, base_unit, part.n_terms + 1)
 
 
 def without_constant(function: SetFunction) -> SetFunction:
