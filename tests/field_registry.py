@@ -200,6 +200,14 @@ def concave_cardinality(rng: Rng) -> fields.Field:
     return unaries(rng, 8, 2) + fields.CardinalityPotential(center, table)
 
 
+@listed
+def one_sided_cardinality(rng: Rng) -> fields.Field:
+    """Three labels; every variable that leaves its center costs, or every one earns."""
+    steps = np.sort(rng.uniform(0.5, 3.0, 6))[::-1] - rng.choice([0.0, 4.0])
+    table = np.concatenate([[0.0], np.cumsum(steps)])
+    return unaries(rng, 6, 3) + fields.CardinalityPotential(rng.integers(0, 3, 6), table)
+
+
 # ----------------------------------------------------------------------------- mixtures and corners
 
 

@@ -108,7 +108,7 @@ def test_the_first_item_is_the_best_labelling(field_name):
     for diversity in (d.HammingBall(1.0, 0.5), d.LabelDiversity("log1p", 1.0)):
         result = sw.diverse(field, 2, diversity)
         assert result.values[0] == pytest.approx(sw.solve_map(field).value, abs=1e-9)
-        assert len(result.labelings) == 2
+        assert len(result.labelings) == min(2, field.n_labels**field.n_variables)
 
 
 def test_a_first_item_that_is_no_greedy_step_has_a_gap():
@@ -219,10 +219,31 @@ def test_no_guarantee_where_nothing_is_known():
 def test_more_items_than_labellings():
     field = fields.Field([[0.0, 0.3], [0.5, 0.0]])
     result = sw.diverse(field, 7, d.HammingBall(3.0, 1.0))
-    assert result.labelings.shape == (7, 2)
-    assert result.repeated.tolist() == [False] * 4 + [True] * 3
-    assert len(np.unique(result.labelings, axis=0)) == 4
+    assert result.labelings.shape == (4, 2)
+    assert not result.repeated.any()
+    assert result.reason.endswith("The list ends at 4 items: the field has no more labellings.")
+    assert not result.interrupted
     check_steps(field, d.HammingBall(3.0, 1.0), result)
+    four = sw.diverse(field, 4, d.HammingBall(3.0, 1.0))
+    assert result.labelings.tolist() == four.labelings.tolist()
+    assert "ends" not in four.reason
+
+
+@pytest.mark.parametrize("field_name", FIELDS)
+def test_a_list_ends_with_the_labellings_there_are(field_name):
+    """A field of few labellings, two variables free and the others held, and a million items."""
+    drawn = of_seed(field_name, 0)
+    unary = drawn.unary.copy()
+    unary[2:] = np.where(np.arange(drawn.n_labels) == 0, 0.0, np.inf)
+    field = drawn.with_unary(unary)
+    most = int(np.isfinite(unary).sum(axis=1).prod())
+    for diversity in (d.HammingBall(3.0, 1.0), d.DivMBest(0.0)):
+        result = sw.diverse(field, 10**6, diversity)
+        assert len(result.labelings) == most
+        assert result.reason.endswith(f"ends at {most} items: the field has no more labellings.")
+    both = sw.diverse(field, 10**6, d.Concatenated([d.HammingBall(3.0, 1.0), d.DivMBest(0.1)]))
+    assert len(both.labelings) == 2 * most - 1  # the first item once
+    assert "no more labellings" in both.reason
 
 
 def test_a_small_weight_repeats_the_best():
@@ -237,8 +258,8 @@ def test_one_label_and_no_variables():
     for field in (of_seed("one-label", 0), of_seed("no-variables", 0)):
         for diversity in (d.HammingBall(1.0, 1.0), d.LabelDiversity(), d.DivMBest(1.0)):
             result = sw.diverse(field, 3, diversity)
-            assert result.labelings.shape == (3, field.n_variables)
-            assert result.repeated.tolist() == [False, True, True]
+            assert result.labelings.shape == (1, field.n_variables)
+            assert result.repeated.tolist() == [False]
             assert result.gaps.max() < 1e-9
 
 

@@ -77,6 +77,55 @@ def test_lists_with_copies(name, seed):
         assert last - 1e-9 <= later <= gain + 1e-9
 
 
+ASKS = "n_labels must be the number of labels of the field"
+
+
+def without_labels(call):
+    """What a call without the number of labels gives: a number, or the words that ask for it."""
+    try:
+        return call()
+    except ValueError as error:
+        return str(error)[: len(ASKS)]
+
+
+@names
+@pytest.mark.parametrize("n_labels", [2, 3, 5])
+def test_the_number_of_labels_is_never_guessed(name, n_labels):
+    """A gain or a value without it is what it is with any, or a sentence asks for it."""
+    rng = np.random.default_rng(n_labels)
+    diversity = DIVERSITIES[name].make(3)
+    for m in range(4):
+        items, y = rng.integers(0, 2, (m, 3)), rng.integers(0, 2, 3)
+        for call in (
+            lambda *known, y=y, s=items: diversity.gain(y, s, *known),
+            lambda *known, s=items: diversity.value(s, *known),
+        ):
+            assert without_labels(call) in (call(n_labels), ASKS)
+
+
+@steps
+@pytest.mark.parametrize("field_name", ["potts-on-two-labels", "potts-on-three-labels"])
+def test_the_gains_of_a_list_are_those_of_its_diversity(name, field_name):
+    """What ``diverse`` records is d(y | S) with the labels of the field, used or not."""
+    field = of_seed(field_name, 3)
+    diversity = DIVERSITIES[name].make(field.n_variables)
+    result = sw.diverse(field, 4, diversity)
+    for k, labels in enumerate(result.labelings):
+        earlier = result.labelings[:k]
+        assert diversity.gain(labels, earlier, field.n_labels) == result.gains[k]
+        guessed = without_labels(lambda y=labels, s=earlier: diversity.gain(y, s))
+        assert guessed in (result.gains[k], ASKS)
+
+
+def test_counted_balls_ask_for_the_number_of_labels():
+    ball = d.BallCoverageBound(1.0, 1)
+    with pytest.raises(ValueError, match=r"n_labels must be the number of labels .* got None"):
+        ball.gain([1, 0, 0], [[0, 0, 0]])
+    assert ball.gain([1, 0, 0], [[0, 0, 0]], 2) != ball.gain([1, 0, 0], [[0, 0, 0]], 3)
+    assert ball.gain([1, 0, 0], []) == 1.0
+    assert d.BallCoverageBound(1.0, 0).gain([1, 0, 0], [[0, 0, 0]]) == 1.0
+
+
 @steps
 @pytest.mark.parametrize("field_name", ["potts-on-two-labels", "ties", "forbidden-labels"])
 def test_the_step_is_an_energy(name, field_name):

@@ -77,10 +77,20 @@ def test_lists_by_chance():
     assert perturbed_list(three, 3, random_state=0).shape == (3, 6)
 
 
-def test_fewer_labellings_than_asked_for():
-    items = perturbed_list(fields.Field([[0.0, 1.0]]), 4, n_draws=50, random_state=0)
-    assert sorted(items.ravel().tolist())[-1] == 1
-    assert items.shape == (4, 1)
+@pytest.mark.parametrize("draw", [perturbed_list, sampled_list])
+def test_a_list_ends_with_the_labellings_there_are(draw):
+    """However many are asked for, and however many may be drawn."""
+    field = fields.Field([[0.0, 1.0], [np.inf, 0.0], [0.2, 0.0]])
+    items = draw(field, 10**6, n_draws=10**9, random_state=0)
+    assert items.tolist() == [[0, 1, 1], [0, 1, 0], [1, 1, 1], [1, 1, 0]]
+    assert draw(field, 10**12, random_state=0).shape == (4, 3)
+
+
+def test_tuning_with_longer_lists_than_there_are():
+    field = fields.Field([[0.0, 1.0], [2.0, 0.0]])
+    points = {"weight": [9.0], "gamma": [1.0]}
+    tuned = tune_diversity([field], [[1, 0]], d.HammingBall, points, m=10**6)
+    assert tuned.score == 1.0  # all four labellings are in the list
 
 
 def images(seed, count=4):

@@ -106,6 +106,10 @@ class BallCoverageBound(Diversity):
     def is_submodular(self) -> bool:
         return True
 
+    def _depends_on_labels(self, n_earlier: int) -> bool:
+        # A ball alone is all new, and one of radius 0 is its center.
+        return n_earlier > 0 and self.radius > 0 and self.weight > 0
+
     def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         shared = self._shares(len(labels), n_labels)[distances(labels, labelings)]
         return self.weight * (1.0 - float(shared.sum()))
@@ -172,6 +176,10 @@ class BallCoverage(Diversity):
     @property
     def is_submodular(self) -> bool:
         return True
+
+    def _depends_on_labels(self, n_earlier: int) -> bool:
+        # A ball alone is all new, and one of radius 0 is its center.
+        return n_earlier > 0 and self.radius > 0 and self.weight > 0
 
     def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         everything = self._everything(len(labels), n_labels)

@@ -65,6 +65,13 @@ class Diversity(Immutable, ABC):
     def _scaled(self, scale: float) -> Diversity:
         """The diversity, times a number that is not negative."""
 
+    def _depends_on_labels(self, n_earlier: int) -> bool:
+        """Whether the gain given so many items is another where the field has more labels.
+
+        Of a diversity that does not say, it is taken to be so.
+        """
+        return True
+
     def _value(self, labelings: IntArray, n_labels: int) -> float:
         return sum(
             self._gain(labels, labelings[:k], n_labels) for k, labels in enumerate(labelings)
@@ -73,13 +80,26 @@ class Diversity(Immutable, ABC):
     def value(self, labelings: ArrayLike, n_labels: int | None = None) -> float:
         """d(S) of a list of labellings, shape (m, N).
 
-        ``n_labels`` is L, for counted balls; by default the largest label and one.
+        ``n_labels`` is L, the number of labels of the field. It may be left out where the value
+        does not depend on it, as that of counted balls does.
         """
-        checked, n_labels = _as_list(labelings, n_labels)
-        return float(self._value(checked, n_labels))
+        checked, limit = _as_list(labelings, n_labels)
+        self._check_labels(len(checked) - 1, n_labels)
+        return float(self._value(checked, limit))
+
+    def _check_labels(self, n_earlier: int, n_labels: int | None) -> None:
+        if n_labels is None and self._depends_on_labels(n_earlier):
+            raise ValueError(
+                f"n_labels must be the number of labels of the field for {self!r}, which depends "
+                "on it, got None"
+            )
 
     def gain(self, labels: ArrayLike, labelings: ArrayLike, n_labels: int | None = None) -> float:
-        """d(y | S): labels have shape (N,), the list (m, N); it may be empty, m = 0."""
+        """d(y | S): labels have shape (N,), the list (m, N); it may be empty, m = 0.
+
+        ``n_labels`` is L, the number of labels of the field. It may be left out where the gain does
+        not depend on it, as that of counted balls does.
+        """
         y = as_array(labels, "labels")
         if y.ndim != 1:
             raise ValueError(f"labels must have shape (N,), got {y.shape}")
@@ -88,8 +108,9 @@ class Diversity(Immutable, ABC):
             earlier = np.zeros((0, len(y)), np.int64)
         if earlier.ndim != 2 or earlier.shape[1] != len(y):
             raise ValueError(f"labelings must have shape (m, {len(y)}), got {earlier.shape}")
-        both, n_labels = _as_list(np.concatenate([earlier, y[None]]), n_labels)
-        return float(self._gain(both[-1], both[:-1], n_labels))
+        both, limit = _as_list(np.concatenate([earlier, y[None]]), n_labels)
+        self._check_labels(len(earlier), n_labels)
+        return float(self._gain(both[-1], both[:-1], limit))
 
     def augment(self, field: Field, labelings: ArrayLike) -> Field:
         r"""The field of the next greedy step: energy E(y) - d(y | S), up to a constant.

@@ -43,6 +43,9 @@ class CombinedDiversity(Diversity):
     def is_submodular(self) -> bool | None:
         return True if all(term.is_submodular for term in self.terms) else None
 
+    def _depends_on_labels(self, n_earlier: int) -> bool:
+        return any(term._depends_on_labels(n_earlier) for term in self.terms)
+
     def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         return sum(term._gain(labels, labelings, n_labels) for term in self.terms)
 

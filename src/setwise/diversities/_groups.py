@@ -57,6 +57,9 @@ class _Counted(Diversity):
     def is_submodular(self) -> bool:
         return True
 
+    def _depends_on_labels(self, n_earlier: int) -> bool:
+        return False
+
     def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         prices = self._costs(labelings, n_labels)
         return 0.0 - float(prices[self._members(labels[None], n_labels)[0]].sum())

@@ -48,6 +48,9 @@ class DivMBest(Diversity):
     def is_submodular(self) -> bool:
         return self.weight == 0
 
+    def _depends_on_labels(self, n_earlier: int) -> bool:
+        return False
+
     def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         return self.weight * float(distances(labels, labelings).sum())
 
@@ -107,6 +110,9 @@ class HammingBall(Diversity):
     @property
     def is_submodular(self) -> bool:
         return True
+
+    def _depends_on_labels(self, n_earlier: int) -> bool:
+        return False
 
     def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         return -self.weight * float(np.exp(-self.gamma * distances(labels, labelings)).sum())

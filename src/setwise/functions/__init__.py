@@ -10,8 +10,10 @@ from setwise.functions._coverage import Coverage
 from setwise.functions._cut import Cut
 from setwise.functions._decompose import Decomposition, decompose
 from setwise.functions._lovasz import base_vertex, lovasz_extension
-from setwise.functions._maximize import Maximum, maximize
-from setwise.functions._minimize import Minimum, minimize
+from setwise.functions._maximize import maximize
+from setwise.functions._maximum import Maximum
+from setwise.functions._minimize import minimize
+from setwise.functions._minimum import Minimum
 from setwise.functions._modular import Modular
 from setwise.functions._oracle import Oracle
 from setwise.functions._ratio import Ratio

@@ -7,23 +7,30 @@ from numpy.typing import ArrayLike
 
 from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_numbers
 from setwise.functions._base import SetFunction
+from setwise.functions._certificate import EPS
 
-# Values that come from a formula carry its rounding: a difference below this share of the largest
-# value is taken for zero when a family asks whether it is submodular or increasing. It must be no
-# larger: the second differences of (k / n)^2 are 2 / n^2.
-ROUNDING = 64 * float(np.finfo(np.float64).eps)
+# Values that come from a formula carry its rounding: a difference below this share of how far the
+# values reach is taken for zero when a family asks whether it is submodular or increasing. It must
+# be no larger: the second differences of (k / n)^2 are 2 / n^2.
+ROUNDING = 64 * EPS
 
 
-def slack_of(values: FloatArray) -> float:
-    """The difference of values that is taken for rounding."""
-    return ROUNDING * float(np.abs(values).max(initial=0.0))
+def slack_of(values: FloatArray, share: float = ROUNDING) -> float:
+    """The difference of values that is taken for rounding: that of a formula, and of a constant.
+
+    A constant that is added to all values is no part of what they reach, but rounds them.
+    """
+    if not values.size:
+        return 0.0
+    reach = float(np.abs(values - values.flat[0]).max())
+    return max(share * reach, 8 * EPS * float(np.abs(values).max()))
 
 
 class Cardinality(SetFunction):
     """F(A) = values[|A|]: submodular when the values are concave (B_D paper, Proposition 1).
 
-    The answers about itself are exact, up to differences below 1.4e-14 of the largest value (64
-    units of rounding), which are taken for zero. A greedy pass is O(m).
+    The answers about itself are exact, up to differences below 1.4e-14 of the largest difference of
+    two values (64 units of rounding), which are taken for zero. A greedy pass is O(m).
 
     Parameters
     ----------

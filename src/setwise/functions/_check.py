@@ -9,6 +9,7 @@ import numpy as np
 
 from setwise.functions._arguments import BoolArray, as_count
 from setwise.functions._base import SetFunction, empty_value
+from setwise.functions._certificate import EPS
 from setwise.functions._randomness import as_generator
 from setwise.functions._table import Table, masks_of, tabulate, worst_exchange, worst_fall
 
@@ -84,7 +85,9 @@ def check(function: SetFunction, *, n_trials: int = 10000, random_state: object 
     counterexample, one that does not is None.
 
     An inequality counts as violated when it fails by more than 1e-12 (all sets) or 1e-10 (random
-    search, where values are sums of more terms) times the largest magnitude met.
+    search, where values are sums of more terms) times the largest abs(F(A) - F(empty)) met, or 8
+    units of rounding of the largest value, if that is more: neither a unit nor a constant changes
+    an answer.
 
     Parameters
     ----------
@@ -160,7 +163,7 @@ def _check_some(function: SetFunction, trials: int, rng: np.random.Generator) ->
     found = _Findings()
     empty = empty_value(function)
     found.note("normalised", abs(empty), np.zeros(n, np.bool_))
-    largest, n_sets = abs(empty), 1
+    largest, reach, n_sets = abs(empty), 0.0, 1
     rows = max(1, min(1024, (1 << 22) // n))
     for start in range(0, trials, rows):
         meet, left, right, join = _draw(n, min(rows, trials - start), rng)
@@ -181,13 +184,15 @@ def _check_some(function: SetFunction, trials: int, rng: np.random.Generator) ->
             k = int(at.argmin())
             found.note("nonnegative", -float(at[k]), sets[k])
             largest = max(largest, float(np.abs(at).max()))
+            reach = max(reach, float(np.abs(at - empty).max()))
+        tolerance = max(1e-10 * reach, 8 * EPS * largest)
         n_sets += 4 * len(meet)
         if all(
-            found.excess.get(name, 0.0) > 1e-10 * largest
+            found.excess.get(name, 0.0) > tolerance
             for name in ("submodular", "supermodular", "increasing", "nonnegative")
         ):
             break
-    return _report(function, found, 1e-10 * largest, n_sets, exact=False)
+    return _report(function, found, max(1e-10 * reach, 8 * EPS * largest), n_sets, exact=False)
 
 
 def _draw(

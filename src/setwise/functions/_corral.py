@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from setwise._imports import load
@@ -20,14 +22,16 @@ class Corral:
     affine hull has the barycentric coordinates of the least-squares solution of
     :math:`M u = e_0`, that is :math:`R^{-1} Q^T e_0`, made to sum to one.
 
-    Changing one point costs O(n k) for k points in n dimensions.
+    Each point may carry a tag, which ``tags`` lists. Changing one point costs O(n k) for k points
+    in n dimensions.
     """
 
-    def __init__(self, first: FloatArray) -> None:
+    def __init__(self, first: FloatArray, tag: object = None) -> None:
         # Lengths are in a unit that is a power of two: squares cannot overflow, nothing is rounded.
         self._unit = float(np.ldexp(1.0, np.frexp(np.abs(first).max(initial=0.0))[1] - 1))
         self.points = first[None, :] / self._unit
         self.weights = np.ones(1)
+        self.tags: list[Any] = [tag]
         self._longest = float(np.linalg.norm(self.points))
         self._height = max(self._longest, 1.0)
         column = np.concatenate([[self._height], self.points[0]])
@@ -38,11 +42,16 @@ class Corral:
         """The current point: a convex combination, so in the hull whatever rounding did."""
         return self.weights @ self.points * self._unit
 
+    @property
+    def vertices(self) -> FloatArray:
+        """The points as they were given: the unit is a power of two."""
+        return self.points * self._unit
+
     def length(self) -> float:
         """The norm of the point, in a unit of the corral's own."""
         return float(np.linalg.norm(self.weights @ self.points))
 
-    def add(self, vertex: FloatArray) -> bool:
+    def add(self, vertex: FloatArray, tag: object = None) -> bool:
         """Take in a vertex and move to the least norm; False if rounding leaves no way to."""
         x, vertex = self.weights @ self.points, vertex / self._unit
         self._longest = max(self._longest, float(np.linalg.norm(vertex)))
@@ -50,7 +59,7 @@ class Corral:
         # The norm itself is no measure of progress, for it is flat to 1e-16 where x is off by 1e-8.
         if x @ x - x @ vertex <= 4 * _EPS * np.linalg.norm(x) * self._longest:
             return False
-        if not self._insert(vertex):
+        if not self._insert(vertex, tag):
             return False
         while True:
             target = self._barycentric()
@@ -70,7 +79,7 @@ class Corral:
             self.weights /= self.weights.sum()
         return not np.array_equal(x, self.weights @ self.points)
 
-    def _insert(self, vertex: FloatArray) -> bool:
+    def _insert(self, vertex: FloatArray, tag: object) -> bool:
         """False if the vertex is in the affine hull, where no vertex beyond the point can be."""
         # The vertices of a base polytope in n dimensions lie in a hyperplane.
         if len(self.weights) == max(1, len(vertex)):
@@ -84,12 +93,14 @@ class Corral:
             return False
         self.points = np.concatenate([self.points, vertex[None, :]])
         self.weights = np.append(self.weights, 0.0)
+        self.tags.append(tag)
         return True
 
     def _delete(self, k: int) -> None:
         self._q, self._r = _linalg.qr_delete(self._q, self._r, k, which="col")
         self.points = np.delete(self.points, k, axis=0)
         self.weights = np.delete(self.weights, k)
+        del self.tags[k]
 
     def _barycentric(self) -> FloatArray | None:
         """Coordinates of the least norm in the affine hull; None if rounding made M singular."""

@@ -10,7 +10,8 @@ import numpy as np
 
 from setwise.functions._arguments import FloatArray
 from setwise.functions._base import SetFunction, empty_value
-from setwise.functions._cardinality import Cardinality
+from setwise.functions._cardinality import Cardinality, slack_of
+from setwise.functions._certificate import EPS
 from setwise.functions._compose import Sum, collected
 from setwise.functions._counts import GRID_CELLS, Counts
 from setwise.functions._modular import Modular
@@ -121,7 +122,7 @@ def _from_least(values: FloatArray, g: FloatArray) -> Decomposition:
 def _of_cardinality(function: Cardinality) -> Decomposition:
     values = function.values
     # What rounding can make of a straight line is no bend: summed up twice, it would be one.
-    noise = 16 * np.finfo(np.float64).eps * np.abs(values).max()
+    noise = slack_of(values, 16 * EPS)
     bend = np.diff(values, 2)
     bend[bend <= noise] = 0.0
     g = np.concatenate([[0.0], np.cumsum(np.concatenate([[0.0], np.cumsum(bend)]))])

@@ -2,80 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from math import inf, nextafter
 
 import numpy as np
 
-from setwise.functions._arguments import BoolArray, IntArray, as_count
+from setwise.functions._arguments import as_count
 from setwise.functions._base import SetFunction, empty_value
-from setwise.functions._greedy import double_greedy, greedy
+from setwise.functions._greedy import Chosen, double_greedy, greedy
+from setwise.functions._maximum import Maximum
+from setwise.functions._parts import SHARE, parts, without_constant
 from setwise.functions._randomness import as_generator
+from setwise.functions._tolerance import bend, fall
 
 METHODS = ("auto", "greedy", "double", "double-random")
-
-
-@dataclass(frozen=True, eq=False)
-class Maximum:
-    """What ``maximize`` found, and what is known of how good it is.
-
-    Attributes
-    ----------
-    mask : boolean array of shape (n,)
-        The set.
-    value : float
-        F(mask).
-    bound : float
-        No set in question has a higher value, if ``certified``.
-    guarantee : float or None
-        The share of the best value that the method reaches on every function that fulfils
-        ``assumes``; None when F is not known to.
-    assumes : str
-        What the guarantee rests on, in a sentence.
-    order : integer array
-        The elements of the set, in the order in which they were chosen.
-    method : str
-        "greedy", "double", "double-random", or "whole" when F is increasing and nothing limits it.
-    n_iter : int
-        Steps: elements chosen by the greedy method, elements decided by the double one.
-    certified : bool
-        Whether F is known to be what the bound rests on. If not, ``bound`` is a number without a
-        meaning.
-
-    Examples
-    --------
-    >>> import setwise as sw
-    >>> best = sw.functions.maximize(sw.functions.Coverage([[0, 1], [1], [2]]), 2)
-    >>> best.order.tolist(), best.value, best.gap
-    ([0, 2], 3.0, 0.0)
-    """
-
-    mask: BoolArray
-    value: float
-    bound: float
-    guarantee: float | None
-    assumes: str
-    order: IntArray
-    method: str
-    n_iter: int
-    certified: bool
-
-    def __post_init__(self) -> None:
-        self.mask.flags.writeable = self.order.flags.writeable = False
-
-    @property
-    def gap(self) -> float:
-        """Bound - value, never negative."""
-        return self.bound - self.value
-
-    @property
-    def relative_gap(self) -> float:
-        """Gap / max(1, abs(value))."""
-        return self.gap / max(1.0, abs(self.value))
-
-    @property
-    def exact(self) -> bool:
-        """Whether the set is proved to be a maximiser: certified and a relative gap <= 1e-9."""
-        return self.certified and self.relative_gap <= 1e-9
 
 
 def maximize(
@@ -106,6 +45,8 @@ def maximize(
 
     which gives ``bound``: the best over the sets that the method passed, and for the double greedy
     also 3 F(X) - F(empty) - F(V), which its own analysis proves.
+
+    All roundings raise the bound. Ctrl-C after the first step gives what has been chosen so far.
 
     The greedy method costs n evaluations of F and a few for each element chosen (n for each when F
     is not known to be submodular); the double one 2 n; the bound up to 3 n.
@@ -153,41 +94,90 @@ def _whole(function: SetFunction) -> Maximum:
     mask = np.ones(function.n, np.bool_)
     value = float(function._values(mask[None])[0])
     order = np.arange(function.n)
-    return Maximum(mask, value, value, 1.0, "F is increasing.", order, "whole", 0, certified=True)
-
-
-def _by_greedy(function: SetFunction, k: int) -> Maximum:
-    certified = function.is_submodular is True
-    mask, value, bound, order = greedy(function, k)
-    holds = certified and function.is_increasing is True and empty_value(function) >= 0
-    factor = 1.0 if k in (0, function.n) else 1.0 - (1.0 - 1.0 / k) ** k
+    # A family calls itself increasing within a tolerance, and what is within it can add up.
+    excess = function.n * fall(function)
+    wrong = parts(function).value_error(function.n)
     return Maximum(
         mask=mask,
         value=value,
-        bound=bound,
+        bound=nextafter(value + excess + wrong, inf) if excess + wrong else value,
+        guarantee=1.0,
+        assumes="F is increasing.",
+        order=order,
+        method="whole",
+        n_iter=0,
+        certified=True,
+        excess=excess,
+        room=excess,
+        rounding=SHARE * parts(function).least if excess else 0.0,
+    )
+
+
+def _by_greedy(function: SetFunction, k: int) -> Maximum:
+    plain = _Plain(function)
+    found = greedy(plain.function, k)
+    sure = function.is_submodular is True and function.is_increasing is True
+    holds = sure and empty_value(function) >= 0 and not found.interrupted
+    factor = 1.0 if k in (0, function.n) else 1.0 - (1.0 - 1.0 / k) ** k
+    return plain.record(
+        found,
         guarantee=factor if holds else None,
         assumes="F is submodular, increasing and not negative on the empty set.",
-        order=order,
         method="greedy",
-        n_iter=len(order),
-        certified=certified,
+        n_iter=len(found.order),
     )
 
 
 def _by_double_greedy(function: SetFunction, rng: np.random.Generator | None) -> Maximum:
-    certified = function.is_submodular is True
-    mask, value, bound = double_greedy(function, rng)
-    ends = function._values(np.array([np.zeros_like(mask), np.ones_like(mask)]))
-    holds = certified and ends.sum() >= 0
+    plain = _Plain(function)
+    ends = function._values(np.array([[False] * function.n, [True] * function.n], np.bool_))
+    found = double_greedy(plain.function, rng)
+    holds = function.is_submodular is True and ends.sum() >= 0 and not found.interrupted
     share, how = (1 / 3, "") if rng is None else (1 / 2, ", in expectation over random_state")
-    return Maximum(
-        mask=mask,
-        value=value,
-        bound=bound,
+    return plain.record(
+        found,
         guarantee=share if holds else None,
         assumes=f"F is submodular and F(empty) + F(V) is not negative{how}.",
-        order=np.flatnonzero(mask),
         method="double" if rng is None else "double-random",
         n_iter=function.n,
-        certified=certified,
     )
+
+
+class _Plain:
+    """F without its constant, and what rounding can do to it: known before the search begins."""
+
+    def __init__(self, function: SetFunction) -> None:
+        self._whole, self.function = function, without_constant(function)
+        self._certified = function.is_submodular is True
+        n, self._parts = function.n, parts(self.function)
+        self._loose = parts(function).value_error(n)
+        # A bound adds up at most 2 n differences of two values, and n^2 exchanges of two elements.
+        broken = bend(function) if self._certified else 0.0
+        self._wrong = (4 * n + 4) * self._parts.value_error(n) + n * n * broken
+
+    def record(
+        self, found: Chosen, *, guarantee: float | None, assumes: str, method: str, n_iter: int
+    ) -> Maximum:
+        """The record: every rounding raises the bound."""
+        excess = found.bound - found.value + self._wrong
+        if self._parts.exact and excess < self._parts.unit:
+            excess = 0.0  # all values are multiples of the unit
+        value = float(self._whole._values(found.mask[None])[0])
+        bound = value + (excess + self._loose)
+        if self._wrong or self._loose:
+            bound = nextafter(bound, inf)
+        return Maximum(
+            mask=found.mask,
+            value=value,
+            bound=bound,
+            guarantee=guarantee,
+            assumes=assumes,
+            order=found.order,
+            method=method,
+            n_iter=n_iter,
+            certified=self._certified,
+            excess=excess,
+            room=max(excess, found.trivial - found.value + self._wrong),
+            rounding=min(2 * self._wrong, SHARE * self._parts.least),
+            interrupted=found.interrupted,
+        )

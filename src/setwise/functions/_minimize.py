@@ -3,74 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
+from math import fsum, inf, nextafter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_count, as_number
 from setwise.functions._base import SetFunction, empty_value
+from setwise.functions._certificate import EPS, relative_gap
+from setwise.functions._minimum import Minimum
+from setwise.functions._parts import parts
+from setwise.functions._proof import fall_of, mean_of, prove
+from setwise.functions._rounding import gains_with_errors
 
 if TYPE_CHECKING:
     from setwise.functions._corral import Corral
-
-_EPS = float(np.finfo(np.float64).eps)
-
-
-@dataclass(frozen=True, eq=False)
-class Minimum:
-    """What ``minimize`` found, and the proof of how good it is.
-
-    Attributes
-    ----------
-    mask : boolean array of shape (n,)
-        The best set met.
-    value : float
-        F(mask).
-    bound : float
-        No set has a lower value, if ``certified``. It is F(empty) + sum_i min(x_i, 0).
-    x : array of shape (n,)
-        The point of the base polytope that gives the bound.
-    n_iter : int
-        Greedy passes.
-    converged : bool
-        Whether ``relative_gap`` came down to the tolerance.
-    certified : bool
-        Whether F is known to be submodular. If not, ``bound`` is a number without a meaning.
-
-    Examples
-    --------
-    >>> import setwise as sw
-    >>> best = sw.functions.minimize(sw.functions.Modular([1.0, -2.0]))
-    >>> best.value, best.bound, best.gap
-    (-2.0, -2.0, 0.0)
-    """
-
-    mask: BoolArray
-    value: float
-    bound: float
-    x: FloatArray
-    n_iter: int
-    converged: bool
-    certified: bool
-
-    def __post_init__(self) -> None:
-        self.mask.flags.writeable = self.x.flags.writeable = False
-
-    @property
-    def gap(self) -> float:
-        """Value - bound, never negative."""
-        return self.value - self.bound
-
-    @property
-    def relative_gap(self) -> float:
-        """Gap / max(1, abs(value))."""
-        return self.gap / max(1.0, abs(self.value))
-
-    @property
-    def exact(self) -> bool:
-        """Whether the set is proved to be a minimiser: certified and a relative gap <= 1e-9."""
-        return self.certified and self.relative_gap <= 1e-9
 
 
 def minimize(
@@ -90,10 +38,16 @@ def minimize(
     algorithm finds that point: each iteration sorts x, takes the vertex that one greedy pass along
     this order gives, and moves to the point of least norm in the hull of the vertices it keeps.
     The sets tried are those of the chains it passes, the bound is the best x met: any time it is
-    stopped, value and bound are valid.
+    stopped, by Ctrl-C too, value and bound are valid.
+
+    At the end the vertices kept are taken once more, along the same orders but with the elements of
+    the best set A moved to their front: then x(A) = F(A) - F(empty) whatever the numbers are, and A
+    is a minimiser if no x_i is positive in A or negative outside. Each sign is asked beside the
+    rounding of its own coordinate alone, so that weights of 1e-20 are not lost beside 1e20.
 
     An iteration costs a sort, a greedy pass, and O(n k) for each change of the k <= n vertices
-    kept. The number of iterations is of the order of n in practice.
+    kept, the proof k passes and the room n + 1 values. The number of iterations is of the order of
+    n in practice.
 
     Parameters
     ----------
@@ -101,12 +55,13 @@ def minimize(
         Submodular. When ``is_submodular`` is None the algorithm runs, the value it returns is that
         of its set, and the result has ``certified`` False: the bound then proves nothing.
     tol : float
-        Stop when value - bound <= tol * max(1, abs(value)).
+        Stop when ``relative_gap <= tol``: excess / room, what is not proved of what there was to
+        gain.
     max_iter : int, optional
         The most greedy passes; 1000 + 100 n if not given. It also stops, with ``converged`` False,
         when rounding keeps the norm of x from falling further.
     callback : callable, optional
-        Called with the ``Minimum`` so far after each iteration; it stops when this returns True.
+        Called with the ``Minimum`` so far after each iteration; any true value stops it.
 
     Returns
     -------
@@ -128,63 +83,146 @@ def minimize(
     >>> best.mask.tolist(), best.value, best.exact
     ([True, True, False], -3.0, True)
     """
-    from setwise.functions._corral import Corral  # loads scipy.linalg
-
     tol = as_number(tol, "tol", nonnegative=True)
-    n = function.n
-    limit = 1000 + 100 * n if max_iter is None else as_count(max_iter, "max_iter", least=1)
+    limit = 1000 + 100 * function.n if max_iter is None else as_count(max_iter, "max_iter", least=1)
     if function.is_submodular is False:
         raise ValueError(f"function must be submodular to be minimised, got {function!r}")
-    certified = function.is_submodular is True
+    search = _Search(function, tol)
+    result = None
+    try:
+        while True:
+            done = search.step()
+            result = search.latest
+            stopped = callback is not None and bool(callback(result))
+            if done or stopped or search.n_iter == limit:
+                break
+        if search.certified:
+            result = search.proved()
+        return replace(result, interrupted=stopped and not result.converged)
+    except KeyboardInterrupt:
+        if result is None:
+            raise
+        return replace(result, interrupted=not result.converged)
 
-    base = empty_value(function)
-    mask, value = np.zeros(n, np.bool_), base
-    order = np.arange(n)
-    corral: Corral | None = None
-    bound, norm, largest = -np.inf, np.inf, 0.0
-    idle = n_iter = 0
-    while True:
-        n_iter += 1
-        gains = function._gains(order)
-        reached = _best_of_chain(function, order, base + np.cumsum(gains), value)
-        if reached is not None:
-            mask, value = reached
-        vertex = np.empty(n)
-        vertex[order] = gains
-        if corral is None:
-            corral, moved = Corral(vertex), True
+
+class _Search:
+    """Wolfe's algorithm: the corral, the best set and the best point of the passes so far.
+
+    All is measured from F(empty), so that no constant goes into a sum.
+    """
+
+    def __init__(self, function: SetFunction, tol: float) -> None:
+        self.function, self.tol, self.n_iter = function, tol, 0
+        self.certified = function.is_submodular is True
+        self._parts = parts(function)
+        self._base = empty_value(function)
+        self._lost = np.maximum(-last_gains(function), 0.0).tolist()
+        # The best set: its value, and the gains that add up to it with what they can be off by.
+        self._mask, self._value = np.zeros(function.n, np.bool_), self._base
+        self._gains, self._error, self._rise = np.zeros(0), 0.0, 0.0
+        # The best point, and how far below F(empty) it lets a set be.
+        self._x, self._fall = np.zeros(function.n), -inf
+        self._order = np.arange(function.n)
+        self._corral: Corral | None = None
+        self._norm, self._idle = inf, 0
+
+    def step(self) -> bool:
+        """One greedy pass; whether there is nothing more to do."""
+        from setwise.functions._corral import Corral  # loads scipy.linalg
+
+        self.n_iter += 1
+        order = self._order
+        gains, errors = gains_with_errors(self.function, order)
+        self._try_chain(order, gains, errors)
+        vertex, wrong = np.empty_like(gains), np.empty_like(gains)
+        vertex[order], wrong[order] = gains, errors
+        moved = True
+        if self._corral is None:
+            self._corral = Corral(vertex, (order, wrong))
         else:
-            moved = corral.add(vertex)
-        point = corral.point()
-        # The vertices are rounded, and so is their mean: what lies this close to zero is zero.
-        largest = max(largest, float(np.abs(gains).max(initial=0.0)))
-        proof = np.where(np.abs(point) <= 8 * _EPS * largest, 0.0, point)
-        lower = base + float(np.minimum(proof, 0.0).sum())
+            moved = self._corral.add(vertex, (order, wrong))
         # The norm falls in exact arithmetic. Where rounding hides its fall only a better bound
         # counts, and a long search without one is at its end.
-        length = corral.length()
-        idle = 0 if lower > bound or length < norm * (1 - 1e-12) else idle + 1
-        norm = min(norm, length)
-        if lower > bound:
-            bound, x = lower, proof
-        certificate = min(bound, value)
-        converged = value - certificate <= tol * max(1.0, abs(value))
-        result = Minimum(mask, value, certificate, x, n_iter, converged, certified)
-        answer = None if callback is None else callback(result)
-        stopped = isinstance(answer, bool | np.bool_) and bool(answer)
-        if converged or stopped or not moved or idle > 100 + n or n_iter == limit:
-            return result
-        order = np.argsort(point, kind="stable")
+        length = self._corral.length()
+        better = self._try_point(self._corral)
+        self._idle = 0 if better or length < self._norm * (1 - 1e-12) else self._idle + 1
+        self._norm = min(self._norm, length)
+        self._order = np.argsort(self._corral.point(), kind="stable")
+        self.latest = self._result()
+        return self.latest.converged or not moved or self._idle > 100 + self.function.n
+
+    def _try_chain(self, order: IntArray, gains: FloatArray, errors: FloatArray) -> None:
+        """The best set of the chain, if it is better than the best so far."""
+        rises = np.cumsum(gains)
+        if not len(order) or rises.min() >= self._rise:
+            return
+        size = int(rises.argmin()) + 1
+        self._rise, self._gains = float(rises[size - 1]), gains[:size]
+        summed = 0.0 if self._parts.exact else size * EPS * float(np.abs(gains[:size]).sum())
+        self._error = float(errors[:size].sum()) + summed
+        self._mask = np.zeros(self.function.n, np.bool_)
+        self._mask[order[:size]] = True
+        self._value = float(self.function._values(self._mask[None])[0])
+
+    def _try_point(self, corral: Corral) -> bool:
+        """What the point of the corral proves; whether that is more than the best so far."""
+        errors = None if self._parts.exact else np.array([tag[1] for tag in corral.tags])
+        point, wrong, _ = mean_of(corral.weights, corral.vertices, errors)
+        fall = fall_of(self.function, point, wrong)
+        if fall <= self._fall:
+            return False
+        self._x, self._fall = point, fall
+        return True
+
+    def _result(self) -> Minimum:
+        """The best set and the best point, whatever belongs to whichever."""
+        excess = self._rise + self._error - self._fall
+        return self._record(self._mask, self._value, excess, 0.0)
+
+    def proved(self) -> Minimum:
+        """The proof of the best set or, if it has the better one, of {x < 0}."""
+        assert self._corral is not None
+        orders = [tag[0] for tag in self._corral.tags]
+        records = [self._result()]
+        for mask in (self._mask, self._corral.point() < 0):
+            proof = prove(self.function, mask, orders, self._corral.weights)
+            if proof.fall > self._fall:
+                self._x, self._fall = proof.x, proof.fall
+            value = float(self.function._values(mask[None])[0])
+            records.append(self._record(mask, value, proof.excess, proof.rounding))
+            if records[-1].exact:
+                return records[-1]
+        return min(records, key=lambda record: record.excess)
+
+    def _record(self, mask: BoolArray, value: float, excess: float, rounding: float) -> Minimum:
+        part = self._parts
+        room = fsum([*self._gains.tolist(), *self._lost])
+        # All values are multiples of the unit, and so is what a set is too high by.
+        excess = 0.0 if part.exact and excess < part.unit else max(0.0, excess)
+        bound = self._base + self._fall
+        if part.value_error(0):
+            bound = nextafter(bound - part.n_terms * EPS * part.base, -inf)
+        elif excess == 0.0:
+            bound = value
+        done = excess <= rounding or relative_gap(excess, room) <= self.tol
+        return Minimum(
+            mask=mask.copy(),
+            value=value,
+            bound=min(bound, value),
+            x=self._x.copy(),
+            n_iter=self.n_iter,
+            converged=bool(done),
+            certified=self.certified,
+            excess=float(excess),
+            room=max(room, float(excess)),
+            rounding=rounding,
+        )
 
 
-def _best_of_chain(
-    function: SetFunction, order: IntArray, values: FloatArray, value: float
-) -> tuple[BoolArray, float] | None:
-    """The best set of a chain and its value, if that is below ``value``."""
-    if not len(order) or values.min() >= value:
-        return None
-    mask = np.zeros(function.n, np.bool_)
-    mask[order[: values.argmin() + 1]] = True
-    # What the set is worth itself: the sum of gains carries their rounding.
-    reached = float(function._values(mask[None])[0])
-    return (mask, reached) if reached < value else None
+def last_gains(function: SetFunction) -> FloatArray:
+    """F(V) - F(V - i): no gain of a submodular function is less."""
+    n = function.n
+    masks = ~np.eye(n + 1, n, dtype=np.bool_)
+    values = function._values(masks)
+    gains: FloatArray = values[-1] - values[:-1]
+    return gains

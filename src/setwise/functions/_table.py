@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_numbers
 from setwise.functions._base import SetFunction
+from setwise.functions._cardinality import slack_of
 
 MOST_ELEMENTS = 24
 MOST_TABULATED = 20
@@ -19,8 +20,9 @@ class Table(SetFunction):
 
     It knows everything about itself: ``is_submodular``, ``is_supermodular`` and ``is_increasing``
     are worked out when first asked for, in O(n^2 2^n), O(n^2 2^n) and O(n 2^n), and remembered. An
-    inequality counts as violated when it fails by more than 1e-12 times the largest magnitude
-    among the values, which is what rounding may do to sums of a few of them.
+    inequality counts as violated when it fails by more than 1e-12 times the largest difference from
+    F(empty), which is what rounding may do to sums of a few of them, or 8 units of rounding of the
+    largest value, if that is more.
 
     A value costs O(n), a greedy pass O(n).
 
@@ -54,8 +56,8 @@ class Table(SetFunction):
 
     @property
     def tolerance(self) -> float:
-        """What an inequality may fail by and still hold: 1e-12 times the largest magnitude."""
-        return 1e-12 * float(np.abs(self.values).max())
+        """What an inequality may fail by and still hold: 1e-12 of the largest |F(A) - F(empty)|."""
+        return slack_of(self.values, 1e-12)
 
     def _values(self, masks: BoolArray) -> FloatArray:
         return self.values[masks @ _bits(self.n)]

@@ -8,6 +8,7 @@ from setwise.fields._field import Field
 from setwise.functions._arguments import FloatArray, IntArray, as_count, as_number
 from setwise.functions._interrupts import whole
 from setwise.functions._randomness import as_generator
+from setwise.inference._enumerate import count_labellings, most_items
 from setwise.inference._marginals import marginals
 from setwise.inference._perturb import maximiser
 from setwise.inference._solve_map import solve_map
@@ -31,12 +32,14 @@ def perturbed_list(
     field : Field
         E.
     m : int
-        How many labellings, the best one of the field itself among them.
+        How many labellings, the best one of the field itself among them; as many as there are
+        without a forbidden label, if that is fewer.
     temperature : float
         t, the scale of the noise.
     n_draws : int, optional
         How many labellings are drawn beside the best one; m - 1 unless more are asked for. Of more
-        the distinct ones of least energy are kept, as long as there are such.
+        the distinct ones of least energy are kept, as long as there are such. It ends earlier when
+        all labellings have been drawn.
     n_jobs : int, optional
         Threads; None for all cores. The answer does not depend on it.
     random_state : optional
@@ -45,7 +48,7 @@ def perturbed_list(
     Returns
     -------
     array of shape (m, N)
-        By increasing energy.
+        By increasing energy; fewer rows where there are fewer labellings.
 
     Raises
     ------
@@ -64,11 +67,13 @@ def perturbed_list(
     best, m, draws = _begin(field, m, n_draws, n_jobs)
     random = as_generator(random_state)
     search = maximiser(field, 1e-3, n_jobs)
-    drawn = [
-        search.best(field.unary - t * random.gumbel(-np.euler_gamma, 1.0, field.unary.shape))[0]
-        for _ in range(draws)
-    ]
-    return _lowest(field, best, drawn, m)
+    drawn = _Drawn(field, best)
+    for _ in range(draws):
+        noise = random.gumbel(-np.euler_gamma, 1.0, field.unary.shape)
+        drawn.add(search.best(field.unary - t * noise)[0])
+        if drawn.has_all:
+            break
+    return _lowest(field, drawn.items, m)
 
 
 def sampled_list(
@@ -87,12 +92,14 @@ def sampled_list(
     field : Field
         E.
     m : int
-        How many labellings, the best one of the field itself among them.
+        How many labellings, the best one of the field itself among them; as many as there are
+        without a forbidden label, if that is fewer.
     temperature : float
         That of the marginals.
     n_draws : int, optional
         How many labellings are drawn beside the best one; m - 1 unless more are asked for. Of more
-        the distinct ones of least energy are kept, as long as there are such.
+        the distinct ones of least energy are kept, as long as there are such. It ends earlier when
+        all labellings have been drawn.
     n_jobs : int, optional
         Threads; None for all cores. The answer does not depend on it.
     random_state : optional
@@ -101,7 +108,7 @@ def sampled_list(
     Returns
     -------
     array of shape (m, N)
-        By increasing energy.
+        By increasing energy; fewer rows where there are fewer labellings.
 
     Raises
     ------
@@ -120,15 +127,35 @@ def sampled_list(
     post = whole(marginals(field, temperature=temperature, n_jobs=n_jobs, random_state=random))
     levels: FloatArray = np.cumsum(post.probabilities, axis=1)
     allowed = np.isfinite(field.unary)
-    drawn = []
+    drawn = _Drawn(field, best)
     for _ in range(draws):
         level = random.uniform(size=(len(levels), 1)) * levels[:, -1:]
         labels = (levels <= level).sum(axis=1).clip(max=field.n_labels - 1)
         # Rounding may leave a forbidden label with a trace of probability.
         wrong = ~allowed[np.arange(len(labels)), labels]
         labels[wrong] = best[wrong]
-        drawn.append(labels)
-    return _lowest(field, best, drawn, m)
+        drawn.add(labels)
+        if drawn.has_all:
+            break
+    return _lowest(field, drawn.items, m)
+
+
+class _Drawn:
+    """Labellings as they are drawn, the best one first, until all that there are have been."""
+
+    def __init__(self, field: Field, best: IntArray) -> None:
+        self.items = [best]
+        self._seen = {best.tobytes()}
+        self._most = count_labellings(field)
+
+    def add(self, labels: IntArray) -> None:
+        self.items.append(labels)
+        self._seen.add(labels.tobytes())
+
+    @property
+    def has_all(self) -> bool:
+        """Whether nothing that is drawn from now on can be new."""
+        return len(self._seen) == self._most
 
 
 def _begin(
@@ -139,12 +166,14 @@ def _begin(
         raise TypeError(f"field must be a Field, got {type(field).__name__}")
     m = as_count(m, "m", least=1)
     draws = m - 1 if n_draws is None else as_count(n_draws, "n_draws", least=m - 1)
+    if m > (most := most_items(field, m)):
+        m, draws = most, most - 1 if n_draws is None else draws
     return whole(solve_map(field, n_jobs=n_jobs)).labels, m, draws
 
 
-def _lowest(field: Field, best: IntArray, drawn: list[IntArray], m: int) -> IntArray:
-    """The best labelling and the m - 1 lowest of the others, distinct ones first."""
-    items = np.array([best, *drawn], np.int64)
+def _lowest(field: Field, drawn: list[IntArray], m: int) -> IntArray:
+    """The first labelling and the m - 1 lowest of the others, distinct ones first."""
+    items = np.array(drawn, np.int64)
     energies = field._energies(items)
     energies[0] = -np.inf  # it stays the first, also where moves did not find the least energy
     order = np.argsort(energies, kind="stable")

@@ -14,6 +14,7 @@ from setwise.functions._arguments import IntArray, as_choice, as_count
 from setwise.inference._diverse_result import DiverseProgress, DiverseResult
 from setwise.inference._diverse_step import METHODS, GreedyStep
 from setwise.inference._energy_scale import EnergyScale, trivial_bound
+from setwise.inference._enumerate import most_items
 from setwise.inference._ground import Ground, difference_below, ground
 from setwise.inference._guarantee import guarantee
 from setwise.inference._result import MapResult
@@ -41,7 +42,9 @@ def diverse(
     field : Field
         The energy E.
     m : int
-        How many items, at least 1. Items may repeat, and must where the field has fewer labellings.
+        How many items, at least 1. The list, or each of those concatenated, ends at as many as the
+        field has labellings without a forbidden label, and ``reason`` says so; items may repeat all
+        the same.
     diversity : Diversity or Concatenated
         d, or several with a list each.
     method : str
@@ -58,7 +61,8 @@ def diverse(
     -------
     DiverseResult
         ``labelings`` (m, N), ``values`` (m,), ``gains``, ``bounds``, ``gaps``, ``guarantee``. With
-        a callback that ends it, or Ctrl-C after the first item, the list is shorter.
+        a callback that ends it, Ctrl-C after the first item, or fewer than m labellings, the list
+        is shorter.
 
     Examples
     --------
@@ -86,6 +90,9 @@ def diverse(
         parts, shares = diversity.parts, diversity.shares_of(m)
     else:
         parts, shares = (diversity,), [m - 1]
+    most = most_items(field, m)
+    ends = max(shares) >= most  # no part has a list of more items than there are labellings
+    shares = [min(share, most - 1) for share in shares]
     for part in parts:
         part._augment(field, np.zeros((0, field.n_variables), np.int64))  # does it fit the field?
     base = ground(field)
@@ -94,7 +101,7 @@ def diverse(
     best = _first(grounded, parts[0], steps.first(grounded))
     items = _Items(field, base)
     items.add(best, parts[0], 0)
-    interrupted = best.interrupted or (items.ends(callback) and m > 1)
+    interrupted = best.interrupted or (items.ends(callback) and sum(shares) > 0)
     try:
         for part, share in zip(parts, shares, strict=True):
             for k in range(share if not interrupted else 0):
@@ -108,7 +115,11 @@ def diverse(
                     break
     except KeyboardInterrupt:  # the list so far holds
         interrupted = True
-    return items.result(diversity, interrupted)
+    result = items.result(diversity, interrupted)
+    if ends and not interrupted:
+        told = f"{result.reason} The list ends at {most} items: the field has no more labellings."
+        return replace(result, reason=told)
+    return result
 
 
 def _first(field: Field, diversity: Diversity, best: MapResult) -> MapResult:

@@ -105,12 +105,13 @@ class DiverseResult:
     methods : tuple of str
         The method of each step.
     repeated : array of shape (m,), bool
-        Which items equal an earlier one: where the weight is small next to the energies, or the
-        field has fewer labellings than m, the best next item may be one that is there.
+        Which items equal an earlier one: where the weight is small next to the energies the best
+        next item may be one that is there.
     guarantee : Guarantee or None
         How the list compares with the best list; None where nothing can be said.
     reason : str
-        What the guarantee assumes, or why there is none.
+        What the guarantee assumes, or why there is none; and that the field has no more labellings,
+        where the list is shorter than asked for.
     interrupted : bool
         Whether a callback or Ctrl-C ended the list before m items.
     relative_gaps : array of shape (m,)

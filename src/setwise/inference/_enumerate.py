@@ -67,6 +67,11 @@ def count_labellings(field: Field) -> float:
     return prod(choices.tolist()) if np.log10(choices).sum() <= 15 else np.inf
 
 
+def most_items(field: Field, m: int) -> int:
+    """The length of a list for which m labellings are asked: no more than there are."""
+    return int(min(m, count_labellings(field)))
+
+
 def _labellings(allowed: list[IntArray], start: int, stop: int) -> IntArray:
     """Labellings start..stop-1 in lexicographic order, one a row."""
     rest = np.arange(start, stop)

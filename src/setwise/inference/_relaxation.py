@@ -180,10 +180,16 @@ class Relaxation:
 
     @property
     def reach(self) -> FloatArray:
-        """(N,): how far the blocks can move two labels of a variable apart."""
+        """(N,): how far the blocks can move two labels of a variable apart.
+
+        A block that is about one label of a variable leaves the others where they are, at 0.
+        """
         reach = np.zeros(self.n_variables)
         for group in self.groups:
-            reach[group.variables] += group.high - group.low
+            alone = len(group.own) > 0
+            high = np.maximum(group.high, 0.0) if alone else group.high
+            low = np.minimum(group.low, 0.0) if alone else group.low
+            reach[group.variables] += high - low
         return reach
 
     def finite_unary(self, temperature: float) -> FloatArray:

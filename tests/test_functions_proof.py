@@ -1,0 +1,217 @@
+"""Nothing false: minimisation and maximisation against exact rationals, over 40 decades."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given
+from hypothesis import strategies as st
+from rational_functions import exact_value, exact_values, wide_functions
+from strategies import numbers, set_functions, submodular_functions
+
+from setwise.functions import (
+    Cardinality,
+    Cut,
+    Modular,
+    Oracle,
+    Table,
+    check,
+    decompose,
+    maximize,
+    minimize,
+)
+
+SCALES = (1e-12, 1e7, 1e9)
+UNITS = (2.0**-40, 2.0**23, 2.0**30)
+
+
+def assert_nothing_false(function, result):
+    """The bound is below the minimum, the set above it by no more than is said: in rationals."""
+    if not result.certified:
+        return
+    least = min(exact_values(function))
+    over = exact_value(function, result.mask) - least
+    assert Fraction(result.bound) <= least
+    assert over <= Fraction(result.excess)
+    assert result.relative_gap <= 1e-9 or not result.converged
+    if result.exact:
+        assert over == 0 or over <= Fraction(result.rounding)
+
+
+@given(wide_functions())
+def test_a_proved_minimum_is_one_in_rationals(function):
+    assert_nothing_false(function, minimize(function))
+
+
+@given(wide_functions(decades=1))
+def test_functions_of_one_scale_are_proved(function):
+    result = minimize(function)
+    assert result.exact
+    assert exact_value(function, result.mask) - min(exact_values(function)) <= Fraction(
+        result.rounding
+    )
+
+
+@given(submodular_functions(), st.sampled_from(SCALES), numbers())
+def test_a_unit_and_a_constant_change_no_minimum(function, scale, shift):
+    """1e-12, 1e7, 1e9 times F, and a constant a thousand times larger than F."""
+    plain = minimize(function)
+    constant = Cardinality(np.full(function.n + 1, 1000.0 * scale * (shift + 5.0)))
+    for other, unit in ((scale * function, scale), (scale * function + constant, scale)):
+        result = minimize(other)
+        assert result.exact == plain.exact
+        assert result.excess <= 1e-9 * max(result.room, 1e-3 * unit)
+        over = function(result.mask) - plain.value
+        assert over <= 1e-9 * max(1.0, abs(plain.value))
+
+
+@given(wide_functions(), st.data())
+def test_a_proved_maximum_is_one_in_rationals(function, data):
+    k = data.draw(st.none() | st.integers(0, function.n))
+    result = maximize(function, k, random_state=0)
+    if not result.certified:
+        return
+    sizes = [bin(index).count("1") for index in range(1 << function.n)]
+    allowed = function.n if k is None else k
+    values = zip(exact_values(function), sizes, strict=True)
+    best = max(value for value, size in values if size <= allowed)
+    short = best - exact_value(function, result.mask)
+    assert best <= Fraction(result.bound)
+    assert short <= Fraction(result.excess)
+    if result.exact:
+        assert short == 0 or short <= Fraction(result.rounding)
+
+
+@given(submodular_functions(), st.sampled_from(UNITS), st.sampled_from(["greedy", "double"]))
+def test_a_unit_and_a_constant_change_no_maximum(function, scale, method):
+    """Powers of two, which round nothing: a tie that rounding breaks may lead to another set."""
+    plain = maximize(function, method=method)
+    constant = Cardinality(np.full(function.n + 1, 7000.0 * scale))
+    for other in (scale * function, scale * function + constant):
+        result = maximize(other, method=method)
+        assert result.exact == plain.exact
+        assert result.relative_gap == pytest.approx(plain.relative_gap, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        Modular([1e15, -1.0]),
+        Modular([-1e20, -1e-20]),
+        Modular([1e20, -1e-20, 1.0]),
+        Cut([[0, 1]], 1e20, n=3) + Modular([0.0, 0.0, -1e-20]),
+    ],
+)
+def test_what_is_small_is_not_lost_beside_what_is_large(function):
+    result = minimize(function)
+    assert exact_value(function, result.mask) == min(exact_values(function))
+    assert result.exact
+    assert result.excess == 0.0
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        Cut([[0, 1]], 1e20, n=2) + Modular([-1e-20, -1.0]),
+        Modular([1e20]) + Modular([-1e-3]) + Modular([-1e20]),
+    ],
+)
+def test_what_rounding_swallows_is_not_called_exact(function):
+    """Both sums cancel 1e20 before the small number is seen; the bound says what is not known."""
+    result = minimize(function)
+    assert not result.exact
+    assert_nothing_false(function, result)
+
+
+def test_integers_with_a_gap_of_one_are_never_exact():
+    """2^50 and 1 in one function: a gap is a multiple of the unit or there is none."""
+    function = Modular([2.0**50, 2.0**50]) + Cut([[0, 1]], 2.0**50, n=2) + Modular([-1.0, 0.0])
+    first = minimize(function, max_iter=1)
+    assert first.exact is (first.excess == 0.0)
+    assert minimize(function).exact
+
+
+def test_a_table_within_its_tolerance_is_no_proof():
+    """Called submodular, for what it breaks is 1e-13 of its largest value, which is a million."""
+    values = np.array([0.0, 1e19, -1.0, 1e19, -1.0, 1e19, 1e6, 1e19])
+    table = Table(values)
+    assert table.is_submodular
+    assert not minimize(table).exact
+    assert_nothing_false(table, minimize(table))
+
+
+@pytest.mark.parametrize("answer", [True, 1, np.True_, "yes", [0]])
+def test_any_true_value_of_a_callback_stops(answer):
+    function = Cut([[0, 1], [1, 2], [2, 3]], n=4) + Modular([-2.5, 1.0, -1.0, 1.2])
+    result = minimize(function, callback=lambda _: answer)
+    assert result.n_iter == 1
+    assert result.interrupted is not result.converged
+    assert minimize(function, callback=lambda _: 0).exact
+
+
+def interrupting(function, at):
+    """A function that meets Ctrl-C at a value."""
+    calls = []
+
+    def value(mask):
+        calls.append(1)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+        return function(mask)
+
+    known = {"submodular": True, "increasing": function.is_increasing}
+    return Oracle(value, function.n, **known), calls
+
+
+@pytest.mark.parametrize("solve", [minimize, lambda F: maximize(F, 3), maximize])
+def test_ctrl_c_gives_the_best_so_far(solve):
+    ring = np.stack([np.arange(9), (np.arange(9) + 1) % 9], axis=1)
+    function = Cut(ring, np.arange(1.0, 10.0), n=9) + Modular(np.linspace(-6.0, 5.5, 9))
+    oracle, calls = interrupting(function, -1)
+    solve(oracle)
+    ends = set()
+    for at in range(1, len(calls) + 1, 2):
+        oracle, seen = interrupting(function, at)
+        try:
+            result = solve(oracle)
+        except KeyboardInterrupt:
+            ends.add("raised")
+            continue
+        ends.add("flagged" if result.interrupted else "done")
+        assert result.value == function(result.mask)
+        assert result.gap >= 0
+        assert len(seen) <= at + 1  # no more than the value that is reported
+    assert ends >= {"raised", "flagged"}
+
+
+@given(set_functions(), st.sampled_from(SCALES), st.sampled_from([0.0, 3.0]))
+def test_a_unit_and_a_constant_change_no_check(function, scale, shift):
+    """But those of ``normalised`` and ``nonnegative``, which are about the constant."""
+    plain = check(function)
+    constant = Cardinality(np.full(function.n + 1, scale * shift * 1e3))
+    other = check(scale * function + constant)
+    for name in ("submodular", "supermodular", "increasing"):
+        assert getattr(other, name) is getattr(plain, name)
+
+
+def test_a_constant_does_not_hide_a_violation():
+    """1e-4 too high beside 1, and still so with 1e9 added to all of it."""
+    table = np.array([0.0, 1.0, 1.0, 2.0001])
+    for constant in (0.0, 1e7, 1e9):
+        assert not Table(table + constant).is_submodular
+        assert not Cardinality(table[[0, 1, 3]] + constant).is_submodular
+        assert check(Table(table + constant)).submodular is False
+        larger = np.arange(19.0) + 1e-4 * (np.arange(19) == 9)
+        assert check(Cardinality(larger + constant), random_state=0).submodular is False
+
+
+@given(set_functions(), st.sampled_from(SCALES))
+def test_a_unit_and_a_constant_change_no_decomposition(function, scale):
+    plain = decompose(function)
+    constant = Cardinality(np.full(function.n + 1, 1e3 * scale))
+    sets = reference.all_masks(function.n)
+    for other in (decompose(scale * function), decompose(scale * function + constant)):
+        assert other.exact is plain.exact
+        # The least sum is one number; which g has it need not be one function.
+        assert other.g(sets).sum() == pytest.approx(scale * plain.g(sets).sum(), abs=1e-6 * scale)
