@@ -28,28 +28,34 @@ class CompensatedSum {
             rest_ += accumulate(lost_, x);
         }
     }
-    void add(const CompensatedSum& other) {
+    template <int others>
+    void add(const CompensatedSum<Number, others>& other) {
         add(other.sum_);
-        if constexpr (std::is_floating_point_v<Number>) {
-            add(other.lost_);
-            add(other.rest_);
-        }
+        if constexpr (std::is_floating_point_v<Number>) add(other.lost_);
+        if constexpr (std::is_floating_point_v<Number> && others > 2) add(other.rest_);
     }
-    void subtract(const CompensatedSum& other) {
+    template <int others>
+    void subtract(const CompensatedSum<Number, others>& other) {
         add(-other.sum_);
-        if constexpr (std::is_floating_point_v<Number>) {
-            add(-other.lost_);
-            add(-other.rest_);
-        }
+        if constexpr (std::is_floating_point_v<Number>) add(-other.lost_);
+        if constexpr (std::is_floating_point_v<Number> && others > 2) add(-other.rest_);
     }
-    Number value() const { return sum_ + (lost_ + rest_); }
+    bool is_zero() const { return sum_ == 0 && lost_ == 0 && rest_ == 0; }
+    Number value() const {
+        Number sum = sum_;  // which what was lost may cancel
+        const Number lost = accumulate(sum, lost_);
+        return sum + (lost + rest_);
+    }
 
   private:
+    template <class, int>
+    friend class CompensatedSum;
+
     // Returns what was lost.
     static Number accumulate(Number& sum, Number x) {
         const Number before = sum;
         sum += x;
-        return lost_in_sum(before, x, sum);
+        return std::is_floating_point_v<Number> ? lost_in_sum(before, x, sum) : Number(0);
     }
 
     Number sum_ = 0, lost_ = 0, rest_ = 0;

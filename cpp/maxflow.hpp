@@ -20,10 +20,10 @@
 // parent of the same label, then for the least label, else it leaves the tree. Every augmentation
 // makes a residual capacity or an excess exactly zero, also in floating point: no tolerance is used.
 //
-// What is sent is an exact sum, but residual capacities are rounded. `lost` is the sum of these
-// roundings: with the arcs changed by so much in all, the state is that of a pseudoflow, so the cut
-// that is minimum for the state is above the least by no more. An excess is rounded too, which does
-// not matter while some is left, and after that is little beside what was sent from there.
+// What is sent is an exact sum, but residual capacities and excesses are rounded. `lost` is the sum
+// of these roundings: with arcs and terminals changed by so much in all, the state is that of a
+// pseudoflow, so the cut that is minimum for the state is above the least by no more. Only the
+// rounding of an excess that stays large, as that of a hard seed, does not matter and is left out.
 #pragma once
 
 #include <algorithm>
@@ -68,10 +68,15 @@ class MaxFlow {
     Capacity& excess(FlowNode v) { return nodes_[place(v)].excess; }
     Capacity excess(FlowNode v) const { return nodes_[place(v)].excess; }
 
+    void prefetch_node(FlowNode v) const {
+        prefetch(nodes_.data() + place(v));
+        prefetch(residual_.data() + topology_->rows().begin(v));
+    }
+
     // The side of the minimum cut that was found.
     bool source_side(FlowNode v) const { return nodes_[place(v)].label == on_source_side; }
 
-    // What rounding has taken from residual capacities since the state was last written as a whole.
+    // What rounding has taken since the state was last written as a whole.
     Capacity lost() const { return lost_; }
     void lose(Capacity amount) { lost_ += amount; }
     void forget_lost() { lost_ = 0; }
@@ -321,6 +326,16 @@ class MaxFlow {
         ++trees.depth;
     }
 
+    // Brings an excess or a deficit nearer to zero. Rounding does not matter where much is left.
+    template <bool sink>
+    void use(Node& v, Capacity amount) {
+        const Capacity before = v.excess, change = sink ? amount : -amount;
+        v.excess += change;
+        if constexpr (std::is_floating_point_v<Capacity>)
+            if (std::abs(v.excess) <= 1024 * std::abs(change))
+                lost_ += std::abs((before - v.excess) + change);
+    }
+
     // Sends what it can down the tree of u, over arc a from v: from the root of v's tree if it was
     // met in one, or else from v itself.
     template <bool sink>
@@ -332,7 +347,7 @@ class MaxFlow {
         if (met)
             send<!sink>(g, v, amount);
         else
-            node(v).excess -= sink ? amount : -amount;
+            use<sink>(node(v), -amount);
         flow_.add(amount);
     }
 
@@ -353,7 +368,7 @@ class MaxFlow {
             if (room<sink>(g, v, a) == 0) disown<sink>(v);
             v = parent;
         }
-        node(v).excess += sink ? amount : -amount;
+        use<sink>(node(v), amount);
         if (node(v).excess == 0) disown<sink>(v);
     }
 
@@ -436,5 +451,11 @@ class MaxFlow {
     std::size_t steps_ = 0;
     Poll poll_ = nullptr;
 };
+
+// What rounding took from a flow that sent so much; 0 if it is within a few units in the last place.
+template <class Flow>
+double unproved(const Flow& flow, double sent) {
+    return flow.lost() > 64 * std::numeric_limits<double>::epsilon() * sent ? flow.lost() : 0.0;
+}
 
 }  // namespace setwise
