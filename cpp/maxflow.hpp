@@ -332,7 +332,7 @@ class MaxFlow {
         const Capacity before = v.excess, change = sink ? amount : -amount;
         v.excess += change;
         if constexpr (std::is_floating_point_v<Capacity>)
-            if (std::abs(v.excess) <= 1024 * std::abs(change))
+            if (std::abs(v.excess) <= 16 * std::abs(change))
                 lost_ += std::abs((before - v.excess) + change);
     }
 

@@ -89,11 +89,15 @@ def histories(draw, most=5):
         return np.array(draw(st.lists(numbers, min_size=count, max_size=count)))
 
     m, of_edges = len(edges), seeds() if large_edges else plain
-    steps = [("all", [array(m, of_edges), array(m, of_edges), array(n, seeds()), array(n, seeds())])]
+    steps = [
+        ("all", [array(m, of_edges), array(m, of_edges), array(n, seeds()), array(n, seeds())])
+    ]
     for _ in range(draw(st.integers(0, most))):
         if draw(st.booleans()):
             which = draw(st.lists(st.integers(0, n - 1), min_size=1, unique=True))
-            steps.append(("terminals", [which, array(len(which), seeds()), array(len(which), seeds())]))
+            steps.append(
+                ("terminals", [which, array(len(which), seeds()), array(len(which), seeds())])
+            )
         else:
             which = draw(st.lists(st.integers(0, m - 1), min_size=1, unique=True))
             numbers = of_edges if draw(st.booleans()) else plain
