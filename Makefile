@@ -108,15 +108,20 @@ docs: .venv/.built .venv/.docs .venv/.torch
 fuzz: .venv/.built .venv/.dev .venv/.torch
 	@$(BIN)/python tests/fuzz.py $(FUZZ_SECONDS) $(JOBS)
 
-sanitize: build/sanitize
+sanitize: build/sanitize build/sanitize_threads
 	build/sanitize tests/corpus
+	build/sanitize_threads
 
-# The kernels know nothing of Python, so that a plain program can run them under the sanitizers.
-build/sanitize: $(KERNELS)
+# The kernels know nothing of Python, so that plain programs can run them under the sanitizers.
+SANITIZED := -std=c++17 -O1 -g -Wall -Wextra -Wshadow -Werror -pthread -fno-omit-frame-pointer
+
+build/sanitize: cpp/sanitize_driver.cpp $(KERNELS)
 	@mkdir -p build
-	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Wshadow -Werror -pthread -fno-omit-frame-pointer \
-		-fsanitize=address,undefined -fno-sanitize-recover=all \
-		$(filter-out cpp/bind%.cpp,$(filter %.cpp,$^)) -o $@
+	$(CXX) $(SANITIZED) -fsanitize=address,undefined -fno-sanitize-recover=all $< -o $@
+
+build/sanitize_threads: cpp/sanitize_threads.cpp $(KERNELS)
+	@mkdir -p build
+	$(CXX) $(SANITIZED) -fsanitize=thread $< -o $@
 
 bench: .venv/.built .venv/.bench
 	@set -e; for script in $(sort $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))); do \

@@ -1,6 +1,7 @@
 // The Python face of the flow kernels.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
 #include <atomic>
@@ -146,6 +147,12 @@ void bind_problem(nb::module_& m, const char* name) {
              [](const Problem& g) {
                  const auto lock = locked_answer(g);
                  return g.value();
+             },
+             Unlocked())
+        .def("unproved",
+             [](const Problem& g) {
+                 const auto lock = locked_answer(g);
+                 return g.unproved();
              },
              Unlocked())
         .def("cut",

@@ -108,6 +108,7 @@ class BoundMoves {
     bool round() { return offered().round(poll_signals); }
     double bound() { return offered().bound(); }
     double change() { return offered().change(); }
+    double gap() { return offered().gap(); }
     double commit() {
         const double change = offered().commit();
         offered_ = false;
@@ -204,6 +205,7 @@ void bind_moves(nb::module_& m) {
         .def("round", &BoundMoves::round, Unlocked())
         .def("bound", &BoundMoves::bound)
         .def("change", &BoundMoves::change)
+        .def("gap", &BoundMoves::gap)
         .def("commit", &BoundMoves::commit, Unlocked())
         .def("read", &BoundMoves::read, "labels"_a.noconvert());
 }

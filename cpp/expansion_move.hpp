@@ -50,7 +50,7 @@ class ExpansionMove : public Move {
         offer(last.is_best ? last.seen : never);
         while (!round(poll)) {
         }
-        const bool wanted = best_change_ < -tolerance_;
+        const bool wanted = best_change_.value() < -tolerance_;
         const std::int64_t since = field_.now();
         const bool stays = active_.empty();
         const double change = take_best(toll);
@@ -73,7 +73,7 @@ class ExpansionMove : public Move {
 
     bool round(Poll poll) {
         if (is_whole_) {
-            flows_.solve(target_, poll, [&](Variable i) { return take(i); });
+            unproved_ = flows_.solve(target_, poll, [&](Variable i) { return take(i); });
             begin_rounds();
             switched_.assign(active_.size(), 1);
         } else {

@@ -2,6 +2,7 @@
 // solver that answers for them.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -12,29 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "compensated_sum.hpp"
 #include "large_array.hpp"
 #include "maxflow.hpp"
 
 namespace setwise {
-
-// Neumaier's compensated sum of doubles, the plain sum of integers.
-template <class Capacity>
-class FlowSum {
-  public:
-    void add(Capacity x) {
-        if constexpr (std::is_floating_point_v<Capacity>) {
-            const Capacity sum = sum_ + x;
-            lost_ += std::abs(sum_) >= std::abs(x) ? (sum_ - sum) + x : (x - sum) + sum_;
-            sum_ = sum;
-        } else {
-            sum_ += x;
-        }
-    }
-    Capacity value() const { return sum_ + lost_; }
-
-  private:
-    Capacity sum_ = 0, lost_ = 0;
-};
 
 // What a batch needs to know of a problem.
 class AnyFlowProblem {
@@ -70,6 +53,9 @@ class FlowProblem : public AnyFlowProblem {
     // Of the present problem, so to be called while it is solved: read_flows writes the state.
     virtual Capacity value() const = 0;  // of the flow: what leaves the source
     virtual Capacity cut() const = 0;    // the cut's capacity, from the problem and the sides alone
+    // By how much the cut may be above the least, and what flows over edges and terminals, the
+    // lesser capacity of each node's two apart: the rounding of sums is a few units of its last place.
+    virtual std::pair<Capacity, Capacity> unproved() const = 0;
     virtual void read_sides(bool* on_source_side) const = 0;
     virtual void read_flows(Capacity* flows, Capacity* residuals, Poll poll) = 0;  // either may be null
     virtual void read_problem(Capacity* there, Capacity* back, Capacity* source,
@@ -79,6 +65,11 @@ class FlowProblem : public AnyFlowProblem {
 
 // Excesses are kept as source - sink + inflow, so the excess of a node of a true flow lies in
 // [-sink, source]; a change of the problem may leave that range, and make_flow brings it back.
+//
+// Rounding. The value is the sum of what was sent, and of min(source, sink) of all nodes. Where
+// residual capacities have lost more than a few units in the last place of what is sent, the flow is
+// found anew from nothing: the loss may be that of capacities long gone. Where it is lost again, to
+// capacities far above the cut, they are lowered to twice the cut, which changes no minimum cut.
 template <class Topology, class Capacity>
 class FlowGraph final : public FlowProblem<Capacity> {
   public:
@@ -105,6 +96,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
             if (!add_checked(total, there[k]) || !add_checked(total, back ? back[k] : 0))
                 return false;
         total_ = total;
+        lift_limit();
         for (std::int64_t k = 0; k < count; ++k)
             set_capacity(edge(k), there[k], back ? back[k] : Capacity(0));
         return true;
@@ -120,7 +112,12 @@ class FlowGraph final : public FlowProblem<Capacity> {
             if (!add_checked(total, finite(source[k])) || !add_checked(total, finite(sink[k])))
                 return false;
         total_ = total;
-        for (std::int64_t k = 0; k < count; ++k) set_terminals_of(vertex(k), {source[k], sink[k]});
+        lift_limit();
+        constexpr std::int64_t ahead = 8;
+        for (std::int64_t k = 0; k < count; ++k) {
+            if (started_ && k + ahead < count) prefetch_node(vertex(k + ahead));
+            set_terminals_of(vertex(k), {source[k], sink[k]});
+        }
         return true;
     }
 
@@ -133,35 +130,46 @@ class FlowGraph final : public FlowProblem<Capacity> {
     }
 
     void solve(Poll poll) override {
-        const bool again = std::exchange(solved_, false);  // stays so if the call is abandoned
-        started_ = true;
-        if (again) {
-            value_.add(solver_.solve_again(changed_, poll));
-        } else {
-            solver_.solve(poll);
-            value_ = {};
-            for (FlowNode v = 0; v < nodes(); ++v) value_.add(from_source(v));
+        bool is_new = run(poll);
+        if constexpr (is_float) {
+            if (lost() <= std::max(most_lost, 2 * usual_lost_)) return;
+            if (!is_new) {
+                write(unlimited);
+                run(poll);
+            }
+            while (lost() > most_lost) {
+                const Capacity limit = std::max(2 * cut_beyond_base().value(), least);
+                if (!(2 * limit < std::min(limit_, largest()))) break;
+                write(limit);
+                run(poll);
+            }
+            usual_lost_ = lost();
         }
-        changed_.clear();
-        stale_ = false;
-        solved_ = true;
     }
 
-    Capacity value() const override { return value_.value(); }
-
-    Capacity cut() const override {
-        FlowSum<Capacity> sum;
-        const auto g = topology().rows();
-        for (FlowNode v = 0; v < nodes(); ++v) {
-            if (!solver_.source_side(v)) {
-                sum.add(terminals(v).source);
-                continue;
-            }
-            sum.add(terminals(v).sink);
-            for (FlowArc a = g.begin(v); a < g.end(v); ++a)
-                if (capacity(a) > 0 && !solver_.source_side(g.head(v, a))) sum.add(capacity(a));
-        }
+    Capacity value() const override {
+        Sum sum = base_;
+        sum.add(sent_);
         return sum.value();
+    }
+
+    // Rounding may only raise it.
+    Capacity cut() const override {
+        Sum sum = cut_beyond_base();
+        sum.add(base_);
+        return std::max(sum.value(), value());
+    }
+
+    std::pair<Capacity, Capacity> unproved() const override {
+        if constexpr (!is_float) return {0, value()};
+        Sum gap, flows = sent_;
+        gap.add(solver_.lost());
+        for (FlowNode v = 0; v < nodes(); ++v) {
+            const Capacity excess = rounded_excess(v, inflow(v)).first;
+            gap.add(std::max<Capacity>(solver_.source_side(v) ? -excess : excess, 0));
+        }
+        for (std::int64_t e = 0; e < edges(); ++e) flows.add(std::abs(flow(e)));
+        return {gap.value(), flows.value()};
     }
 
     void read_sides(bool* on_source_side) const override {
@@ -173,8 +181,9 @@ class FlowGraph final : public FlowProblem<Capacity> {
         for (std::int64_t e = 0; e < edges(); ++e) {
             if (flows) flows[e] = flow(e);
             if (!residuals) continue;
-            residuals[2 * e] = solver_.residual(topology().forward(e));
-            residuals[2 * e + 1] = solver_.residual(topology().reverse(e));
+            const FlowArc a = topology().forward(e), b = topology().reverse(e);
+            residuals[2 * e] = solver_.residual(a) + (capacity(a) - usable(a));
+            residuals[2 * e + 1] = solver_.residual(b) + (capacity(b) - usable(b));
         }
     }
 
@@ -196,6 +205,14 @@ class FlowGraph final : public FlowProblem<Capacity> {
     }
 
   private:
+    using Sum = CompensatedSum<Capacity>;
+    static constexpr bool is_float = std::is_floating_point_v<Capacity>;
+    static constexpr Capacity unlimited = std::numeric_limits<Capacity>::max();
+    static constexpr Capacity least = is_float ? std::numeric_limits<Capacity>::min() : 1;
+    static constexpr Capacity unit =
+        is_float ? std::numeric_limits<Capacity>::epsilon() : Capacity(0);
+    static constexpr Capacity most_lost = 64 * unit;  // a share of what is sent
+
     struct Terminals {
         Capacity source = 0, sink = 0;
     };
@@ -206,8 +223,12 @@ class FlowGraph final : public FlowProblem<Capacity> {
           capacity_(other.capacity_),
           terminals_(other.terminals_),
           changed_(other.changed_),
-          value_(other.value_),
+          base_(other.base_),
+          sent_(other.sent_),
           total_(other.total_),
+          limit_(other.limit_),
+          usual_lost_(other.usual_lost_),
+          counted_(other.counted_),
           started_(other.started_),
           solved_(other.solved_),
           stale_(other.stale_) {}
@@ -215,8 +236,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
     // While some capacities are replaced, sums of old and new ones occur: for floats a quarter of
     // what there is keeps those finite, and the rounding of the total out of it.
     static constexpr Capacity most() {
-        constexpr Capacity largest = std::numeric_limits<Capacity>::max();
-        return std::is_floating_point_v<Capacity> ? largest / 4 : largest;
+        constexpr Capacity highest = std::numeric_limits<Capacity>::max();
+        return is_float ? highest / 4 : highest;
     }
     static bool add_checked(Capacity& total, Capacity x) {
         if (x > most() - total) return false;
@@ -224,7 +245,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
         return true;
     }
     static bool is_infinite(Capacity x) {
-        if constexpr (std::is_floating_point_v<Capacity>)
+        if constexpr (is_float)
             return std::isinf(x);
         else
             return static_cast<void>(x), false;
@@ -236,38 +257,143 @@ class FlowGraph final : public FlowProblem<Capacity> {
     Capacity capacity(FlowArc a) const { return capacity_[static_cast<std::size_t>(a)]; }
     const Terminals& terminals(FlowNode v) const { return terminals_[static_cast<std::size_t>(v)]; }
 
-    // What comes in over the edges minus what goes out.
-    Capacity inflow(FlowNode v) const {
-        Capacity sum = 0;
+    // What the solver knows of a capacity.
+    Capacity usable(FlowArc a) const { return std::min(capacity(a), limit_); }
+    Capacity net(FlowNode v) const { return terminals(v).source - terminals(v).sink; }
+
+    // Solves from the state as it is. Whether that was without flow.
+    bool run(Poll poll) {
+        const bool is_new = !std::exchange(started_, true);
+        if (std::exchange(solved_, false)) {  // stays so if the call is abandoned
+            sent_.add(solver_.solve_again(changed_, poll));
+            if (counted_ > 16 * static_cast<std::int64_t>(nodes())) count_sent();
+        } else {
+            sent_ = {};
+            if (!is_new) count_sent();
+            sent_.add(solver_.solve(poll));
+        }
+        changed_.clear();
+        stale_ = false;
+        solved_ = true;
+        return is_new;
+    }
+
+    // Writes the problem into the solver, without flow.
+    void write(Capacity limit) {
+        limit_ = limit;
+        for (FlowArc a = 0; a < topology().arcs(); ++a) solver_.residual(a) = usable(a);
+        for (FlowNode v = 0; v < nodes(); ++v) solver_.excess(v) = net(v);
+        solver_.forget_lost();
+        changed_.clear();
+        started_ = solved_ = false;
+    }
+
+    // As a share of what is sent.
+    Capacity lost() const {
+        return solver_.lost() > 0 ? solver_.lost() / std::max(sent_.value(), least) : 0;
+    }
+    Capacity largest() const { return *std::max_element(capacity_.begin(), capacity_.end()); }
+
+    // The cut's capacity without min(source, sink) of all nodes.
+    Sum cut_beyond_base() const {
+        Sum sum;
         const auto g = topology().rows();
-        for (FlowArc a = g.begin(v); a < g.end(v); ++a) sum += solver_.residual(a) - capacity(a);
+        for (FlowNode v = 0; v < nodes(); ++v) {
+            const Terminals& t = terminals(v);
+            const bool here = solver_.source_side(v);
+            if (here ? t.sink > t.source : t.source > t.sink) {
+                sum.add(here ? t.sink : t.source);
+                sum.add(here ? -t.source : -t.sink);
+            }
+            for (FlowArc a = g.begin(v); here && a < g.end(v); ++a)
+                if (capacity(a) > 0 && !solver_.source_side(g.head(v, a))) sum.add(capacity(a));
+        }
         return sum;
     }
 
-    // What the source sends to a node. An augmentation adds to the sum of these what it sends, so
-    // that a second solution costs no pass over all nodes.
-    Capacity from_source(FlowNode v) const {
-        const Terminals& t = terminals(v);
-        if (!(solver_.excess(v) > 0)) return t.source;
-        return is_infinite(t.source) ? t.sink - inflow(v) : t.source - solver_.excess(v);
+    // What comes in over the edges minus what goes out. Two levels do: where more is lost the
+    // rounding of the excess is large, and noted.
+    using Inflow = CompensatedSum<Capacity, 2>;
+    Inflow inflow(FlowNode v) const {
+        Inflow sum;
+        const auto g = topology().rows();
+        for (FlowArc a = g.begin(v); a < g.end(v); ++a) {
+            if (solver_.residual(a) == usable(a)) continue;
+            sum.add(solver_.residual(a));
+            sum.add(-usable(a));
+        }
+        return sum;
+    }
+
+    // The excess that follows from the inflow, and its rounding.
+    std::pair<Capacity, Capacity> rounded_excess(FlowNode v, Inflow excess) const {
+        if (is_infinite(net(v))) return {net(v), 0};
+        excess.add(terminals(v).source);
+        excess.add(-terminals(v).sink);
+        const Capacity rounded = excess.value();
+        excess.add(-rounded);
+        return {rounded, excess.value()};
+    }
+
+    // What the source sends to a node beyond min(source, sink): max(net, 0) - max(net + inflow, 0). An
+    // augmentation adds to the sum of these what it sends, so that a second solution costs no pass
+    // over all nodes.
+    Inflow sent(FlowNode v, const Inflow& in) const {
+        Inflow sum;
+        const bool gives = net(v) > 0, has_left = solver_.excess(v) > 0;
+        if (has_left) sum.subtract(in);
+        if (gives != has_left) {
+            sum.add(gives ? terminals(v).source : -terminals(v).source);
+            sum.add(gives ? -terminals(v).sink : terminals(v).sink);
+        }
+        return sum;
+    }
+    // Sums it, which also ends the rounding of many changes.
+    void count_sent() {
+        sent_ = {};
+        counted_ = 0;
+        for (FlowNode v = 0; v < nodes(); ++v) sent_.add(sent(v, inflow(v)));
     }
 
     Capacity flow(std::int64_t e) const {
         const FlowArc a = topology().forward(e), b = topology().reverse(e);
-        const Capacity there = capacity(a) - solver_.residual(a);
-        return there > 0 ? there : solver_.residual(b) - capacity(b);
+        const Capacity there = usable(a) - solver_.residual(a);
+        return there > 0 ? there : solver_.residual(b) - usable(b);
+    }
+
+    void prefetch_node(FlowNode v) const {
+        const auto a = static_cast<std::size_t>(topology().rows().begin(v));
+        prefetch(terminals_.data() + v);
+        prefetch(capacity_.data() + a);
+        solver_.prefetch_node(v);
     }
 
     void set_terminals_of(FlowNode v, Terminals t) {
-        Terminals& before = terminals_[static_cast<std::size_t>(v)];
-        if (solved_ && before.source == t.source && before.sink == t.sink) return;
-        if (solved_) value_.add(-from_source(v));
-        before = t;
-        solver_.excess(v) = t.source - t.sink;
-        if (started_) solver_.excess(v) += inflow(v);
+        Terminals& here = terminals_[static_cast<std::size_t>(v)];
+        if (started_ && here.source == t.source && here.sink == t.sink) return;
+        const Capacity before = std::min(here.source, here.sink), after = std::min(t.source, t.sink);
+        if (before != after) {
+            base_.add(-before);
+            base_.add(after);
+        }
+        if (!started_) {
+            here = t;
+            solver_.excess(v) = net(v);
+            return;
+        }
+        const Inflow in = inflow(v);
+        const Inflow sent_before = sent(v, in);
+        note_rounding(v, in);
+        here = t;
+        const auto [excess, rounding] = rounded_excess(v, in);
+        solver_.excess(v) = excess;
+        lose(v, rounding);
         if (!solved_) return;
-        value_.add(from_source(v));
+        Inflow more = sent(v, in);
+        more.subtract(sent_before);
+        if (!more.is_zero()) sent_.add(more);
         changed_.push_back(v);
+        ++counted_;
     }
 
     void set_capacity(std::int64_t e, Capacity there, Capacity back) {
@@ -283,26 +409,87 @@ class FlowGraph final : public FlowProblem<Capacity> {
         // No residual arc may lead out of the source side.
         const bool first = solver_.source_side(tail), second = solver_.source_side(head);
         if (solved_ && first != second) after = first ? there : -back;
-        const bool moved = after != before;
         stale_ = true;
-        if (solved_ && moved) {
-            value_.add(-from_source(tail));
-            value_.add(-from_source(head));
-        }
         write_capacity(a, there, after);
         write_capacity(b, back, -after);
-        if (!moved) return;
-        solver_.excess(tail) += before - after;
-        solver_.excess(head) += after - before;
+        if (after == before) return;
+        add_inflow(tail, before, -after);
+        add_inflow(head, after, -before);
+    }
+
+    // Adds x + y to a node's excess.
+    void add_inflow(FlowNode v, Capacity x, Capacity y) {
+        Capacity& excess = solver_.excess(v);
+        const Capacity before = excess, more = x + y;
+        excess += more;
+        if constexpr (is_float)
+            if (!is_infinite(excess))
+                lose(v, std::abs(lost_in_sum(before, more, excess)) + std::abs(lost_in_sum(x, y, more)));
         if (!solved_) return;
-        value_.add(from_source(tail));
-        value_.add(from_source(head));
-        changed_.insert(changed_.end(), {tail, head});
+        if (excess > 0) {
+            sent_.add(-x);
+            sent_.add(-y);
+            if (before < 0) sent_.add(-before);
+        } else if (before > 0) {
+            sent_.add(before);
+        }
+        changed_.push_back(v);
+        ++counted_;
+    }
+
+    // Before a node's terminals change: the rounding of its excess, beyond that of what is left, is in
+    // the flow, and no longer excused by what the terminals sent.
+    void note_rounding(FlowNode v, Inflow excess) {
+        if constexpr (is_float) {
+            if (is_infinite(net(v))) return;
+            excess.add(terminals(v).source);
+            excess.add(-terminals(v).sink);
+            excess.add(-solver_.excess(v));
+            const Capacity rounding = std::abs(excess.value());
+            if (rounding > 64 * unit * std::abs(solver_.excess(v))) solver_.lose(rounding);
+        } else {
+            static_cast<void>(v), static_cast<void>(excess);
+        }
+    }
+
+    // Takes note of the rounding of an excess. A unit in the last place of the node's own terminals
+    // does not matter while some of them is left, and is little beside what they sent if nothing is.
+    void lose(FlowNode v, Capacity rounding) {
+        if constexpr (is_float) {
+            const Capacity matters = std::abs(rounding) - unit * std::abs(net(v));
+            if (matters > 0) solver_.lose(matters);
+        } else {
+            static_cast<void>(v), static_cast<void>(rounding);
+        }
     }
 
     void write_capacity(FlowArc a, Capacity capacity, Capacity flow) {
         capacity_[static_cast<std::size_t>(a)] = capacity;
-        solver_.residual(a) = capacity - flow;
+        const Capacity residual = capacity - flow;
+        solver_.residual(a) = residual;
+        if constexpr (is_float) solver_.lose(std::abs(lost_in_sum(capacity, -flow, residual)));
+    }
+    // Before a change: what was lowered is as it was given, and the flow found anew.
+    void lift_limit() {
+        if (limit_ < unlimited) write(unlimited);
+    }
+
+    // How much more a node has than its terminal allows, on the source side, or less. Beside a hard
+    // seed that is not to be seen in the excess, but in the inflow.
+    Capacity beyond_terminal(FlowNode v, bool on_source) const {
+        const Terminals& t = terminals(v);
+        if constexpr (is_float) {
+            Capacity flowing = 0;
+            const auto g = topology().rows();
+            for (FlowArc a = g.begin(v); a < g.end(v); ++a)
+                flowing += std::abs(solver_.residual(a) - usable(a));
+            if (std::abs(solver_.excess(v)) > 1024 * flowing) {
+                Inflow in = inflow(v);
+                in.add(on_source ? -t.sink : t.source);
+                return std::abs(in.value()) <= 4 * unit * flowing ? 0 : in.value();
+            }
+        }
+        return solver_.excess(v) - (on_source ? t.source : -t.sink);
     }
 
     // Makes a flow of the pseudoflow: each side sends back what it cannot send on. The cut, the
@@ -310,24 +497,27 @@ class FlowGraph final : public FlowProblem<Capacity> {
     void make_flow(Poll poll) {
         for (const bool on_source : {true, false}) {
             const auto here = [&](FlowNode v) { return solver_.source_side(v) == on_source; };
-            const auto limit = [&](FlowNode v) {
-                return on_source ? terminals(v).source : -terminals(v).sink;
-            };
-            bool needed = false;
-            for (FlowNode v = 0; v < nodes() && !needed; ++v)
-                needed = here(v) && (on_source ? solver_.excess(v) > limit(v)
-                                               : solver_.excess(v) < limit(v));
-            if (!needed) continue;
-            // Where the limit is infinite the excess is too, and stays out of the subtraction.
+            const auto beyond = [&](FlowNode v) { return beyond_terminal(v, on_source); };
+            Sum all;
             for (FlowNode v = 0; v < nodes(); ++v)
-                if (here(v))
-                    solver_.excess(v) =
-                        is_infinite(limit(v)) ? -limit(v) : solver_.excess(v) - limit(v);
+                if (here(v)) all.add(std::max<Capacity>(on_source ? beyond(v) : -beyond(v), 0));
+            const Capacity most = all.value();  // no node need take more
+            if (most == 0) continue;
+            std::vector<std::pair<Capacity, Capacity>> before(static_cast<std::size_t>(nodes()));
+            for (FlowNode v = 0; v < nodes(); ++v) {
+                if (!here(v)) continue;
+                const Capacity x = on_source ? std::max(beyond(v), -2 * most)
+                                             : std::min(beyond(v), 2 * most);
+                before[static_cast<std::size_t>(v)] = {solver_.excess(v), x};
+                solver_.excess(v) = x;
+            }
             const auto restore = [&] {
-                for (FlowNode v = 0; v < nodes(); ++v)
-                    if (here(v))
-                        solver_.excess(v) =
-                            is_infinite(limit(v)) ? limit(v) : solver_.excess(v) + limit(v);
+                for (FlowNode v = 0; v < nodes(); ++v) {
+                    if (!here(v)) continue;
+                    const auto [excess, x] = before[static_cast<std::size_t>(v)];
+                    solver_.excess(v) = excess + (solver_.excess(v) - x);
+                    if (!is_infinite(net(v))) lose(v, solver_.excess(v) - rounded_excess(v, inflow(v)).first);
+                }
             };
             try {
                 solver_.balance(on_source, poll);
@@ -343,8 +533,10 @@ class FlowGraph final : public FlowProblem<Capacity> {
     LargeArray<Capacity> capacity_;
     LargeArray<Terminals> terminals_;
     std::vector<FlowNode> changed_;
-    FlowSum<Capacity> value_;
-    Capacity total_ = 0;
+    Sum base_, sent_;  // min(source, sink) of all nodes, and what is sent beyond it
+    Capacity total_ = 0, limit_ = unlimited;
+    Capacity usual_lost_ = 0;    // the share lost by a flow found from nothing
+    std::int64_t counted_ = 0;   // changes of nodes since sent_ was summed
     // Whether flow may have been sent, whether the sides are those of a closed cut, and whether
     // capacities changed since.
     bool started_ = false, solved_ = false, stale_ = false;

@@ -61,9 +61,11 @@ class KeptFlows {
     double excess(LabelIndex target, Variable i) const { return of(target).flow->excess(i); }
 
     // Calls take(i) for the variables of the smallest set of switches among the best, those from
-    // which a deficit that is left can still be reached. take returns whether i is new.
+    // which a deficit that is left can still be reached. take returns whether i is new. Returns how
+    // much better another set may be by what rounding took; a flow that has lost much since it was
+    // found from nothing is found anew.
     template <class Take>
-    void solve(LabelIndex target, Poll poll, Take take) {
+    double solve(LabelIndex target, Poll poll, Take take) {
         Kept& kept = kept_[kept_.size() > 1 ? at(target) : 0];
         if (!kept.flow) kept.flow = std::make_unique<Flow>(graph());
         Flow& flow = *kept.flow;
@@ -71,14 +73,14 @@ class KeptFlows {
         const auto visit = [&](Variable i) {
             if (take(i)) stack_.push_back(i);
         };
-        if (std::exchange(kept.is_valid, false)) {
+        if (std::exchange(kept.is_valid, false) && unproved(flow, kept.sent) == 0.0) {
             mend(flow, target, kept.since);
             flow.solve_again(fresh_, poll);
             for (const Variable i : fresh_)
                 if (flow.excess(i) < 0) visit(i);
         } else {
             write(flow, target);
-            flow.solve(poll);
+            kept.sent = flow.solve(poll).value();
             for (Variable i = 0; i < field_.variables(); ++i)
                 if (flow.excess(i) < 0) visit(i);
         }
@@ -89,6 +91,7 @@ class KeptFlows {
             for (FlowArc a = rows.begin(i); a < rows.end(i); ++a)
                 if (flow.residual(rows.sister(i, a)) > 0) visit(rows.head(i, a));
         }
+        return unproved(flow, kept.sent);
     }
 
     // Keeps the flow just solved, whose switches were made; `since` counts the changes before them.
@@ -106,6 +109,7 @@ class KeptFlows {
         std::unique_ptr<Flow> flow;
         bool is_valid = false;
         std::int64_t since = 0;
+        double sent = 0.0;  // when it was found from nothing
     };
     const Kept& of(LabelIndex target) const { return kept_[kept_.size() > 1 ? at(target) : 0]; }
 
@@ -124,6 +128,7 @@ class KeptFlows {
     }
 
     void write(Flow& flow, LabelIndex target) const {
+        flow.forget_lost();
         for (Variable i = 0; i < field_.variables(); ++i) {
             double excess = field_.unary(i, target) - field_.unary_now(i);
             for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {

@@ -19,17 +19,25 @@
 // Labels are distances in the tree. An orphan, whose arc to its parent was saturated, looks for a
 // parent of the same label, then for the least label, else it leaves the tree. Every augmentation
 // makes a residual capacity or an excess exactly zero, also in floating point: no tolerance is used.
+//
+// What is sent is an exact sum, but residual capacities and excesses are rounded. `lost` is the sum
+// of these roundings: with arcs and terminals changed by so much in all, the state is that of a
+// pseudoflow, so the cut that is minimum for the state is above the least by no more. Only the
+// rounding of an excess that stays large, as that of a hard seed, does not matter and is left out.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "compensated_sum.hpp"
 #include "flow_topology.hpp"
 #include "large_array.hpp"
 #include "order.hpp"
@@ -60,11 +68,23 @@ class MaxFlow {
     Capacity& excess(FlowNode v) { return nodes_[place(v)].excess; }
     Capacity excess(FlowNode v) const { return nodes_[place(v)].excess; }
 
+    void prefetch_node(FlowNode v) const {
+        prefetch(nodes_.data() + place(v));
+        prefetch(residual_.data() + topology_->rows().begin(v));
+    }
+
     // The side of the minimum cut that was found.
     bool source_side(FlowNode v) const { return nodes_[place(v)].label == on_source_side; }
 
+    // What rounding has taken since the state was last written as a whole.
+    Capacity lost() const { return lost_; }
+    void lose(Capacity amount) { lost_ += amount; }
+    void forget_lost() { lost_ = 0; }
+
+    using Sum = CompensatedSum<Capacity>;
+
     // Solves from scratch. Returns what flowed from excesses to deficits.
-    Capacity solve(Poll poll) {
+    Sum solve(Poll poll) {
         begin(poll);
         // Trees grow from where there are fewer roots.
         std::size_t excesses = 0, deficits = 0;
@@ -72,36 +92,45 @@ class MaxFlow {
             excesses += v.excess > 0;
             deficits += v.excess < 0;
         }
-        return deficits <= excesses ? search_all<true, on_source_side>()
-                                    : search_all<false, on_sink_side>();
+        flow_ = {};
+        if (deficits <= excesses)
+            search_all<true, on_source_side>();
+        else
+            search_all<false, on_sink_side>();
+        return flow_;
     }
 
     // Solves again after changes, from the cut of the last call. `changed` are the nodes whose excess
     // was written since; residual arcs from the source side to the sink side must not have appeared
     // (saturate them, which changes the excess of their ends).
-    Capacity solve_again(const std::vector<FlowNode>& changed, Poll poll) {
+    Sum solve_again(const std::vector<FlowNode>& changed, Poll poll) {
         begin(poll);
+        flow_ = {};
         roots_.clear();
         for (const FlowNode v : changed)
             if (node(v).label == on_source_side && node(v).excess < 0) roots_.push_back(v);
-        const Capacity flow = search_from_roots<true, on_source_side>();
+        search_from_roots<true, on_source_side>();
         roots_.clear();
         for (const FlowNode v : changed)
             if (node(v).label == on_sink_side && node(v).excess > 0) roots_.push_back(v);
-        return flow + search_from_roots<false, on_sink_side>();
+        search_from_roots<false, on_sink_side>();
+        return flow_;
     }
 
     // Lets what the nodes of one side have too much flow to where that side has too little, and
     // leaves the cut as it is: written as an excess where there is too much on the source side, or a
     // deficit where there is too little on the sink side, and the opposite sign where it can go.
-    Capacity balance(bool source, Poll poll) {
+    void balance(bool source, Poll poll) {
         begin(poll);
         const Label side = source ? on_source_side : on_sink_side;
         roots_.clear();
         for (FlowNode v = 0; v < topology_->nodes(); ++v)
             if (node(v).label == side && (source ? node(v).excess > 0 : node(v).excess < 0))
                 roots_.push_back(v);
-        return source ? search_from_roots<false, on_source_side>() : search_from_roots<true, on_sink_side>();
+        if (source)
+            search_from_roots<false, on_source_side>();
+        else
+            search_from_roots<true, on_sink_side>();
     }
 
   private:
@@ -177,8 +206,13 @@ class MaxFlow {
     }
     template <bool sink>
     void pass(const Rows& g, FlowNode v, FlowArc a, Capacity amount) {
-        room<sink>(g, v, a) -= amount;
-        room<!sink>(g, v, a) += amount;
+        Capacity &there = room<sink>(g, v, a), &back = room<!sink>(g, v, a);
+        const Capacity less = there - amount, more = back + amount;
+        if constexpr (std::is_floating_point_v<Capacity>)
+            lost_ += std::abs((there - less) - amount) +
+                     std::abs(lost_in_sum(back, amount, more));
+        there = less;
+        back = more;
     }
 
     // Dissolves the trees, also those of a search that was abandoned: their nodes lie on the side of
@@ -197,7 +231,7 @@ class MaxFlow {
 
     // Grows trees over all nodes, from all roots there are.
     template <bool sink, Label free>
-    Capacity search_all() {
+    void search_all() {
         const Settle settle{*this};
         everywhere_ = true;
         Trees& trees = trees_[sink];
@@ -205,12 +239,12 @@ class MaxFlow {
         for (Node& v : nodes_) v.label = free;
         for (FlowNode v = 0; v < topology_->nodes(); ++v)
             if (supply<sink>(node(v)) < 0) plant<sink>(trees, v);
-        return search<sink, free>();
+        search<sink, free>();
     }
 
     // Grows trees over the nodes of label `free` from those of roots_.
     template <bool sink, Label free>
-    Capacity search_from_roots() {
+    void search_from_roots() {
         touched_.clear();
         const Settle settle{*this};
         everywhere_ = false;
@@ -221,7 +255,7 @@ class MaxFlow {
             plant<sink>(trees, v);
             touched_.push_back(v);
         }
-        return search<sink, free>();
+        search<sink, free>();
     }
 
     template <bool sink>
@@ -231,10 +265,8 @@ class MaxFlow {
         trees.level.push_back(v);
     }
 
-    // Returns what flowed.
     template <bool sink, Label free>
-    Capacity search() {
-        flow_ = 0;
+    void search() {
         Trees &ours = trees_[sink], &theirs = trees_[!sink];
         bool both = false;
         while (!ours.level.empty()) {
@@ -257,7 +289,6 @@ class MaxFlow {
             }
             grow<sink, free>();
         }
-        return flow_;
     }
 
     // Adds a level to the trees, and augments wherever they meet supply or the other trees.
@@ -301,6 +332,16 @@ class MaxFlow {
         ++trees.depth;
     }
 
+    // Brings an excess or a deficit nearer to zero. Rounding does not matter where much is left.
+    template <bool sink>
+    void use(Node& v, Capacity amount) {
+        const Capacity before = v.excess, change = sink ? amount : -amount;
+        v.excess += change;
+        if constexpr (std::is_floating_point_v<Capacity>)
+            if (std::abs(v.excess) <= 16 * std::abs(change))
+                lost_ += std::abs((before - v.excess) + change);
+    }
+
     // Sends what it can down the tree of u, over arc a from v: from the root of v's tree if it was
     // met in one, or else from v itself.
     template <bool sink>
@@ -312,8 +353,8 @@ class MaxFlow {
         if (met)
             send<!sink>(g, v, amount);
         else
-            node(v).excess -= sink ? amount : -amount;
-        flow_ += amount;
+            use<sink>(node(v), -amount);
+        flow_.add(amount);
     }
 
     // What the path from v to its root lets through and the root can take.
@@ -333,7 +374,7 @@ class MaxFlow {
             if (room<sink>(g, v, a) == 0) disown<sink>(v);
             v = parent;
         }
-        node(v).excess += sink ? amount : -amount;
+        use<sink>(node(v), amount);
         if (node(v).excess == 0) disown<sink>(v);
     }
 
@@ -410,11 +451,18 @@ class MaxFlow {
     LargeArray<Capacity> residual_;
     std::array<Trees, 2> trees_;
     std::vector<FlowNode> roots_, touched_;
-    Capacity flow_ = 0;
+    Sum flow_;
+    Capacity lost_ = 0;
     bool everywhere_ = false;  // whether trees may be anywhere, or touched_ names their nodes
     Node* first_ = nullptr;
     std::size_t steps_ = 0;
     Poll poll_ = nullptr;
 };
+
+// What rounding took from a flow that sent so much; 0 if it is within a few units in the last place.
+template <class Flow>
+double unproved(const Flow& flow, double sent) {
+    return flow.lost() > 64 * std::numeric_limits<double>::epsilon() * sent ? flow.lost() : 0.0;
+}
 
 }  // namespace setwise

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "compensated_sum.hpp"
 #include "maxflow.hpp"
 #include "move_field.hpp"
 #include "move_graph.hpp"
@@ -99,8 +100,8 @@ class Move {
         if (!is_expansion_)
             for (std::size_t k = 0; k < active_.size(); ++k)
                 best_[k] = field_.label(active_[k]) == target_;
-        best_change_ = 0.0;
-        bound_ = -std::numeric_limits<double>::infinity();
+        best_change_ = {};
+        is_bounded_ = false;
         tolerance_ = 0.0;
     }
 
@@ -188,19 +189,25 @@ class Move {
     // still be reached. excess_ is then what is left of it.
     void solve(Poll poll) {
         flow_.fit();
-        for (FlowArc a = 0; a < graph_->arcs(); ++a) flow_.residual(a) = capacity_[at(a)];
-        solve(flow_, poll);
-    }
-    template <class Flow>
-    void solve(Flow& flow, Poll poll) {
-        const auto graph = flow.topology().rows();
-        const FlowNode n = flow.topology().nodes();
-        for (FlowNode v = 0; v < n; ++v) flow.excess(v) = excess_[at(v)];
-        flow.solve(poll);
+        const auto graph = flow_.topology().rows();
+        const FlowNode n = flow_.topology().nodes();
+        constexpr double unlimited = std::numeric_limits<double>::infinity();
+        for (double limit = unlimited, lower = unlimited;; limit = lower) {
+            for (FlowArc a = 0; a < graph_->arcs(); ++a)
+                flow_.residual(a) = std::min(capacity_[at(a)], limit);
+            for (FlowNode v = 0; v < n; ++v) flow_.excess(v) = excess_[at(v)];
+            flow_.forget_lost();
+            unproved_ = unproved(flow_, flow_.solve(poll).value());
+            if (unproved_ == 0.0) break;
+            // Capacities beyond twice the cut round away what matters, and are in no minimum cut.
+            const auto most = capacity_.begin() + graph_->arcs();
+            lower = std::max(2.0 * cut(), std::numeric_limits<double>::min());
+            if (!(2.0 * lower < std::min(limit, *std::max_element(capacity_.begin(), most)))) break;
+        }
         switched_.assign(at(n), 0);
         stack_.clear();
         for (FlowNode v = 0; v < n; ++v)
-            if ((excess_[at(v)] = flow.excess(v)) < 0) {
+            if ((excess_[at(v)] = flow_.excess(v)) < 0) {
                 switched_[at(v)] = 1;
                 stack_.push_back(v);
             }
@@ -209,37 +216,60 @@ class Move {
             stack_.pop_back();
             for (FlowArc a = graph.begin(u); a < graph.end(u); ++a) {
                 const FlowNode v = graph.head(u, a);
-                if (switched_[at(v)] || flow.residual(graph.sister(u, a)) <= 0) continue;
+                if (switched_[at(v)] || flow_.residual(graph.sister(u, a)) <= 0) continue;
                 switched_[at(v)] = 1;
                 stack_.push_back(v);
             }
         }
     }
 
+    // The capacity of the flow's cut.
+    double cut() const {
+        CompensatedSum<double> sum;
+        const auto graph = flow_.topology().rows();
+        for (FlowNode u = 0; u < flow_.topology().nodes(); ++u) {
+            const bool here = flow_.source_side(u);
+            sum.add(std::max(0.0, here ? -excess_[at(u)] : excess_[at(u)]));
+            for (FlowArc a = graph.begin(u); here && a < graph.end(u); ++a)
+                if (!flow_.source_side(graph.head(u, a))) sum.add(capacity_[at(a)]);
+        }
+        return sum.value();
+    }
+
     // ------------------------------------------------------------------ the answer
 
     // Compares the answer with the best so far, `unseen` being what the energy may be below the one
-    // that the cut minimised, beside interpolation. Whether the move is solved, within rounding.
+    // that the cut minimised, beside interpolation. Whether the move is solved, within rounding. The
+    // sums are exact, as it were: what is lost by a seed's switch to its own label is 1e20, say,
+    // and the rest is seen beside it.
     bool judge(double unseen) {
-        double magnitude = 0.0;
-        double change = edges_and_unaries(magnitude), slack = unseen;
+        double paid = 0.0, slack = unseen + unproved_;
+        Change change = edges_and_unaries(paid);
         for (CountFunction& f : functions_) f.answer = 0;
         for (std::size_t k = 0; k < active_.size(); ++k)
             if (switched_[k])
                 known_functions_at(active_[k], own(active_[k]), [](CountFunction& f) { ++f.answer; });
         for (const CountFunction& f : functions_) {
             const double value = f(f.answer), before = f(f.present);
-            change += value - before;
-            magnitude += std::abs(value) + std::abs(before);
+            change.add(value);
+            change.add(-before);
+            paid += std::abs(value) + std::abs(before);
             slack += value - f.interpolated(f.answer);
         }
-        tolerance_ = std::max(tolerance_, 1e-13 * magnitude);
-        bound_ = std::max(bound_, change - slack);
-        if (change < best_change_) {
+        tolerance_ = std::max(tolerance_, 1e-13 * paid);
+        Change bound = change;
+        bound.add(-slack);
+        if (!std::exchange(is_bounded_, true) || difference(bound, bound_) > 0) bound_ = bound;
+        if (difference(change, best_change_) < 0) {
             best_change_ = change;
             best_ = switched_;
         }
-        return best_change_ - bound_ <= tolerance_;
+        return gap() <= tolerance_;
+    }
+    // By how much the best answer is not proved to be the best one.
+    double gap() const {
+        if (!is_bounded_) return std::numeric_limits<double>::infinity();
+        return std::max(0.0, difference(best_change_, bound_));
     }
 
     // Makes breakpoints of the answer's counts. Whether there was anything to refine.
@@ -250,11 +280,18 @@ class Move {
         return refined;
     }
 
-    double edges_and_unaries(double& magnitude) const {
-        double change = 0.0;
+    // What the answer changes, and what it pays for that.
+    using Change = CompensatedSum<double>;
+    static double difference(Change x, const Change& y) {
+        x.subtract(y);
+        return x.value();
+    }
+    Change edges_and_unaries(double& paid) const {
+        Change change;
         const auto add = [&](double after, double before) {
-            change += after - before;
-            magnitude += std::abs(after) + std::abs(before);
+            change.add(after);
+            change.add(-before);
+            paid += std::max(0.0, after - before);
         };
         for_changed(switched_, [&](Variable i, LabelIndex before, LabelIndex after) {
             add(field_.unary(i, after), field_.unary(i, before));
@@ -292,7 +329,7 @@ class Move {
     // Ends the move: takes the best answer of the rounds if it is better than to stay, `toll` being
     // what any change costs. Returns the change of the energy.
     double take_best(double toll) {
-        const double change = best_change_ + toll;
+        const double change = best_change_.value() + toll;
         const bool better = change < -tolerance_;
         if (better) {
             const std::int64_t since = field_.now();
@@ -319,7 +356,9 @@ class Move {
     std::vector<std::int32_t> slot_;     // of each (layer, region, group), its place in functions_
     std::vector<char> is_charged_;       // of each, whether the cost is part of a lazy move
     std::vector<char> switched_, best_;
-    double best_change_ = 0.0, bound_ = 0.0, tolerance_ = 0.0;
+    CompensatedSum<double> best_change_, bound_;
+    bool is_bounded_ = false;
+    double tolerance_ = 0.0, unproved_ = 0.0;
 
     struct Hat {
         double to = 0.0, from = 0.0;  // capacities from a member to the node and back

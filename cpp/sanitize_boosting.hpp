@@ -18,8 +18,7 @@ inline void require_boosting(bool holds, const char* what) {
 }
 
 // One feature with few values, some of them left out as zeros, sorted and coded.
-inline void check_stumps(std::mt19937& random) {
-    const int m = 1 + static_cast<int>(random() % 9), segments = 1 + static_cast<int>(random() % 19);
+inline void check_stumps(std::mt19937& random, int m, int segments) {
     std::vector<int> values(m);
     for (int& x : values) x = static_cast<int>(random() % 5) - 2;
     std::vector<double> weights(static_cast<std::size_t>(m) * segments);

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <numeric>
 #include <random>
 #include <stdexcept>
@@ -16,38 +15,25 @@
 #include "energies.hpp"
 #include "expansion_move.hpp"
 #include "families.hpp"
-#include "flow_graph.hpp"
 #include "grid.hpp"
 #include "labels.hpp"
 #include "lovasz.hpp"
 #include "modular.hpp"
-#include "paths.hpp"
 #include "prefix.hpp"
 #include "projection.hpp"
-#include "relaxation.hpp"
 #include "rescaling.hpp"
 #include "sanitize_boosting.hpp"
 #include "sanitize_buckets.hpp"
+#include "sanitize_cases.hpp"
+#include "sanitize_flows.hpp"
 #include "sanitize_marginals.hpp"
 #include "sanitize_messages.hpp"
+#include "sanitize_relaxation.hpp"
 #include "swap_move.hpp"
 
 namespace {
 
 using namespace setwise;
-
-void no_poll() {}
-
-struct Case {
-    std::vector<std::uint8_t> positive;
-    std::vector<double> scores;
-};
-
-void require(bool holds, const std::string& what) {
-    if (!holds) throw std::runtime_error(what);
-}
-
-bool close(double x, double y) { return std::abs(x - y) <= 1e-9 * (1 + std::abs(x) + std::abs(y)); }
 
 // The maximum over all sets of mistakes; loss(n, q) of the counts.
 template <class Scalar, class Loss>
@@ -250,81 +236,6 @@ void check_projections(const Case& c) {
     sums_to(2.5);
 }
 
-// Plain passes over blocks of every kind never raise the objective, whatever the threads.
-template <class Scalar>
-void check_relaxation(const Case& c) {
-    const auto n = static_cast<std::int64_t>(c.scores.size());
-    if (n < 3) return;
-    std::vector<std::int64_t> ring, classes(static_cast<std::size_t>(n)), own, all(classes.size());
-    for (std::int64_t i = 0; i < n; ++i) {
-        ring.insert(ring.end(), {i, (i + 1) % n});
-        own.push_back(c.positive[i]);
-        all[i] = i;
-    }
-    require(path_classes(n, ring.data(), n, classes.data(), no_poll) == 2, "a ring is two paths");
-    std::vector<std::int64_t> vertices, starts;
-    std::vector<double> weights;
-    const std::vector<double> ones(all.size(), 1.0);
-    require(walk_paths(n, ring.data(), ones.data(), n - 1, vertices, starts, weights) &&
-                starts == std::vector<std::int64_t>{0, n},
-            "a path was walked wrong");
-    std::vector<double> unary;
-    for (std::int64_t i = 0; i < n; ++i)
-        unary.insert(unary.end(), {0.0, std::clamp(c.scores[i], -50.0, 50.0), 0.5});
-    Relaxation<Scalar> one(unary.data(), n, 3), two(unary.data(), n, 3);
-    const std::vector<Scalar> half(all.size(), Scalar(0.5));
-    std::vector<Scalar> concave(all.size()), convex(all.size());
-    for (std::int64_t k = 0; k < n; ++k) {
-        concave[k] = Scalar(1) - Scalar(k) / Scalar(n);
-        convex[k] = Scalar(k) / Scalar(n);
-    }
-    const std::vector<std::int64_t> parts{0, n / 2, n};
-    for (Relaxation<Scalar>* const relaxation : {&one, &two}) {
-        const auto add = [&](BlockKind kind, const std::vector<std::int64_t>& blocks,
-                             const std::vector<Scalar>& parameters,
-                             const std::vector<std::int64_t>& slot_starts,
-                             const std::vector<std::int64_t>& slot_labels,
-                             const std::vector<std::int64_t>& own_labels) {
-            Group<Scalar> group{};
-            group.kind = kind;
-            group.variables = all;
-            group.starts = blocks;
-            group.parameters = parameters;
-            group.slot_starts = slot_starts;
-            group.slot_labels = slot_labels;
-            group.own = own_labels;
-            relaxation->add(group);
-        };
-        add(BlockKind::chain, {0, n}, half, {0, 1, 2, 3}, {0, 1, 2}, {});
-        add(BlockKind::count, parts, concave, {0, 1, 2, 3}, {0, 1, 2}, {});
-        add(BlockKind::simplex, {0, n}, {Scalar(1.5), Scalar(2)}, {0, 1, 2}, {0, 2}, {});
-        add(BlockKind::simplex, {0, n}, {Scalar(1)}, {0, 2}, {0, 2}, {});
-        add(BlockKind::count, {0, n}, concave, {0}, {}, own);
-        add(BlockKind::convex, {0, n}, convex, {0}, {}, own);
-        relaxation->start(1);
-    }
-    double before = one.evaluate(0.5, 1, no_poll).objective;
-    const double slack = (std::abs(before) + static_cast<double>(n)) * (sizeof(Scalar) == 4 ? 1e-4 : 1e-9);
-    std::vector<Scalar> p(unary.size());
-    for (int pass = 0; pass < 6; ++pass) {
-        if (pass == 2)
-            for (auto* const relaxation : {&one, &two})
-                relaxation->set_light({false, true, false, true, false, false}, 1);
-        one.sweep(0.5, 0, 1, no_poll);
-        two.sweep(0.5, 0, 2, no_poll);
-        const double after = one.evaluate(0.5, 1, no_poll).objective;
-        require(after <= before + slack, "a plain pass raised the objective");
-        require(after == two.evaluate(0.5, 2, no_poll).objective, "threads changed the answer");
-        one.probabilities(0.5, p.data(), 1, no_poll);
-        for (const double gap : one.gaps(p.data(), 1, no_poll))
-            require(gap >= -slack, "a gap is negative");
-        before = after;
-    }
-    two.sweep(0.5, 0.9, 2, no_poll);
-    two.revert(2);
-    require(std::abs(two.evaluate(0.5, 2, no_poll).objective - before) <= slack, "a pass was not undone");
-}
-
 // exp, log and the order of values against those of the standard library.
 void check_vectors(const Case& c) {
     DecreasingOrder order;
@@ -422,84 +333,6 @@ void check_case(const Case& c) {
     require(positive == c.positive, "labels were read wrong");
 }
 
-// A graph, or a grid, solved, changed and solved again; small ones against all sets.
-template <class Capacity>
-void check_flow(std::mt19937& random) {
-    const bool grid = random() % 2 == 0;
-    const int width = 3 + static_cast<int>(random() % 6), height = 9 + static_cast<int>(random() % 9);
-    const int n = grid ? width * height : 1 + static_cast<int>(random() % 9);
-    std::vector<std::int32_t> ends;
-    const auto join = [&](int u, int v) { ends.insert(ends.end(), {u, v}); };
-    for (int v = 0; grid && v < n; ++v) {
-        if (v % width + 1 < width) join(v, v + 1);
-        if (v + width < n) join(v, v + width);
-    }
-    for (int k = 0; !grid && n > 1 && k < 2 * n; ++k) {
-        const int u = static_cast<int>(random() % static_cast<unsigned>(n));
-        join(u, (u + 1 + static_cast<int>(random() % static_cast<unsigned>(n - 1))) % n);
-    }
-    const auto edges = static_cast<std::int64_t>(ends.size() / 2);
-    auto graph = make_flow_graph<Capacity>(n, EdgeList<std::int32_t>{ends.data(), edges});
-    const auto draw = [&](std::int64_t count) {
-        std::vector<Capacity> values(static_cast<std::size_t>(count));
-        for (auto& x : values) x = static_cast<Capacity>(random() % 20);
-        return values;
-    };
-    for (int round = 0; round < 4; ++round) {
-        const auto there = draw(edges), back = draw(edges), source = draw(n), sink = draw(n);
-        require(graph->set_capacities(nullptr, edges, there.data(), back.data()) &&
-                    graph->set_terminals(nullptr, n, source.data(), sink.data()),
-                "flow: capacities were refused");
-        if (round == 2) graph = graph->clone();
-        graph->solve(no_poll);
-        require(close(static_cast<double>(graph->value()), static_cast<double>(graph->cut())),
-                "flow: flow and cut differ");
-        std::vector<Capacity> flows(static_cast<std::size_t>(edges)), residuals(2 * flows.size());
-        graph->read_flows(flows.data(), residuals.data(), no_poll);
-        for (const Capacity r : residuals) require(r >= 0, "flow: a capacity is exceeded");
-        double best = std::numeric_limits<double>::infinity();
-        for (std::uint32_t set = 0; n <= 9 && set < (1u << n); ++set) {
-            const auto in = [&](std::int64_t v) { return ((set >> v) & 1) != 0; };
-            double cost = 0;
-            for (std::size_t v = 0; v < source.size(); ++v)
-                cost += static_cast<double>(in(static_cast<std::int64_t>(v)) ? sink[v] : source[v]);
-            for (std::size_t e = 0; e < there.size(); ++e) {
-                const bool u = in(ends[2 * e]), v = in(ends[2 * e + 1]);
-                if (u != v) cost += static_cast<double>(u ? there[e] : back[e]);
-            }
-            best = std::min(best, cost);
-        }
-        require(n > 9 || close(static_cast<double>(graph->value()), best),
-                "flow: flow and enumeration differ");
-    }
-}
-
-Case read_case(const std::filesystem::path& path) {
-    Case c;
-    std::ifstream file(path);
-    int label;
-    double score;
-    while (file >> label >> score) {
-        c.positive.push_back(label > 0);
-        c.scores.push_back(score);
-    }
-    return c;
-}
-
-Case draw_case(std::mt19937& random) {
-    const std::size_t sizes[] = {0, 1, 2, 5, 9, 10, 33, 70, 1100};
-    Case c;
-    const std::size_t p = sizes[random() % 9];
-    std::normal_distribution<double> normal(0.0, random() % 3 == 0 ? 100.0 : 1.0);
-    const bool rounded = random() % 3 == 0;  // ties
-    for (std::size_t i = 0; i < p; ++i) {
-        const double score = normal(random);
-        c.positive.push_back(random() % 3 == 0);
-        c.scores.push_back(rounded ? std::round(score) : score);
-    }
-    return c;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -510,24 +343,26 @@ int main(int argc, char** argv) {
             ++count;
         }
     std::mt19937 random(0);
-    for (int k = 0; k < 300; ++k, ++count) check_case(draw_case(random));
+    const std::size_t sizes[] = {0, 1, 2, 5, 9, 10, 33, 70, 1100};
+    for (int k = 0; k < 300; ++k, ++count) check_case(draw_case(random, sizes[random() % 9]));
     for (int k = 0; k < 100; ++k) {
         check_buckets(random);
         check_classes(random);
     }
     for (int k = 0; k < 300; ++k) check_messages(random);
     for (int k = 0; k < 1000; ++k) {
-        check_stumps(random);
+        check_stumps(random, 1 + static_cast<int>(random() % 9), 1 + static_cast<int>(random() % 19));
         check_rank_pairs(random);
     }
     for (int k = 0; k < 300; ++k) {
-        check_mean_field(random, k % 2 == 0 ? 0 : 10);
+        check_mean_field(random, k % 2 == 0 ? 0 : 10, static_cast<std::int64_t>(random() % 6));
         check_sum_product(random);
-        check_frank_wolfe(random);
+        check_frank_wolfe(random, 1 + static_cast<std::int64_t>(random() % 6));
     }
     for (int k = 0; k < 200; ++k) {
         check_flow<std::int64_t>(random);
         check_flow<double>(random);
+        check_seeded_flow(random);
     }
-    std::printf("sanitize: %d sets, 300 factor graphs and 400 flows passed\n", count);
+    std::printf("sanitize: %d sets, 300 factor graphs and 600 flows passed\n", count);
 }

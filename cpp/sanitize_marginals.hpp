@@ -24,8 +24,7 @@ struct SmallField {
     std::vector<std::int64_t> potts, pairs, all, own;
     std::vector<std::uint8_t> costly;
 
-    explicit SmallField(std::mt19937& random)
-        : n(static_cast<std::int64_t>(random() % 6)), labels(1 + static_cast<std::int64_t>(random() % 3)) {
+    SmallField(std::mt19937& random, std::int64_t size) : n(size), labels(1 + static_cast<std::int64_t>(random() % 3)) {
         std::normal_distribution<double> normal;
         for (std::int64_t i = 0; i < n; ++i) {
             const auto open = static_cast<std::int64_t>(random()) % labels;
@@ -85,8 +84,8 @@ struct SmallField {
     }
 };
 
-inline void check_mean_field(std::mt19937& random, std::int64_t small) {
-    const SmallField field(random);
+inline void check_mean_field(std::mt19937& random, std::int64_t small, std::int64_t n) {
+    const SmallField field(random, n);
     MeanField state(field.unary.data(), field.n, field.labels, small);
     state.pairs().add_potts(field.potts.data(), field.weights.data(),
                             static_cast<std::int64_t>(field.weights.size()));
@@ -104,7 +103,8 @@ inline void check_mean_field(std::mt19937& random, std::int64_t small) {
         state.add_counts(counts);
         state.add_cost(0.7, field.costly.data());
     }
-    const double truth = field.sums(true).first;
+    constexpr double unknown = std::numeric_limits<double>::infinity();
+    const double truth = n < 10 ? field.sums(true).first : unknown;
     double before = -std::numeric_limits<double>::infinity();
     for (int pass = 0; pass < 4; ++pass) {
         state.sweep(1.0, [] {});
@@ -112,14 +112,14 @@ inline void check_mean_field(std::mt19937& random, std::int64_t small) {
         const auto threaded = state.value(small, 2, [] {});
         const double bound = value.entropy - value.energy;
         if (bound > truth + 1e-9) throw std::runtime_error("mean field passed log Z");
-        if (bound < before - 1e-9) throw std::runtime_error("a sweep lowered the bound");
+        if (bound < before - 1e-9 * static_cast<double>(1 + n)) throw std::runtime_error("a sweep lowered the bound");
         if (value.energy != threaded.energy) throw std::runtime_error("threads changed a bound");
         before = bound;
     }
 }
 
 inline void check_sum_product(std::mt19937& random) {
-    const SmallField field(random);
+    const SmallField field(random, static_cast<std::int64_t>(random() % 6));
     SumProduct state(field.unary.data(), field.n, field.labels);
     state.pairs().add_potts(field.potts.data(), field.weights.data(),
                             static_cast<std::int64_t>(field.weights.size()));
@@ -134,9 +134,8 @@ inline void check_sum_product(std::mt19937& random) {
 }
 
 // Frank-Wolfe over blocks of every kind: the gap is never negative and bounds what a step gains.
-inline void check_frank_wolfe(std::mt19937& random) {
+inline void check_frank_wolfe(std::mt19937& random, std::int64_t n) {
     std::normal_distribution<double> normal;
-    const std::int64_t n = 1 + static_cast<std::int64_t>(random() % 6);
     std::vector<double> unary;
     std::vector<std::int64_t> all;
     for (std::int64_t i = 0; i < n; ++i) {
@@ -166,7 +165,7 @@ inline void check_frank_wolfe(std::mt19937& random) {
         if (gap < -1e-9) throw std::runtime_error("a gap of Frank-Wolfe is negative");
         state.shift(d.data(), 2.0 / (k + 2.0), 2);
         const double after = state.evaluate(1.0, 1, [] {}).objective;
-        if (before - after > gap + 1e-9) throw std::runtime_error("a step gained more than the gap");
+        if (before - after > gap + 1e-9 * static_cast<double>(n)) throw std::runtime_error("a step gained more than the gap");
         before = after;
     }
 }

@@ -30,15 +30,19 @@ class SwapMove : public Move {
     }
 
     // A swap in rounds, for one who wants to look on: offer, then rounds until one returns true. The
-    // best answer changes the energy by no less than `bound` and no more than `change`.
+    // best answer changes the energy by no less than `bound` and no more than `change`; `gap`, their
+    // difference, keeps what is small beside them.
     void offer(LabelIndex a, LabelIndex b) { offer(a, b, never); }
     bool round(Poll poll) {
         build([](Variable) { return false; });
         solve(poll);
         return judge(0.0) || !refine();
     }
-    double bound() const { return bound_; }
-    double change() const { return best_change_; }
+    double bound() const {
+        return is_bounded_ ? bound_.value() : -std::numeric_limits<double>::infinity();
+    }
+    double change() const { return best_change_.value(); }
+    using Move::gap;
     double commit() { return take_best(0.0); }
 
   private:
@@ -121,8 +125,8 @@ class SwapMove : public Move {
             for (std::size_t p = 0; p < term.joins.size(); ++p) {
                 const std::int64_t before = term.before[p], after = term.joins[p];
                 if (before == after) continue;
-                best_change_ += term.costs[p] * (term.concave[after] - term.concave[before]) -
-                                term.slopes[p] * static_cast<double>(after - before);
+                best_change_.add(term.costs[p] * (term.concave[after] - term.concave[before]) -
+                                 term.slopes[p] * static_cast<double>(after - before));
             }
         }
         const double change = commit();

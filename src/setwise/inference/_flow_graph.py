@@ -34,8 +34,14 @@ class FlowGraph:
 
     Integers are computed with exactly; the sum of all capacities must be below :math:`2^{63}`,
     and below :math:`2^{1022}` for floats. With floats no tolerance is used: a capacity is used up
-    when it is exactly zero, which every augmentation makes of one, so only the rounding of sums
-    separates the flow from the cut. An infinite terminal capacity ties a node to its side.
+    when it is exactly zero, which every augmentation makes of one. What rounding takes from the
+    capacities on the way is counted, and a flow that lost more than 64 units in the last place of
+    what is sent is found anew, with capacities beyond twice the cut lowered to that. So ``mask`` is
+    a smallest cut up to such a share (more only where paths are so long that no float could do
+    better), whatever was set and solved before and however large the terminals are that it leaves
+    whole: what is sent beyond :math:`\sum_i \min(s_i, t_i)` is what the share is of. ``value`` is
+    what was sent, at most ``bound``, from which that share and one rounding of the whole separate
+    it. An infinite terminal capacity ties a node to its side.
 
     Threads may share a graph; an answer is that of the whole problem as it is, or a
     ``RuntimeError`` when it was changed and not yet solved again.
@@ -264,7 +270,7 @@ class FlowGraph:
 
     @property
     def bound(self) -> int | float:
-        """The capacity of the cut, computed from the problem and ``mask`` alone."""
+        """The capacity of the cut, from the problem and ``mask`` alone; never below ``value``."""
         return self._graph.cut()
 
     @property

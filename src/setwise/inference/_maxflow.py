@@ -10,9 +10,12 @@ from numpy.typing import ArrayLike
 
 from setwise import _core
 from setwise.functions._arguments import BoolArray, as_array, as_count
+from setwise.functions._certificate import EPS
 from setwise.inference._capacities import MOST_NODES, Capacities, kind_of
 from setwise.inference._flow_graph import FlowGraph
 from setwise.inference._threads import as_threads
+
+_UNITS = 64  # in the last place: what the sums of a flow may lose
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +31,9 @@ class Flow:
     gap : int or float
         ``bound - value``: zero for integers, rounding for floats.
     exact : bool
-        Whether the gap is at most 1e-9 max(1, \|value\|).
+        Whether the cut is proved to be the smallest up to the rounding of sums: 64 units in the
+        last place of what flows, over all edges and from the source, min(source, sink) of each
+        node apart. What is not used, as the rest of a large terminal, does not count.
     mask : ndarray of bool, shape (n,)
         The nodes on the source side of the cut.
     flows : ndarray, shape (E,)
@@ -125,9 +130,9 @@ def maxflow(
         graph.set_terminals(source, sink)
     value = graph.solve()
     bound = graph.bound
-    gap = max(bound - value, 0)
-    exact = bool(gap <= 1e-9 * max(1, abs(value)))
-    return Flow(value, bound, gap, exact, graph.mask, graph.flows, graph.residuals)
+    unproved, flowing = graph._graph.unproved()
+    exact = bool(unproved <= _UNITS * EPS * flowing)
+    return Flow(value, bound, bound - value, exact, graph.mask, graph.flows, graph.residuals)
 
 
 def _as_node(node: ArrayLike, name: str) -> int:
