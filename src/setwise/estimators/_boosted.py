@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -19,6 +21,7 @@ from setwise.learning import BoostFit, Perceptrons, Search, SklearnLearners, Stu
 WORDS = ("stump", "tree", "perceptron", "linear")
 # The solver squares its numbers, and does not end where that overflows.
 _LARGEST = 1e100
+_ROUNDING = 1e-9  # a gap that the linear program cannot be asked to close
 
 
 def make_search(
@@ -90,6 +93,27 @@ def importances(learners: Sequence[Any], weights: FloatArray, n_features: int) -
     return shares / total if total > 0 else shares
 
 
+def warn_of_gap(name: str, fit: BoostFit, tol: float, n_estimators: int) -> None:
+    """Say so, once, if a fit ended above its tolerance and nobody asked it to end there."""
+    if fit.interrupted or fit.relative_gap <= max(tol, _ROUNDING):
+        return
+    if not fit.w.any():
+        return  # struct_boost has said so
+    gap = f"a relative gap of {fit.relative_gap:.1e}, above tol={tol:g}"
+    if len(fit.columns) >= n_estimators:
+        message = (
+            f"{name} stopped at n_estimators={n_estimators} weak learners with {gap}: raise "
+            "n_estimators for a better objective, lower C for an easier one, or raise tol if that "
+            "is near enough"
+        )
+    else:
+        message = (
+            f"{name} found no further weak learner at {gap}: what is left is within the accuracy "
+            "of the linear program, lower C or raise tol"
+        )
+    warnings.warn(message, ConvergenceWarning, stacklevel=4)
+
+
 class Boosted:
     """Fitted state and predictions of an estimator with weak learners on segments of scores.
 
@@ -98,8 +122,11 @@ class Boosted:
     """
 
     n_features_in_: int
+    tol: float
+    n_estimators: int
 
     def _store(self, fit: BoostFit, n_segments: int) -> None:
+        warn_of_gap(type(self).__name__, fit, self.tol, self.n_estimators)
         self.estimators_ = [column.learner for column in fit.columns]
         self.estimator_segments_ = np.array([c.segment for c in fit.columns], np.int64)
         self.estimator_weights_ = np.array(fit.w)
