@@ -20,6 +20,9 @@ from setwise.learning import BoostHistory
 
 X, y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])[y]
+
+# So few weak learners by design.
+few = pytest.mark.filterwarnings("ignore:.* stopped at n_estimators")
 MODELS = (
     sw.StructBoostClassifier(C=30.0, n_estimators=30),
     sw.StructBoostClassifier(C=30.0, n_estimators=10, label_form="augmented"),
@@ -33,6 +36,7 @@ CHECKS = [
 ]
 
 
+@few
 @pytest.mark.parametrize(("estimator", "check"), CHECKS)
 def test_scikit_learns_own_checks(estimator, check):
     with warnings.catch_warnings():
@@ -63,6 +67,7 @@ def test_what_a_fit_leaves_behind():
     assert np.array_equal(stages[-1], model.predict(X))
 
 
+@few
 def test_stages_are_shorter_fits():
     model = sw.StructBoostClassifier(C=20.0).fit(X, y)
     short = sw.StructBoostClassifier(C=20.0, n_estimators=3).fit(X, y)
@@ -211,6 +216,7 @@ def test_bad_data():
         sw.StructBoostClassifier("linear").fit(X * 1e150, y)
 
 
+@few
 @pytest.mark.parametrize("unit", [1e-300, 1e300])
 def test_the_unit_of_weights_and_features_does_not_matter(unit):
     model = sw.StructBoostClassifier(C=10.0, n_estimators=10)

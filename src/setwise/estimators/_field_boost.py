@@ -62,8 +62,8 @@ class FieldBoost(Boosted, FieldModel):
         Weight of the mean over the graphs against the sum of all weights. The risk of a graph grows
         with its nodes.
     tol : float, default=1e-3
-        Relative gap at which the fit stops; one that stops above it, at ``n_estimators`` say, warns
-        (``ConvergenceWarning``).
+        Relative gap at which the fit stops (the gap is then this share of the objective at most,
+        too); one that ends above it, at ``n_estimators`` say, warns (``ConvergenceWarning``).
     random_state : int, RandomState or None, default=None
         For weak learners that draw at random.
     n_jobs : int, default=None

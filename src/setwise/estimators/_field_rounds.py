@@ -10,7 +10,7 @@ import numpy as np
 from setwise.estimators._field_oracle import FieldOracle
 from setwise.functions._arguments import as_number
 from setwise.learning import Fit, History, Progress
-from setwise.learning._room import share_left
+from setwise.learning._room import share_left, within
 
 # A fit whose gap has not shrunk by this factor in so many rounds would not end by itself.
 STALL, _SHRINK = 500, 0.99
@@ -21,7 +21,7 @@ _SHARE = 0.1
 class FieldRounds:
     """What the learner tells after each round, over one or two searches of the same problem.
 
-    The gap is measured against P(0) - bound. While labels come from moves, the value that the
+    The gap is measured against P(0) - bound, and to stop against the objective too. While labels come from moves, the value that the
     learner sees is no upper bound; the history keeps what the oracle has proved instead.
     """
 
@@ -66,17 +66,18 @@ class FieldRounds:
             seconds=self.seconds[-1],
         )
         asked = self._callback is not None and bool(self._callback(told))
-        done = gap <= self._tol
-        if self._thorough:
-            done = gap <= _SHARE * self._tol or self.proved()
+        tol = _SHARE * self._tol if self._thorough else self._tol
+        done = within(tol, progress.value, min(self.bound, progress.value), self._oracle.zero)
+        done = done or (self._thorough and self.proved())
         self.stalled = len(self._gaps) > STALL and gap > _SHRINK * self._gaps[-1 - STALL]
-        self.interrupted = asked and not done
+        self.interrupted = asked and gap > self._tol
         self._asked = asked or done or self.stalled
         return self._asked
 
     def proved(self) -> bool:
         """Whether the best weights that are proved are within the tolerance."""
-        return share_left(self._oracle.best.value, self.bound, self._oracle.zero) <= self._tol
+        best = self._oracle.best.value
+        return within(self._tol, best, min(self.bound, best), self._oracle.zero)
 
     def end(self, fit: Fit) -> None:
         """See whether it was Ctrl-C that ended a search: no round had asked for it."""

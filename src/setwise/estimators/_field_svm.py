@@ -51,7 +51,8 @@ class FieldSVM(FieldModel):
     C : float, default=1.0
         Weight of the sum over the graphs against the squared norm.
     tol : float, default=1e-3
-        Relative gap at which the fit stops; one that stops above it warns.
+        Relative gap at which the fit stops (the gap is then this share of the objective at most,
+        too); one that ends above it warns (``ConvergenceWarning``).
     max_iter : int, default=10000
         The most rounds of cutting planes.
     fit_intercept : bool, default=True

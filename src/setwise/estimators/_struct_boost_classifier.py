@@ -57,8 +57,8 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         "coded": weights for each node of the code. "augmented": weak learners on the
         label-augmented features :math:`x \otimes \Gamma(y)` with a single w (Section 3.4).
     tol : float, default=1e-3
-        Relative gap at which the fit stops; one that stops above it, at ``n_estimators`` say, warns
-        (``ConvergenceWarning``).
+        Relative gap at which the fit stops (the gap is then this share of the objective at most,
+        too); one that ends above it, at ``n_estimators`` say, warns (``ConvergenceWarning``).
     slack : {"one", "example"}, default="one"
         One slack for the mean loss, or one an example: the same optimum by a larger program.
     columns_per_round : int, default=1

@@ -43,8 +43,8 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
     C : float, default=100.0
         Weight of the mean over the pairs against the sum of the weights.
     tol : float, default=1e-3
-        Relative gap at which the fit stops; one that stops above it, at ``n_estimators`` say, warns
-        (``ConvergenceWarning``).
+        Relative gap at which the fit stops (the gap is then this share of the objective at most,
+        too); one that ends above it, at ``n_estimators`` say, warns (``ConvergenceWarning``).
     ordinal : bool, default=False
         Whether y holds ordered levels (numbers, any count of them). Otherwise it holds two classes,
         and more are refused, because their order might mean nothing.

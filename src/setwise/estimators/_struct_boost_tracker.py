@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from setwise.estimators._boosted import importances
+from setwise.estimators._boosted import importances, warn_of_gap
 from setwise.estimators._box_features import FEATURES, box_features, grey
 from setwise.estimators._box_risk import BoxRisk
 from setwise.estimators._boxes import LARGEST, boxes_around, overlaps
@@ -52,7 +52,8 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
     C : float
         Weight of the risk; the paper tries 10^0.5 to 10^2.
     tol : float
-        Relative gap at which an update ends.
+        Relative gap at which an update ends. The first update since ``start`` that ends above it
+        warns (``ConvergenceWarning``); ``n_unconverged_`` counts them all.
     features : sequence of "pixels" and "hog"
         Grey values at 16 x 16 and histograms of oriented gradients.
     n_candidates, n_training : int
@@ -77,7 +78,9 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         The weights of the stumps, shared out to the features in the order of ``features``: 256 of
         "pixels", row by row, 324 of "hog". They sum to 1.
     gap_ : float
-        Relative gap of the latest update.
+        Relative gap of the latest update: how much of what there was to gain may be left.
+    n_unconverged_ : int
+        How many updates since ``start`` ended above ``tol``.
     n_frames_ : int
         How many frames were seen.
 
@@ -144,7 +147,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         present = _as_box(box, image)
         self._kinds = tuple(self.features)
         self._memory: deque[tuple[FloatArray, FloatArray]] = deque(maxlen=self.memory)
-        self.n_frames_ = 0
+        self.n_frames_ = self.n_unconverged_ = 0
         self._learn_from(image, present)
         self._fit()
         return self
@@ -239,6 +242,10 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         self.estimators_ = [fit.columns[k].learner for k in used]
         self.estimator_weights_ = fit.w[used]
         self.gap_ = fit.relative_gap
+        if self.gap_ > self.tol:
+            self.n_unconverged_ += 1
+            if self.n_unconverged_ == 1:  # not in every second frame again
+                warn_of_gap(type(self).__name__, fit, self.tol, self.n_estimators)
 
     def _check_started(self, what: str) -> None:
         if not hasattr(self, "estimators_"):

@@ -17,3 +17,13 @@ def share_left(value: float, bound: float, zero: float) -> float:
     """
     gap = value - bound
     return 0.0 if gap <= _ROUNDING * zero else relative_gap(gap, zero - bound)
+
+
+def within(tol: float, value: float, bound: float, zero: float) -> bool:
+    """Whether a fit may stop: the gap is at most ``tol`` of what there was to gain and of P(w).
+
+    Where nearly all of C times the risk can be gained, as on data that can be told apart at a large
+    C, a small share of that is a large one of what is left.
+    """
+    gap = value - bound
+    return gap <= _ROUNDING * zero or gap <= tol * min(zero - bound, value)

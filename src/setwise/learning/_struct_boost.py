@@ -15,7 +15,7 @@ from setwise.learning._boosting_problem import Risk, Search
 from setwise.learning._fit import check_callback
 from setwise.learning._pricing import Pricing
 from setwise.learning._restricted import Restricted
-from setwise.learning._room import share_left
+from setwise.learning._room import share_left, within
 
 # The cutting planes of a round need not be more accurate than a share of what weak learners yet to
 # come may bring, nor than a share of the tolerance.
@@ -71,7 +71,8 @@ def struct_boost(
     C : float
         Weight of the risk against the sum of the weights; positive, at most 1e15.
     tol : float
-        Stop when (value - bound) / (C R(0) - bound) is at most this.
+        Stop when value - bound is at most this share of C R(0) - bound, what there was to gain,
+        and of the value.
     n_estimators : int
         The most columns.
     slack : {"one", "example"}
@@ -148,8 +149,9 @@ def struct_boost(
     before = (np.inf, np.inf, np.inf)
     try:
         while True:
-            room = problem.zero - pricing.best.bound
-            floor = max(_SHARE_OF_TOLERANCE * tol * room, _ROUNDING * problem.best.value)
+            value = problem.best.value
+            room = min(problem.zero - pricing.best.bound, value)
+            floor = max(_SHARE_OF_TOLERANCE * tol * room, _ROUNDING * value)
             model = problem.minimize(floor, _SHARE_OF_GAP, pricing.best.bound)
             columns = pricing(problem, model)
             if rounds.end(problem, pricing.best.bound) or len(problem.responses) >= most:
@@ -201,7 +203,7 @@ class _Rounds:
         if bool(answer):
             self._interrupted = progress.relative_gap > self._tol
             return True
-        return progress.relative_gap <= self._tol
+        return within(self._tol, value, bound, problem.zero)
 
     def interrupt(self) -> None:
         """Ctrl-C: what there is stands, unless there is nothing yet."""
