@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
@@ -130,12 +131,20 @@ class Boosted:
         self.estimators_ = [column.learner for column in fit.columns]
         self.estimator_segments_ = np.array([c.segment for c in fit.columns], np.int64)
         self.estimator_weights_ = np.array(fit.w)
-        self.stages_ = fit.stages
+        # As plain arrays, which skops stores without a question.
+        self._stages = fit.stages.data, fit.stages.indices, fit.stages.indptr
         self.gap_ = fit.relative_gap
         self.certified_ = fit.certified
         self.n_iter_ = fit.n_iter
         self.history_ = fit.history
         self._n_segments = n_segments
+
+    @property
+    def stages_(self) -> csr_array:
+        """The weights after each round, (n_stages, n_learners)."""
+        check_is_fitted(self)
+        shape = len(self._stages[2]) - 1, len(self.estimators_)
+        return csr_array(self._stages, shape=shape)
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -156,8 +165,9 @@ class Boosted:
     def _staged_segment_scores(self, X: Any) -> Iterator[FloatArray]:
         """The scores of every stage; each learner predicts once."""
         responses = np.array([learner.predict(X) for learner in self.estimators_])
-        for stage in range(self.stages_.shape[0]):
-            weights = self.stages_[[stage]].toarray().ravel()
+        stages = self.stages_
+        for stage in range(stages.shape[0]):
+            weights = stages[[stage]].toarray().ravel()
             scores = np.zeros((self._n_segments, X.shape[0]))
             for segment in np.unique(self.estimator_segments_[weights != 0]):
                 own = np.flatnonzero((self.estimator_segments_ == segment) & (weights != 0))

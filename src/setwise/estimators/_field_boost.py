@@ -217,8 +217,9 @@ class FieldBoost(Boosted, FieldModel):
     def staged_predict(self, X: Any) -> Iterator[list[NDArray[Any]]]:
         """What ``predict`` would have said after each round."""
         graphs = self._read(X)
-        for stage in range(self.stages_.shape[0]):
-            scores = self._weighted(graphs, self.stages_[[stage]].toarray().ravel())
+        stages = self.stages_
+        for stage in range(stages.shape[0]):
+            scores = self._weighted(graphs, stages[[stage]].toarray().ravel())
             yield self._best_labels(self._fields(graphs, scores))
 
     def _scores(self, graphs: Graphs) -> tuple[FloatArray, FloatArray]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
@@ -146,7 +145,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         image = _as_frame(frame)
         present = _as_box(box, image)
         self._kinds = tuple(self.features)
-        self._memory: deque[tuple[FloatArray, FloatArray]] = deque(maxlen=self.memory)
+        self._memory: list[tuple[NDArray[np.uint8], FloatArray]] = []
         self.n_frames_ = self.n_unconverged_ = 0
         self._learn_from(image, present)
         self._fit()
@@ -220,6 +219,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         )
         features = box_features(image, around, self._kinds)
         self._memory.append((features.astype(np.uint8), 1.0 - overlaps(box, around)))
+        del self._memory[: -self.memory]
         self.box_ = box
         self.n_frames_ += 1
 
