@@ -112,7 +112,7 @@ def all_planes(X, Y):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=25)
+@settings(max_examples=settings.default.max_examples // 4)
 def test_strong_coupling_of_three_labels_ends_at_the_optimum(seed):
     X, Y, C = coupled(seed)
     planes = all_planes(X, Y)

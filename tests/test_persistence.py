@@ -148,6 +148,27 @@ def test_estimators_by_skops_and_pickle(name):
             assert np.array_equal(again.stages_.toarray(), model.stages_.toarray())
 
 
+GRID = sw.fields.Potts(sw.fields.grid_edges((3, 3)), 0.5)
+FIELD = sw.fields.Field(rng.random((9, 3))) + GRID
+RESULTS = {
+    "solve_map": (lambda: sw.solve_map(FIELD), "labels"),
+    "marginals": (lambda: sw.marginals(FIELD), "probabilities"),
+    "diverse": (lambda: sw.diverse(FIELD, 3, sw.diversities.HammingBall(2.0, 0.05)), "labelings"),
+    "minimize": (lambda: sw.functions.minimize(sw.functions.Modular([1.0, -1.0])), "mask"),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_by_pickle(name):
+    make, payload = RESULTS[name]
+    result = make()
+    again = pickle.loads(pickle.dumps(result))
+    assert type(again) is type(result)
+    assert np.array_equal(getattr(again, payload), getattr(result, payload))
+    gap = "gaps" if name == "diverse" else "gap"
+    assert np.array_equal(getattr(again, gap), getattr(result, gap))
+
+
 @pytest.mark.parametrize("name", OBJECTS)
 def test_learners_and_executors_by_pickle(name):
     make, ask = OBJECTS[name]

@@ -67,7 +67,7 @@ def test_equals_the_whole_program(problem, slack, width):
 
 
 @given(problems(), st.sampled_from([1e-6, 1e-3, 1e3, 1e6]), st.sampled_from(["one", "example"]))
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples // 4)
 def test_the_unit_of_the_costs_is_that_of_the_weights(problem, unit, slack):
     X, y, cost, C = problem
     plain, other = (boost(ClassRisk(y, s * cost), Stumps(X), C, slack=slack) for s in (1.0, unit))
@@ -77,7 +77,7 @@ def test_the_unit_of_the_costs_is_that_of_the_weights(problem, unit, slack):
 
 
 @given(problems(), st.sampled_from([1e-6, 1e-3, 1e4, 1e6]), st.sampled_from(["one", "example"]))
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples // 4)
 def test_every_c_is_solved(problem, C, slack):
     X, y, cost, _ = problem
     fit = boost(ClassRisk(y, cost), Stumps(X), C, slack=slack, tol=1e-6)
@@ -89,7 +89,7 @@ def test_every_c_is_solved(problem, C, slack):
 
 
 @given(problems(), st.sampled_from([1e-300, 1e-6, 1e6, 1e300]))
-@settings(max_examples=20)
+@settings(max_examples=settings.default.max_examples // 4)
 def test_stumps_do_not_know_units(problem, unit):
     X, y, cost, C = problem
     plain, other = (boost(ClassRisk(y, cost), Stumps(unit_ * X), C) for unit_ in (1.0, unit))
@@ -98,7 +98,7 @@ def test_stumps_do_not_know_units(problem, unit):
 
 
 @given(problems(), st.integers(1, 4))
-@settings(max_examples=20)
+@settings(max_examples=settings.default.max_examples // 4)
 def test_the_gap_is_a_share_of_what_there_was_to_gain(problem, n_estimators):
     X, y, cost, C = problem
     risk = ClassRisk(y, cost)
