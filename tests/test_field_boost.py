@@ -227,7 +227,9 @@ def test_a_gap_of_rounding_is_none():
 
 def test_ending_at_n_estimators_says_so():
     X, Y = rings(np.random.default_rng(0), 5, size=5)
-    with pytest.warns(ConvergenceWarning, match="FieldBoost stopped at n_estimators=4 .* tol=0.001"):
+    with pytest.warns(
+        ConvergenceWarning, match="FieldBoost stopped at n_estimators=4 .* tol=0.001"
+    ):
         model = FieldBoost(C=30.0, n_estimators=4).fit(X, Y)
     assert model.gap_ > model.tol
     assert model.certified_  # the bound is a proof, whether it was reached or not

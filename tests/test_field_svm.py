@@ -105,7 +105,9 @@ def all_planes(X, Y):
 
         def features(z, x=x, edges=edges, phi=phi):
             differ = (z[:, edges[:, 0]] != z[:, edges[:, 1]]).astype(float)
-            return np.hstack([*(-(z == label).astype(float) @ x for label in range(3)), differ @ phi])
+            return np.hstack(
+                [*(-(z == label).astype(float) @ x for label in range(3)), differ @ phi]
+            )
 
         planes.append((features(y[None]) - features(every), (every != y).sum(axis=1)))
     return planes

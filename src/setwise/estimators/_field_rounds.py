@@ -21,8 +21,9 @@ _SHARE = 0.1
 class FieldRounds:
     """What the learner tells after each round, over one or two searches of the same problem.
 
-    The gap is measured against P(0) - bound, and to stop against the objective too. While labels come from moves, the value that the
-    learner sees is no upper bound; the history keeps what the oracle has proved instead.
+    The gap is measured against P(0) - bound, and to stop against the objective too. While labels
+    come from moves, the value that the learner sees is no upper bound; the history keeps what the
+    oracle has proved instead.
     """
 
     def __init__(
