@@ -99,6 +99,7 @@ def test_moves_give_planes_below_the_risk_and_a_bound_above_it(problem, seed):
     assert value - 1e-9 <= again <= expected + 1e-9
     assert again - 1e-9 <= found <= expected + 1e-9
     assert most >= expected - 1e-9
+    assert risk.at_most(scores) >= most - 1e-9
     assert found == pytest.approx(most, abs=1e-9)  # so few labellings are all tried
     rng = np.random.default_rng(seed)
     n = 3 * len(graphs.nodes)

@@ -136,6 +136,7 @@ class Boosted:
         self.gap_ = fit.relative_gap
         self.certified_ = fit.certified
         self.n_iter_ = fit.n_iter
+        self.interrupted_ = fit.interrupted
         self.history_ = fit.history
         self._n_segments = n_segments
 

@@ -62,8 +62,8 @@ class FieldBoost(Boosted, FieldModel):
         Weight of the mean over the graphs against the sum of all weights. The risk of a graph grows
         with its nodes.
     tol : float, default=1e-3
-        Relative gap at which the fit stops (the gap is then this share of the objective at most,
-        too); one that ends above it, at ``n_estimators`` say, warns (``ConvergenceWarning``).
+        Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
+        (``ConvergenceWarning``).
     random_state : int, RandomState or None, default=None
         For weak learners that draw at random.
     n_jobs : int, default=None
@@ -88,13 +88,15 @@ class FieldBoost(Boosted, FieldModel):
         The weight that went to each feature, of the nodes and then of the edges; the sum is 1.
     classes_ : array of shape (2,)
     gap_ : float
-        The relative gap: (objective - bound) / (objective without learners - bound), the share of
-        what there was to gain that may be left. A fit that ends above ``tol`` warns.
+        The relative gap: objective - bound as a share of what there was to gain (the objective
+        without learners - bound) or of the objective, whichever is less.
     certified_ : bool
         Whether the bound is a proof: the search for weak learners is exact, so that ``gap_`` holds
         for all of them, not for those alone that were met. How near the fit came is ``gap_``.
     n_iter_ : int
         Rounds.
+    interrupted_ : bool
+        Whether Ctrl-C or the callback ended the fit, with the best weights so far.
     history_ : BoostHistory
     n_features_in_, n_edge_features_in_ : int
 

@@ -50,7 +50,7 @@ class FieldOracle:
         self._kinds = len(risk.offsets) - 2
         self.first_edge = self._kinds * self._nodes.shape[1]
         self.dimension = self.first_edge + self._pairs.shape[1]
-        self.zero = C * risk.most  # no scores: everything is wrong
+        self.zero = C * risk.wrong  # no scores: everything is wrong
         self.best = Proved(np.zeros(self.dimension), self.zero, exact=True)
         self.proved: list[float] = []  # the best value after each call
         self._thorough, self._least = False, np.inf
@@ -93,6 +93,10 @@ class FieldOracle:
         if self.proved:
             self.proved[-1] = min(self.proved[-1], self.best.value)
         return Proof(plane, least, most)
+
+    def at_most(self, w: FloatArray) -> float:
+        """What the objective is not above, without a search."""
+        return self._objective(w, self._n * self._risk.at_most(self._scores(w)))
 
     def _keep(self, w: FloatArray, least: float, most: float) -> None:
         if most < self.best.value:

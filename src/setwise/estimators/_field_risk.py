@@ -53,7 +53,7 @@ class FieldRisk:
         self._loss = np.repeat(node_weights[:, None], n_labels, axis=1)
         self._loss[every, labels] = 0.0
         self._every, self._true_cut = every, cut(graphs, labels)
-        self.most = float(node_weights.sum())  # n R(0): nothing is said, and all is wrong
+        self.wrong = float(node_weights.sum())  # n R(0): nothing is said, and all is wrong
 
     @property
     def exact(self) -> bool:
@@ -96,6 +96,13 @@ class FieldRisk:
         truth = self._graphs.sums(unary[self._every, self._truth], self._true_cut * weights)
         most = np.maximum(truth - bounds, risks)  # the loss of the truth is 0
         return float(risks.mean()), self._slopes(labels) / len(risks), float(most.mean())
+
+    def at_most(self, scores: FloatArray) -> float:
+        """A number that the risk is not above, without a search: by the least unaries alone."""
+        unary, weights = self._energies(scores)
+        graphs, edges = self._graphs, self._true_cut * weights
+        nodes = unary[self._every, self._truth] - unary.min(axis=1)
+        return float(graphs.sums(nodes, edges).mean())
 
     def _energies(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Unaries (M, L) with the loss taken off, and weights (E,)."""

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from setwise.estimators._field_oracle import FieldOracle
-from setwise.functions._arguments import as_number
+from setwise.functions._arguments import as_count, as_number
 from setwise.learning import Fit, History, Progress
-from setwise.learning._room import share_left, within
+from setwise.learning._room import share_left
 
 # A fit whose gap has not shrunk by this factor in so many rounds would not end by itself.
 STALL, _SHRINK = 500, 0.99
@@ -21,18 +21,22 @@ _SHARE = 0.1
 class FieldRounds:
     """What the learner tells after each round, over one or two searches of the same problem.
 
-    The gap is measured against P(0) - bound, and to stop against the objective too. While labels
-    come from moves, the value that the learner sees is no upper bound; the history keeps what the
-    oracle has proved instead.
+    While labels come from moves, the value that the learner sees is no upper bound; the history
+    keeps what the oracle has proved instead.
     """
 
     def __init__(
-        self, oracle: FieldOracle, tol: float, callback: Callable[[Progress], object] | None
+        self,
+        oracle: FieldOracle,
+        tol: float,
+        limit: int,
+        callback: Callable[[Progress], object] | None,
     ) -> None:
         if callback is not None and not callable(callback):
             raise TypeError(f"callback must be callable or None, got {type(callback).__name__}")
         self._oracle, self._callback = oracle, callback
         self._tol = as_number(tol, "tol", nonnegative=True)
+        self._limit = as_count(limit, "max_iter", least=1)
         self.bound = -np.inf
         self._bounds: list[float] = []
         self.seconds: list[float] = []
@@ -68,22 +72,32 @@ class FieldRounds:
         )
         asked = self._callback is not None and bool(self._callback(told))
         tol = _SHARE * self._tol if self._thorough else self._tol
-        done = within(tol, progress.value, min(self.bound, progress.value), self._oracle.zero)
-        done = done or (self._thorough and self.proved())
+        done = gap <= tol or (self._thorough and self.proved())
         self.stalled = len(self._gaps) > STALL and gap > _SHRINK * self._gaps[-1 - STALL]
         self.interrupted = asked and gap > self._tol
         self._asked = asked or done or self.stalled
         return self._asked
 
+    @property
+    def left(self) -> int:
+        """How many more rounds there may be."""
+        return self._limit - len(self.seconds)
+
     def proved(self) -> bool:
         """Whether the best weights that are proved are within the tolerance."""
         best = self._oracle.best.value
-        return within(self._tol, best, min(self.bound, best), self._oracle.zero)
+        return share_left(best, min(self.bound, best), self._oracle.zero) <= self._tol
 
     def end(self, fit: Fit) -> None:
-        """See whether it was Ctrl-C that ended a search: no round had asked for it."""
-        self.cancelled = fit.interrupted and not self._asked
-        self.interrupted = self.interrupted or self.cancelled
+        """See what ended a search that no round had asked to end: Ctrl-C, or no progress."""
+        if fit.interrupted and not self._asked:
+            self.cancel()
+        elif not self._asked and len(self.seconds) < self._limit:
+            self.stalled = True
+
+    def cancel(self) -> None:
+        """Ctrl-C."""
+        self.interrupted = self.cancelled = True
 
     def history(self) -> History:
         """Proved objectives, bounds and seconds of all rounds."""

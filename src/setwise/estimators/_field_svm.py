@@ -13,12 +13,12 @@ from threadpoolctl import threadpool_limits
 from setwise.estimators._field_model import FieldModel, threads_of
 from setwise.estimators._field_oracle import FieldOracle
 from setwise.estimators._field_risk import FieldRisk
-from setwise.estimators._field_rounds import STALL, FieldRounds
+from setwise.estimators._field_rounds import FieldRounds
 from setwise.estimators._graphs import Graphs, read_graphs, read_node_weights
 from setwise.estimators._potts_maps import Cuts, Moves
 from setwise.estimators._progress import progress_callback
 from setwise.estimators._threads import threads
-from setwise.functions._arguments import FloatArray, as_count, as_number
+from setwise.functions._arguments import FloatArray, as_number
 from setwise.learning import Fit, Progress, one_slack
 from setwise.learning._room import share_left
 
@@ -51,8 +51,7 @@ class FieldSVM(FieldModel):
     C : float, default=1.0
         Weight of the sum over the graphs against the squared norm.
     tol : float, default=1e-3
-        Relative gap at which the fit stops (the gap is then this share of the objective at most,
-        too); one that ends above it warns (``ConvergenceWarning``).
+        Relative gap at which the fit stops; one that ends above it warns (``ConvergenceWarning``).
     max_iter : int, default=10000
         The most rounds of cutting planes.
     fit_intercept : bool, default=True
@@ -74,14 +73,16 @@ class FieldSVM(FieldModel):
         v, not negative.
     classes_ : array of shape (L,)
     gap_ : float
-        The relative gap of the weights returned: (objective - bound) / (objective of zero weights
-        - bound), the share of what there was to gain that may be left, with the objective at the
-        most it can be. It holds whether ``certified_`` or not.
+        The relative gap of the weights returned: objective - bound, with the objective at the most
+        it can be, as a share of what there was to gain (the objective of zero weights - bound) or
+        of the objective, whichever is less. It holds whether ``certified_`` or not.
     certified_ : bool
         Whether the objective of the weights returned is known exactly (to 1e-9 of that of zero
         weights): the labels of each graph are proved to be the most violated. Always so for two
         labels. How near the weights are to the best is ``gap_``.
     n_iter_ : int
+    interrupted_ : bool
+        Whether Ctrl-C or the callback ended the fit, with the best weights so far.
     history_ : History
         Primal, dual and seconds of each round. The primal is the least objective that is proved:
         with more than two labels it stays where it was until weights are searched in full.
@@ -158,7 +159,7 @@ class FieldSVM(FieldModel):
                 threadpool_limits(1, user_api="blas"),
                 progress_callback(self.verbose, self.tol, self.callback) as callback,
             ):
-                rounds = FieldRounds(oracle, self.tol, callback)
+                rounds = FieldRounds(oracle, self.tol, self.max_iter, callback)
                 fit = self._solve(oracle, rounds)
         finally:
             executor.close()
@@ -168,7 +169,6 @@ class FieldSVM(FieldModel):
     def _solve(self, oracle: FieldOracle, rounds: FieldRounds) -> Fit:
         """Cutting planes with quick labels, then with thorough ones if those had missed some."""
         fit: Fit | None = None
-        limit = as_count(self.max_iter, "max_iter", least=1)
         for thorough in (False, True):
             oracle.start(thorough=thorough)
             rounds.start(thorough=thorough)
@@ -177,7 +177,7 @@ class FieldSVM(FieldModel):
                 oracle.dimension,
                 oracle.C,
                 tol=0.0,  # the rounds stop by what is left of P(0) - bound
-                max_iter=limit - len(rounds.seconds),
+                max_iter=rounds.left,
                 nonnegative=np.arange(oracle.first_edge, oracle.dimension),
                 warm_start=fit,
                 callback=rounds,
@@ -185,8 +185,12 @@ class FieldSVM(FieldModel):
             rounds.end(fit)
             if oracle.exact or rounds.cancelled:
                 break
-            _, least, most = oracle.prove(fit.w)
-            if rounds.interrupted or rounds.proved() or len(rounds.seconds) >= limit:
+            try:
+                _, least, most = oracle.prove(fit.w)
+            except KeyboardInterrupt:
+                rounds.cancel()
+                break
+            if rounds.interrupted or rounds.proved() or not rounds.left:
                 break
             # Where nothing was missed, and what could not be proved is all that is left, more
             # planes would not help.
@@ -198,10 +202,11 @@ class FieldSVM(FieldModel):
 
     def _store(self, oracle: FieldOracle, rounds: FieldRounds, fit: Fit) -> None:
         w, value, self.certified_ = oracle.best
-        if rounds.cancelled and not w.any():  # weights, but none that anything is proved of
-            w, value, self.certified_ = fit.w, np.inf, False
+        if rounds.cancelled and not w.any():  # weights, but none that were searched in full
+            w, value, self.certified_ = fit.w, oracle.at_most(fit.w), False
         self.gap_ = share_left(value, min(rounds.bound, value), oracle.zero)
         self.n_iter_ = len(rounds.seconds)
+        self.interrupted_ = rounds.interrupted
         self.history_ = rounds.history()
         if self.gap_ > self.tol and not rounds.interrupted:
             warnings.warn(self._what_is_left(rounds), ConvergenceWarning, stacklevel=3)
@@ -217,8 +222,8 @@ class FieldSVM(FieldModel):
         )
         if rounds.stalled:
             return (
-                f"{said}, without progress in the last {STALL} of them: scale the features to "
-                "deviations of 1, lower C or raise tol"
+                f"{said}, where its gap stands still: scale the features to deviations of 1, lower C "
+                "or raise tol"
             )
         if self.n_iter_ >= self.max_iter:
             return f"{said}: raise max_iter or tol"

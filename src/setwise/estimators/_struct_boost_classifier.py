@@ -57,8 +57,8 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         "coded": weights for each node of the code. "augmented": weak learners on the
         label-augmented features :math:`x \otimes \Gamma(y)` with a single w (Section 3.4).
     tol : float, default=1e-3
-        Relative gap at which the fit stops (the gap is then this share of the objective at most,
-        too); one that ends above it, at ``n_estimators`` say, warns (``ConvergenceWarning``).
+        Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
+        (``ConvergenceWarning``).
     slack : {"one", "example"}, default="one"
         One slack for the mean loss, or one an example: the same optimum by a larger program.
     columns_per_round : int, default=1
@@ -88,13 +88,15 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         The weights after each round, a row a round.
     feature_importances_ : array of shape (n_features,)
     gap_ : float
-        The relative gap: (objective - bound) / (objective without learners - bound), the share of
-        what there was to gain that may be left. A fit that ends above ``tol`` warns.
+        The relative gap: objective - bound as a share of what there was to gain (the objective
+        without learners - bound) or of the objective, whichever is less.
     certified_ : bool
         Whether the bound is a proof: the search for weak learners is exact, so that ``gap_`` holds
         for all of them, not for those alone that were met. How near the fit came is ``gap_``.
     n_iter_ : int
         Rounds.
+    interrupted_ : bool
+        Whether Ctrl-C or the callback ended the fit, with the best weights so far.
     history_ : BoostHistory
         Primal, dual, seconds and sizes of each round.
     n_features_in_ : int

@@ -43,8 +43,8 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
     C : float, default=100.0
         Weight of the mean over the pairs against the sum of the weights.
     tol : float, default=1e-3
-        Relative gap at which the fit stops (the gap is then this share of the objective at most,
-        too); one that ends above it, at ``n_estimators`` say, warns (``ConvergenceWarning``).
+        Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
+        (``ConvergenceWarning``).
     ordinal : bool, default=False
         Whether y holds ordered levels (numbers, any count of them). Otherwise it holds two classes,
         and more are refused, because their order might mean nothing.
@@ -75,13 +75,15 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         The weights after each learner came, a row a stage.
     feature_importances_ : array of shape (n_features,)
     gap_ : float
-        The relative gap: (objective - bound) / (objective without learners - bound), the share of
-        what there was to gain that may be left. A fit that ends above ``tol`` warns.
+        The relative gap: objective - bound as a share of what there was to gain (the objective
+        without learners - bound) or of the objective, whichever is less.
     certified_ : bool
         Whether the bound is a proof: the search for weak learners is exact, so that ``gap_`` holds
         for all of them, not for those alone that were met. How near the fit came is ``gap_``.
     n_iter_ : int
         Rounds.
+    interrupted_ : bool
+        Whether Ctrl-C or the callback ended the fit, with the best weights so far.
     history_ : BoostHistory
         Primal, dual, seconds and sizes of each round.
     n_features_in_ : int

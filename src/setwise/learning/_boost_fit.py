@@ -142,5 +142,8 @@ class BoostFit:
 
     @property
     def relative_gap(self) -> float:
-        """Gap / (zero - bound), in [0, 1]: how much of what there was to gain may be left."""
+        """Gap / min(zero - bound, value), in [0, 1]; 0 where it is within rounding.
+
+        ``zero - bound`` is what there was to gain; no learners have 1, unless they are the best.
+        """
         return share_left(self.value, self.bound, self.zero)

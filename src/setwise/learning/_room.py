@@ -9,21 +9,13 @@ _ROUNDING = 2.0**-40
 
 
 def share_left(value: float, bound: float, zero: float) -> float:
-    """(P(w) - bound) / (P(0) - bound): the share of what there was to gain that may be left.
+    """(P(w) - bound) / min(P(0) - bound, P(w)), in [0, 1]: how much of the room may be left.
 
-    ``zero`` is P(0), the objective without any weights, which every fit begins with. It counts
-    C times the risk of saying nothing, so that a gap divided by the objective itself would call
-    weights of zero good wherever that is large. 0 where the gap is within the rounding of P(0).
+    ``zero`` is P(0), the objective of no weights. P(0) - bound is what there was to gain: against
+    the objective alone, which C times the risk of saying nothing makes large, weights of zero would
+    pass for a minimum. Where nearly all of P(0) can be gained, as on data that can be told apart at
+    a large C, a small share of that is a large one of what is left, and the objective itself is the
+    measure. 0 where the gap is within the rounding of P(0).
     """
     gap = value - bound
-    return 0.0 if gap <= _ROUNDING * zero else relative_gap(gap, zero - bound)
-
-
-def within(tol: float, value: float, bound: float, zero: float) -> bool:
-    """Whether a fit may stop: the gap is at most ``tol`` of what there was to gain and of P(w).
-
-    Where nearly all of C times the risk can be gained, as on data that can be told apart at a large
-    C, a small share of that is a large one of what is left.
-    """
-    gap = value - bound
-    return gap <= _ROUNDING * zero or gap <= tol * min(zero - bound, value)
+    return 0.0 if gap <= _ROUNDING * zero else relative_gap(gap, min(zero - bound, value))

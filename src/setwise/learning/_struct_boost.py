@@ -15,7 +15,7 @@ from setwise.learning._boosting_problem import Risk, Search
 from setwise.learning._fit import check_callback
 from setwise.learning._pricing import Pricing
 from setwise.learning._restricted import Restricted
-from setwise.learning._room import share_left, within
+from setwise.learning._room import share_left
 
 # The cutting planes of a round need not be more accurate than a share of what weak learners yet to
 # come may bring, nor than a share of the tolerance.
@@ -203,7 +203,7 @@ class _Rounds:
         if bool(answer):
             self._interrupted = progress.relative_gap > self._tol
             return True
-        return within(self._tol, value, bound, problem.zero)
+        return progress.relative_gap <= self._tol
 
     def interrupt(self) -> None:
         """Ctrl-C: what there is stands, unless there is nothing yet."""
