@@ -172,29 +172,31 @@ class FieldSVM(FieldModel):
         for thorough in (False, True):
             oracle.start(thorough=thorough)
             rounds.start(thorough=thorough)
-            fit = one_slack(
-                oracle,
-                oracle.dimension,
-                oracle.C,
-                tol=0.0,  # the rounds stop by what is left of P(0) - bound
-                max_iter=rounds.left,
-                nonnegative=np.arange(oracle.first_edge, oracle.dimension),
-                warm_start=fit,
-                callback=rounds,
-            )
-            rounds.end(fit)
-            if oracle.exact or rounds.cancelled:
-                break
             try:
+                fit = one_slack(
+                    oracle,
+                    oracle.dimension,
+                    oracle.C,
+                    tol=0.0,  # the rounds stop, by the gap over both searches
+                    max_iter=rounds.left,
+                    nonnegative=np.arange(oracle.first_edge, oracle.dimension),
+                    warm_start=fit,
+                    callback=rounds,
+                )
+                rounds.end(fit)
+                if oracle.exact or rounds.cancelled:
+                    break
                 _, least, most = oracle.prove(fit.w)
             except KeyboardInterrupt:
+                if fit is None:
+                    raise
                 rounds.cancel()
                 break
             if rounds.interrupted or rounds.proved() or not rounds.left:
                 break
             # Where nothing was missed, and what could not be proved is all that is left, more
             # planes would not help.
-            room = self.tol * (oracle.zero - rounds.bound)
+            room = self.tol * min(oracle.zero - rounds.bound, fit.value)
             if least - fit.value <= room and most - least > room:
                 break
         assert fit is not None
@@ -222,8 +224,8 @@ class FieldSVM(FieldModel):
         )
         if rounds.stalled:
             return (
-                f"{said}, where its gap stands still: scale the features to deviations of 1, lower C "
-                "or raise tol"
+                f"{said}, where its gap stands still: scale the features to deviations of 1, "
+                "lower C or raise tol"
             )
         if self.n_iter_ >= self.max_iter:
             return f"{said}: raise max_iter or tol"
