@@ -101,7 +101,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
     >>> frames = np.zeros((6, 60, 80))
     >>> for t, frame in enumerate(frames):
     ...     frame[20:40, 10 + 2 * t : 30 + 2 * t] = 1.0
-    >>> tracker = sw.StructBoostTracker(n_estimators=20, n_candidates=200)
+    >>> tracker = sw.StructBoostTracker(n_estimators=30, n_candidates=200)
     >>> tracker = tracker.start(frames[0], (10, 20, 20, 20))
     >>> [tracker.update(frame).tolist()[:2] for frame in frames[1:]][-1]
     [20.0, 20.0]
