@@ -41,10 +41,17 @@ X_test, y_test = draw(4000, 1)
 #
 # Nested lists are the taxonomy. The code of a class marks the class and its family, so that a
 # learner may speak for a whole family; a mistake within a family costs 1, another one 2. With half
-# of C for the costs that are twice as high, both objectives begin at the same height.
+# of C for the costs that are twice as high, both objectives begin at the same height. A callback
+# ends both fits at 120 stumps, well before their optimum (``n_estimators`` would do it with a
+# warning).
 
-flat = sw.StructBoostClassifier(C=200.0, n_estimators=120).fit(X, y)
-tree = sw.StructBoostClassifier(C=100.0, n_estimators=120, taxonomy=FAMILIES).fit(X, y)
+
+def enough(progress):
+    return progress.n_columns >= 120
+
+
+flat = sw.StructBoostClassifier(C=200.0, callback=enough).fit(X, y)
+tree = sw.StructBoostClassifier(C=100.0, taxonomy=FAMILIES, callback=enough).fit(X, y)
 print(tree.code_.astype(int))
 print(f"relative gaps: flat {flat.gap_:.1e}, taxonomy {tree.gap_:.1e}")
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
 
@@ -17,6 +17,9 @@ import setwise as sw
 from setwise import FieldBoost
 from setwise.estimators._field_search import Features, FieldSearch, Indicators
 from setwise.learning import Stumps
+
+# So few weak learners by design.
+few = pytest.mark.filterwarnings("ignore:.* stopped at n_estimators")
 
 
 def chain(n):
@@ -122,8 +125,9 @@ def test_learns_what_no_linear_field_can():
 
 
 def test_importances_name_what_matters():
+    # At larger C nothing is wrong any more, and several vertices of the program are the best.
     X, Y = rings(np.random.default_rng(0), 10)
-    model = FieldBoost(C=10.0, n_estimators=60).fit(X, Y)
+    model = FieldBoost(C=1.0, n_estimators=60).fit(X, Y)
     shares = model.feature_importances_
     assert shares.shape == (3,)
     assert shares.sum() == pytest.approx(1.0)
@@ -151,6 +155,7 @@ def test_stages_end_at_the_model():
     assert shares[-1] == pytest.approx(model.score(X, Y))
 
 
+@few
 @pytest.mark.parametrize("kind", ["tree", "feature", DecisionTreeClassifier(max_depth=2)])
 def test_other_weak_learners(kind):
     X, Y = rings(np.random.default_rng(0), 5, size=5)
@@ -195,6 +200,7 @@ def test_the_number_of_threads_changes_no_bit():
     assert np.array_equal(one.estimator_weights_, two.estimator_weights_)
 
 
+@few
 def test_scikit_learn_manners():
     X, Y = rings(np.random.default_rng(0), 6, size=4)
     model = FieldBoost(C=10.0, n_estimators=10)
@@ -217,6 +223,38 @@ def test_a_gap_of_rounding_is_none():
     X, Y = rings(np.random.default_rng(0), 2, size=3)
     model = FieldBoost(C=10.0, tol=0.0).fit(X, Y)  # warnings are errors
     assert 0 <= model.gap_ <= 1e-9
+
+
+def test_ending_at_n_estimators_says_so():
+    X, Y = rings(np.random.default_rng(0), 5, size=5)
+    with pytest.warns(
+        ConvergenceWarning, match="FieldBoost stopped at n_estimators=4 .* tol=0.001"
+    ):
+        model = FieldBoost(C=30.0, n_estimators=4).fit(X, Y)
+    assert model.gap_ > model.tol
+    assert model.certified_  # the bound is a proof, whether it was reached or not
+    history = model.history_
+    assert model.gap_ == pytest.approx(
+        history.gap[-1] / min(history.primal[0] - history.dual[-1], history.primal[-1])
+    )
+    assert FieldBoost(C=30.0, callback=lambda p: 1).fit(X, Y).n_iter_ == 1
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_the_units_of_costs_and_features_do_not_matter(unit):
+    """Costs times s: all weights times s. Stumps see the order of a feature alone."""
+    X, Y = rings(np.random.default_rng(2), 4, size=4)
+    costs = [np.full(len(y), unit) for y in Y]
+    plain, dear = FieldBoost().fit(X, Y), FieldBoost().fit(X, Y, costs)
+    assert dear.history_.primal[-1] == pytest.approx(unit * plain.history_.primal[-1], rel=1e-3)
+    assert dear.gap_ <= dear.tol
+    scaled = [(unit * x, edges, unit * phi) for x, edges, phi in X]
+    assert np.array_equal(FieldBoost().fit(scaled, Y).estimator_weights_, plain.estimator_weights_)
+    # Features themselves are cheaper in a larger unit, for the price of a weight is fixed.
+    plain = FieldBoost("feature", "feature", C=3.0).fit(X, Y)
+    cheap = FieldBoost("feature", "feature", C=3.0 / unit).fit(scaled, Y)
+    assert cheap.history_.primal[-1] == pytest.approx(plain.history_.primal[-1] / unit, rel=1e-3)
+    assert cheap.gap_ <= cheap.tol
 
 
 def test_nothing_to_learn():

@@ -71,7 +71,8 @@ def test_cuts_find_the_most_violated_labels(problem):
     value, slope = risk(scores)
     np.testing.assert_allclose(value, expected.mean(), atol=1e-9)
     np.testing.assert_allclose(rows.toarray().mean(axis=0), slope, atol=1e-12)
-    np.testing.assert_allclose(risk.bound(scores), expected.mean(), atol=1e-9)
+    np.testing.assert_allclose(risk.prove(scores)[::2], expected.mean(), atol=1e-9)
+    assert risk.exact
 
 
 @given(problems(), st.integers(0, 2**32 - 1))
@@ -92,8 +93,14 @@ def test_moves_give_planes_below_the_risk_and_a_bound_above_it(problem, seed):
     risk = risk_of(graphs, Y, weights, 3)
     expected = brute_force(graphs, Y, weights, scores, 3).mean()
     value, slope = risk(scores)
-    assert expected >= value - 1e-9
-    assert risk.bound(scores) >= expected - 1e-9
+    again, _ = risk.afresh(scores)
+    found, _, most = risk.prove(scores)
+    assert not risk.exact
+    assert value - 1e-9 <= again <= expected + 1e-9
+    assert again - 1e-9 <= found <= expected + 1e-9
+    assert most >= expected - 1e-9
+    assert risk.at_most(scores) >= most - 1e-9
+    assert found == pytest.approx(most, abs=1e-9)  # so few labellings are all tried
     rng = np.random.default_rng(seed)
     n = 3 * len(graphs.nodes)
     other = np.concatenate([rng.normal(0, 3, n), rng.exponential(2.0, len(scores) - n)])

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import reference
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV
 
 import setwise as sw
 from setwise import FieldSVM
+from setwise.estimators import _field_rounds
 
 
 def chain(n):
@@ -76,9 +77,77 @@ def test_with_three_labels_the_gap_is_honest(seed):
     of_labels = np.column_stack([model.coef_, model.intercept_])
     w = np.concatenate([of_labels.ravel(), model.edge_coef_])
     mine = 0.5 * w @ w + sum((b + a @ w).max() for a, b in planes)
-    assert mine - best <= model.gap_ * max(1.0, mine) + 1e-5
-    if model.certified_:
-        assert mine == pytest.approx(best, rel=1e-4, abs=1e-5)
+    zero = sum(b.max() for _, b in planes)
+    assert mine - best <= model.gap_ * (zero - best) + 1e-6
+    assert model.certified_  # so few labellings are all tried
+    assert model.gap_ <= model.tol
+
+
+def coupled(seed):
+    """Three labels, dense graphs of four to seven nodes, edge features that couple strongly."""
+    rng = np.random.default_rng(seed)
+    d, k, scale = rng.integers(1, 4), rng.integers(1, 3), rng.choice([1.0, 3.0, 10.0])
+    X, Y = [], []
+    for n in rng.integers(4, 7, rng.integers(1, 4)):
+        edges = np.array([(i, j) for i in range(n) for j in range(i) if rng.random() < 0.6])
+        edges = np.concatenate([chain(n), edges.reshape(-1, 2)])
+        X.append((rng.normal(size=(n, d)), edges, scale * rng.random((len(edges), k))))
+        Y.append(rng.integers(0, 3, n))
+    Y[0][:3] = 0, 1, 2
+    return X, Y, float(rng.choice([0.1, 1.0, 10.0]))
+
+
+def all_planes(X, Y):
+    """Every labelling of every graph, as one matrix of planes each."""
+    planes = []
+    for (x, edges, phi), y in zip(with_ones(X), Y, strict=True):
+        every = reference.all_labellings(len(y), 3)
+
+        def features(z, x=x, edges=edges, phi=phi):
+            differ = (z[:, edges[:, 0]] != z[:, edges[:, 1]]).astype(float)
+            return np.hstack(
+                [*(-(z == label).astype(float) @ x for label in range(3)), differ @ phi]
+            )
+
+        planes.append((features(y[None]) - features(every), (every != y).sum(axis=1)))
+    return planes
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=settings.default.max_examples // 4)
+def test_strong_coupling_of_three_labels_ends_at_the_optimum(seed):
+    X, Y, C = coupled(seed)
+    planes = all_planes(X, Y)
+    dimension, k = planes[0][0].shape[1], X[0][2].shape[1]
+
+    def exact(w):
+        worst = [(a, b, int(np.argmax(b + a @ w))) for a, b in planes]
+        return sum(b[j] + a[j] @ w for a, b, j in worst), sum(a[j] for a, _, j in worst)
+
+    known = sw.learning.one_slack(
+        exact, dimension, C, tol=1e-5, nonnegative=range(dimension - k, dimension), max_iter=1000
+    )
+    model = FieldSVM(C).fit(X, Y)  # that warns if it is above its tolerance
+    of_labels = np.column_stack([model.coef_, model.intercept_])
+    w = np.concatenate([of_labels.ravel(), model.edge_coef_])
+    mine, zero = 0.5 * w @ w + C * exact(w)[0], C * exact(np.zeros(dimension))[0]
+    rounding = 1e-9 * zero
+    assert model.certified_
+    assert mine - known.value <= model.tol * (zero - known.bound) + rounding
+    assert mine - known.value <= model.gap_ * (zero - known.bound) + rounding
+    history = model.history_
+    assert history.primal[-1] == pytest.approx(mine, abs=rounding)
+    assert np.all(history.primal >= known.bound - rounding)  # no objective is below the least
+    assert np.all(history.dual <= known.value + rounding)
+    assert len(history.seconds) == model.n_iter_
+
+
+def test_moves_that_settle_are_refuted():
+    """Graphs that are too large to try all labellings: the rounding of the relaxation helps."""
+    X, Y = stripes(np.random.default_rng(0), 2, size=6, n_labels=3)
+    model = FieldSVM(100.0).fit(X, Y)
+    assert model.certified_
+    assert model.gap_ <= model.tol
 
 
 def test_no_edges_is_a_support_vector_machine():
@@ -196,8 +265,48 @@ def test_a_fit_that_ends_early_says_so():
     with pytest.warns(ConvergenceWarning, match="FieldSVM stopped after 2 rounds"):
         FieldSVM(10.0, max_iter=2).fit(X, Y)
     rounds = []
-    FieldSVM(10.0, callback=lambda p: rounds.append(p) or len(rounds) == 3).fit(X, Y)
-    assert len(rounds) == 3
+    early = FieldSVM(10.0, callback=lambda p: rounds.append(p) or len(rounds) == 3).fit(X, Y)
+    assert len(rounds) == early.n_iter_ == 3
+    assert rounds[-1].relative_gap == early.gap_ > early.tol
+    assert FieldSVM(10.0, callback=lambda p: "enough").fit(X, Y).n_iter_ == 1
+    several, truth = stripes(np.random.default_rng(0), 2, size=4, n_labels=3)
+    early = FieldSVM(10.0, callback=lambda p: p.n_iter == 6).fit(several, truth)
+    assert early.coef_.any()
+    assert early.history_.primal[-1] < early.history_.primal[0]  # proved at the end
+
+
+def test_a_fit_without_progress_ends_and_says_so(monkeypatch):
+    X, Y = stripes(np.random.default_rng(0), 4)
+    monkeypatch.setattr(_field_rounds, "STALL", 5)
+    monkeypatch.setattr(_field_rounds, "_SHRINK", 1e-3)
+    with pytest.warns(ConvergenceWarning, match="where its gap stands still: scale the features"):
+        model = FieldSVM(10.0).fit(X, Y)
+    assert 6 <= model.n_iter_ < 20
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+@pytest.mark.parametrize(("unit", "cost"), [(1e-6, 1.0), (1e6, 1.0), (1.0, 1e-6), (1.0, 1e6)])
+def test_units_go_into_c(n_labels, unit, cost):
+    """Features times a and costs times s with C times s / a^2: the same problem, w times s / a."""
+    X, Y = stripes(np.random.default_rng(1), 3, size=4, n_labels=n_labels)
+    plain = FieldSVM(1.0, fit_intercept=False).fit(X, Y)
+    scaled = [(unit * x, edges, unit * phi) for x, edges, phi in X]
+    costs = [np.full(len(y), cost) for y in Y]
+    other = FieldSVM(cost / unit**2, fit_intercept=False).fit(scaled, Y, costs)
+    assert other.n_iter_ <= 2 * plain.n_iter_
+    assert other.gap_ <= other.tol
+    objective = plain.history_.primal[-1] * cost**2 / unit**2
+    assert other.history_.primal[-1] == pytest.approx(objective, rel=0.01)
+
+
+def test_constant_and_repeated_columns():
+    X, Y = stripes(np.random.default_rng(0), 3, size=4)
+    wide = [(np.column_stack([x, x, np.full(len(x), 3.0)]), e, phi) for x, e, phi in X]
+    model = FieldSVM(1.0, tol=1e-6).fit(wide, Y)
+    assert model.gap_ <= 1e-6
+    assert model.coef_[0, 0] == pytest.approx(model.coef_[0, 1], abs=1e-3)
+    one = FieldSVM().fit(wide[:1], Y[:1])
+    assert one.predict(wide[:1])[0].shape == (16,)
 
 
 def test_a_graph_without_nodes():

@@ -32,9 +32,12 @@ from setwise import _core
 from setwise.functions._interrupts import whole
 from setwise.functions._pool import Pool
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(signal, "pthread_kill"), reason="signals to a thread are POSIX's"
-)
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.* stopped at n_estimators"),  # few, by design
+    pytest.mark.skipif(
+        not hasattr(signal, "pthread_kill"), reason="signals to a thread are POSIX's"
+    ),
+]
 
 CASES = {
     f"{name}-{case}" if case else name: make

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
@@ -116,6 +116,17 @@ def test_any_classifier_with_weights_serves(model):
 class Contrary(DecisionTreeClassifier):
     def predict(self, X):
         return -super().predict(X)
+
+
+@given(problems(), st.sampled_from([2.0**-20, 2.0**20]))
+@settings(max_examples=settings.default.max_examples // 4)
+def test_the_unit_of_a_feature_does_not_matter(problem, unit):
+    X, weights = problem
+    scaled = X.copy()
+    scaled[:, 0] *= unit
+    for make in (Perceptrons, Stumps, SEARCHES[1]):
+        plain, other = make(X)(weights)[0], make(scaled)(weights)[0]
+        assert gain(weights, other) == pytest.approx(gain(weights, plain), abs=1e-9)
 
 
 def test_a_classifier_worse_than_chance_is_turned_round():

@@ -66,6 +66,53 @@ def test_equals_the_whole_program(problem, slack, width):
     assert (fit.w >= 0).all()
 
 
+@given(problems(), st.sampled_from([1e-6, 1e-3, 1e3, 1e6]), st.sampled_from(["one", "example"]))
+@settings(max_examples=settings.default.max_examples // 4)
+def test_the_unit_of_the_costs_is_that_of_the_weights(problem, unit, slack):
+    X, y, cost, C = problem
+    plain, other = (boost(ClassRisk(y, s * cost), Stumps(X), C, slack=slack) for s in (1.0, unit))
+    assert other.value == pytest.approx(unit * plain.value, rel=1e-6)
+    assert other.bound == pytest.approx(unit * plain.bound, rel=1e-6)
+    assert other.converged == plain.converged
+
+
+@given(problems(), st.sampled_from([1e-6, 1e-3, 1e4, 1e6]), st.sampled_from(["one", "example"]))
+@settings(max_examples=settings.default.max_examples // 4)
+def test_every_c_is_solved(problem, C, slack):
+    X, y, cost, _ = problem
+    fit = boost(ClassRisk(y, cost), Stumps(X), C, slack=slack, tol=1e-6)
+    assert fit.converged
+    assert fit.gap <= 1e-6 * fit.value
+    if C <= 1e-3:  # no learner's edge can be 1
+        assert not fit.w.any()
+        assert fit.value == fit.zero
+
+
+@given(problems(), st.sampled_from([1e-300, 1e-6, 1e6, 1e300]))
+@settings(max_examples=settings.default.max_examples // 4)
+def test_stumps_do_not_know_units(problem, unit):
+    X, y, cost, C = problem
+    plain, other = (boost(ClassRisk(y, cost), Stumps(unit_ * X), C) for unit_ in (1.0, unit))
+    assert np.array_equal(other.w, plain.w)
+    assert np.array_equal(other.scores, plain.scores)
+
+
+@given(problems(), st.integers(1, 4))
+@settings(max_examples=settings.default.max_examples // 4)
+def test_the_gap_is_a_share_of_what_there_was_to_gain(problem, n_estimators):
+    X, y, cost, C = problem
+    risk = ClassRisk(y, cost)
+    fit = boost(risk, Stumps(X), C, n_estimators=n_estimators, tol=1e-3)
+    least = minimum(X, y, cost, C)
+    assert fit.zero == C * risk(np.zeros(int(risk.offsets[-1])))[0] == fit.history.primal[0]
+    room = min(fit.zero - fit.bound, fit.value)
+    assert fit.value - least <= fit.relative_gap * room + 1e-6 * fit.zero
+    assert 0 <= fit.relative_gap <= 1
+    assert fit.converged == (fit.relative_gap <= 1e-3)
+    if not fit.w.any():
+        assert fit.relative_gap in (0, 1)
+
+
 @given(problems())
 @settings(max_examples=30)
 def test_weak_duality_in_every_round(problem):
@@ -286,6 +333,10 @@ def test_callback_and_history():
     )
     assert stopped.interrupted
     assert len(stopped.w) == 5
+    for true in (1, "yes", np.True_, [0]):
+        once = boost(ClassRisk(y, 1 - np.eye(4)), Stumps(X), 50.0, callback=lambda p, t=true: t)
+        assert once.n_iter == 1
+        assert once.interrupted
     assert pickle.loads(pickle.dumps(stopped)).value == stopped.value
 
 

@@ -9,7 +9,7 @@ import reference
 from mistaken_checks import MISTAKEN
 from scipy.sparse import csc_array, csr_array
 from sklearn.datasets import load_iris
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -20,6 +20,9 @@ from setwise.learning import BoostHistory
 
 X, y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])[y]
+
+# So few weak learners by design.
+few = pytest.mark.filterwarnings("ignore:.* stopped at n_estimators")
 MODELS = (
     sw.StructBoostClassifier(C=30.0, n_estimators=30),
     sw.StructBoostClassifier(C=30.0, n_estimators=10, label_form="augmented"),
@@ -33,6 +36,7 @@ CHECKS = [
 ]
 
 
+@few
 @pytest.mark.parametrize(("estimator", "check"), CHECKS)
 def test_scikit_learns_own_checks(estimator, check):
     with warnings.catch_warnings():
@@ -63,6 +67,7 @@ def test_what_a_fit_leaves_behind():
     assert np.array_equal(stages[-1], model.predict(X))
 
 
+@few
 def test_stages_are_shorter_fits():
     model = sw.StructBoostClassifier(C=20.0).fit(X, y)
     short = sw.StructBoostClassifier(C=20.0, n_estimators=3).fit(X, y)
@@ -211,6 +216,7 @@ def test_bad_data():
         sw.StructBoostClassifier("linear").fit(X * 1e150, y)
 
 
+@few
 @pytest.mark.parametrize("unit", [1e-300, 1e300])
 def test_the_unit_of_weights_and_features_does_not_matter(unit):
     model = sw.StructBoostClassifier(C=10.0, n_estimators=10)
@@ -222,6 +228,44 @@ def test_the_unit_of_weights_and_features_does_not_matter(unit):
         few = model.fit(X, y).score(X, y)
         huge = 1e305 * (X / X.max())
         assert model.fit(huge, y).score(huge, y) > few - 0.1
+
+
+@pytest.mark.parametrize("kind", ["stump", "tree"])
+@pytest.mark.parametrize("booster", [sw.StructBoostClassifier, sw.StructBoostRanker])
+def test_ending_at_n_estimators_says_so_once(booster, kind):
+    model = booster(kind, n_estimators=3, C=100.0, random_state=0)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.fit(X, y > 1)
+    assert len(caught) == 1
+    said = f"{booster.__name__} stopped at n_estimators=3 weak learners with a relative gap of "
+    assert str(caught[0].message).startswith(said + f"{model.gap_:.1e}, above tol=0.001")
+    assert model.gap_ > model.tol
+    assert model.certified_ == (kind == "stump")  # of the bound, not of the weights
+    history = model.history_
+    assert model.gap_ == pytest.approx(
+        history.gap[-1] / min(history.primal[0] - history.dual[-1], history.primal[-1])
+    )
+    enough = booster(kind, C=100.0, random_state=0, callback=lambda p: p.n_columns >= 3)
+    assert np.array_equal(enough.fit(X, y > 1).predict(X), model.predict(X))
+
+
+def test_constant_and_repeated_columns_change_nothing():
+    plain = sw.StructBoostClassifier(C=20.0).fit(X, y)
+    wide = np.column_stack([X, np.full(len(X), 7.0), X])
+    other = sw.StructBoostClassifier(C=20.0).fit(wide, y)
+    assert np.array_equal(other.decision_function(wide), plain.decision_function(X))
+    assert other.gap_ == plain.gap_
+
+
+def test_few_rows():
+    two = sw.StructBoostClassifier(C=20.0).fit([[0.0], [1.0]], [0, 1])
+    assert two.predict([[0.0], [1.0]]).tolist() == [0, 1]
+    assert two.gap_ == 0
+    with pytest.raises(ValueError, match=r"y must hold two classes, got \[1\]"):
+        sw.StructBoostClassifier().fit([[0.0]], [1])
+    with pytest.warns(UserWarning, match="no weak learner lowers the objective at C=100"):
+        alike = sw.StructBoostClassifier().fit(np.ones((4, 2)), [0, 1, 0, 1])
+    assert alike.gap_ == 0  # zero weights are the best, and that is proved
 
 
 def test_a_tolerance_that_asks_for_nothing_says_so():

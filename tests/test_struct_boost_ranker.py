@@ -26,6 +26,9 @@ X = random.normal(size=(60, 4))
 Y = (X @ [1.0, -1.0, 0.5, 0.0] + random.normal(size=60) > 0.8).astype(int)
 LEVELS = np.digitize(X @ [1.0, -1.0, 0.5, 0.0] + 0.5 * random.normal(size=60), [-1.0, 0.5, 1.5])
 
+# So few weak learners by design.
+few = pytest.mark.filterwarnings("ignore:.* stopped at n_estimators")
+
 
 def least_objective(X, y, C, weights=None):
     """The linear program over all stumps and all pairs."""
@@ -113,6 +116,7 @@ def test_levels_are_predicted_by_cut_points():
     assert np.all(np.diff(model.predict(X)[order]) >= 0)
 
 
+@few
 @pytest.mark.parametrize("estimator", ["stump", "tree", "perceptron", "linear", GaussianNB()])
 def test_every_kind_of_weak_learner(estimator):
     model = StructBoostRanker(estimator, C=20.0, n_estimators=10, random_state=0).fit(X, Y)
@@ -176,6 +180,7 @@ def test_cut_points_make_the_fewest_mistakes(data):
     assert mistakes(cuts) == best
 
 
+@few
 @pytest.mark.parametrize("unit", [1e-300, 1e308])
 def test_the_unit_of_weights_does_not_matter(unit):
     weights = np.random.default_rng(0).random(60)

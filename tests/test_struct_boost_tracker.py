@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
 
 import setwise as sw
 from setwise.estimators._box_features import box_features, cell_means, hog_features
@@ -143,6 +144,18 @@ def test_follows_a_patch(sequence):
     assert scores[0] > scores[1]
     again = sw.StructBoostTracker(**SMALL).start(frames[0], boxes[0])
     assert all(np.array_equal(again.update(f), b) for f, b in zip(frames[1:], path, strict=True))
+
+
+def test_too_few_stumps_are_told_once_a_start(sequence):
+    frames, boxes = sequence
+    tracker = sw.StructBoostTracker(**SMALL | {"n_estimators": 5, "C": 100.0})
+    for _ in range(2):
+        with pytest.warns(ConvergenceWarning, match=r"StructBoostTracker stopped at n_est.*=5 "):
+            tracker.start(frames[0], boxes[0])
+        for image, box in zip(frames[1:4], boxes[1:4], strict=True):
+            tracker.update(image, box)  # warnings are errors
+        assert tracker.n_unconverged_ == 4
+        assert tracker.gap_ > tracker.tol
 
 
 def test_a_given_box_is_taken_and_learnt_from(sequence):

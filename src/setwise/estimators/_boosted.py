@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.base import is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -19,6 +22,7 @@ from setwise.learning import BoostFit, Perceptrons, Search, SklearnLearners, Stu
 WORDS = ("stump", "tree", "perceptron", "linear")
 # The solver squares its numbers, and does not end where that overflows.
 _LARGEST = 1e100
+_ROUNDING = 1e-9  # a gap that the linear program cannot be asked to close
 
 
 def make_search(
@@ -90,6 +94,27 @@ def importances(learners: Sequence[Any], weights: FloatArray, n_features: int) -
     return shares / total if total > 0 else shares
 
 
+def warn_of_gap(name: str, fit: BoostFit, tol: float, n_estimators: int) -> None:
+    """Say so, once, if a fit ended above its tolerance and nobody asked it to end there."""
+    if fit.interrupted or fit.relative_gap <= max(tol, _ROUNDING):
+        return
+    if not fit.w.any():
+        return  # struct_boost has said so
+    gap = f"a relative gap of {fit.relative_gap:.1e}, above tol={tol:g}"
+    if len(fit.columns) >= n_estimators:
+        message = (
+            f"{name} stopped at n_estimators={n_estimators} weak learners with {gap}: raise "
+            "n_estimators for a better objective, lower C for an easier one, or raise tol if that "
+            "is near enough"
+        )
+    else:
+        message = (
+            f"{name} found no further weak learner at {gap}: what is left is within the accuracy "
+            "of the linear program, lower C or raise tol"
+        )
+    warnings.warn(message, ConvergenceWarning, stacklevel=4)
+
+
 class Boosted:
     """Fitted state and predictions of an estimator with weak learners on segments of scores.
 
@@ -98,18 +123,29 @@ class Boosted:
     """
 
     n_features_in_: int
+    tol: float
+    n_estimators: int
 
     def _store(self, fit: BoostFit, n_segments: int) -> None:
+        warn_of_gap(type(self).__name__, fit, self.tol, self.n_estimators)
         self.estimators_ = [column.learner for column in fit.columns]
         self.estimator_segments_ = np.array([c.segment for c in fit.columns], np.int64)
         self.estimator_weights_ = np.array(fit.w)
-        self.stages_ = fit.stages
+        # As plain arrays, which skops stores without a question.
+        self._stages = fit.stages.data, fit.stages.indices, fit.stages.indptr
         self.gap_ = fit.relative_gap
         self.certified_ = fit.certified
         self.n_iter_ = fit.n_iter
         self.interrupted_ = fit.interrupted
         self.history_ = fit.history
         self._n_segments = n_segments
+
+    @property
+    def stages_(self) -> csr_array:
+        """The weights after each round, (n_stages, n_learners)."""
+        check_is_fitted(self)
+        shape = len(self._stages[2]) - 1, len(self.estimators_)
+        return csr_array(self._stages, shape=shape)
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -130,8 +166,9 @@ class Boosted:
     def _staged_segment_scores(self, X: Any) -> Iterator[FloatArray]:
         """The scores of every stage; each learner predicts once."""
         responses = np.array([learner.predict(X) for learner in self.estimators_])
-        for stage in range(self.stages_.shape[0]):
-            weights = self.stages_[[stage]].toarray().ravel()
+        stages = self.stages_
+        for stage in range(stages.shape[0]):
+            weights = stages[[stage]].toarray().ravel()
             scores = np.zeros((self._n_segments, X.shape[0]))
             for segment in np.unique(self.estimator_segments_[weights != 0]):
                 own = np.flatnonzero((self.estimator_segments_ == segment) & (weights != 0))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
@@ -28,10 +26,8 @@ from setwise.estimators._potts_maps import Cuts
 from setwise.estimators._progress import progress_callback
 from setwise.estimators._threads import threads
 from setwise.functions._arguments import FloatArray
-from setwise.learning import BoostFit, BoostProgress, struct_boost
+from setwise.learning import BoostProgress, struct_boost
 from setwise.learning._boosting_problem import Search
-
-_ROUNDING = 1e-9  # a gap that no further weak learner can be asked to close
 
 
 class FieldBoost(Boosted, FieldModel):
@@ -66,7 +62,8 @@ class FieldBoost(Boosted, FieldModel):
         Weight of the mean over the graphs against the sum of all weights. The risk of a graph grows
         with its nodes.
     tol : float, default=1e-3
-        Relative gap at which the fit stops.
+        Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
+        (``ConvergenceWarning``).
     random_state : int, RandomState or None, default=None
         For weak learners that draw at random.
     n_jobs : int, default=None
@@ -75,7 +72,7 @@ class FieldBoost(Boosted, FieldModel):
     verbose : bool, default=False
         Show a progress bar with the gap.
     callback : callable, default=None
-        Called with a ``BoostProgress`` after each round; the fit stops when it returns True.
+        Called with a ``BoostProgress`` after each round; any true answer stops the fit.
 
     Attributes
     ----------
@@ -91,9 +88,11 @@ class FieldBoost(Boosted, FieldModel):
         The weight that went to each feature, of the nodes and then of the edges; the sum is 1.
     classes_ : array of shape (2,)
     gap_ : float
-        The relative gap.
+        The relative gap: objective - bound as a share of what there was to gain (the objective
+        without learners - bound) or of the objective, whichever is less.
     certified_ : bool
-        Whether the search for weak learners is exact, so that ``gap_`` holds for all of them.
+        Whether the bound is a proof: the search for weak learners is exact, so that ``gap_`` holds
+        for all of them, not for those alone that were met. How near the fit came is ``gap_``.
     n_iter_ : int
         Rounds.
     interrupted_ : bool
@@ -183,7 +182,6 @@ class FieldBoost(Boosted, FieldModel):
                 columns_per_round=2,  # one of the nodes and one of the edges, as in the paper
                 callback=callback,
             )
-        self._warn(fit)
         self._store(fit, 2)
         return self
 
@@ -203,16 +201,6 @@ class FieldBoost(Boosted, FieldModel):
             edges = Indicators(make_search(self.edge_estimator, graphs.pairs, **options))
         return FieldSearch(nodes, edges, len(graphs.nodes))
 
-    def _warn(self, fit: BoostFit) -> None:
-        short = fit.relative_gap > max(self.tol, _ROUNDING)
-        if short and not fit.interrupted and len(fit.columns) < self.n_estimators:
-            warnings.warn(
-                f"FieldBoost found no further weak learner at a relative gap of "
-                f"{fit.relative_gap:.1e}, above tol={self.tol:g}",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-
     @property
     def feature_importances_(self) -> FloatArray:
         """The weights of the learners, shared out to features of nodes, then of edges: (d + k,)."""
@@ -231,8 +219,9 @@ class FieldBoost(Boosted, FieldModel):
     def staged_predict(self, X: Any) -> Iterator[list[NDArray[Any]]]:
         """What ``predict`` would have said after each round."""
         graphs = self._read(X)
-        for stage in range(self.stages_.shape[0]):
-            scores = self._weighted(graphs, self.stages_[[stage]].toarray().ravel())
+        stages = self.stages_
+        for stage in range(stages.shape[0]):
+            scores = self._weighted(graphs, stages[[stage]].toarray().ravel())
             yield self._best_labels(self._fields(graphs, scores))
 
     def _scores(self, graphs: Graphs) -> tuple[FloatArray, FloatArray]:

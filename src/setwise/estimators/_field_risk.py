@@ -53,6 +53,12 @@ class FieldRisk:
         self._loss = np.repeat(node_weights[:, None], n_labels, axis=1)
         self._loss[every, labels] = 0.0
         self._every, self._true_cut = every, cut(graphs, labels)
+        self.wrong = float(node_weights.sum())  # n R(0): nothing is said, and all is wrong
+
+    @property
+    def exact(self) -> bool:
+        """Whether every answer is the risk itself, not a plane below it."""
+        return self._maps.exact
 
     @property
     def offsets(self) -> NDArray[np.int64]:
@@ -76,20 +82,27 @@ class FieldRisk:
         at = np.flatnonzero(slopes)
         return risks, csr_array((slopes[at], (row[at], at)), shape=(len(graphs), len(slopes)))
 
-    def bound(self, scores: FloatArray, *, quickly: bool = False) -> float:
-        """A number that the risk is not above, however the labellings were searched for.
-
-        Quickly, after Ctrl-C: without a search, by the least unaries alone.
-        """
+    def afresh(self, scores: FloatArray) -> tuple[float, FloatArray]:
+        """The same with labels from another start."""
         unary, weights = self._energies(scores)
-        truth = self._graphs.sums(
-            unary[self._every, self._truth], self._true_cut * weights
-        )  # the loss of the truth is 0
-        if quickly:
-            least = self._graphs.sums(unary.min(axis=1), np.zeros_like(weights))
-        else:
-            least = self._maps.bounds(unary, weights)
-        return float((truth - least).mean())
+        risks, labels = self._judge(unary, scores, self._maps.afresh(unary, weights))
+        return float(risks.mean()), self._slopes(labels) / len(risks)
+
+    def prove(self, scores: FloatArray) -> tuple[float, FloatArray, float]:
+        """The same by a full search, and a number that the risk is not above."""
+        unary, weights = self._energies(scores)
+        found, bounds = self._maps.prove(unary, weights)
+        risks, labels = self._judge(unary, scores, found)
+        truth = self._graphs.sums(unary[self._every, self._truth], self._true_cut * weights)
+        most = np.maximum(truth - bounds, risks)  # the loss of the truth is 0
+        return float(risks.mean()), self._slopes(labels) / len(risks), float(most.mean())
+
+    def at_most(self, scores: FloatArray) -> float:
+        """A number that the risk is not above, without a search: by the least unaries alone."""
+        unary, weights = self._energies(scores)
+        graphs, edges = self._graphs, self._true_cut * weights
+        nodes = unary[self._every, self._truth] - unary.min(axis=1)
+        return float(graphs.sums(nodes, edges).mean())
 
     def _energies(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Unaries (M, L) with the loss taken off, and weights (E,)."""
@@ -103,7 +116,13 @@ class FieldRisk:
     def _violations(self, scores: FloatArray) -> tuple[FloatArray, IntArray]:
         """The risks (n,) and the labels (M,) that attain them."""
         unary, weights = self._energies(scores)
-        labels, truth, graphs = self._maps(unary, weights), self._truth, self._graphs
+        return self._judge(unary, scores, self._maps(unary, weights))
+
+    def _judge(
+        self, unary: FloatArray, scores: FloatArray, labels: IntArray
+    ) -> tuple[FloatArray, IntArray]:
+        """What labels make of the risks; the truth where they are no better."""
+        truth, graphs = self._truth, self._graphs
         gains = unary[self._every, truth] - unary[self._every, labels]
         edges = scores[self._kinds * len(truth) :]
         risks = graphs.sums(gains, (self._true_cut - cut(graphs, labels)) * edges)

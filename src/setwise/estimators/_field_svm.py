@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,13 +11,16 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from setwise.estimators._field_model import FieldModel, threads_of
+from setwise.estimators._field_oracle import FieldOracle
 from setwise.estimators._field_risk import FieldRisk
+from setwise.estimators._field_rounds import FieldRounds
 from setwise.estimators._graphs import Graphs, read_graphs, read_node_weights
 from setwise.estimators._potts_maps import Cuts, Moves
 from setwise.estimators._progress import progress_callback
 from setwise.estimators._threads import threads
-from setwise.functions._arguments import FloatArray
+from setwise.functions._arguments import FloatArray, as_number
 from setwise.learning import Fit, Progress, one_slack
+from setwise.learning._room import share_left
 
 
 class FieldSVM(FieldModel):
@@ -38,15 +40,18 @@ class FieldSVM(FieldModel):
     by one-slack cutting planes whose oracle is one cut a graph, started from the last one's flow.
     With two labels w is the weight vector of the second, that of the first is zero.
 
-    With more labels expansion moves stand for the cut. They may miss the best labelling; ``gap_``
-    then counts how far they can be from it at the weights returned, so that it holds all the same.
+    With more labels expansion moves stand for the cut. They may miss the most violated labelling.
+    So the weights that they end at are searched in full, with a bound (all labellings of small
+    graphs, a relaxation for others); where the moves had missed something, the fit goes on, and
+    weights that seem to be the best so far are searched from another start and in full. ``gap_``
+    counts what no search could prove, so that it holds all the same.
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the sum over the graphs against the squared norm.
     tol : float, default=1e-3
-        Relative gap at which the fit stops.
+        Relative gap at which the fit stops; one that ends above it warns (``ConvergenceWarning``).
     max_iter : int, default=10000
         The most rounds of cutting planes.
     fit_intercept : bool, default=True
@@ -57,7 +62,8 @@ class FieldSVM(FieldModel):
     verbose : bool, default=False
         Show a progress bar with the gap.
     callback : callable, default=None
-        Called with a ``Progress`` after each round; the fit stops when it returns True.
+        Called with a ``Progress`` after each round; any true answer stops the fit. With more than
+        two labels its ``value`` is that of the labels found so far, which need not be the worst.
 
     Attributes
     ----------
@@ -67,14 +73,19 @@ class FieldSVM(FieldModel):
         v, not negative.
     classes_ : array of shape (L,)
     gap_ : float
-        The relative gap of the weights returned.
+        The relative gap of the weights returned: objective - bound, with the objective at the most
+        it can be, as a share of what there was to gain (the objective of zero weights - bound) or
+        of the objective, whichever is less. It holds whether ``certified_`` or not.
     certified_ : bool
-        Whether every separation at those weights was exact; always so for two labels.
+        Whether the objective of the weights returned is known exactly (to 1e-9 of that of zero
+        weights): the labels of each graph are proved to be the most violated. Always so for two
+        labels. How near the weights are to the best is ``gap_``.
     n_iter_ : int
     interrupted_ : bool
         Whether Ctrl-C or the callback ended the fit, with the best weights so far.
     history_ : History
-        Primal, dual and seconds of each round.
+        Primal, dual and seconds of each round. The primal is the least objective that is proved:
+        with more than two labels it stays where it was until weights are searched in full.
     n_features_in_, n_edge_features_in_ : int
 
     References
@@ -134,6 +145,7 @@ class FieldSVM(FieldModel):
         self
         """
         n_jobs = threads(self.n_jobs)
+        C = as_number(self.C, "C", positive=True)
         graphs = read_graphs(X)
         labels = self._learn_labels(graphs, Y)
         weights = read_node_weights(node_weights, graphs)
@@ -142,82 +154,86 @@ class FieldSVM(FieldModel):
             n_labels = len(self.classes_)
             maps = Cuts(graphs, n_jobs) if n_labels == 2 else Moves(graphs, executor)
             risk = FieldRisk(graphs, labels, n_labels, weights, maps)
-            problem = _Linear(graphs, risk, bool(self.fit_intercept))
+            oracle = FieldOracle(graphs, risk, C, intercept=bool(self.fit_intercept))
             with (
                 threadpool_limits(1, user_api="blas"),
                 progress_callback(self.verbose, self.tol, self.callback) as callback,
             ):
-                fit = one_slack(
-                    problem,
-                    problem.dimension,
-                    self.C,
-                    tol=self.tol,
-                    max_iter=self.max_iter,
-                    nonnegative=np.arange(problem.first_edge, problem.dimension),
-                    callback=callback,
-                )
-                scores = problem.scores(fit.w)
-                try:
-                    most = risk.bound(scores, quickly=fit.interrupted)
-                except KeyboardInterrupt:
-                    fit = replace(fit, interrupted=True)
-                    most = risk.bound(scores, quickly=True)
-                self._certify(fit, len(graphs) * most)
+                rounds = FieldRounds(oracle, self.tol, self.max_iter, callback)
+                fit = self._solve(oracle, rounds)
         finally:
             executor.close()
-        self._store(fit, problem)
+        self._store(oracle, rounds, fit)
         return self
 
-    def _certify(self, fit: Fit, most: float) -> None:
-        """The gap with the risk at the most it can be, which only moves leave open."""
-        value = max(fit.value, 0.5 * float(fit.w @ fit.w) + self.C * most)
-        self.certified_ = len(self.classes_) == 2 or value - fit.value <= 1e-9 * max(1.0, value)
-        self.gap_ = fit.relative_gap if self.certified_ else (value - fit.bound) / max(1.0, value)
+    def _solve(self, oracle: FieldOracle, rounds: FieldRounds) -> Fit:
+        """Cutting planes with quick labels, then with thorough ones if those had missed some."""
+        fit: Fit | None = None
+        for thorough in (False, True):
+            oracle.start(thorough=thorough)
+            rounds.start(thorough=thorough)
+            try:
+                fit = one_slack(
+                    oracle,
+                    oracle.dimension,
+                    oracle.C,
+                    tol=0.0,  # the rounds stop, by the gap over both searches
+                    max_iter=rounds.left,
+                    nonnegative=np.arange(oracle.first_edge, oracle.dimension),
+                    warm_start=fit,
+                    callback=rounds,
+                )
+                rounds.end(fit)
+                if oracle.exact or rounds.cancelled:
+                    break
+                _, least, most = oracle.prove(fit.w)
+            except KeyboardInterrupt:
+                if fit is None:
+                    raise
+                rounds.cancel()
+                break
+            if rounds.interrupted or rounds.proved() or not rounds.left:
+                break
+            # Where nothing was missed, and what could not be proved is all that is left, more
+            # planes would not help.
+            room = self.tol * min(oracle.zero - rounds.bound, fit.value)
+            if least - fit.value <= room and most - least > room:
+                break
+        assert fit is not None
+        return fit
 
-    def _store(self, fit: Fit, problem: _Linear) -> None:
-        if not fit.converged and not fit.interrupted:
-            warnings.warn(
-                f"FieldSVM stopped after {fit.n_iter} rounds at a relative gap of "
-                f"{fit.relative_gap:.1e}, above tol={self.tol:g}: raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        W, self.edge_coef_ = problem.parts(fit.w)
+    def _store(self, oracle: FieldOracle, rounds: FieldRounds, fit: Fit) -> None:
+        w, value, self.certified_ = oracle.best
+        if rounds.cancelled and not w.any():  # weights, but none that were searched in full
+            w, value, self.certified_ = fit.w, oracle.at_most(fit.w), False
+        self.gap_ = share_left(value, min(rounds.bound, value), oracle.zero)
+        self.n_iter_ = len(rounds.seconds)
+        self.interrupted_ = rounds.interrupted
+        self.history_ = rounds.history()
+        if self.gap_ > self.tol and not rounds.interrupted:
+            warnings.warn(self._what_is_left(rounds), ConvergenceWarning, stacklevel=3)
+        W, self.edge_coef_ = oracle.parts(w)
         self.coef_ = W[:, : self.n_features_in_].copy()
         self.intercept_ = W[:, -1].copy() if self.fit_intercept else np.zeros(len(W))
-        self.n_iter_ = fit.n_iter
-        self.interrupted_ = fit.interrupted
-        self.history_ = fit.history
+
+    def _what_is_left(self, rounds: FieldRounds) -> str:
+        """Why a fit ended above its tolerance, and what to try: one sentence."""
+        said = (
+            f"FieldSVM stopped after {self.n_iter_} rounds at a relative gap of {self.gap_:.1e}, "
+            f"above tol={self.tol:g}"
+        )
+        if rounds.stalled:
+            return (
+                f"{said}, where its gap stands still: scale the features to deviations of 1, "
+                "lower C or raise tol"
+            )
+        if self.n_iter_ >= self.max_iter:
+            return f"{said}: raise max_iter or tol"
+        return (
+            f"{said}: with {len(self.classes_)} labels the most violated labelling was searched "
+            "for and not proved, lower C or raise tol"
+        )
 
     def _scores(self, graphs: Graphs) -> tuple[FloatArray, FloatArray]:
         nodes = self.coef_ @ graphs.nodes.T + self.intercept_[:, None]
         return nodes, graphs.pairs @ self.edge_coef_
-
-
-class _Linear:
-    """w -> the sum of the risks over the graphs, for scores that are linear in w."""
-
-    def __init__(self, graphs: Graphs, risk: FieldRisk, intercept: bool) -> None:
-        nodes = graphs.nodes
-        self._nodes = np.column_stack([nodes, np.ones(len(nodes))]) if intercept else nodes
-        self._pairs, self._risk, self._n = graphs.pairs, risk, len(graphs)
-        self._kinds = len(risk.offsets) - 2
-        self.first_edge = self._kinds * self._nodes.shape[1]
-        self.dimension = self.first_edge + self._pairs.shape[1]
-
-    def parts(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Weights of the nodes, (K, d), and of the edges, (k,)."""
-        return w[: self.first_edge].reshape(self._kinds, -1), w[self.first_edge :].copy()
-
-    def scores(self, w: FloatArray) -> FloatArray:
-        """Flat, as the risk takes them."""
-        W, v = self.parts(w)
-        return np.concatenate([(W @ self._nodes.T).ravel(), self._pairs @ v])
-
-    def __call__(self, w: FloatArray) -> tuple[float, FloatArray]:
-        """The sum of the risks, and a subgradient."""
-        value, slopes = self._risk(self.scores(w))
-        split = int(self._risk.offsets[-2])
-        of_nodes = slopes[:split].reshape(self._kinds, -1) @ self._nodes
-        of_edges = slopes[split:] @ self._pairs
-        return self._n * value, self._n * np.concatenate([of_nodes.ravel(), of_edges])

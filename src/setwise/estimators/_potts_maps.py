@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,16 +19,35 @@ from setwise.learning import Executor
 # Graphs of a few nodes each would spend their time in calls: they share a flow problem until it has
 # so many nodes. The cut depends on the data alone, so the answers do not depend on the threads.
 _TOGETHER = 4096
+# So few labellings are all tried: a millisecond or so.
+_FEW = 1 << 14
+
+
+class Proof(NamedTuple):
+    """Labels (M,), and for each graph a number that no labelling is below, (n,)."""
+
+    labels: IntArray
+    bounds: FloatArray
 
 
 class PottsMaps(Protocol):
-    r"""Minimises :math:`\sum_p u_{p z_p} + \sum_{e = (p, q)} g_e [z_p \ne z_q]` in every graph."""
+    r"""Minimises :math:`\sum_p u_{p z_p} + \sum_{e = (p, q)} g_e [z_p \ne z_q]` in every graph.
+
+    Unaries are (M, L), weights (E,) and not negative.
+    """
+
+    @property
+    def exact(self) -> bool:
+        """Whether every answer is a best one."""
 
     def __call__(self, unary: FloatArray, weights: FloatArray) -> IntArray:
-        """(M,) labels for unaries (M, L) and weights (E,) that are not negative."""
+        """(M,) labels, quickly: from where the last answer was, if that helps."""
 
-    def bounds(self, unary: FloatArray, weights: FloatArray) -> FloatArray:
-        """(n,) a number for each graph that no labelling is below."""
+    def afresh(self, unary: FloatArray, weights: FloatArray) -> IntArray:
+        """(M,) labels from another start."""
+
+    def prove(self, unary: FloatArray, weights: FloatArray) -> Proof:
+        """The best labels that any search finds, with what none is below."""
 
 
 class Cuts:
@@ -34,6 +55,8 @@ class Cuts:
 
     A call costs a pass over nodes and edges, and the part of the flow that the changes reach.
     """
+
+    exact = True
 
     def __init__(self, graphs: Graphs, n_jobs: int) -> None:
         self._graphs, self._n_jobs = graphs, n_jobs
@@ -57,40 +80,85 @@ class Cuts:
         maxflow_batch([flow for flow, *_ in self._flows], n_jobs=self._n_jobs)
         return np.concatenate([flow.mask for flow, *_ in self._flows]).astype(np.int64)
 
-    def bounds(self, unary: FloatArray, weights: FloatArray) -> FloatArray:
-        """The values of the best labellings, which nothing is below."""
-        graphs, labels = self._graphs, self(unary, weights)
-        return graphs.sums(unary[np.arange(len(labels)), labels], cut(graphs, labels) * weights)
+    def afresh(self, unary: FloatArray, weights: FloatArray) -> IntArray:
+        """The same labels: no start matters."""
+        return self(unary, weights)
+
+    def prove(self, unary: FloatArray, weights: FloatArray) -> Proof:
+        """Their values are the bounds."""
+        labels = self(unary, weights)
+        return Proof(labels, energies(self._graphs, labels, unary, weights))
 
 
 class Moves:
-    """Any number of labels: expansion moves from the labelling before, with no promise."""
+    """Any number of labels: expansion moves from the labels before, with no promise.
+
+    ``afresh`` starts from the least unaries as well and takes the better labels of each graph.
+    ``prove`` tries all labellings where they are few; else it solves the relaxation, whose bound
+    is the proof and whose rounding finds labels where moves have settled, and moves on from there.
+    """
+
+    exact = False
 
     def __init__(self, graphs: Graphs, executor: Executor) -> None:
         self._graphs, self._executor = graphs, executor
         self._labels: IntArray | None = None
 
     def __call__(self, unary: FloatArray, weights: FloatArray) -> IntArray:
-        results = self._solve(unary, weights, tol=np.inf)
+        results = self._map(_move, unary, weights, self._labels)
         self._labels = np.concatenate([result.labels for result in results])
         return self._labels
 
-    def bounds(self, unary: FloatArray, weights: FloatArray) -> FloatArray:
-        """The bounds that the searches prove."""
-        return np.array([result.bound for result in self._solve(unary, weights, tol=1e-9)])
+    def afresh(self, unary: FloatArray, weights: FloatArray) -> IntArray:
+        """Of each graph the better of these labels and the last ones."""
+        results = self._map(_move, unary, weights, None)
+        fresh = np.concatenate([result.labels for result in results])
+        if self._labels is not None:
+            now, before = (
+                energies(self._graphs, labels, unary, weights) for labels in (fresh, self._labels)
+            )
+            better = np.repeat(now < before, np.diff(self._graphs.node_starts))
+            fresh = np.where(better, fresh, self._labels)
+        self._labels = fresh
+        return fresh
 
-    def _solve(self, unary: FloatArray, weights: FloatArray, tol: float) -> list[MapResult]:
-        graphs, start = self._graphs, self._labels
+    def prove(self, unary: FloatArray, weights: FloatArray) -> Proof:
+        """What the searches find, and what they prove."""
+        results = self._map(_prove, unary, weights, self._labels)
+        self._labels = np.concatenate([result.labels for result in results])
+        return Proof(self._labels, np.array([result.bound for result in results]))
+
+    def _map(
+        self,
+        search: Callable[[Field, IntArray | None], MapResult],
+        unary: FloatArray,
+        weights: FloatArray,
+        start: IntArray | None,
+    ) -> list[MapResult]:
+        graphs = self._graphs
 
         def solve(i: int) -> MapResult:
             at = slice(*graphs.node_starts[i : i + 2])
             between = slice(*graphs.edge_starts[i : i + 2])
             edges = graphs.edges[between] - graphs.node_starts[i]
             field = Field(unary[at]) + Potts(edges, weights[between])
-            init = None if start is None else start[at]
-            return whole(solve_map(field, "expansion", tol=tol, init=init, n_jobs=1))
+            return search(field, None if start is None else start[at])
 
         return self._executor.map(solve, range(len(graphs)))
+
+
+def _move(field: Field, start: IntArray | None) -> MapResult:
+    return whole(solve_map(field, "expansion", tol=np.inf, init=start, n_jobs=1))
+
+
+def _prove(field: Field, start: IntArray | None) -> MapResult:
+    if field.n_variables * np.log(field.n_labels) <= np.log(_FEW):
+        return whole(solve_map(field, "enumerate", init=start, n_jobs=1))
+    proof = whole(solve_map(field, "convex", init=start, n_jobs=1))
+    if proof.exact:
+        return proof
+    moved = _move(field, proof.labels)
+    return replace(moved, bound=min(proof.bound, moved.value))
 
 
 def cut(graphs: Graphs, labels: IntArray) -> FloatArray:
@@ -98,3 +166,10 @@ def cut(graphs: Graphs, labels: IntArray) -> FloatArray:
     first, second = graphs.edges.T
     differ: FloatArray = (labels[first] != labels[second]).astype(np.float64)
     return differ
+
+
+def energies(
+    graphs: Graphs, labels: IntArray, unary: FloatArray, weights: FloatArray
+) -> FloatArray:
+    """(n,) the energy of each graph."""
+    return graphs.sums(unary[np.arange(len(labels)), labels], cut(graphs, labels) * weights)

@@ -57,7 +57,8 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         "coded": weights for each node of the code. "augmented": weak learners on the
         label-augmented features :math:`x \otimes \Gamma(y)` with a single w (Section 3.4).
     tol : float, default=1e-3
-        Relative gap at which the fit stops.
+        Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
+        (``ConvergenceWarning``).
     slack : {"one", "example"}, default="one"
         One slack for the mean loss, or one an example: the same optimum by a larger program.
     columns_per_round : int, default=1
@@ -69,7 +70,7 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
     verbose : bool, default=False
         Show a progress bar with the gap.
     callback : callable, default=None
-        Called with a ``BoostProgress`` after each round; the fit stops when it returns True.
+        Called with a ``BoostProgress`` after each round; any true answer stops the fit.
 
     Attributes
     ----------
@@ -87,9 +88,11 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         The weights after each round, a row a round.
     feature_importances_ : array of shape (n_features,)
     gap_ : float
-        The relative gap that was reached.
+        The relative gap: objective - bound as a share of what there was to gain (the objective
+        without learners - bound) or of the objective, whichever is less.
     certified_ : bool
-        Whether the search for weak learners is exact, so that ``gap_`` is a certificate.
+        Whether the bound is a proof: the search for weak learners is exact, so that ``gap_`` holds
+        for all of them, not for those alone that were met. How near the fit came is ``gap_``.
     n_iter_ : int
         Rounds.
     interrupted_ : bool

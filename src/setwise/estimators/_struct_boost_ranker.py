@@ -43,7 +43,8 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
     C : float, default=100.0
         Weight of the mean over the pairs against the sum of the weights.
     tol : float, default=1e-3
-        Relative gap at which the fit stops.
+        Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
+        (``ConvergenceWarning``).
     ordinal : bool, default=False
         Whether y holds ordered levels (numbers, any count of them). Otherwise it holds two classes,
         and more are refused, because their order might mean nothing.
@@ -57,7 +58,7 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
     verbose : bool, default=False
         Show a progress bar with the gap.
     callback : callable, default=None
-        Called with a ``BoostProgress`` after each round; the fit stops when it returns True.
+        Called with a ``BoostProgress`` after each round; any true answer stops the fit.
 
     Attributes
     ----------
@@ -74,9 +75,11 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         The weights after each learner came, a row a stage.
     feature_importances_ : array of shape (n_features,)
     gap_ : float
-        The relative gap that was reached.
+        The relative gap: objective - bound as a share of what there was to gain (the objective
+        without learners - bound) or of the objective, whichever is less.
     certified_ : bool
-        Whether the search for weak learners is exact, so that ``gap_`` is a certificate.
+        Whether the bound is a proof: the search for weak learners is exact, so that ``gap_`` holds
+        for all of them, not for those alone that were met. How near the fit came is ``gap_``.
     n_iter_ : int
         Rounds.
     interrupted_ : bool

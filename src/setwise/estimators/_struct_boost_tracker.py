@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from setwise.estimators._boosted import importances
+from setwise.estimators._boosted import importances, warn_of_gap
 from setwise.estimators._box_features import FEATURES, box_features, grey
 from setwise.estimators._box_risk import BoxRisk
 from setwise.estimators._boxes import LARGEST, boxes_around, overlaps
@@ -55,7 +54,8 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
     C : float
         Weight of the risk; the paper tries 10^0.5 to 10^2.
     tol : float
-        Relative gap at which an update ends.
+        Relative gap at which an update ends. The first update since ``start`` that ends above it
+        warns (``ConvergenceWarning``); ``n_unconverged_`` counts them all.
     features : sequence of "pixels" and "hog"
         Grey values at 16 x 16 and histograms of oriented gradients.
     n_candidates, n_training : int
@@ -80,7 +80,9 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         The weights of the stumps, shared out to the features in the order of ``features``: 256 of
         "pixels", row by row, 324 of "hog". They sum to 1.
     gap_ : float
-        Relative gap of the latest update.
+        Relative gap of the latest update: how much of what there was to gain may be left.
+    n_unconverged_ : int
+        How many updates since ``start`` ended above ``tol``.
     n_frames_ : int
         How many frames were seen.
 
@@ -99,7 +101,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
     >>> frames = np.zeros((6, 60, 80))
     >>> for t, frame in enumerate(frames):
     ...     frame[20:40, 10 + 2 * t : 30 + 2 * t] = 1.0
-    >>> tracker = sw.StructBoostTracker(n_estimators=20, n_candidates=200)
+    >>> tracker = sw.StructBoostTracker(n_estimators=30, n_candidates=200)
     >>> tracker = tracker.start(frames[0], (10, 20, 20, 20))
     >>> [tracker.update(frame).tolist()[:2] for frame in frames[1:]][-1]
     [20.0, 20.0]
@@ -111,7 +113,8 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
     estimator_weights_: FloatArray
     gap_: float
     _kinds: tuple[str, ...]
-    _memory: deque[_Examples]
+    n_unconverged_: int
+    _memory: list[_Examples]
 
     def __init__(
         self,
@@ -154,8 +157,8 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         image = _as_frame(frame)
         present = _as_box(box, image)
         kinds = tuple(self.features)
-        memory = deque([self._examples(image, present, kinds)], self.memory)
-        learnt = self._learnt(memory)
+        memory = [self._examples(image, present, kinds)]
+        learnt = self._learnt(memory, 0)
         # All in one step: Ctrl-C leaves the tracker as it was, so that the call can be made again.
         self.__dict__.update(learnt, _kinds=kinds, _memory=memory, box_=present, n_frames_=1)
         return self
@@ -193,10 +196,10 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         else:
             found = _as_box(box, image)
         latest = self._examples(image, found, self._kinds)
-        memory = deque([*self._memory, latest], self._memory.maxlen)
+        memory = [*self._memory, latest][-self.memory :]
         n_frames = self.n_frames_ + 1
         due = box is not None or n_frames % self.update_every == 0
-        learnt = self._learnt(memory) if due else {}
+        learnt = self._learnt(memory, self.n_unconverged_) if due else {}
         self.__dict__.update(learnt, _memory=memory, box_=found, n_frames_=n_frames)
         return self.box_.copy()
 
@@ -233,8 +236,11 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         features = box_features(image, around, kinds)
         return features.astype(np.uint8), 1.0 - overlaps(box, around)
 
-    def _learnt(self, memory: deque[_Examples]) -> dict[str, Any]:
-        """The stumps for the frames in memory, as attributes."""
+    def _learnt(self, memory: list[_Examples], before: int) -> dict[str, Any]:
+        """The stumps for the frames in memory, as attributes.
+
+        ``before`` updates since the start did not converge.
+        """
         features = np.concatenate([rows for rows, _ in memory]).astype(np.float64)
         losses = np.concatenate([loss for _, loss in memory])
         sizes = [0, *(len(loss) for _, loss in memory)]
@@ -249,10 +255,14 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
             columns_per_round=_PER_ROUND,
         )
         used = np.flatnonzero(whole(fit).w)
+        unconverged = int(fit.relative_gap > self.tol)
+        if unconverged and not before:  # not in every second frame again
+            warn_of_gap(type(self).__name__, fit, self.tol, self.n_estimators)
         return {
             "estimators_": [fit.columns[k].learner for k in used],
             "estimator_weights_": fit.w[used],
             "gap_": fit.relative_gap,
+            "n_unconverged_": before + unconverged,
         }
 
     def _check_started(self, what: str) -> None:

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from setwise.functions._arguments import FloatArray
 from setwise.learning._boosting_problem import Column
+from setwise.learning._room import share_left
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +85,12 @@ class BoostFit:
     bound : float
         No weak learners and weights have a lower objective (the dual); if not ``certified``, none
         of those that the search met.
+    zero : float
+        C R(0), the objective without weak learners: ``zero - bound`` is what there was to gain.
     certified : bool
-        Whether the search was exact, so that the bound holds for all weak learners.
+        Whether ``bound`` is a proof: the search was exact, so that it holds for all weak learners
+        and not for those alone that were met. It does not say that the bound was reached; that is
+        ``relative_gap``.
     n_iter : int
         Rounds.
     converged : bool
@@ -122,6 +127,7 @@ class BoostFit:
     scores: FloatArray
     value: float
     bound: float
+    zero: float
     certified: bool
     n_iter: int
     converged: bool
@@ -136,5 +142,8 @@ class BoostFit:
 
     @property
     def relative_gap(self) -> float:
-        """Gap / max(1, abs(value))."""
-        return self.gap / max(1.0, abs(self.value))
+        """Gap / min(zero - bound, value), in [0, 1]; 0 where it is within rounding.
+
+        ``zero - bound`` is what there was to gain; no learners have 1, unless they are the best.
+        """
+        return share_left(self.value, self.bound, self.zero)

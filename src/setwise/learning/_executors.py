@@ -56,7 +56,7 @@ class Threads:
     Parameters
     ----------
     n_jobs : int
-        Threads, at least 1.
+        Threads, at least 1. A copy, by pickle or ``copy``, has as many of its own.
 
     Examples
     --------
@@ -68,7 +68,11 @@ class Threads:
     """
 
     def __init__(self, n_jobs: int) -> None:
-        self._pool = Pool(as_count(n_jobs, "n_jobs", least=1))
+        self._n_jobs = as_count(n_jobs, "n_jobs", least=1)
+        self._pool = Pool(self._n_jobs)
+
+    def __reduce__(self) -> tuple[type[Threads], tuple[int]]:
+        return type(self), (self._n_jobs,)
 
     def map(self, function: Callable[[T], S], shards: Iterable[T]) -> list[S]:
         """The answers, in order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import frexp, ldexp
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,13 +41,19 @@ class Master:
     stays feasible and the primal simplex method goes on from it. A new weak learner is a row, and
     the dual simplex method does.
 
+    The solver's tolerances are absolute, so that it sees slacks in parts of ``risk`` and the
+    objective in parts of C ``risk``, if that is below 1 (above, 1 is what a weight costs). Both are
+    rounded to powers of two, which change no digit.
+
     Parameters
     ----------
     C : float
     n_slacks : int
+    risk : float
+        The size of the slacks, positive: the risk of no weak learners.
     """
 
-    def __init__(self, C: float, n_slacks: int = 1) -> None:
+    def __init__(self, C: float, n_slacks: int = 1, risk: float = 1.0) -> None:
         # Imported by need: `import setwise` must not load a solver.
         highspy = load("highspy")
         self._highs: Any = highspy.Highs()
@@ -62,11 +69,14 @@ class Master:
         ):
             self._highs.setOptionValue(option, value)
         self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
+        self._risk = _power_of_two(risk)
+        self._cost = min(1.0, _power_of_two(C * self._risk))
+        self._share = self._cost / self._risk
         nothing = np.zeros(n_slacks, np.int32)
         self._highs.addRows(
             n_slacks,
             np.full(n_slacks, -self._infinity),
-            np.full(n_slacks, C / n_slacks),
+            np.full(n_slacks, C / n_slacks / self._share),
             0,
             nothing,
             nothing[:0],
@@ -86,10 +96,10 @@ class Master:
         rows[:, 1:] = np.arange(self.n_slacks, self.n_slacks + self.n_columns)
         values = np.empty((r, width))
         values[:, 0] = 1.0
-        values[:, 1:] = -coefficients
+        values[:, 1:] = -self._share * coefficients
         self._highs.addCols(
             r,
-            offsets,
+            offsets / self._risk,
             np.zeros(r),
             np.full(r, self._infinity),
             r * width,
@@ -103,7 +113,7 @@ class Master:
     def add_column(self, coefficients: FloatArray) -> None:
         """A weak learner, (P,): what one unit of its weight adds to each plane."""
         planes = np.arange(self.n_planes, dtype=np.int32)
-        self._highs.addRow(-self._infinity, 1.0, self.n_planes, planes, -coefficients)
+        self._highs.addRow(-self._infinity, 1.0, self.n_planes, planes, -self._share * coefficients)
         self.n_columns += 1
         self._strategy = _DUAL
 
@@ -138,8 +148,13 @@ class Master:
         solution = self._highs.getSolution()
         prices = np.maximum(np.array(solution.row_dual), 0.0)
         return MasterSolution(
-            w=prices[self.n_slacks :],
-            slacks=prices[: self.n_slacks],
-            multipliers=np.maximum(np.array(solution.col_value), 0.0),
-            value=float(self._highs.getInfo().objective_function_value),
+            w=self._cost * prices[self.n_slacks :],
+            slacks=self._risk * prices[: self.n_slacks],
+            multipliers=self._share * np.maximum(np.array(solution.col_value), 0.0),
+            value=self._cost * float(self._highs.getInfo().objective_function_value),
         )
+
+
+def _power_of_two(x: float) -> float:
+    """The largest that is not above x > 0."""
+    return float(ldexp(1.0, frexp(x)[1] - 1))

@@ -19,7 +19,8 @@ from setwise.learning._responses import Responses
 _STEP, _FACTOR = 0.03, 2.0
 # Planes without a multiplier in so many solutions are dropped, when they make up a fifth of all.
 _IDLE_SOLUTIONS, _IDLE_SHARE = 20, 0.2
-_ROUNDING = 1e-10
+_ROUNDING = 1e-10  # of the risk of no weak learners
+_BELOW_ZERO = 1e-9  # of the terms that a risk sums: what rounding may take it to
 _INFINITE = 1e20  # what HiGHS takes for it
 
 
@@ -74,10 +75,12 @@ class Restricted:
                 f"C times the risk of zero scores must be below {_INFINITE:g}, "
                 f"got {C:g} times {cut.risk:g}"
             )
-        self._master = Master(C, len(cut.heights))
+        self._rounding = _ROUNDING * cut.risk
+        self._master = Master(C, len(cut.heights), cut.risk if cut.risk > 0 else 1.0)
         self._idle: IntArray = np.empty(0, np.int64)
         self._add(cut, zero)
-        self.best = Incumbent(np.empty(0), zero, C * cut.risk)
+        self.zero = C * cut.risk
+        self.best = Incumbent(np.empty(0), zero, self.zero)
 
     def minimize(self, floor: float, share: float, bound: float) -> MasterSolution:
         """Cut until the best value is close to the model's.
@@ -122,7 +125,7 @@ class Restricted:
             if value < self.best.value:
                 self.best = Incumbent(w, scores, value)
             ahead = cut.at(goal - scores)
-            rows = np.flatnonzero(ahead > model.slacks[cut.slack] + _ROUNDING)
+            rows = np.flatnonzero(ahead > model.slacks[cut.slack] + self._rounding)
             rise = model.w.sum() - w.sum() + self.C * (ahead.mean() - cut.risk)
             if len(rows) and (rise >= 0 or step == 1.0):
                 self._add(cut.take(rows), scores)
@@ -135,9 +138,9 @@ class Restricted:
         self.n_cuts += 1
         if self._examplewise:
             answer = cast(ExamplewiseRisk, self._risk).each(scores)
-            heights, slopes = checked_planes(answer, len(scores))
+            heights, slopes = checked_planes(answer, scores)
             return _Cut(float(heights.mean()), np.arange(len(heights)), heights, slopes)
-        risk, slope = checked_plane(self._risk(scores), len(scores))
+        risk, slope = checked_plane(self._risk(scores), scores)
         return _Cut(risk, np.zeros(1, np.int64), np.array([risk]), slope[None, :])
 
     def _add(self, cut: _Cut, scores: FloatArray) -> None:
@@ -162,32 +165,33 @@ def checked_offsets(offsets: ArrayLike) -> IntArray:
     return checked
 
 
-def checked_plane(answer: tuple[float, FloatArray], n_scores: int) -> tuple[float, FloatArray]:
+def checked_plane(answer: tuple[float, FloatArray], scores: FloatArray) -> tuple[float, FloatArray]:
     """What a risk said, if it can be: a bound made from anything else would be none."""
     value, slope = float(answer[0]), np.asarray(answer[1], np.float64)
-    if slope.shape != (n_scores,):
+    if slope.shape != scores.shape:
         raise ValueError(
-            f"risk must return a subgradient of shape ({n_scores},), got {slope.shape}"
+            f"risk must return a subgradient of shape {scores.shape}, got {slope.shape}"
         )
     if not (np.isfinite(value) and np.isfinite(slope).all()):
         raise ValueError(f"risk must return finite numbers, got a value of {value}")
-    if value < -1e-9:
+    if value < 0 and value < -_BELOW_ZERO * float(np.abs(slope) @ (1.0 + np.abs(scores))):
         raise ValueError(f"risk must not be negative, got {value}")
     return value, slope
 
 
 def checked_planes(
-    answer: tuple[FloatArray, csr_array], n_scores: int
+    answer: tuple[FloatArray, csr_array], scores: FloatArray
 ) -> tuple[FloatArray, csr_array]:
     """The same of the parts of a risk."""
     values, slopes = np.asarray(answer[0], np.float64), csr_array(answer[1])
-    if values.ndim != 1 or slopes.shape != (len(values), n_scores):
+    if values.ndim != 1 or slopes.shape != (len(values), len(scores)):
         raise ValueError(
-            f"risk.each must return values (n,) and subgradients (n, {n_scores}), got "
+            f"risk.each must return values (n,) and subgradients (n, {len(scores)}), got "
             f"{values.shape} and {slopes.shape}"
         )
     if not (np.isfinite(values).all() and np.isfinite(slopes.data).all()):
         raise ValueError("risk.each must return finite numbers, got one that is not")
-    if values.min(initial=0.0) < -1e-9:
+    sizes = abs(slopes) @ (1.0 + np.abs(scores)) if values.min(initial=0.0) < 0 else 0.0
+    if (values < -_BELOW_ZERO * sizes).any():
         raise ValueError(f"risk.each must not return negative values, got {values.min():g}")
     return values, slopes

@@ -15,6 +15,7 @@ from setwise.learning._boosting_problem import Risk, Search
 from setwise.learning._fit import check_callback
 from setwise.learning._pricing import Pricing
 from setwise.learning._restricted import Restricted
+from setwise.learning._room import share_left
 
 # The cutting planes of a round need not be more accurate than a share of what weak learners yet to
 # come may bring, nor than a share of the tolerance.
@@ -70,7 +71,8 @@ def struct_boost(
     C : float
         Weight of the risk against the sum of the weights; positive, at most 1e15.
     tol : float
-        Stop when (value - bound) / max(1, abs(value)) is at most this.
+        Stop when value - bound is at most this share of C R(0) - bound, what there was to gain,
+        and of the value.
     n_estimators : int
         The most columns.
     slack : {"one", "example"}
@@ -80,7 +82,7 @@ def struct_boost(
     columns_per_round : int
         How many of the violated columns that the search returns enter in a round.
     callback : callable, optional
-        Called with a ``BoostProgress`` after each round; the fit stops when it returns True.
+        Called with a ``BoostProgress`` after each round; any true answer stops the fit.
 
     Returns
     -------
@@ -92,7 +94,7 @@ def struct_boost(
     -----
     UserWarning
         If all weights are zero: C is too small for any learner to pay, or ``n_estimators`` for
-        them to do so together.
+        them to do so together (then a ``ConvergenceWarning``).
 
     References
     ----------
@@ -147,7 +149,9 @@ def struct_boost(
     before = (np.inf, np.inf, np.inf)
     try:
         while True:
-            floor = max(_SHARE_OF_TOLERANCE * tol, _ROUNDING) * max(1.0, problem.best.value)
+            value = problem.best.value
+            room = min(problem.zero - pricing.best.bound, value)
+            floor = max(_SHARE_OF_TOLERANCE * tol * room, _ROUNDING * value)
             model = problem.minimize(floor, _SHARE_OF_GAP, pricing.best.bound)
             columns = pricing(problem, model)
             if rounds.end(problem, pricing.best.bound) or len(problem.responses) >= most:
@@ -187,7 +191,7 @@ class _Rounds:
             n_iter=len(self._rounds) + 1,
             value=value,
             bound=bound,
-            relative_gap=(value - bound) / max(1.0, abs(value)),
+            relative_gap=share_left(value, bound, problem.zero),
             seconds=perf_counter() - self._start,
             n_columns=len(problem.responses),
             n_planes=len(problem.planes),
@@ -196,7 +200,7 @@ class _Rounds:
         self._stages.setdefault(len(problem.best.w), problem.best.w)  # as if it ended here
         self._rounds.append(progress)
         answer = None if self._callback is None else self._callback(progress)
-        if isinstance(answer, bool | np.bool_) and answer:
+        if bool(answer):
             self._interrupted = progress.relative_gap > self._tol
             return True
         return progress.relative_gap <= self._tol
@@ -222,9 +226,10 @@ class _Rounds:
             scores=best.scores,
             value=best.value,
             bound=bound,
+            zero=problem.zero,
             certified=certified,
             n_iter=len(rounds),
-            converged=best.value - bound <= self._tol * max(1.0, abs(best.value)),
+            converged=share_left(best.value, bound, problem.zero) <= self._tol,
             interrupted=self._interrupted,
             stages=_as_rows(list(self._stages.values()), len(best.w)),
             history=BoostHistory(*floats.T.copy(), *counts.T.copy()),
@@ -240,6 +245,7 @@ def _as_rows(stages: list[FloatArray], width: int) -> csr_array:
 
 
 def _warn_of_zero(fit: BoostFit, C: float, tol: float) -> None:
+    category: type[UserWarning] = UserWarning
     if fit.converged and fit.relative_gap > _ROUNDING:
         message = (
             f"the gap of {fit.relative_gap:.1e} without any weak learner is within tol={tol:g}: "
@@ -248,8 +254,12 @@ def _warn_of_zero(fit: BoostFit, C: float, tol: float) -> None:
     elif fit.converged:
         message = f"no weak learner lowers the objective at C={C:g}: all weights are 0, raise C"
     else:
+        from sklearn.exceptions import ConvergenceWarning
+
+        category = ConvergenceWarning
         message = (
             f"{len(fit.columns)} weak learners together do not lower the objective at C={C:g}: all "
-            "weights are 0, raise n_estimators or C"
+            f"weights are 0 and the relative gap is {fit.relative_gap:.1e}, above tol={tol:g}: "
+            "raise n_estimators or C"
         )
-    warnings.warn(message, UserWarning, stacklevel=3)
+    warnings.warn(message, category, stacklevel=3)

@@ -114,6 +114,10 @@ class Stumps:
             for f in range(features):
                 self._add_dense(np.ascontiguousarray(self.X[:, f]))
 
+    def __reduce__(self) -> tuple[type[Stumps], tuple[Any, int, int | None]]:
+        """The compiled tables are made again from the rows."""
+        return type(self), (self.X, self.n_columns, self.n_jobs)
+
     def __call__(self, weights: FloatArray) -> list[Column]:
         """The best stumps for weights of shape (n_segments m,), flat or (n_segments, m)."""
         segments = as_segments(weights, self.X.shape[0])

@@ -1,0 +1,105 @@
+"""The rounds of a linear field's fit: when it stops, and what it leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from setwise.estimators._field_oracle import FieldOracle
+from setwise.functions._arguments import as_count, as_number
+from setwise.learning import Fit, History, Progress
+from setwise.learning._room import share_left
+
+# A fit whose gap has not shrunk by this factor in so many rounds would not end by itself.
+STALL, _SHRINK = 500, 0.99
+# How much of the tolerance planes may leave where the proof of the labels takes the rest.
+_SHARE = 0.1
+
+
+class FieldRounds:
+    """What the learner tells after each round, over one or two searches of the same problem.
+
+    While labels come from moves, the value that the learner sees is no upper bound; the history
+    keeps what the oracle has proved instead.
+    """
+
+    def __init__(
+        self,
+        oracle: FieldOracle,
+        tol: float,
+        limit: int,
+        callback: Callable[[Progress], object] | None,
+    ) -> None:
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback must be callable or None, got {type(callback).__name__}")
+        self._oracle, self._callback = oracle, callback
+        self._tol = as_number(tol, "tol", nonnegative=True)
+        self._limit = as_count(limit, "max_iter", least=1)
+        self.bound = -np.inf
+        self._bounds: list[float] = []
+        self.seconds: list[float] = []
+        self._gaps: list[float] = []
+        self._before = 0.0
+        self._asked = self._thorough = False
+        self.stalled = False
+        self.interrupted = self.cancelled = False
+
+    def start(self, *, thorough: bool) -> None:
+        """Another search begins, whose clock starts at 0.
+
+        A thorough one ends where its best weights are proved to be near enough, or where nothing
+        but the proof of their labels is missing.
+        """
+        self._thorough = thorough
+        self._before = self.seconds[-1] if self.seconds else 0.0
+        self._gaps, self._asked, self.stalled = [], False, False
+
+    def __call__(self, progress: Progress) -> bool:
+        """Write a round down; True if it is to be the last."""
+        self.bound = max(self.bound, progress.bound)
+        gap = share_left(progress.value, min(self.bound, progress.value), self._oracle.zero)
+        self._bounds.append(self.bound)
+        self.seconds.append(self._before + progress.seconds)
+        self._gaps.append(gap)
+        told = replace(
+            progress,
+            n_iter=len(self.seconds),
+            bound=min(self.bound, progress.value),
+            relative_gap=gap,
+            seconds=self.seconds[-1],
+        )
+        asked = self._callback is not None and bool(self._callback(told))
+        tol = _SHARE * self._tol if self._thorough else self._tol
+        done = gap <= tol or (self._thorough and self.proved())
+        self.stalled = len(self._gaps) > STALL and gap > _SHRINK * self._gaps[-1 - STALL]
+        self.interrupted = asked and gap > self._tol
+        self._asked = asked or done or self.stalled
+        return self._asked
+
+    @property
+    def left(self) -> int:
+        """How many more rounds there may be."""
+        return self._limit - len(self.seconds)
+
+    def proved(self) -> bool:
+        """Whether the best weights that are proved are within the tolerance."""
+        best = self._oracle.best.value
+        return share_left(best, min(self.bound, best), self._oracle.zero) <= self._tol
+
+    def end(self, fit: Fit) -> None:
+        """See what ended a search that no round had asked to end: Ctrl-C, or no progress."""
+        if fit.interrupted and not self._asked:
+            self.cancel()
+        elif not self._asked and len(self.seconds) < self._limit:
+            self.stalled = True
+
+    def cancel(self) -> None:
+        """Ctrl-C."""
+        self.interrupted = self.cancelled = True
+
+    def history(self) -> History:
+        """Proved objectives, bounds and seconds of all rounds."""
+        primal = np.minimum.accumulate(self._oracle.proved[: len(self.seconds)])
+        return History(primal, np.minimum(self._bounds, primal), np.array(self.seconds))

@@ -1,0 +1,180 @@
+"""What a user can hold can be stored: by pickle and copy, estimators by skops as well."""
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import skops.io
+from sklearn.datasets import load_iris
+from sklearn.tree import DecisionTreeClassifier
+
+import setwise as sw
+from setwise import estimators, learning
+
+X, y = load_iris(return_X_y=True)
+X, y = X[::3], y[::3]
+rng = np.random.default_rng(0)
+CHAIN = np.array([(i, i + 1) for i in range(4)])
+GRAPHS = [(rng.normal(size=(5, 2)), CHAIN, rng.random((4, 1))) for _ in range(4)]
+TWO = [(x[:, 0] > 0).astype(int) for x, *_ in GRAPHS]
+THREE = [np.digitize(x[:, 0], [-0.5, 0.5]) for x, *_ in GRAPHS]
+FRAMES = np.zeros((2, 60, 80))
+FRAMES[0, 20:40, 10:30] = FRAMES[1, 20:40, 12:32] = 1.0
+FEW = {"C": 10.0, "n_estimators": 4}
+
+# By the name of an estimator: how to fit it, and what to ask it.
+ESTIMATORS = {
+    "SetClassifier": (lambda: sw.SetClassifier("jaccard", C=0.1).fit(X, np.eye(3)[y]), "predict"),
+    "StructBoostClassifier": (lambda: sw.StructBoostClassifier(**FEW).fit(X, y), "predict"),
+    "StructBoostRanker": (lambda: sw.StructBoostRanker(**FEW).fit(X, y == 1), "decision_function"),
+    "FieldBoost": (lambda: sw.FieldBoost(**FEW).fit(GRAPHS, TWO), "decision_function"),
+    "FieldSVM": (lambda: sw.FieldSVM().fit(GRAPHS, THREE), "decision_function"),
+    "StructBoostTracker": (
+        lambda: sw.StructBoostTracker(n_estimators=9, n_candidates=50).start(
+            FRAMES[0], (10, 20, 20, 20)
+        ),
+        "update",
+    ),
+}
+OTHER_LEARNERS = {
+    kind: (
+        lambda kind=kind: sw.StructBoostClassifier(kind, **FEW, random_state=0).fit(X, y),
+        "predict",
+    )
+    for kind in ("tree", "perceptron", "linear")
+} | {
+    "words": (lambda: sw.StructBoostClassifier(**FEW).fit(X, np.array(list("abc"))[y]), "predict"),
+    "taxonomy": (
+        lambda: sw.StructBoostClassifier(**FEW, taxonomy=[[0], [1, 2]]).fit(X, y),
+        "staged_predict",
+    ),
+    "feature": (lambda: sw.FieldBoost("feature", "feature", **FEW).fit(GRAPHS, TWO), "predict"),
+}
+EVERY = ESTIMATORS | OTHER_LEARNERS
+
+WEIGHTS = rng.normal(size=len(X))
+SHARP = DecisionTreeClassifier(max_depth=2)
+# By the name of a learner, a search or an executor: how to make it, and what it answers.
+OBJECTS = {
+    "Stump": (lambda: learning.Stump(1, 3.0, -1), lambda o: o.predict(X)),
+    "Perceptron": (lambda: learning.Perceptron(np.ones(4), -9.0), lambda o: o.predict(X)),
+    "WeakClassifier": (
+        lambda: learning.WeakClassifier(SHARP.fit(X, np.sign(WEIGHTS)), 1),
+        lambda o: o.predict(X),
+    ),
+    "Stumps": (lambda: learning.Stumps(X, 2, 2), lambda o: [c.response for c in o(WEIGHTS)]),
+    "Perceptrons": (lambda: learning.Perceptrons(X), lambda o: o(WEIGHTS)[0].response),
+    "SklearnLearners": (
+        lambda: learning.SklearnLearners(X, SHARP, random_state=0),
+        lambda o: o(WEIGHTS)[0].response,
+    ),
+    "Serial": (learning.Serial, lambda o: o.map(abs, [-1, 2])),
+    "Threads": (lambda: learning.Threads(2), lambda o: (o.map(abs, [-1, 2]), o.close())),
+    "Column": (lambda: learning.Stumps(X)(WEIGHTS)[0], lambda o: o.response),
+    "BoostFit": (lambda: boosted(), lambda o: o.scores),
+    "BoostHistory": (lambda: boosted().history, lambda o: o.gap),
+    "BoostProgress": (
+        lambda: learning.BoostProgress(1, 2.0, 0.5, 0.75, 0.1, 0, 1, 1),
+        lambda o: o.value,
+    ),
+    "Fit": (lambda: planes(), lambda o: o.w),
+    "History": (lambda: planes().history, lambda o: o.primal),
+    "Planes": (lambda: planes().planes, lambda o: o.slopes),
+    "Progress": (lambda: learning.Progress(1, 2.0, 0.5, 0.75, 0.1), lambda o: o.value),
+}
+
+
+def planes():
+    return learning.one_slack(lambda w: (abs(w[0] - 1), np.sign(w - 1)), 1, C=0.5)
+
+
+def boosted():
+    class Absolute:
+        offsets = np.array([0, len(X)])
+
+        def __call__(self, scores):
+            return np.abs(scores - y).mean(), np.sign(scores - y) / len(y)
+
+    return learning.struct_boost(Absolute(), learning.Stumps(X), C=10.0)
+
+
+def same(one, other):
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return one is other is None or np.array_equal(one, other)
+
+
+def answer(model, ask):
+    if ask == "update":
+        return model.update(FRAMES[1])
+    given = GRAPHS if isinstance(model, sw.FieldSVM | sw.FieldBoost) else X
+    said = getattr(model, ask)(given)
+    return said if isinstance(said, np.ndarray) else list(said)
+
+
+def fitted(name):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".* stopped at n_estimators")
+        return EVERY[name][0]()
+
+
+def test_every_estimator_and_learner_has_an_example():
+    assert set(ESTIMATORS) == set(estimators.__all__)
+    classes = {name for name in learning.__all__ if isinstance(getattr(learning, name), type)}
+    protocols = {"Executor", "ExamplewiseRisk", "Risk", "Search"}
+    assert set(OBJECTS) == classes - protocols
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_estimators_by_skops_and_pickle(name):
+    model = fitted(name)
+    ask = EVERY[name][1]
+    # The recipe of the guide.
+    stored = skops.io.dumps(model)
+    unknown = skops.io.get_untrusted_types(data=stored)
+    assert all(kind.startswith(("setwise.", "sklearn.tree.")) for kind in unknown), unknown
+    copies = [
+        skops.io.loads(stored, trusted=unknown),
+        pickle.loads(pickle.dumps(model)),
+        copy.deepcopy(model),
+    ]
+    expected = answer(model, ask)
+    for again in copies:
+        assert same(answer(again, ask), expected)
+        assert again.gap_ == model.gap_
+        if hasattr(model, "stages_"):
+            assert np.array_equal(again.stages_.toarray(), model.stages_.toarray())
+
+
+GRID = sw.fields.Potts(sw.fields.grid_edges((3, 3)), 0.5)
+FIELD = sw.fields.Field(rng.random((9, 3))) + GRID
+RESULTS = {
+    "solve_map": (lambda: sw.solve_map(FIELD), "labels"),
+    "marginals": (lambda: sw.marginals(FIELD), "probabilities"),
+    "diverse": (lambda: sw.diverse(FIELD, 3, sw.diversities.HammingBall(2.0, 0.05)), "labelings"),
+    "minimize": (lambda: sw.functions.minimize(sw.functions.Modular([1.0, -1.0])), "mask"),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_by_pickle(name):
+    make, payload = RESULTS[name]
+    result = make()
+    again = pickle.loads(pickle.dumps(result))
+    assert type(again) is type(result)
+    assert np.array_equal(getattr(again, payload), getattr(result, payload))
+    gap = "gaps" if name == "diverse" else "gap"
+    assert np.array_equal(getattr(again, gap), getattr(result, gap))
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_learners_and_executors_by_pickle(name):
+    make, ask = OBJECTS[name]
+    thing = make()
+    copies = pickle.loads(pickle.dumps(thing)), copy.deepcopy(thing)
+    expected = ask(thing)
+    for again in copies:
+        assert type(again) is type(thing)
+        assert same(ask(again), expected)
