@@ -395,5 +395,6 @@ NB_MODULE(_core, m) {
     bind_marginals(m);
     bind_messages(m);
     bind_moves(m);
+    bind_planes(m);
     bind_relaxation(m);
 }

@@ -512,7 +512,7 @@ def test_control_c_leaves_the_best_model_so_far(learner):
 
 @each_learner
 def test_control_c_in_the_midst_of_a_round(learner):
-    at = 4 * learner.calls_a_round(SVM) + SVM.n // 2
+    at = 4 * learner.calls_a_round(SVM) + learner.calls_a_round(SVM) // 2
     fit = learner.call(Interrupted(SVM, at), 1.0, tol=0.0)
     assert fit.interrupted
     assert_honest(fit, SVM, 1.0, SVM.minimum)

@@ -112,7 +112,7 @@ def one_slack(
             level.learn(objective, search.value)
             search.offer(w, objective)
             bundle.add(slope[None, :], np.array([risk - slope @ w]))
-            lower = bundle.bound(C)
+            lower = bundle.bound(C).value
             bundle.drop_idle()
             if search.end_round(lower):
                 break
