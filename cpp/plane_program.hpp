@@ -1,6 +1,6 @@
-// The master problem of cutting planes: over x >= 0 whose first k entries sum to 1,
+// The master problem of cutting planes: over x >= 0 whose entries from `cone` on sum to 1,
 //     minimise  1/2 |sum_i x_i v_i|^2 - <g, x>,
-// where the first k vectors are slopes of planes and the others directions of a cone.
+// where the first `cone` vectors are directions and the others slopes of planes.
 #pragma once
 
 #include <algorithm>
@@ -15,23 +15,57 @@ namespace setwise {
 // columns of a QR factorisation that is kept up to date, so that nothing is squared: with prices of
 // 1e12 and more the sum of the vectors is a near cancellation, which a Gram matrix does not know.
 // No tolerance has a unit: a step is taken where the gain is above the rounding error of its sum.
+// The factorisation stays from one call to the next, for more vectors and other g: a step costs
+// O(rank (count + used)).
 class PlaneProgram {
   public:
     using Index = std::int64_t;
 
-    // `vectors` (count, rank) by rows; planes <= count. It must outlive the object.
-    PlaneProgram(const double* vectors, Index count, Index planes, Index rank)
-        : vectors_(vectors), count_(count), planes_(planes), rank_(rank), difference_(rank) {}
-
-    // Improves x, feasible or zero, to the minimiser; `sum` becomes sum_i x_i v_i, to the precision
-    // of the differences of g. Returns the number of steps, or -1 where they were too many.
-    Index solve(const double* g, double* x, double* sum) {
+    // `vectors` (count, rank) by rows. Those of the last call come first, in their order and, but
+    // for new coordinates at the end, unchanged. Writes the minimiser into `x` and sum_i x_i v_i
+    // into `sum`, to the precision of the differences of g. Returns the number of steps, or -1
+    // where they were too many.
+    Index solve(const double* vectors, Index count, Index cone, Index rank, const double* g,
+                double* x, double* sum) {
+        vectors_ = vectors;
+        count_ = count;
+        cone_ = cone;
         g_ = g;
-        x_ = x;
         sum_ = sum;
+        x_.resize(count, 0.0);
+        widen(rank);
         banned_.assign(count_, false);
         idle_ = 0;
-        start();
+        if (anchor_ < 0 || changes_ > 200 + 2 * size()) start();
+        const Index steps = search();
+        std::copy(x_.begin(), x_.end(), x);
+        return steps;
+    }
+
+    // The vectors are numbered anew: `kept` are the old numbers of those that stay, rising. Some may
+    // be newer than the last call.
+    void keep(const Index* kept, Index count) {
+        std::vector<Index> number(x_.size(), -1);
+        std::vector<double> x(count, 0.0);
+        for (Index i = 0; i < count && kept[i] < this->count(); ++i) {
+            number[kept[i]] = i;
+            x[i] = x_[kept[i]];
+        }
+        x_.swap(x);
+        for (Index& i : used_) i = number[i];
+        if (anchor_ >= 0) anchor_ = number[anchor_];
+        if (anchor_ < 0 || std::count(used_.begin(), used_.end(), -1) > 0) forget();
+    }
+
+    // The vectors are others, or have other coordinates: only the weights are a start.
+    void forget() { anchor_ = -1; }
+
+    Index count() const { return static_cast<Index>(x_.size()); }
+
+  private:
+    static constexpr double eps = std::numeric_limits<double>::epsilon();
+
+    Index search() {
         const Index most = 50 + 10 * count_;
         Index newest = -1;
         for (Index step = 1; step <= most; ++step) {
@@ -51,11 +85,22 @@ class PlaneProgram {
         return -1;
     }
 
-  private:
-    static constexpr double eps = std::numeric_limits<double>::epsilon();
+    // New coordinates are zero in the basis.
+    void widen(Index rank) {
+        if (rank == rank_) return;
+        std::vector<double> wider(size() * rank, 0.0);
+        if (rank > rank_)
+            for (Index j = 0; j < size(); ++j)
+                std::copy_n(basis_.begin() + j * rank_, rank_, wider.begin() + j * rank);
+        else
+            forget();
+        basis_.swap(wider);
+        rank_ = rank;
+        difference_.resize(rank);
+    }
 
     const double* row(Index i) const { return vectors_ + i * rank_; }
-    bool is_plane(Index i) const { return i < planes_; }
+    bool is_plane(Index i) const { return i >= cone_; }
     double lift(Index i) const { return is_plane(i) ? g_[i] - g_[anchor_] : g_[i]; }
     Index size() const { return static_cast<Index>(used_.size()); }
 
@@ -77,8 +122,8 @@ class PlaneProgram {
     // The plane with the largest weight anchors the others; without weights, the highest plane.
     void start() {
         std::vector<Index> others;
-        anchor_ = 0;
-        for (Index i = 1; i < planes_; ++i)
+        anchor_ = cone_;
+        for (Index i = cone_ + 1; i < count_; ++i)
             if (x_[i] > x_[anchor_] || (x_[anchor_] <= 0 && x_[i] <= 0 && g_[i] > g_[anchor_]))
                 anchor_ = i;
         if (x_[anchor_] <= 0) {
@@ -91,6 +136,7 @@ class PlaneProgram {
     }
 
     void factorise(const std::vector<Index>& others) {
+        changes_ = 0;
         used_.clear();
         basis_.clear();
         upper_.clear();
@@ -129,37 +175,66 @@ class PlaneProgram {
         } while (rest < 0.7 * before && rest > 32.0 * eps * std::sqrt(noise));
         if (m == rank_ || !(rest > 32.0 * eps * std::sqrt(noise))) return false;
         column_[m] = rest;
+        ++changes_;
         used_.push_back(i);
         for (Index t = 0; t < rank_; ++t) basis_.push_back(difference_[t] / rest);
         upper_.push_back(column_);
         return true;
     }
 
-    // Takes the j-th of those in use away: rotations make the rest triangular again.
+    // Turns rows t and t + 1 of R, from the column `first` on, and the basis with them.
+    void rotate(Index t, double cosine, double sine, Index first) {
+        for (Index e = first; e < size(); ++e) {
+            const double above = upper_[e][t], below = upper_[e][t + 1];
+            upper_[e][t] = cosine * above + sine * below;
+            upper_[e][t + 1] = cosine * below - sine * above;
+        }
+        double* q = basis_.data() + t * rank_;
+        double* p = q + rank_;
+        for (Index i = 0; i < rank_; ++i) {
+            const double first_part = q[i], second_part = p[i];
+            q[i] = cosine * first_part + sine * second_part;
+            p[i] = cosine * second_part - sine * first_part;
+        }
+    }
+
+    // Columns from `first` on reach one row too far: rotations make R triangular again, and the
+    // last row of the basis is no longer needed.
+    void straighten(Index first) {
+        for (Index c = first; c < size(); ++c) {
+            const double above = upper_[c][c], below = upper_[c][c + 1];
+            const double length = std::hypot(above, below);
+            if (length > 0) rotate(c, above / length, below / length, c);
+            upper_[c].resize(c + 1);
+        }
+        basis_.resize(size() * rank_);
+    }
+
+    // Takes the j-th of those in use away.
     void remove(Index j) {
+        ++changes_;
         used_.erase(used_.begin() + j);
         upper_.erase(upper_.begin() + j);
-        const Index m = size();
-        for (Index c = j; c < m; ++c) {
-            std::vector<double>& column = upper_[c];
-            const double length = std::hypot(column[c], column[c + 1]);
-            const double cosine = length > 0 ? column[c] / length : 1.0;
-            const double sine = length > 0 ? column[c + 1] / length : 0.0;
-            for (Index e = c; e < m; ++e) {
-                const double above = upper_[e][c], below = upper_[e][c + 1];
-                upper_[e][c] = cosine * above + sine * below;
-                upper_[e][c + 1] = cosine * below - sine * above;
-            }
-            double* q = basis_.data() + c * rank_;
-            double* p = q + rank_;
-            for (Index t = 0; t < rank_; ++t) {
-                const double first = q[t], second = p[t];
-                q[t] = cosine * first + sine * second;
-                p[t] = cosine * second - sine * first;
-            }
-            column.resize(c + 1);
+        straighten(j);
+    }
+
+    // Makes the j-th of those in use the anchor and takes the old one away. The differences change
+    // by one and the same column u: rotations first make it a multiple of the first row.
+    void anchor_at(Index j) {
+        ++changes_;
+        anchor_ = used_[j];
+        std::vector<double> u = upper_[j];
+        used_.erase(used_.begin() + j);
+        upper_.erase(upper_.begin() + j);
+        for (Index e = 0; e < size(); ++e) upper_[e].resize(e + 2, 0.0);
+        for (Index t = j - 1; t >= 0; --t) {
+            const double length = std::hypot(u[t], u[t + 1]);
+            if (length > 0) rotate(t, u[t] / length, u[t + 1] / length, t);
+            u[t] = length;
         }
-        basis_.resize(m * rank_);
+        for (Index e = 0; e < size(); ++e)
+            if (is_plane(used_[e])) upper_[e][0] -= u[0];
+        straighten(0);
     }
 
     // Solves upper z = z in place.
@@ -221,19 +296,16 @@ class PlaneProgram {
             remove(who);
             return;
         }
+        Index next = -1;
+        for (Index c = 0; c < size(); ++c)
+            if (is_plane(used_[c]) && (next < 0 || x_[used_[c]] > x_[used_[next]])) next = c;
         x_[anchor_] = 0.0;
-        std::vector<Index> others;
-        Index next = newest >= 0 && is_plane(newest) ? newest : -1;
-        for (const Index i : used_)
-            if (is_plane(i) && (next < 0 || x_[i] > x_[next])) next = i;
-        if (next < 0) {  // rounding alone: the last plane in use holds all the weight
-            x_[anchor_] = 1.0;
-            return;
-        }
-        for (const Index i : used_)
-            if (i != next) others.push_back(i);
-        anchor_ = next;
-        factorise(others);
+        if (next >= 0)
+            anchor_at(next);
+        else if (newest >= 0 && is_plane(newest))
+            anchor_ = newest;
+        else
+            x_[anchor_] = 1.0;  // rounding alone: the only plane in use holds all the weight
     }
 
     // `newest` is a combination of those in use: weight goes to it, the sum stays, until one leaves.
@@ -307,17 +379,18 @@ class PlaneProgram {
         return best;
     }
 
-    const double* vectors_;
-    Index count_, planes_, rank_;
+    const double* vectors_ = nullptr;
     const double* g_ = nullptr;
-    double* x_ = nullptr;
     double* sum_ = nullptr;
-    Index anchor_ = 0, idle_ = 0;
+    Index count_ = 0, cone_ = 0, rank_ = 0;
+    Index anchor_ = -1;  // none before the first call
+    Index idle_ = 0, changes_ = 0;
     double anchor_goal_ = 1.0;
+    std::vector<double> x_;
     std::vector<Index> used_;
     std::vector<bool> banned_;
-    std::vector<double> basis_;                // orthonormal, one row of length rank each
-    std::vector<std::vector<double>> upper_;   // columns of R
+    std::vector<double> basis_;               // orthonormal, one row of length rank each
+    std::vector<std::vector<double>> upper_;  // columns of R
     std::vector<double> difference_, column_, along_, goal_;
 };
 

@@ -20,9 +20,8 @@ class _Model(NamedTuple):
     """What grows with the planes, replaced as a whole: Ctrl-C leaves the old one or the new.
 
     The basis (r, d) is orthonormal and spans the slopes and the coordinates that must not be
-    negative; ``vectors`` (k, r) holds the slopes in it. ``sizes`` are what the offsets were summed
-    from, in magnitude; ``weights`` (2, k + s) the last optima, without a pull and with one, where
-    the next ones are looked for.
+    negative, which come first; ``vectors`` (s + k, r) holds minus those and the slopes in it.
+    ``sizes`` are what the offsets were summed from, in magnitude.
     """
 
     slopes: FloatArray
@@ -31,7 +30,6 @@ class _Model(NamedTuple):
     idle: IntArray
     basis: FloatArray
     vectors: FloatArray
-    weights: FloatArray
 
 
 class Bound(NamedTuple):
@@ -65,16 +63,16 @@ class Bundle:
         signs[np.arange(s), nonnegative] = 1.0
         none = np.empty(0)
         self._model = _Model(
-            np.empty((0, dimension)), none, none, np.empty(0, np.int64), signs, np.empty((0, s)),
-            np.zeros((2, s)),
-        )  # fmt: skip
+            np.empty((0, dimension)), none, none, np.empty(0, np.int64), signs, -np.eye(s)
+        )
+        # Without a pull and with one: each starts from its own last optimum.
+        self._programs = _core.PlaneProgram(), _core.PlaneProgram()
 
     def add(self, slopes: FloatArray, offsets: FloatArray, sizes: FloatArray | None = None) -> None:
         """More planes: slopes (m, d), offsets (m,), and the magnitudes of the offsets' terms."""
         old = self._model
         new, basis = coordinates(slopes, old.basis)
         vectors = np.vstack([_widened(old.vectors, len(basis)), new])
-        k = len(old.offsets)
         self._model = _Model(
             np.vstack([old.slopes, slopes]),
             np.append(old.offsets, offsets),
@@ -82,7 +80,6 @@ class Bundle:
             np.append(old.idle, np.zeros(len(offsets), np.int64)),
             basis,
             vectors,
-            np.insert(old.weights, np.full(len(offsets), k), 0.0, axis=1),
         )
 
     def bound(self, C: float) -> Bound:
@@ -124,14 +121,10 @@ class Bundle:
         if pull > 0:
             heights = heights + pull * (model.offsets + model.slopes @ centre)
         # On the simplex only their differences count, and those are on the program's own scale.
-        gains = np.concatenate([heights - heights.max(), -pull * centre[self.nonnegative]]) / C
-        signs = np.zeros((s, len(model.basis)))
-        signs[np.arange(s), np.arange(s)] = -1.0  # the basis begins with them
-        weights, total = model.weights.copy(), np.empty(len(model.basis))
-        x = weights[int(pull > 0)]
-        _core.minimize_planes(np.vstack([model.vectors, signs]), k, gains, x, total)
-        self._model = model._replace(weights=weights)
-        alpha = x[:k]
+        gains = np.concatenate([-pull * centre[self.nonnegative], heights - heights.max()]) / C
+        x, total = np.empty(s + k), np.empty(len(model.basis))
+        self._programs[int(pull > 0)].solve(model.vectors, s, gains, x, total)
+        alpha = x[s:]
         return alpha / alpha.sum(), total
 
     def drop_idle(self) -> None:
@@ -141,18 +134,19 @@ class Bundle:
         if kept.all():
             return
         s = len(self.nonnegative)
-        slopes, basis, vectors = model.slopes[kept], model.basis, model.vectors[kept]
-        if len(basis) > 2 * (len(slopes) + s):
-            vectors, basis = coordinates(slopes, basis[:s])
+        rows = np.flatnonzero(np.append(np.ones(s, np.bool_), kept))
+        slopes, basis, vectors = model.slopes[kept], model.basis, model.vectors[rows]
+        stale = len(basis) > 2 * len(rows)
+        if stale:
+            new, basis = coordinates(slopes, basis[:s])
+            vectors = np.vstack([_widened(-np.eye(s), len(basis)), new])
         self._model = _Model(
-            slopes,
-            model.offsets[kept],
-            model.sizes[kept],
-            model.idle[kept],
-            basis,
-            vectors,
-            model.weights[:, np.append(kept, np.ones(s, np.bool_))],
+            slopes, model.offsets[kept], model.sizes[kept], model.idle[kept], basis, vectors
         )
+        for program in self._programs:
+            program.keep(rows)
+            if stale:
+                program.forget()
 
     def planes(self) -> Planes:
         """A copy that can start another fit."""
