@@ -1,8 +1,9 @@
 """What every learner returns: the weights, and how far they can be from the best.
 
-The gap is measured against what there is to gain, P(0) - bound: against P itself, which C times the
-number of sets makes large whatever the weights, w = 0 would pass for a minimum on rows with few
-positives.
+The gap is measured against what there is to gain over w = 0, P(0) - bound: against P itself, which
+C times the number of sets makes large whatever the weights, w = 0 would pass for a minimum on rows
+with few positives. Where little is left above the least that the risk can be, against that: at a
+high price and with classes that can be told apart, P(0) is the large number.
 """
 
 from __future__ import annotations
@@ -85,7 +86,9 @@ class Fit:
     C : float
         The price of the risk.
     risk_at_zero : float
-        The risk of w = 0: what there is to gain is C times this, less the bound.
+        The risk of w = 0.
+    least_risk : float or None
+        The risk is nowhere lower, if that is known.
     rounding : float
         The rounding error of the sums that value and bound are: a smaller gap is none.
 
@@ -108,6 +111,7 @@ class Fit:
     planes: Planes = field(repr=False)
     C: float
     risk_at_zero: float
+    least_risk: float | None
     rounding: float
 
     def __post_init__(self) -> None:
@@ -120,15 +124,18 @@ class Fit:
 
     @property
     def room(self) -> float:
-        """What there is to gain at most, P(0) - bound."""
-        return self.C * self.risk_at_zero - self.bound
+        """What there is to gain over w = 0, P(0) - bound, or to lose, P - C least_risk.
+
+        The smaller one: a gap that is small beside it is small beside both.
+        """
+        return _room(self.value, self.bound, self.C, self.risk_at_zero, self.least_risk)
 
     @property
     def relative_gap(self) -> float:
-        """The gap as a share of what there is to gain, P(0) - bound; 0 below rounding.
+        """The gap as a share of ``room``, in [0, 1]; 0 where it is within rounding.
 
-        It does not change with a constant added to the risk, nor with the unit of the risk or of
-        the features. w = 0 has 1, unless it is the minimum: then 0.
+        It changes neither with the unit of the risk or of the features nor with a constant added
+        to the risk and to the least of it. w = 0 has 1, unless it is the minimum: then 0.
         """
         return 0.0 if self.gap <= self.rounding else relative_gap(self.gap, self.room)
 
@@ -166,7 +173,9 @@ class Search:
         tol: float,
         max_iter: int,
         callback: Callable[[Progress], object] | None,
+        least: float | None = 0.0,
     ) -> None:
+        self.least = None if least is None else as_number(least, "least_risk")
         self.C = as_number(C, "C", positive=True)
         self.tol = as_number(tol, "tol", nonnegative=True)
         self.limit = as_count(max_iter, "max_iter", least=1)
@@ -199,8 +208,8 @@ class Search:
 
     @property
     def room(self) -> float:
-        """What there is to gain at most, P(0) - bound."""
-        return self.C * self._zero() - self.bound
+        """What the gap is measured against."""
+        return _room(self.value, self.bound, self.C, self._zero(), self.least)
 
     @property
     def rounding(self) -> float:
@@ -213,7 +222,7 @@ class Search:
         return 0.0 if self.risk_at_zero is None else self.risk_at_zero
 
     def checked(
-        self, answer: tuple[float, FloatArray], w: FloatArray, least: float | None
+        self, answer: tuple[float, FloatArray], w: FloatArray
     ) -> tuple[float, FloatArray]:
         """What an oracle said at w, if it can be: a bound made from anything else would be none."""
         risk, slope = float(answer[0]), np.asarray(answer[1], np.float64)
@@ -223,6 +232,7 @@ class Search:
             )
         if not (np.isfinite(risk) and np.isfinite(slope).all()):
             raise ValueError(f"oracle must return finite numbers, got a risk of {risk}")
+        least = self.least
         if least is not None and risk < least:
             # The terms of its sum are as large as the scores, and as the risk without any.
             terms = abs(least) + abs(self._zero()) + float(np.abs(slope) @ np.abs(w))
@@ -282,8 +292,14 @@ class Search:
             planes=planes,
             C=self.C,
             risk_at_zero=self._zero(),
+            least_risk=self.least,
             rounding=self.rounding,
         )
+
+
+def _room(value: float, bound: float, C: float, at_zero: float, least: float | None) -> float:
+    gain = C * at_zero - bound
+    return gain if least is None else min(gain, value - C * least)
 
 
 def check_callback(callback: object) -> None:

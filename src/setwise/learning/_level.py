@@ -15,6 +15,12 @@ _RIGHT = 0.1
 _START, _FACTOR, _LEAST, _MOST = 1.5, 2.7, 1e-6, 1e18
 
 
+# The share of the way back to the best weights. At the model's vertex itself many scores lie on a
+# kink of the risk, and which subgradient comes back would be the choice of rounding: of the order of
+# the rows, say.
+_ASIDE = 1e-6
+
+
 class Level:
     r"""A question near the best weights, as near as a level of the model says.
 
@@ -52,4 +58,5 @@ class Level:
                 self._pull = min(self._pull * _FACTOR, _MOST)
             elif share > _LEVEL + _LEEWAY:
                 self._pull = max(self._pull / _FACTOR, _LEAST)
+            w += _ASIDE * (search.best - w)
         return w

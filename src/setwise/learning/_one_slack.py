@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.functions._arguments import FloatArray, as_count, as_number, as_subset
+from setwise.functions._arguments import FloatArray, as_count, as_subset
 from setwise.learning._bundle import Bundle
 from setwise.learning._fit import Fit, Progress, Search
 from setwise.learning._level import Level
@@ -51,9 +51,9 @@ def one_slack(
     C : float
         Positive.
     tol : float
-        Stop when (value - bound) / (P(0) - bound) is at most this: the share of what there is to
-        gain over w = 0 that is not proved to be gained. It depends neither on constants in the
-        risk nor on units. 0 asks for a gap within rounding.
+        Stop when the relative gap is at most this: value - bound as a share of what there is to
+        gain over w = 0, P(0) - bound, and of what is left to lose, value - C ``least_risk``. It
+        depends on no unit. 0 asks for a gap within rounding.
     max_iter : int
         The most rounds.
     nonnegative : indices or boolean mask
@@ -93,10 +93,10 @@ def one_slack(
     >>> fit.w.round(4).tolist(), round(fit.value, 4), fit.converged
     ([0.5], 0.125, True)
     """
-    search = Search(as_count(dimension, "dimension"), C, tol, max_iter, callback)
+    search = Search(as_count(dimension, "dimension"), C, tol, max_iter, callback, least_risk)
     bundle = Bundle(dimension, as_subset(nonnegative, dimension, "nonnegative"))
-    if least_risk is not None:
-        bundle.add(np.zeros((1, dimension)), np.array([as_number(least_risk, "least_risk")]))
+    if search.least is not None:
+        bundle.add(np.zeros((1, dimension)), np.array([search.least]))
     w = search.best
     if warm_start is not None:
         if len(warm_start.w) != dimension:
@@ -111,7 +111,7 @@ def one_slack(
     level = Level()
     try:
         while True:
-            risk, slope = search.checked(oracle(w), w, least_risk)
+            risk, slope = search.checked(oracle(w), w)
             before = search.value
             level.learn(search.offer(w, risk), before)
             along = slope * w
