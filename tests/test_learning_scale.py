@@ -129,7 +129,7 @@ def test_degenerate_samples_in_any_unit(features, truth, unit):
     assert model.gap_ <= 1e-3
 
 
-# ------------------------------------------------------------------------------- what there is to gain
+# --------------------------------------------------------------------------- what there is to gain
 
 
 def test_weights_of_zero_are_not_certified_by_a_high_price_alone():
@@ -233,7 +233,7 @@ def test_no_warning_where_there_is_no_positive_to_predict():
         SetClassifier(callback=lambda p: True).fit(X, Y)
 
 
-# --------------------------------------------------------------------------------------- the program
+# ------------------------------------------------------------------------------------- the program
 
 
 def program_of(seed):

@@ -8,6 +8,7 @@ import numpy as np
 
 from setwise import _core
 from setwise.functions._arguments import FloatArray, IntArray
+from setwise.functions._certificate import EPS
 from setwise.learning._basis import coordinates
 from setwise.learning._fit import Planes
 
@@ -89,9 +90,11 @@ class Bundle:
         self._model = model._replace(idle=np.where(alpha > _IN_USE, 0, model.idle + 1))
         w = self._cut_off(-C * (alpha @ model.slopes))
         squares = 0.5 * float(w @ w)
-        return Bound(
-            float(C * (model.offsets @ alpha)) - squares, C * float(model.sizes @ alpha) + squares
-        )
+        # The terms of w may cancel: it is known to a share of them, and its square accordingly.
+        terms = C * float(np.linalg.norm(model.vectors[len(self.nonnegative) :], axis=1) @ alpha)
+        size = C * float(model.sizes @ alpha) + squares
+        size += np.sqrt(2.0 * squares) * terms + EPS * terms * terms
+        return Bound(float(C * (model.offsets @ alpha)) - squares, float(size))
 
     def near(self, C: float, centre: FloatArray, pull: float) -> tuple[FloatArray, float]:
         """The minimiser of 1/2 |w|^2 + C max_k (b_k + <a_k, w>) + pull / 2 |w - centre|^2.

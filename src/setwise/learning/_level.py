@@ -16,8 +16,8 @@ _START, _FACTOR, _LEAST, _MOST = 1.5, 2.7, 1e-6, 1e18
 
 
 # The share of the way back to the best weights. At the model's vertex itself many scores lie on a
-# kink of the risk, and which subgradient comes back would be the choice of rounding: of the order of
-# the rows, say.
+# kink of the risk, and which subgradient comes back would be the choice of rounding, hence of the
+# order of the rows.
 _ASIDE = 1e-6
 
 
