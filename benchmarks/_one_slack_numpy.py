@@ -41,7 +41,9 @@ def fit(
         alpha = quadratic_program(C * C * gram, -C * b)
         w = -C * (alpha @ A)
         bound = max(bound, C * (alpha @ b) - 0.5 * (w @ w))
-        if (value - bound) / max(1.0, abs(value)) <= tol:
+        if rounds == 1:
+            at_zero = objective
+        if value - bound <= tol * min(at_zero - bound, value):
             return best, float(value), rounds
         idle = np.where(alpha > 1e-9, 0, np.append(idle, 0) + 1)
         if rounds > 1 and not classical:

@@ -396,5 +396,6 @@ NB_MODULE(_core, m) {
     bind_messages(m);
     bind_moves(m);
     bind_poll(m);
+    bind_planes(m);
     bind_relaxation(m);
 }

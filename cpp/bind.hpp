@@ -45,4 +45,5 @@ void bind_marginals(nanobind::module_& m);
 void bind_messages(nanobind::module_& m);
 void bind_moves(nanobind::module_& m);
 void bind_poll(nanobind::module_& m);
+void bind_planes(nanobind::module_& m);
 void bind_relaxation(nanobind::module_& m);

@@ -11,7 +11,7 @@ import numpy as np
 
 import setwise as sw
 
-HEAVY = {"sklearn", "highspy", "daqp", "torch", "matplotlib"}
+HEAVY = {"sklearn", "highspy", "torch", "matplotlib"}
 
 
 def main() -> None:
@@ -33,8 +33,7 @@ def main() -> None:
     assert np.isclose(value, 1.0), "at scores of zero every margin is violated by one"
     assert gradient.shape == (4,)
 
-    # The quadratic and linear programming packages are dependencies, not extras.
-    import daqp  # noqa: F401
+    # The linear programming package is a dependency, not an extra.
     import highspy  # noqa: F401
 
     part, rest = sw.functions.decompose(sw.functions.Table([0.0, 1.0, 1.0, 3.0]))
@@ -49,7 +48,7 @@ def main() -> None:
     post = sw.marginals(field, tol=1e-6)
     assert post.log_partition_lower <= post.log_partition_upper
     assert sw.inference.maxflow([[0, 1]], [3], source=0, sink=1).value == 3
-    loaded = HEAVY.intersection(sys.modules) - {"daqp", "highspy"}
+    loaded = HEAVY.intersection(sys.modules) - {"highspy"}
     assert not loaded, f"fields and inference loaded {sorted(loaded)}"
 
     X = np.array([[2.0], [1.0], [-1.0], [-2.0]])

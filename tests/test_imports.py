@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ("sklearn", "highspy", "daqp", "torch", "matplotlib")
+HEAVY = ("sklearn", "highspy", "torch", "matplotlib")
 
 PROGRAM = """
 import sys
@@ -67,7 +67,7 @@ def run_without(missing: set[str], program: str) -> subprocess.CompletedProcess[
 
 def test_torch_needs_numpy_and_torch_alone() -> None:
     pytest.importorskip("torch")
-    others = {"scipy", "sklearn", "joblib", "threadpoolctl", "highspy", "daqp", "setwise._core"}
+    others = {"scipy", "sklearn", "joblib", "threadpoolctl", "highspy", "setwise._core"}
     run = run_without(others, TORCH_ALONE)
     assert run.returncode == 0, run.stderr
 

@@ -331,15 +331,11 @@ class Signs:
     def __call__(self, weights):
         return [sw.learning.Column("signs", 0, np.sign(weights))]
 
-def absolute(w):
-    return abs(w[0] - 1), np.sign(w - 1)
-
 F = sw.functions.Table(np.r_[0.0, 1.0, 2.0, 1.0, 3.0, 4.0, 1.0, 2.0])
 G = sw.functions.Modular([-1.0, 1.0]) + sw.functions.Cut([[0, 1]], n=2)
 calls = {
     "scipy.linalg._decomp_qr": lambda: sw.functions.minimize(G).value,
     "scipy.optimize._linprog": lambda: len(sw.functions.decompose(F).g.gains(np.arange(3))),
-    "daqp": lambda: sw.learning.one_slack(absolute, 1, C=0.5).converged,
     "highspy._core": lambda: sw.learning.struct_boost(Hinge(), Signs(), C=10.0).value,
     "setwise.plots._style": lambda: sw.plots.DiverseDisplay.__name__,
 }
@@ -363,7 +359,6 @@ def test_an_interrupted_import_is_whole():
     assert [line.split()[0] for line in ran.stdout.splitlines()] == [
         "scipy.linalg._decomp_qr",
         "scipy.optimize._linprog",
-        "daqp",
         "highspy._core",
         "setwise.plots._style",
     ]

@@ -127,7 +127,10 @@ def assert_honest(fit, problem, C, minimum):
     assert fit.value == pytest.approx(problem.objective(fit.w, C), rel=1e-12, abs=1e-12)
     assert fit.bound - slack <= minimum <= fit.value + slack
     assert fit.gap == fit.value - fit.bound >= 0
-    assert fit.relative_gap == fit.gap / max(1.0, abs(fit.value))
+    gain = C * problem.risk(np.zeros(problem.dimension))[0] - fit.bound
+    assert fit.room == pytest.approx(min(gain, fit.value), rel=1e-12, abs=1e-12)
+    assert fit.relative_gap == (0.0 if fit.gap <= fit.rounding else fit.gap / fit.room)
+    assert 0.0 <= fit.relative_gap <= 1.0
 
 
 # --------------------------------------------------------------------------------------------- laws
@@ -438,7 +441,7 @@ def test_a_warm_start_does_not_change_the_earlier_fit():
 
 
 @each_learner
-@pytest.mark.parametrize("rounds", [1, 3])
+@pytest.mark.parametrize("rounds", [1, 2])
 def test_max_iter(learner, rounds):
     fit = learner.call(SVM, 1.0, tol=0.0, max_iter=rounds)
     assert fit.n_iter == rounds
@@ -462,8 +465,8 @@ def test_the_callback_sees_every_round(learner):
 
 @each_learner
 def test_a_callback_that_returns_true_ends_the_fit(learner):
-    fit = learner.call(SVM, 1.0, tol=0.0, callback=lambda progress: progress.n_iter == 3)
-    assert fit.n_iter == 3
+    fit = learner.call(SVM, 1.0, tol=0.0, callback=lambda progress: progress.n_iter == 2)
+    assert fit.n_iter == 2
     assert fit.interrupted
     assert not fit.converged
     assert_honest(fit, SVM, 1.0, SVM.minimum)
@@ -500,11 +503,11 @@ class Interrupted(Problem):
 
 @each_learner
 def test_control_c_leaves_the_best_model_so_far(learner):
-    at = 4 * learner.calls_a_round(SVM)
+    at = 2 * learner.calls_a_round(SVM)
     fit = learner.call(Interrupted(SVM, at), 1.0, tol=0.0)
     assert fit.interrupted
     assert not fit.converged
-    assert fit.n_iter >= 4
+    assert fit.n_iter >= 2
     assert (fit.value, fit.bound) == (fit.history.primal[-1], fit.history.dual[-1])
     assert fit.value < fit.history.primal[0]
     assert_honest(fit, SVM, 1.0, SVM.minimum)
@@ -512,7 +515,7 @@ def test_control_c_leaves_the_best_model_so_far(learner):
 
 @each_learner
 def test_control_c_in_the_midst_of_a_round(learner):
-    at = 4 * learner.calls_a_round(SVM) + SVM.n // 2
+    at = 2 * learner.calls_a_round(SVM) + learner.calls_a_round(SVM) // 2
     fit = learner.call(Interrupted(SVM, at), 1.0, tol=0.0)
     assert fit.interrupted
     assert_honest(fit, SVM, 1.0, SVM.minimum)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from setwise.learning import one_slack
 from setwise.losses import Hamming, Jaccard
 from setwise.surrogates import LovaszHinge, Surrogate
 
@@ -85,32 +86,17 @@ def fit(
 ) -> Fit:
     r"""Minimise :math:`P(w) = \frac12 |w|^2 + C R(w)`, R(w) the surrogate at the scores Xw.
 
-    R is convex: at every w its value and subgradient give a plane below it, and so does every
-    average :math:`R(w) \ge \langle a, w \rangle + b` of such planes. With R replaced by the average
-    the minimum is at w = -C a and worth :math:`D = C b - \frac{C^2}{2} |a|^2 \le P(w)` for all w.
-    Each step adds the plane at the present w to the average, in the share that makes D largest:
-    the Frank-Wolfe method on the dual. It has no step size to choose, draws nothing at random,
-    and the best P and the last D bound the minimum from both sides.
+    By one-slack cutting planes: R is convex, so that at every w its value and subgradient give a
+    plane below it. The planes met so far give a lower bound of P, and the best P an upper one.
+    Nothing is drawn at random.
     """
-    a, b = np.zeros(X.shape[1]), 0.0
-    best, w_best, dual = np.inf, np.zeros(X.shape[1]), 0.0
-    for _ in range(max_iter):
-        w = -C * a
+
+    def risk(w: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = surrogate.value_and_gradient(y, X @ w)
-        risk = float(value)
-        primal, dual = 0.5 * float(w @ w) + C * risk, C * b - 0.5 * C**2 * float(a @ a)
-        if primal < best:
-            best, w_best = primal, w
-        if best - dual <= tol * max(1.0, best):
-            break
-        plane = X.T @ gradient
-        turn, lift = plane - a, risk - float(plane @ w) - b
-        length = C * float(turn @ turn)
-        if length == 0.0:
-            break
-        share = min(max((lift - C * float(a @ turn)) / length, 0.0), 1.0)
-        a, b = a + share * turn, b + share * lift
-    return Fit(w_best, (best - dual) / max(1.0, best))
+        return float(value), X.T @ gradient
+
+    found = one_slack(risk, X.shape[1], C, max_iter=max_iter, tol=tol)
+    return Fit(found.w, found.relative_gap)
 
 
 def jaccard_index(fitted: Fit, X: FloatArray, y: BoolArray) -> float:

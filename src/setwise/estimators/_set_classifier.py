@@ -55,7 +55,10 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     - y of shape (n,) with ``groups=``: each group is a set, weights shared (bags, tracks, images);
     - y of shape (n,) alone: the whole sample is one set.
 
-    Solved by one-slack cutting planes; ``gap_`` says how far the objective can be from its minimum.
+    Solved by one-slack cutting planes; ``gap_`` says how far the objective P can be from its
+    minimum, as a share of what there is to gain over W = 0. A fit that ends above ``tol`` warns
+    (``ConvergenceWarning``), and so does one that predicts no positive on its own sample
+    (``UserWarning``): the minimum of the surrogate lies there then, however well it was found.
 
     Parameters
     ----------
@@ -67,7 +70,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     C : float, default=1.0
         Weight of the sum over the sets against 1/2 |W|^2.
     tol : float, default=1e-3
-        Relative gap at which the fit stops.
+        Relative gap at which the fit stops: gap / min(P(0) - bound, P), which no unit changes.
     max_iter : int, default=10000
         The most rounds of cutting planes.
     fit_intercept : bool, default=True
@@ -83,7 +86,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     verbose : bool, default=False
         Show a progress bar with the gap.
     callback : callable, default=None
-        Called with a ``Progress`` after each round; the fit stops when it returns True.
+        Called with a ``Progress`` after each round; the fit stops when it returns something true.
 
     Attributes
     ----------
@@ -92,7 +95,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : array of shape (2,)
         The labels of a one-dimensional y; for rows, the encoding, [0, 1] or [-1, 1].
     gap_ : float
-        The relative gap that was reached.
+        The relative gap that was reached, in [0, 1]; 0 where it is within rounding.
     certified_ : bool
         Whether the surrogate is known to be convex and was computed exactly, so that ``gap_`` is a
         certificate.
@@ -180,6 +183,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             surrogate = LovaszHinge(WeightedRatio(surrogate.loss, sets.multiplicity))
         self.certified_ = _is_certified(surrogate, sets)
         self._store(self._solve(X, sets, surrogate, n_jobs))
+        self._warn_of_no_positive(X, sets.positive)
         return self
 
     def _make_surrogate(self) -> Surrogate:
@@ -213,10 +217,16 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             executor.close()
 
     def _store(self, fit: Fit) -> None:
+        self._found = fit.converged
         if not fit.converged and not fit.interrupted:
+            remedy = (
+                "raise max_iter or tol"
+                if fit.n_iter == self.max_iter
+                else "its gap stands still: bring the features to one scale, lower C or raise tol"
+            )
             warnings.warn(
                 f"SetClassifier stopped after {fit.n_iter} rounds at a relative gap of "
-                f"{fit.relative_gap:.1e}, above tol={self.tol:g}: raise max_iter or tol",
+                f"{fit.relative_gap:.1e}, above tol={self.tol:g}: {remedy}",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -227,6 +237,22 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = fit.n_iter
         self.interrupted_ = fit.interrupted
         self.history_ = fit.history
+
+    def _warn_of_no_positive(self, X: Any, positive: NDArray[np.bool_]) -> None:
+        """Where the minimum was found and predicts nothing, that is the surrogate's doing."""
+        weights = np.column_stack([self.coef_, self.intercept_])
+        if not (self._found and positive.any()) or (linear_scores(X, weights, True) > 0).any():
+            return
+        zero = "all weights are zero" if not weights.any() else "every score is negative or zero"
+        balance = "" if self._rows else "class_weight='balanced', "
+        warnings.warn(
+            f"SetClassifier predicts no positive on the sample it was fitted to, {zero}: the "
+            f"minimum of the surrogate {self.surrogate!r} lies there (relative gap "
+            f"{self.gap_:.1e}); try another surrogate, a larger C, {balance}or a threshold below 0 "
+            "on decision_function",
+            UserWarning,
+            stacklevel=3,
+        )
 
     def decision_function(self, X: Any) -> FloatArray:
         """Scores: positive for the second class. Shape (n, p) for rows, else (n,)."""

@@ -46,13 +46,13 @@ def best_of_two(field: Field, method: Method, options: MapOptions) -> MapResult:
                 interrupted = options.ends(n_iter, value, bound) and not done
         except KeyboardInterrupt:
             interrupted = True
-        lowest = kernel.bound()
-        change = kernel.commit()
+        gap, change = kernel.gap(), kernel.change()
+        gap += kernel.commit() - change  # a gain of rounding only is not taken
         labels = np.empty(field.n_variables, np.int64)
         kernel.read(labels)
         value = float(field._energies(labels[None])[0])
-        # What is left to prove, from the answer: the start may cost more than the digits hold.
-        bound = max(options.scale.trivial, value - (change - lowest))
+        # From the answer: the start may cost more than the digits hold.
+        bound = max(options.scale.trivial, value - gap)
     return options.result(
         labels,
         value,

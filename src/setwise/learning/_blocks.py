@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from setwise.functions._arguments import FloatArray
-from setwise.learning._fit import checked_answer
+from setwise.learning._fit import Search
 
 # (i, w) -> the risk of example i and a subgradient with respect to w.
 ExampleOracle = Callable[[int, FloatArray], tuple[float, FloatArray]]
@@ -65,8 +65,10 @@ class Block:
 
 
 def evaluate(
-    oracle: ExampleOracle, n: int, w: FloatArray
+    oracle: ExampleOracle, n: int, w: FloatArray, search: Search
 ) -> tuple[float, list[tuple[float, FloatArray]]]:
-    """The whole risk at w, and the plane of each example there."""
-    planes = [checked_answer(oracle(i, w), len(w), 0.0) for i in range(n)]
-    return float(sum(value for value, _ in planes)), planes
+    """The whole risk at w, which the search is offered, and the plane of each example there."""
+    planes = [search.checked(oracle(i, w), w) for i in range(n)]
+    risk = float(sum(value for value, _ in planes))
+    search.offer(w, risk)
+    return risk, planes

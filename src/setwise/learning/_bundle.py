@@ -6,29 +6,38 @@ from typing import NamedTuple
 
 import numpy as np
 
-from setwise._imports import load
+from setwise import _core
 from setwise.functions._arguments import FloatArray, IntArray
+from setwise.functions._certificate import EPS
+from setwise.learning._basis import coordinates
 from setwise.learning._fit import Planes
 
 _IDLE_ROUNDS = 10
-
-# The Gram matrix is singular as soon as planes are more than coordinates. The first ridge moves the
-# optimum less than the solver's tolerance; where it is too small a pivot the solver may go round in
-# circles, and the next is tried. When C is large the optimum is a near cancellation of long planes,
-# where no ridge is small: then it pulls towards the last answer instead of zero, until that rests.
-_RIDGES = 1e-10, 1e-9, 1e-8, 1e-7
-_REFINEMENTS, _SETTLED = 20, 1e-6
-_STEPS = 20
-_SOLVED = 1
+# A share of the weights, which sum to 1: what is below is rounding.
+_IN_USE = 1e-12
 
 
 class _Model(NamedTuple):
-    """What grows with the planes, replaced as a whole: Ctrl-C leaves the old one or the new."""
+    """What grows with the planes, replaced as a whole: Ctrl-C leaves the old one or the new.
+
+    The basis (r, d) is orthonormal and spans the slopes and the coordinates that must not be
+    negative, which come first; ``vectors`` (s + k, r) holds minus those and the slopes in it.
+    ``sizes`` are what the offsets were summed from, in magnitude.
+    """
 
     slopes: FloatArray
     offsets: FloatArray
-    gram: FloatArray
+    sizes: FloatArray
     idle: IntArray
+    basis: FloatArray
+    vectors: FloatArray
+
+
+class Bound(NamedTuple):
+    """A lower bound of the objective, and the magnitude of the terms that were summed for it."""
+
+    value: float
+    size: float
 
 
 class Bundle:
@@ -41,44 +50,61 @@ class Bundle:
         w = \beta - C \sum_k \alpha_k a_k,
 
     has one variable a plane and one, :math:`\beta_j \ge 0`, for each coordinate of w that must not
-    be negative. Any feasible point bounds the primal from below, so rounding in the solver costs
-    tightness, never truth. The Gram matrix grows by one row a plane: O(k d).
+    be negative. Divided by :math:`C^2` its quadratic part depends on no C, and a change of unit
+    (slopes by s, C by :math:`s^{-2}`) on the scale alone: the solver's steps are the same. It works
+    in an orthonormal basis of the slopes, O(r d) for a new plane and O(r k) for a step. Any
+    feasible point bounds the primal from below, so rounding in the solver costs tightness, never
+    truth.
     """
 
     def __init__(self, dimension: int, nonnegative: IntArray) -> None:
         self.nonnegative = nonnegative
+        s = len(nonnegative)
+        signs = np.zeros((s, dimension))
+        signs[np.arange(s), nonnegative] = 1.0
+        none = np.empty(0)
         self._model = _Model(
-            np.empty((0, dimension)), np.empty(0), np.empty((0, 0)), np.empty(0, np.int64)
+            np.empty((0, dimension)), none, none, np.empty(0, np.int64), signs, -np.eye(s)
         )
+        # Without a pull and with one: each starts from its own last optimum.
+        self._programs = _core.PlaneProgram(), _core.PlaneProgram()
 
-    def add(self, slopes: FloatArray, offsets: FloatArray) -> None:
-        """More planes: slopes (m, d), offsets (m,)."""
+    def add(self, slopes: FloatArray, offsets: FloatArray, sizes: FloatArray | None = None) -> None:
+        """More planes: slopes (m, d), offsets (m,), and the magnitudes of the offsets' terms."""
         old = self._model
-        cross = old.slopes @ slopes.T
+        new, basis = coordinates(slopes, old.basis)
+        vectors = np.vstack([_widened(old.vectors, len(basis)), new])
         self._model = _Model(
             np.vstack([old.slopes, slopes]),
             np.append(old.offsets, offsets),
-            np.block([[old.gram, cross], [cross.T, slopes @ slopes.T]]),
+            np.append(old.sizes, np.abs(offsets) if sizes is None else sizes),
             np.append(old.idle, np.zeros(len(offsets), np.int64)),
+            basis,
+            vectors,
         )
 
-    def bound(self, C: float) -> float:
+    def bound(self, C: float) -> Bound:
         """The dual value at the optimum over the planes; the others have been idle once more."""
-        alpha = self._weights(C, np.zeros(self._model.slopes.shape[1]), 0.0)
+        alpha, _ = self._optimum(C, np.zeros(self._model.slopes.shape[1]), 0.0)
         model = self._model
-        self._model = model._replace(idle=np.where(alpha > 1e-9, 0, model.idle + 1))
+        self._model = model._replace(idle=np.where(alpha > _IN_USE, 0, model.idle + 1))
         w = self._cut_off(-C * (alpha @ model.slopes))
-        return float(C * (model.offsets @ alpha) - 0.5 * (w @ w))
+        squares = 0.5 * float(w @ w)
+        # The terms of w may cancel: it is known to a share of them, and its square accordingly.
+        terms = C * float(np.linalg.norm(model.vectors[len(self.nonnegative) :], axis=1) @ alpha)
+        size = C * float(model.sizes @ alpha) + squares
+        size += np.sqrt(2.0 * squares) * terms + EPS * terms * terms
+        return Bound(float(C * (model.offsets @ alpha)) - squares, float(size))
 
     def near(self, C: float, centre: FloatArray, pull: float) -> tuple[FloatArray, float]:
         """The minimiser of 1/2 |w|^2 + C max_k (b_k + <a_k, w>) + pull / 2 |w - centre|^2.
 
         With its objective under the planes, the pull left out. The planes it rests on are in use.
         """
-        alpha = self._weights(C, centre, pull)
+        alpha, total = self._optimum(C, centre, pull)
         model = self._model
-        self._model = model._replace(idle=np.where(alpha > 1e-9, 0, model.idle))
-        w = self._cut_off((pull * centre - C * (alpha @ model.slopes)) / (1.0 + pull))
+        self._model = model._replace(idle=np.where(alpha > _IN_USE, 0, model.idle))
+        w = self._cut_off((pull * centre - C * (total @ model.basis)) / (1.0 + pull))
         risk = float((model.offsets + model.slopes @ w).max())
         return w, 0.5 * float(w @ w) + C * risk
 
@@ -86,80 +112,50 @@ class Bundle:
         w[self.nonnegative] = np.maximum(w[self.nonnegative], 0.0)
         return w
 
-    def _weights(self, C: float, centre: FloatArray, pull: float) -> FloatArray:
-        r"""Where the dual is largest, on the simplex whatever the solver's tolerance left.
+    def _optimum(self, C: float, centre: FloatArray, pull: float) -> tuple[FloatArray, FloatArray]:
+        r"""Where the dual is largest: alpha, and sum alpha_k a_k - beta / C in the basis.
 
         With a pull towards the centre the dual, times 1 + pull, is the one above with
         :math:`(1 + pull)\, b + pull\, a^\top centre` for b, and - pull centre for each beta.
         """
         model = self._model
-        k = len(model.offsets)
-        if k == 1:
-            return np.ones(1)
-        # Imported by need: `import setwise` must not load a solver.
-        solve = load("daqp").solve
-
-        # beta / C is the unknown: beta itself would be on another scale when C is large.
-        signed = model.slopes[:, self.nonnegative]
-        s = signed.shape[1]
-        hessian = C * C * np.block([[model.gram, -signed], [-signed.T, np.eye(s)]])
-        heights = (1.0 + pull) * model.offsets + pull * (model.slopes @ centre)
+        k, s = len(model.offsets), len(self.nonnegative)
+        heights = model.offsets
+        if pull > 0:
+            heights = heights + pull * (model.offsets + model.slopes @ centre)
         # On the simplex only their differences count, and those are on the program's own scale.
-        linear = C * np.concatenate([heights.max() - heights, pull * centre[self.nonnegative]])
-        scale = max(float(np.trace(hessian)) / (k + s), float(np.abs(linear).max()), 1e-300)
-        simplex = np.concatenate([np.ones(k), np.zeros(s)])[None, :]
-        upper = np.concatenate([np.full(k, 2.0), np.full(s, 1e30), [1.0]])
-        lower = np.concatenate([np.zeros(k + s), [1.0]])
-        sense = np.zeros(k + s + 1, np.int32)
-        sense[:k][model.idle > 0] = 3  # taken to be zero, until the solver finds otherwise
-        sense[-1] = 5  # an equality
-        for ridge in _RIDGES:
-            near, least = np.zeros(k + s), np.inf
-            weights: FloatArray | None = None
-            for _ in range(_REFINEMENTS):
-                # Multipliers of the scaled program can be tiny where features lie far from zero, so
-                # that the solver's own tolerance for them would stop it early.
-                answer = solve(
-                    hessian / scale + ridge * np.eye(k + s),
-                    linear / scale - ridge * near,
-                    simplex,
-                    upper,
-                    lower,
-                    sense,
-                    dual_tol=1e-13,
-                    iter_limit=_STEPS * (k + s),
-                )
-                x = np.maximum(np.asarray(answer[0][: k + s]), 0.0)
-                total = x[:k].sum()
-                if not (answer[2] == _SOLVED and np.isfinite(total) and total > 0):
-                    break
-                x[:k] /= total
-                value = float((0.5 * (hessian @ x) + linear) @ x)
-                if value >= least:
-                    break
-                near, weights = x, x[:k].copy()
-                settled = least - value <= _SETTLED * value
-                least = value
-                if settled or ridge * scale * (x @ x) <= _SETTLED * value:
-                    break
-            if weights is not None:
-                return weights
-        # No answer: the newest plane alone is feasible, and the next round adds another.
-        newest: FloatArray = np.eye(k)[-1]
-        return newest
+        gains = np.concatenate([-pull * centre[self.nonnegative], heights - heights.max()]) / C
+        x, total = np.empty(s + k), np.empty(len(model.basis))
+        self._programs[int(pull > 0)].solve(model.vectors, s, gains, x, total)
+        alpha = x[s:]
+        return alpha / alpha.sum(), total
 
     def drop_idle(self) -> None:
         """Forget the planes that had no weight for 10 rounds."""
         model = self._model
-        kept = np.flatnonzero(model.idle < _IDLE_ROUNDS)
-        if len(kept) < len(model.idle):
-            self._model = _Model(
-                model.slopes[kept],
-                model.offsets[kept],
-                model.gram[np.ix_(kept, kept)],
-                model.idle[kept],
-            )
+        kept = model.idle < _IDLE_ROUNDS
+        if kept.all():
+            return
+        s = len(self.nonnegative)
+        rows = np.flatnonzero(np.append(np.ones(s, np.bool_), kept))
+        slopes, basis, vectors = model.slopes[kept], model.basis, model.vectors[rows]
+        stale = len(basis) > 2 * len(rows)
+        if stale:
+            new, basis = coordinates(slopes, basis[:s])
+            vectors = np.vstack([_widened(-np.eye(s), len(basis)), new])
+        self._model = _Model(
+            slopes, model.offsets[kept], model.sizes[kept], model.idle[kept], basis, vectors
+        )
+        for program in self._programs:
+            program.keep(rows)
+            if stale:
+                program.forget()
 
     def planes(self) -> Planes:
         """A copy that can start another fit."""
         return Planes(self._model.slopes.copy(), self._model.offsets.copy())
+
+
+def _widened(vectors: FloatArray, width: int) -> FloatArray:
+    """With zeros for the coordinates that are new."""
+    return np.pad(vectors, ((0, 0), (0, width - vectors.shape[1])))

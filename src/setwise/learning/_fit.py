@@ -1,4 +1,10 @@
-"""What every learner returns: the weights, and how far they can be from the best."""
+"""What every learner returns: the weights, and how far they can be from the best.
+
+The gap is measured against what there is to gain over w = 0, P(0) - bound: against P itself, which
+C times the number of sets makes large whatever the weights, w = 0 would pass for a minimum on rows
+with few positives. Where little is left above the least that the risk can be, against that: at a
+high price and with classes that can be told apart, P(0) is the large number.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +15,15 @@ from time import perf_counter
 import numpy as np
 
 from setwise.functions._arguments import FloatArray, as_count, as_number
+from setwise.functions._certificate import EPS, relative_gap
+
+# Of the magnitude of the terms that value and bound were summed from: the rounding of the sums,
+# those within an oracle included, which are of many terms and not seen here.
+_ROUNDING = 64 * EPS
+# Of C times the risk of w = 0, whose terms, such as the 1 of a hinge, cancel against the scores.
+_CANCELLED = 4 * EPS
+# A gap that falls by less than 1 % in so many rounds, and one more for each weight, stands still.
+_PATIENCE, _PROGRESS = 200, 0.99
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +79,20 @@ class Fit:
     n_iter : int
         Rounds.
     converged : bool
-        Whether the relative gap came down to the tolerance.
+        Whether the relative gap came down to the tolerance. A fit that neither did nor was
+        interrupted met ``max_iter``, or made no progress any more.
     interrupted : bool
         Whether a callback or Ctrl-C ended the fit; ``w`` is then the best so far all the same.
     history : History
         Primal, dual and seconds of each round.
+    C : float
+        The price of the risk.
+    risk_at_zero : float
+        The risk of w = 0.
+    least_risk : float or None
+        The risk is nowhere lower, if that is known.
+    rounding : float
+        The rounding error of the sums that value and bound are: a smaller gap is none.
 
     Examples
     --------
@@ -87,6 +111,10 @@ class Fit:
     interrupted: bool
     history: History
     planes: Planes = field(repr=False)
+    C: float
+    risk_at_zero: float
+    least_risk: float | None
+    rounding: float
 
     def __post_init__(self) -> None:
         self.w.flags.writeable = False
@@ -97,9 +125,21 @@ class Fit:
         return self.value - self.bound
 
     @property
+    def room(self) -> float:
+        """What there is to gain over w = 0, P(0) - bound, or to lose, P - C least_risk.
+
+        The smaller one: a gap that is small beside it is small beside both.
+        """
+        return _room(self.value, self.bound, self.C, self.risk_at_zero, self.least_risk)
+
+    @property
     def relative_gap(self) -> float:
-        """Gap / max(1, abs(value))."""
-        return self.gap / max(1.0, abs(self.value))
+        """The gap as a share of ``room``, in [0, 1]; 0 where it is within rounding.
+
+        It changes neither with the unit of the risk or of the features nor with a constant added
+        to the risk and to the least of it. w = 0 has 1, unless it is the minimum: then 0.
+        """
+        return 0.0 if self.gap <= self.rounding else relative_gap(self.gap, self.room)
 
 
 @dataclass(frozen=True)
@@ -131,19 +171,26 @@ class Search:
     def __init__(
         self,
         dimension: int,
+        C: float,
         tol: float,
         max_iter: int,
         callback: Callable[[Progress], object] | None,
+        least: float | None = 0.0,
     ) -> None:
+        self.least = None if least is None else as_number(least, "least_risk")
+        self.C = as_number(C, "C", positive=True)
         self.tol = as_number(tol, "tol", nonnegative=True)
         self.limit = as_count(max_iter, "max_iter", least=1)
         check_callback(callback)
         self.callback = callback
-        # One attribute for the two: Ctrl-C between them would leave the value of other weights.
+        # One attribute for each pair: Ctrl-C between the two would leave the value of other
+        # weights.
         self._incumbent = np.zeros(dimension), np.inf
-        self.bound = -np.inf
+        self._bound = -np.inf, 0.0
+        self.risk_at_zero: float | None = None
         self.rounds: list[Progress] = []
         self.interrupted = False
+        self._patience = _PATIENCE + dimension
         self._start = perf_counter()
 
     @property
@@ -156,23 +203,74 @@ class Search:
         """Their objective."""
         return self._incumbent[1]
 
-    def offer(self, w: FloatArray, objective: float) -> None:
-        """Keep the weights if none were better."""
+    @property
+    def bound(self) -> float:
+        """The best bound so far, never above the value."""
+        return min(self._bound[0], self.value)
+
+    @property
+    def room(self) -> float:
+        """What the gap is measured against."""
+        return _room(self.value, self.bound, self.C, self._zero(), self.least)
+
+    @property
+    def rounding(self) -> float:
+        """The rounding error of the sums that value and bound are."""
+        squares = 0.5 * float(self.best @ self.best)
+        paid = squares + abs(self.value - squares) + self._bound[1]
+        return _ROUNDING * paid + _CANCELLED * self.C * abs(self._zero())
+
+    def _zero(self) -> float:
+        return 0.0 if self.risk_at_zero is None else self.risk_at_zero
+
+    def checked(self, answer: tuple[float, FloatArray], w: FloatArray) -> tuple[float, FloatArray]:
+        """What an oracle said at w, if it can be: a bound made from anything else would be none."""
+        risk, slope = float(answer[0]), np.asarray(answer[1], np.float64)
+        if slope.shape != w.shape:
+            raise ValueError(
+                f"oracle must return a subgradient of shape {w.shape}, got {slope.shape}"
+            )
+        if not (np.isfinite(risk) and np.isfinite(slope).all()):
+            raise ValueError(f"oracle must return finite numbers, got a risk of {risk}")
+        least = self.least
+        if least is not None and risk < least:
+            # The terms of its sum are as large as the scores, and as the risk without any.
+            terms = abs(least) + abs(self._zero()) + float(np.abs(slope) @ np.abs(w))
+            if risk < least - 1e-9 * terms:
+                raise ValueError(f"oracle must not return a risk below {least:g}, got {risk}")
+        return risk, slope
+
+    def offer(self, w: FloatArray, risk: float) -> float:
+        """Keep the weights if none were better; their objective."""
+        if self.risk_at_zero is None and not w.any():
+            self.risk_at_zero = risk
+        objective = 0.5 * float(w @ w) + self.C * risk
         if objective < self.value:
             self._incumbent = w.copy(), objective
+        return objective
 
-    def end_round(self, lower: float) -> bool:
-        """Write a round and its lower bound down; True if it was the last."""
-        self.bound = min(max(self.bound, lower), self.value)
-        gap = (self.value - self.bound) / max(1.0, abs(self.value))
+    def end_round(self, lower: float, size: float) -> bool:
+        """Write a round down; True if it was the last.
+
+        ``lower`` is its lower bound, ``size`` the magnitude of the terms that were summed for it.
+        """
+        if lower > self._bound[0]:
+            self._bound = lower, size
         seconds = perf_counter() - self._start
-        progress = Progress(len(self.rounds) + 1, self.value, self.bound, gap, seconds)
+        gap = self.value - self.bound
+        share = 0.0 if gap <= self.rounding else relative_gap(gap, self.room)
+        progress = Progress(len(self.rounds) + 1, self.value, self.bound, share, seconds)
         self.rounds.append(progress)
-        answer = None if self.callback is None else self.callback(progress)
-        if isinstance(answer, bool | np.bool_) and answer:
-            self.interrupted = gap > self.tol
+        if self.callback is not None and bool(self.callback(progress)):
+            self.interrupted = share > self.tol
             return True
-        return gap <= self.tol or len(self.rounds) == self.limit
+        return share <= self.tol or len(self.rounds) == self.limit or self._stands_still(gap)
+
+    def _stands_still(self, gap: float) -> bool:
+        if len(self.rounds) <= self._patience:
+            return False
+        before = self.rounds[-1 - self._patience]
+        return gap > _PROGRESS * (before.value - before.bound)
 
     def interrupt(self) -> None:
         """Ctrl-C: what there is stands, unless there is nothing yet."""
@@ -192,26 +290,19 @@ class Search:
             interrupted=self.interrupted,
             history=History(*columns.T.copy()),
             planes=planes,
+            C=self.C,
+            risk_at_zero=self._zero(),
+            least_risk=self.least,
+            rounding=self.rounding,
         )
+
+
+def _room(value: float, bound: float, C: float, at_zero: float, least: float | None) -> float:
+    gain = C * at_zero - bound
+    return gain if least is None else min(gain, value - C * least)
 
 
 def check_callback(callback: object) -> None:
     """Raise a ``TypeError`` unless it can be called, or is None."""
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable or None, got {type(callback).__name__}")
-
-
-def checked_answer(
-    answer: tuple[float, FloatArray], dimension: int, least: float | None
-) -> tuple[float, FloatArray]:
-    """What an oracle said, if it can be: a bound made from anything else would be none."""
-    risk, slope = float(answer[0]), np.asarray(answer[1], np.float64)
-    if slope.shape != (dimension,):
-        raise ValueError(
-            f"oracle must return a subgradient of shape ({dimension},), got {slope.shape}"
-        )
-    if not (np.isfinite(risk) and np.isfinite(slope).all()):
-        raise ValueError(f"oracle must return finite numbers, got a risk of {risk}")
-    if least is not None and risk < least - 1e-9 * max(1.0, abs(least)):
-        raise ValueError(f"oracle must not return a risk below {least:g}, got {risk}")
-    return risk, slope

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from setwise.functions._arguments import FloatArray, as_count, as_number
+from setwise.functions._arguments import FloatArray, as_count
 from setwise.functions._randomness import as_generator
 from setwise.learning._blocks import ExampleOracle, evaluate
 from setwise.learning._fit import Fit, Planes, Progress, Search
@@ -69,21 +69,21 @@ def block_frank_wolfe(
     >>> block_frank_wolfe(hinge, 1, 1, C=10.0, tol=1e-6).w.round(4).tolist()
     [0.5]
     """
-    C = as_number(C, "C", positive=True)
-    search = Search(as_count(dimension, "dimension"), tol, max_iter, callback)
+    search = Search(as_count(dimension, "dimension"), C, tol, max_iter, callback)
     sweeps = as_count(passes, "passes", least=1)
     random = as_generator(random_state)
     parts, heights = np.zeros((as_count(n, "n"), dimension)), np.zeros(n)
     w = np.zeros(dimension)
     try:
         while True:
-            risk, _ = evaluate(oracle, n, w)
-            search.offer(w, 0.5 * float(w @ w) + C * risk)
-            if search.end_round(float(heights.sum()) - 0.5 * float(w @ w)):
+            evaluate(oracle, n, w, search)
+            squares = 0.5 * float(w @ w)
+            size = float(np.abs(heights).sum()) + squares
+            if search.end_round(float(heights.sum()) - squares, size):
                 break
             for _ in range(sweeps):
                 for i in random.permutation(n):
-                    _step(oracle, int(i), w, parts, heights, C)
+                    _step(oracle, int(i), w, parts, heights, search.C)
                 w = parts.sum(axis=0)  # anew: rounding of many small steps does not build up
     except KeyboardInterrupt:
         search.interrupt()

@@ -11,7 +11,14 @@ from setwise.learning._fit import Search
 _LEVEL, _LEEWAY = 0.7, 0.1
 # An answer that misses the model by so small a share of what it promised shows the model as right.
 _RIGHT = 0.1
-_START, _FACTOR, _LEAST, _MOST = 1.5, 2.7, 1e-6, 1e6
+# The most is what the largest prices need, where 1/2 |w|^2 is next to nothing beside the risk.
+_START, _FACTOR, _LEAST, _MOST = 1.5, 2.7, 1e-6, 1e18
+
+
+# The share of the way back to the best weights. At the model's vertex itself many scores lie on a
+# kink of the risk, and which subgradient comes back would be the choice of rounding, hence of the
+# order of the rows.
+_ASIDE = 1e-6
 
 
 class Level:
@@ -42,13 +49,14 @@ class Level:
         if objective - self._promised <= _RIGHT * (value - self._promised):
             self._pull = max(self._pull / _FACTOR, _LEAST)
 
-    def ask(self, bundle: Bundle, C: float, search: Search, *, freely: bool) -> FloatArray:
+    def ask(self, bundle: Bundle, search: Search, *, freely: bool) -> FloatArray:
         """The next question; the model's optimum if freely."""
-        w, self._promised = bundle.near(C, search.best, 0.0 if freely else self._pull)
+        w, self._promised = bundle.near(search.C, search.best, 0.0 if freely else self._pull)
         if not freely:
             share = (self._promised - search.bound) / (search.value - search.bound)
             if share < _LEVEL - _LEEWAY:
                 self._pull = min(self._pull * _FACTOR, _MOST)
             elif share > _LEVEL + _LEEWAY:
                 self._pull = max(self._pull / _FACTOR, _LEAST)
+            w += _ASIDE * (search.best - w)
         return w

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from setwise.functions._arguments import FloatArray, as_count, as_number
+from setwise.functions._arguments import FloatArray, as_count
+from setwise.functions._certificate import EPS
 from setwise.learning._blocks import Block, ExampleOracle, evaluate
 from setwise.learning._fit import Fit, Planes, Progress, Search
 
@@ -53,21 +54,25 @@ def n_slack(
     >>> n_slack(hinge, 1, 1, C=10.0, tol=1e-6).w.round(4).tolist()
     [0.5]
     """
-    C = as_number(C, "C", positive=True)
-    search = Search(as_count(dimension, "dimension"), tol, max_iter, callback)
+    search = Search(as_count(dimension, "dimension"), C, tol, max_iter, callback)
     blocks = [Block(dimension) for _ in range(as_count(n, "n"))]
     w = np.zeros(dimension)
     try:
         while True:
-            risk, planes = evaluate(oracle, n, w)
-            search.offer(w, 0.5 * float(w @ w) + C * risk)
+            _, planes = evaluate(oracle, n, w, search)
             for block, (height, slope) in zip(blocks, planes, strict=True):
-                if height > block.slack(w) + 1e-12:
-                    block.add(slope, height - float(slope @ w))
-            level = 0.1 * search.tol * max(1.0, abs(search.value)) / max(1.0, C * n)
-            _maximize(blocks, w, C, level)
-            dual = C * sum(float(b.offsets @ b.alpha) for b in blocks) - 0.5 * float(w @ w)
-            if search.end_round(dual):
+                along = slope * w
+                terms = abs(height) + float(np.abs(along).sum())
+                if height > block.slack(w) + 8 * EPS * terms:
+                    block.add(slope, height - float(along.sum()))
+            # The dual is then as near its maximum as the gap needs it.
+            room = search.room if search.rounds else search.value  # P(0) - 0, to begin with
+            enough = max(search.tol * room, search.rounding)
+            _maximize(blocks, w, search.C, 0.1 * enough / (search.C * max(n, 1)))
+            squares = 0.5 * float(w @ w)
+            heights = search.C * np.array([float(b.offsets @ b.alpha) for b in blocks])
+            size = float(np.abs(heights).sum()) + squares
+            if search.end_round(float(heights.sum()) - squares, size):
                 break
     except KeyboardInterrupt:
         search.interrupt()

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.functions._arguments import FloatArray, as_count, as_number, as_subset
+from setwise.functions._arguments import FloatArray, as_count, as_subset
 from setwise.learning._bundle import Bundle
-from setwise.learning._fit import Fit, Progress, Search, checked_answer
+from setwise.learning._fit import Fit, Progress, Search
 from setwise.learning._level import Level
 
 Oracle = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -30,7 +30,7 @@ def one_slack(
     r"""Minimise 1/2 |w|^2 + C risk(w) for a convex risk, by cutting planes.
 
     Each round asks the oracle for the risk and a subgradient, which give a plane below the risk.
-    The quadratic program over all planes (a few variables, by daqp) gives a lower bound. The next
+    The quadratic program over all planes (a few variables) gives a lower bound. The next
     question is the model's optimum with a pull towards the best weights met,
 
     .. math:: \arg\min_w \tfrac12 |w|^2 + C \max_k (b_k + \langle a_k, w \rangle)
@@ -51,7 +51,9 @@ def one_slack(
     C : float
         Positive.
     tol : float
-        Stop when (value - bound) / max(1, abs(value)) is at most this.
+        Stop when the relative gap is at most this: value - bound as a share of what there is to
+        gain over w = 0, P(0) - bound, and of what is left to lose, value - C ``least_risk``. It
+        depends on no unit. 0 asks for a gap within rounding.
     max_iter : int
         The most rounds.
     nonnegative : indices or boolean mask
@@ -63,13 +65,15 @@ def one_slack(
         rounds that lead to the neighbourhood of the minimum; the last ones, which prove it, are
         to be made for every C anew, unless C is large or has hardly changed.
     callback : callable, optional
-        Called with a ``Progress`` after each round; the fit stops when it returns True.
+        Called with a ``Progress`` after each round; the fit stops when it returns
+        something true.
 
     Returns
     -------
     Fit
         With ``w``, ``value``, ``bound``, ``gap``, ``n_iter``, ``history``. Ctrl-C stops the fit
-        too and gives the best weights so far, with ``interrupted`` True.
+        too and gives the best weights so far, with ``interrupted`` True. A fit whose gap stands
+        still ends as well, with ``converged`` False.
 
     References
     ----------
@@ -89,11 +93,10 @@ def one_slack(
     >>> fit.w.round(4).tolist(), round(fit.value, 4), fit.converged
     ([0.5], 0.125, True)
     """
-    C = as_number(C, "C", positive=True)
-    search = Search(as_count(dimension, "dimension"), tol, max_iter, callback)
+    search = Search(as_count(dimension, "dimension"), C, tol, max_iter, callback, least_risk)
     bundle = Bundle(dimension, as_subset(nonnegative, dimension, "nonnegative"))
-    if least_risk is not None:
-        bundle.add(np.zeros((1, dimension)), np.array([as_number(least_risk, "least_risk")]))
+    if search.least is not None:
+        bundle.add(np.zeros((1, dimension)), np.array([search.least]))
     w = search.best
     if warm_start is not None:
         if len(warm_start.w) != dimension:
@@ -102,22 +105,24 @@ def one_slack(
                 f"got {len(warm_start.w)}"
             )
         bundle.add(warm_start.planes.slopes, warm_start.planes.offsets)
+        search.offer(w, warm_start.risk_at_zero)
         w = warm_start.w.copy()
         w[bundle.nonnegative] = np.maximum(w[bundle.nonnegative], 0.0)
     level = Level()
     try:
         while True:
-            risk, slope = checked_answer(oracle(w), dimension, least_risk)
-            objective = 0.5 * float(w @ w) + C * risk
-            level.learn(objective, search.value)
-            search.offer(w, objective)
-            bundle.add(slope[None, :], np.array([risk - slope @ w]))
-            lower = bundle.bound(C)
+            risk, slope = search.checked(oracle(w), w)
+            before = search.value
+            level.learn(search.offer(w, risk), before)
+            along = slope * w
+            size = abs(risk) + float(np.abs(along).sum())
+            bundle.add(slope[None, :], np.array([risk - along.sum()]), np.array([size]))
+            lower = bundle.bound(search.C)
             bundle.drop_idle()
-            if search.end_round(lower):
+            if search.end_round(lower.value, lower.size):
                 break
             cold = len(search.rounds) == 1 and warm_start is None  # no model to distrust yet
-            w = level.ask(bundle, C, search, freely=cold)
+            w = level.ask(bundle, search, freely=cold)
     except KeyboardInterrupt:
         search.interrupt()
     return search.fit(bundle.planes())
