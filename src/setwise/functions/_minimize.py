@@ -102,7 +102,7 @@ def minimize(
     except KeyboardInterrupt:
         if result is None:
             raise
-        return replace(result, interrupted=not result.converged)
+        return replace(result, interrupted=True)  # the proof, if nothing else, is missing
 
 
 class _Search:
