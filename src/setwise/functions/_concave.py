@@ -11,6 +11,7 @@ from setwise.functions._arguments import (
     BoolArray,
     FloatArray,
     IntArray,
+    as_function,
     as_numbers,
     call_on_arrays,
 )
@@ -46,8 +47,7 @@ class ConcaveOfModular(SetFunction):
     weights: FloatArray
 
     def __init__(self, concave: Callable[..., ArrayLike], weights: ArrayLike) -> None:
-        if not callable(concave):
-            raise TypeError(f"concave must be a function, got {type(concave).__name__}")
+        as_function(concave, "concave")
         array = as_numbers(weights, "weights", nonnegative=True)
         self._set(n=len(array), concave=concave, weights=array)
         self._check_concave()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from setwise.functions._arguments import BoolArray, IntArray, as_count
-from setwise.functions._base import SetFunction, empty_value
+from setwise.functions._base import SetFunction, as_set_function, empty_value
 from setwise.functions._greedy import double_greedy, greedy
 from setwise.functions._randomness import as_generator
 
@@ -135,6 +135,9 @@ def maximize(
     ([0, 2], 5.0, 5.0, True)
     """
     limit = None if k is None else as_count(k, "k")
+    as_set_function(function)
+    if not isinstance(method, str):
+        raise TypeError(f"method must be a string, got {type(method).__name__}")
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     if limit is not None and method.startswith("double"):

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_count, as_number
-from setwise.functions._base import SetFunction, empty_value
+from setwise.functions._arguments import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_count,
+    as_number,
+    check_callback,
+)
+from setwise.functions._base import SetFunction, as_set_function, empty_value
 
 if TYPE_CHECKING:
     from setwise.functions._corral import Corral
@@ -131,8 +138,9 @@ def minimize(
     from setwise.functions._corral import Corral  # loads scipy.linalg
 
     tol = as_number(tol, "tol", nonnegative=True)
-    n = function.n
+    n = as_set_function(function).n
     limit = 1000 + 100 * n if max_iter is None else as_count(max_iter, "max_iter", least=1)
+    check_callback(callback)
     if function.is_submodular is False:
         raise ValueError(f"function must be submodular to be minimised, got {function!r}")
     certified = function.is_submodular is True

@@ -7,6 +7,7 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from threading import Event
 
 from setwise.fields._field import Field
+from setwise.functions._arguments import as_list
 from setwise.inference._marginals import DType, marginals
 from setwise.inference._marginals_result import MarginalsProgress, MarginalsResult
 from setwise.inference._threads import as_threads
@@ -55,9 +56,7 @@ def marginals_batch(
     """
     if isinstance(fields, Field):
         raise TypeError("fields must be an iterable of Fields, got a Field")
-    if not isinstance(fields, Iterable):
-        raise TypeError(f"fields must be an iterable of Fields, got {type(fields).__name__}")
-    given = list(fields)
+    given = as_list(fields, "fields", "Fields")
     for field in given:
         if not isinstance(field, Field):
             raise TypeError(f"fields must hold Fields, got {type(field).__name__}")
