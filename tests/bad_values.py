@@ -139,11 +139,11 @@ def _reversed(array: np.ndarray) -> np.ndarray:
 # -------------------------------------------------------------------------------------------- bad
 
 
-def raises(*arguments: Any) -> Any:
+def raises(*arguments: Any, **named: Any) -> Any:
     raise Trouble
 
 
-def raises_value_error(*arguments: Any) -> Any:
+def raises_value_error(*arguments: Any, **named: Any) -> Any:
     raise ValueError("of my own")
 
 
@@ -203,15 +203,15 @@ ANYTHING: Made = {
     "raising function": lambda: raises,
     "function that raises ValueError": lambda: raises_value_error,
     "function of nothing": lambda: no_arguments,
-    "lambda of None": lambda: lambda *arguments: None,
-    "function of a string": lambda: lambda *arguments: "no",
-    "function of nan": lambda: lambda *arguments: float("nan"),
-    "function of a complex": lambda: lambda *arguments: 1.0 + 1.0j,
-    "function of a wrong shape": lambda: lambda *arguments: np.ones((2, 7)),
-    "function of objects": lambda: lambda *arguments: np.array([None, "a"]),
-    "function of ragged": lambda: lambda *arguments: [[1.0], [2.0, 3.0]],
-    "function of huge": lambda: lambda *arguments: 1e308,
-    "function of 10**400": lambda: lambda *arguments: 10**400,
+    "lambda of None": lambda: lambda *arguments, **named: None,
+    "function of a string": lambda: lambda *arguments, **named: "no",
+    "function of nan": lambda: lambda *arguments, **named: float("nan"),
+    "function of a complex": lambda: lambda *arguments, **named: 1.0 + 1.0j,
+    "function of a wrong shape": lambda: lambda *arguments, **named: np.ones((2, 7)),
+    "function of objects": lambda: lambda *arguments, **named: np.array([None, "a"]),
+    "function of ragged": lambda: lambda *arguments, **named: [[1.0], [2.0, 3.0]],
+    "function of huge": lambda: lambda *arguments, **named: 1e308,
+    "function of 10**400": lambda: lambda *arguments, **named: 10**400,
 }
 
 
@@ -220,7 +220,7 @@ def hostile(value: Any) -> Made:
     made = dict(ANYTHING)
     if isinstance(value, np.ndarray):
         made |= _spoilt(value)
-    if callable(value) and not isinstance(value, type) and not hasattr(value, "fit"):
+    if callable(value) and not isinstance(value, type) and not hasattr(value, "gains"):
         made["a function that writes"] = lambda: _writing(value)
     if isinstance(value, (list, tuple)):
         made |= {
@@ -293,7 +293,12 @@ def _spoilt(array: np.ndarray) -> Made:
     }.items():
         made[f"one {name}"] = lambda number=number: _put(array.astype(float), number)
         made[f"all {name}"] = lambda number=number: np.full(array.shape, number)
-    for name, number in {"2**63 - 1": 2**63 - 1, "2**31": 2**31, "-1": -1, "-2**63": -(2**63)}.items():
+    for name, number in {
+        "2**63 - 1": 2**63 - 1,
+        "2**31": 2**31,
+        "-1": -1,
+        "-2**63": -(2**63),
+    }.items():
         made[f"one {name}"] = lambda number=number: _put(array.astype(np.int64), number)
     made["one 2**64 - 1"] = lambda: _put(np.abs(array).astype(np.uint64), 2**64 - 1)
     made["one 10**400"] = lambda: _put(array.astype(object), 10**400).tolist()
@@ -309,10 +314,10 @@ def _put(array: np.ndarray, entry: Any) -> np.ndarray:
 
 
 def _gap(array: np.ndarray) -> Any:
-    frame = pd.DataFrame(array.astype(float)) if array.ndim == 2 else pd.Series(array.ravel(), dtype=float)
-    spoilt = frame.astype("Float64")
-    if array.ndim == 2:
-        spoilt.iloc[-1, -1] = pd.NA
-    else:
-        spoilt.iloc[-1] = pd.NA
-    return spoilt
+    """Rows or entries as pandas keeps them, the last one missing."""
+    if array.ndim != 2:
+        return pd.Series([*array.ravel()[:-1].tolist(), pd.NA], dtype="Float64")
+    columns = {
+        k: pd.array([*column[:-1].tolist(), pd.NA], "Float64") for k, column in enumerate(array.T)
+    }
+    return pd.DataFrame(columns)

@@ -29,9 +29,15 @@ SET_FUNCTIONS: dict[str, dict[str, Any]] = {
     "Cardinality": {"values": array(0.0, 1.0, 1.5, 1.75)},
     "Complement": {"function": SIZES},
     "ConcaveOfModular": {"concave": root, "weights": array(1.0, 4.0, 0.25)},
-    "Contraction": {"function": functions.Cardinality([0.0, 1.0, 1.5, 1.75, 1.75]), "subset": array(1)},
+    "Contraction": {
+        "function": functions.Cardinality([0.0, 1.0, 1.5, 1.75, 1.75]),
+        "subset": array(1),
+    },
     "Counts": {"formula": half_of_both, "positive": POSITIVE},
-    "Coverage": {"sets": [array(0, 1), array(1), array(2, 3)], "weights": array(1.0, 2.0, 0.5, 4.0)},
+    "Coverage": {
+        "sets": [array(0, 1), array(1), array(2, 3)],
+        "weights": array(1.0, 2.0, 0.5, 4.0),
+    },
     "Cut": {"edges": array([0, 1], [1, 2]), "weights": array(1.0, 0.5), "n": 3, "directed": False},
     "Modular": {"weights": array(1.0, -2.0, 0.5)},
     "Oracle": {
@@ -41,7 +47,10 @@ SET_FUNCTIONS: dict[str, dict[str, Any]] = {
         "supermodular": False,
         "increasing": True,
     },
-    "Restriction": {"function": functions.Cardinality([0.0, 1.0, 1.5, 1.75, 1.75]), "subset": array(1, 3, 0)},
+    "Restriction": {
+        "function": functions.Cardinality([0.0, 1.0, 1.5, 1.75, 1.75]),
+        "subset": array(1, 3, 0),
+    },
     "Sum": {"terms": [SIZES, functions.Modular([1.0, 2.0, 3.0])], "coefficients": array(0.5, 2.0)},
     "Table": {"values": array(0.0, 1.0, 1.0, 2.0, 1.0, 2.0, 2.0, 2.5)},
 }
@@ -127,14 +136,16 @@ def on_a_batch(loss: losses.Loss) -> Any:
 for name, arguments in LOSSES.items():
     make = functools.partial(getattr(losses, name), **arguments)
     listed(f"losses.{name}", on_a_batch, **arguments)
-    method(f"losses.{name}.__call__",
+    method(
+        f"losses.{name}.__call__",
         make,
         y_true=array(1, 0, 1, 0, 1, 1),
         y_pred=array(1, 1, 1, 0, 1, 0),
         offsets=array(0, 3, 6),
     )
     method(f"losses.{name}.set_function", make, values_and_gains, y=array(1, 0, 1))
-method("losses.ItemsetLoss.from_labels",
+method(
+    "losses.ItemsetLoss.from_labels",
     lambda: losses.ItemsetLoss,
     on_a_batch,
     Y=array([1, 1, 0], [1, 0, 1], [1, 1, 1]),
@@ -163,4 +174,8 @@ for name, arguments in SURROGATES.items():
     method(f"surrogates.{name}.__call__", make, **ragged)
     method(f"surrogates.{name}.value_and_gradient", make, **ragged)
     method(f"surrogates.{name}.properties", make, y=array(1, 0, 1))
-method("surrogates.MarginRescaling.extension_scale", lambda: surrogates.MarginRescaling("dice"), y=array(1, 0, 1))
+method(
+    "surrogates.MarginRescaling.extension_scale",
+    lambda: surrogates.MarginRescaling("dice"),
+    y=array(1, 0, 1),
+)

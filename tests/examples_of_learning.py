@@ -9,10 +9,9 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from example_registry import EXAMPLES, Example, array, go_on, listed, method
+from example_registry import EXAMPLES, Example, array, go_on, itself, listed, method
 from examples_of_fields import FIELD
 from scipy.sparse import diags_array
-from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import setwise as sw
@@ -22,8 +21,9 @@ from setwise import functions, inference, learning, losses, plots, surrogates
 
 
 def hinge(w: np.ndarray) -> tuple[float, np.ndarray]:
-    slack = 1.0 - 2.0 * w[0] + w[1]
-    return max(slack, 0.0), np.array([-2.0, 1.0]) if slack > 0 else np.zeros(2)
+    slope = np.array([-2.0, 1.0])
+    slack = 1.0 + float(slope[: len(w)] @ w[:2])
+    return max(slack, 0.0), slope if slack > 0 else np.zeros(2)
 
 
 def hinge_of(i: int, w: np.ndarray) -> tuple[float, np.ndarray]:
@@ -54,7 +54,7 @@ def first_response(columns: list[learning.Column]) -> Any:
 
 
 def priced(search: learning.Search) -> Any:
-    return first_response(search(WEIGHTS))
+    return first_response(search(np.resize(WEIGHTS, search.X.shape[0])))
 
 
 FIRST = learning.one_slack(hinge, 2, 10.0, tol=0.5)
@@ -129,7 +129,7 @@ for name in ("Serial", "Threads"):
     arguments = {"n_jobs": 2} if name == "Threads" else {}
     make = functools.partial(getattr(learning, name), **arguments)
     listed(f"learning.{name}", lambda executor: executor.close(), **arguments)
-    method(f"learning.{name}.map", make, list, function=abs, shards=[-1, 2])
+    method(f"learning.{name}.map", make, function=itself, shards=[-1, 2])
     method(f"learning.{name}.close", make)
 
 
@@ -157,13 +157,13 @@ def estimator(
 ) -> None:
     """The constructor, judged by a fit, and the methods of a fitted one."""
     cls = getattr(sw, name)
-    default = {"tol": 1e-3}
+    short = {"max_iter": 30} if "max_iter" in parameters else {"n_estimators": 5}
 
     def constructed(**given: Any) -> Any:
         return cls(**given).fit(**fit)
 
     EXAMPLES[f"setwise.{name}"] = Example(constructed, parameters, look)
-    make = functools.partial(cls, **default)
+    make = functools.partial(cls, **short)
     method(f"{name}.fit", make, look, **fit)
     fitted = make().fit(**fit)
     for called, arguments in methods.items():
@@ -182,7 +182,7 @@ estimator(
         "surrogate": "lovasz",
         "C": 10.0,
         "tol": 1e-3,
-        "max_iter": 500,
+        "max_iter": 30,
         "fit_intercept": True,
         "sets": "groups",
         "class_weight": "balanced",
@@ -241,7 +241,12 @@ estimator(
     {
         "decision_function": {"X": X},
         "predict": {"X": X},
-        "score": {"X": X, "y": Y, "sample_weight": SAMPLE_WEIGHT, "groups": array(0, 1, 1, 1, 0, 1)},
+        "score": {
+            "X": X,
+            "y": Y,
+            "sample_weight": SAMPLE_WEIGHT,
+            "groups": array(0, 1, 1, 1, 0, 1),
+        },
         "staged_decision_function": {"X": X},
     },
     decisions,
@@ -262,14 +267,19 @@ estimator(
     {
         "C": 10.0,
         "tol": 1e-3,
-        "max_iter": 500,
+        "max_iter": 30,
         "fit_intercept": True,
         "n_jobs": 1,
         "verbose": False,
         "callback": go_on,
     },
     ON_GRAPHS,
-    {"decision_function": {"X": GRAPHS}, "predict": {"X": GRAPHS}, "score": ON_GRAPHS, "to_field": {"x": GRAPHS[0]}},
+    {
+        "decision_function": {"X": GRAPHS},
+        "predict": {"X": GRAPHS},
+        "score": ON_GRAPHS,
+        "to_field": {"x": GRAPHS[0]},
+    },
     node_scores,
 )
 estimator(
@@ -355,7 +365,11 @@ DECOMPOSITION = {
     "g": array(0.0, -0.5, 0.0),
     "exact": True,
 }
-listed("plots.DecompositionDisplay", lambda display: display.plot() and closed(display), **DECOMPOSITION)
+listed(
+    "plots.DecompositionDisplay",
+    lambda display: display.plot() and closed(display),
+    **DECOMPOSITION,
+)
 method(
     "plots.DecompositionDisplay.from_function",
     lambda: plots.DecompositionDisplay,

@@ -186,8 +186,8 @@ class BallCoverage(Diversity):
         """All L^N labellings, one a row."""
         if n * np.log2(n_labels) > np.log2(MOST_COUNTED):
             raise ValueError(
-                f"BallCoverage counts at most {MOST_COUNTED} labellings, got {n_labels}^{n} with n_labels={n_labels}: "
-                "take BallCoverageBound"
+                f"BallCoverage counts at most {MOST_COUNTED} labellings, got {n_labels}^{n}: take "
+                f"BallCoverageBound, or a smaller n_labels"
             )
 
         def enumerate_all() -> IntArray:

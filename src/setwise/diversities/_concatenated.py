@@ -45,7 +45,9 @@ class Concatenated(Immutable):
         if not checked:
             raise ValueError("parts must hold at least one diversity, got none")
         if shares is not None:
-            shares = tuple(as_count(share, "shares") for share in as_list(shares, "shares", "integers"))
+            shares = tuple(
+                as_count(share, "shares") for share in as_list(shares, "shares", "integers")
+            )
             if len(shares) != len(checked):
                 raise ValueError(
                     f"shares must have an entry for each of the {len(checked)} parts, "

@@ -11,8 +11,8 @@ from setwise.fields._field import Field
 from setwise.fields._label_transition import LabelTransition
 from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_count
 
-
 _MOST_PAIRS = 1 << 30
+
 
 class TransitionDiversity(_Counted):
     r"""A reward for items in which labels touch that touched in few earlier items.

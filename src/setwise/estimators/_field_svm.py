@@ -14,9 +14,9 @@ from setwise.estimators._field_model import FieldModel, threads_of
 from setwise.estimators._field_risk import FieldRisk
 from setwise.estimators._graphs import Graphs, read_graphs, read_node_weights
 from setwise.estimators._potts_maps import Cuts, Moves
-from setwise.estimators._progress import progress_callback
+from setwise.estimators._progress import check_display, progress_callback
 from setwise.estimators._threads import threads
-from setwise.functions._arguments import FloatArray
+from setwise.functions._arguments import FloatArray, as_flag
 from setwise.learning import Fit, Progress, one_slack
 
 
@@ -131,6 +131,8 @@ class FieldSVM(FieldModel):
         self
         """
         n_jobs = threads(self.n_jobs)
+        as_flag(self.fit_intercept, "fit_intercept")
+        check_display(self.verbose, self.callback)
         graphs = read_graphs(X)
         labels = self._learn_labels(graphs, Y)
         weights = read_node_weights(node_weights, graphs)

@@ -23,9 +23,7 @@ _MASKED = np.ma.MaskedArray
 
 def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
     """What NumPy makes of the values; masked arrays are refused, as their masks would be lost."""
-    rows = values if isinstance(values, list | tuple) else ()
-    if isinstance(values, _MASKED) or any(isinstance(row, _MASKED) for row in rows):
-        raise TypeError(f"{name} must be a plain array, got a masked one: fill it first")
+    refuse_masked(values, name)
     try:
         return np.asarray(values)
     except (ValueError, TypeError, OverflowError, RuntimeError) as error:
@@ -33,6 +31,13 @@ def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
         ragged = "inhomogeneous" in str(error)
         what = "rows of different lengths" if ragged else f"{type(values).__name__}: {error}"
         raise TypeError(f"{name} must be an array of numbers, got {what}") from None
+
+
+def refuse_masked(values: object, name: str) -> None:
+    """Raise a ``TypeError`` for a masked array, or rows of them: NumPy would drop the masks."""
+    rows = values if isinstance(values, list | tuple) else ()
+    if isinstance(values, _MASKED) or any(isinstance(row, _MASKED) for row in rows):
+        raise TypeError(f"{name} must be a plain array, got a masked one: fill it first")
 
 
 def as_flag(value: object, name: str) -> bool:
@@ -124,6 +129,8 @@ def as_number(
         raise ValueError(f"{name} must be finite, got {value}")
     if positive and value <= 0:
         raise ValueError(f"{name} must be positive, got {value}")
+    if positive and value < 1 / LARGEST:
+        raise ValueError(f"{name} must be at least {1 / LARGEST:g}, got {value:g}")
     if nonnegative and value < 0:
         raise ValueError(f"{name} must not be negative, got {value}")
     if abs(value) > largest:

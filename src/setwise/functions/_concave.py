@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise.functions._arguments import (
+    LARGEST,
     BoolArray,
     FloatArray,
     IntArray,
@@ -57,7 +58,8 @@ class ConcaveOfModular(SetFunction):
         grid = np.linspace(0.0, total, _GRID)
         values = self._at(grid)
         bend = np.diff(values, 2)
-        if total > 0 and bend.max() > 4 * slack_of(values):
+        # Below, the grid is coarser than the numbers there are.
+        if total > 1 / LARGEST and bend.max() > 4 * slack_of(values):
             k = int(bend.argmax())
             raise ValueError(
                 f"concave must be concave on [0, {total:g}], got "

@@ -116,8 +116,10 @@ def _from_matrix(matrix: Any) -> Any:
 
 
 def _from_lists(sets: Sequence[ArrayLike], weights: FloatArray | None) -> Any:
-    if isinstance(sets, str | bytes) or not isinstance(sets, Sequence | np.ndarray) or (
-        isinstance(sets, np.ndarray) and sets.ndim == 0
+    if (
+        isinstance(sets, str | bytes)
+        or not isinstance(sets, Sequence | np.ndarray)
+        or (isinstance(sets, np.ndarray) and sets.ndim == 0)
     ):
         raise TypeError(
             "sets must be a sequence of integer arrays or a sparse matrix, "

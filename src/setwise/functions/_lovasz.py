@@ -66,4 +66,6 @@ def lovasz_extension(function: SetFunction, w: ArrayLike) -> float:
     >>> round(sw.functions.lovasz_extension(F, [0.2, 0.7]), 3)
     0.8
     """
-    return float(as_numbers(w, "w", shape=(as_set_function(function).n,)) @ base_vertex(function, w))
+    return float(
+        as_numbers(w, "w", shape=(as_set_function(function).n,)) @ base_vertex(function, w)
+    )

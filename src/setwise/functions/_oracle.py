@@ -116,4 +116,3 @@ class Oracle(SetFunction):
         }
         told = "".join(f", {key}={value}" for key, value in declared.items() if value is not None)
         return f"Oracle({name}, n={self.n}{told})"
-

@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise.diversities._base import MOST_LABELS
-from setwise.functions._arguments import FloatArray, IntArray, as_array, as_choice, as_count, as_list
+from setwise.functions._arguments import (
+    FloatArray,
+    IntArray,
+    as_array,
+    as_choice,
+    as_count,
+    as_list,
+)
 
 METRICS = ("accuracy", "iou")
 
@@ -143,8 +150,8 @@ def _as_corpus(
             )
     else:
         truths, lists = [truth], [labelings]
-    checked = [_as_labels(array, "truth", 1) for array in truths]
-    items = [_as_labels(array, "labelings", 2) for array in lists]
+    checked = [as_labels(array, "truth", 1) for array in truths]
+    items = [as_labels(array, "labelings", 2) for array in lists]
     for y, t in zip(items, checked, strict=True):
         if y.shape[1] != len(t) or len(y) == 0:
             raise ValueError(
@@ -158,7 +165,8 @@ def _as_corpus(
     return items, checked
 
 
-def _as_labels(values: ArrayLike, name: str, ndim: int) -> IntArray:
+def as_labels(values: ArrayLike, name: str, ndim: int) -> IntArray:
+    """Labels of a few dimensions, none beyond what can be counted; negative ones may mean void."""
     array = as_array(values, name)
     if array.ndim != ndim:
         shape = "(N,)" if ndim == 1 else "(m, N)"

@@ -23,7 +23,7 @@ from setwise.functions._arguments import (
     check_callback,
 )
 from setwise.inference._diverse import diverse
-from setwise.inference._oracle_accuracy import METRICS, oracle_accuracy
+from setwise.inference._oracle_accuracy import METRICS, as_labels, oracle_accuracy
 from setwise.inference._threads import as_threads
 
 
@@ -154,6 +154,8 @@ def tune_diversity(
     """
     images = as_list(fields, "fields", "Fields")
     truths = as_list(truths, "truths", "arrays of labels")
+    for k, truth in enumerate(truths):
+        as_labels(truth, f"truths[{k}]", 1)
     check_callback(callback)
     as_count(ignore, "ignore", least=-(2**62), most=2**62)
     if not images or not all(isinstance(field, Field) for field in images):
@@ -183,9 +185,7 @@ def tune_diversity(
                 return found if variables is None else found[:, variables[k]]
 
             lists = list(pool.map(listed, range(len(images))))
-            scores.append(
-                oracle_accuracy(lists, truths, metric, ignore=ignore)
-            )
+            scores.append(oracle_accuracy(lists, truths, metric, ignore=ignore))
             progress = TuningProgress(len(scores), len(points), point, scores[-1])
             if callback is not None and callback(progress) and len(scores) < len(points):
                 interrupted = True

@@ -68,5 +68,5 @@ def evaluate(
     oracle: ExampleOracle, n: int, w: FloatArray
 ) -> tuple[float, list[tuple[float, FloatArray]]]:
     """The whole risk at w, and the plane of each example there."""
-    planes = [checked_answer(oracle(i, w), len(w), 0.0) for i in range(n)]
+    planes = [checked_answer(oracle(i, w.copy()), len(w), 0.0) for i in range(n)]
     return float(sum(value for value, _ in planes)), planes

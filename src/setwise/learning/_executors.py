@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
-from setwise.functions._arguments import as_count
+from setwise.functions._arguments import as_count, as_function, as_list
+
+_MOST_THREADS = 1024
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -44,7 +46,8 @@ class Serial:
 
     def map(self, function: Callable[[T], S], shards: Iterable[T]) -> list[S]:
         """The answers, in order."""
-        return [function(shard) for shard in shards]
+        call = as_function(function, "function")
+        return [call(shard) for shard in as_list(shards, "shards", "shards")]
 
     def close(self) -> None:
         """Nothing to let go of."""
@@ -68,11 +71,12 @@ class Threads:
     """
 
     def __init__(self, n_jobs: int) -> None:
-        self._pool = ThreadPoolExecutor(as_count(n_jobs, "n_jobs", least=1))
+        self._pool = ThreadPoolExecutor(as_count(n_jobs, "n_jobs", least=1, most=_MOST_THREADS))
 
     def map(self, function: Callable[[T], S], shards: Iterable[T]) -> list[S]:
         """The answers, in order."""
-        return list(self._pool.map(function, shards))
+        call = as_function(function, "function")
+        return list(self._pool.map(call, as_list(shards, "shards", "shards")))
 
     def close(self) -> None:
         """Let go of the threads."""

@@ -8,7 +8,15 @@ from time import perf_counter
 
 import numpy as np
 
-from setwise.functions._arguments import FloatArray, as_count, as_number
+from setwise.functions._arguments import (
+    FloatArray,
+    as_array,
+    as_count,
+    as_number,
+    check_callback,
+)
+
+MOST_WEIGHTS = 1 << 30  # eight gigabytes for one vector of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,17 +203,20 @@ class Search:
         )
 
 
-def check_callback(callback: object) -> None:
-    """Raise a ``TypeError`` unless it can be called, or is None."""
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be callable or None, got {type(callback).__name__}")
-
-
-def checked_answer(
-    answer: tuple[float, FloatArray], dimension: int, least: float | None
-) -> tuple[float, FloatArray]:
+def checked_answer(answer: object, dimension: int, least: float | None) -> tuple[float, FloatArray]:
     """What an oracle said, if it can be: a bound made from anything else would be none."""
-    risk, slope = float(answer[0]), np.asarray(answer[1], np.float64)
+    if not isinstance(answer, tuple | list) or len(answer) != 2:
+        raise TypeError(
+            f"oracle must return a pair (risk, subgradient), got {type(answer).__name__}"
+        )
+    told = as_array(answer[0], "the risk that oracle returns")
+    slope = as_array(answer[1], "the subgradient that oracle returns")
+    if told.size != 1 or told.dtype.kind not in "fiub" or slope.dtype.kind not in "fiub":
+        raise TypeError(
+            "oracle must return a number and an array of numbers, "
+            f"got dtypes {told.dtype} and {slope.dtype}"
+        )
+    risk, slope = float(told.reshape(())), slope.astype(np.float64)
     if slope.shape != (dimension,):
         raise ValueError(
             f"oracle must return a subgradient of shape ({dimension},), got {slope.shape}"

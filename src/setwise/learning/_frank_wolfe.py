@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from setwise.functions._arguments import FloatArray, as_count, as_number
+from setwise.functions._arguments import FloatArray, as_count, as_function, as_number
 from setwise.functions._randomness import as_generator
 from setwise.learning._blocks import ExampleOracle, evaluate
-from setwise.learning._fit import Fit, Planes, Progress, Search
+from setwise.learning._fit import MOST_WEIGHTS, Fit, Planes, Progress, Search, checked_answer
 
 
 def block_frank_wolfe(
@@ -69,11 +69,14 @@ def block_frank_wolfe(
     >>> block_frank_wolfe(hinge, 1, 1, C=10.0, tol=1e-6).w.round(4).tolist()
     [0.5]
     """
+    as_function(oracle, "oracle")
     C = as_number(C, "C", positive=True)
-    search = Search(as_count(dimension, "dimension"), tol, max_iter, callback)
+    dimension = as_count(dimension, "dimension", most=MOST_WEIGHTS)
+    n = as_count(n, "n", most=MOST_WEIGHTS // max(dimension, 1))
+    search = Search(dimension, tol, max_iter, callback)
     sweeps = as_count(passes, "passes", least=1)
     random = as_generator(random_state)
-    parts, heights = np.zeros((as_count(n, "n"), dimension)), np.zeros(n)
+    parts, heights = np.zeros((n, dimension)), np.zeros(n)
     w = np.zeros(dimension)
     try:
         while True:
@@ -99,7 +102,7 @@ def _step(
     C: float,
 ) -> None:
     """The best step for block i; changes w, parts and heights in place."""
-    height, slope = oracle(i, w)
+    height, slope = checked_answer(oracle(i, w.copy()), len(w), 0.0)
     offset = height - float(slope @ w)
     direction = -C * slope - parts[i]
     rise = C * offset - heights[i]

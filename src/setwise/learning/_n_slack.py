@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from setwise.functions._arguments import FloatArray, as_count, as_number
+from setwise.functions._arguments import FloatArray, as_count, as_function, as_number
 from setwise.learning._blocks import Block, ExampleOracle, evaluate
-from setwise.learning._fit import Fit, Planes, Progress, Search
+from setwise.learning._fit import MOST_WEIGHTS, Fit, Planes, Progress, Search
 
 
 def n_slack(
@@ -53,8 +53,10 @@ def n_slack(
     >>> n_slack(hinge, 1, 1, C=10.0, tol=1e-6).w.round(4).tolist()
     [0.5]
     """
+    as_function(oracle, "oracle")
     C = as_number(C, "C", positive=True)
-    search = Search(as_count(dimension, "dimension"), tol, max_iter, callback)
+    dimension = as_count(dimension, "dimension", most=MOST_WEIGHTS)
+    search = Search(dimension, tol, max_iter, callback)
     blocks = [Block(dimension) for _ in range(as_count(n, "n"))]
     w = np.zeros(dimension)
     try:

@@ -7,9 +7,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.functions._arguments import FloatArray, as_count, as_number, as_subset
+from setwise.functions._arguments import (
+    FloatArray,
+    as_count,
+    as_function,
+    as_number,
+    as_subset,
+)
 from setwise.learning._bundle import Bundle
-from setwise.learning._fit import Fit, Progress, Search, checked_answer
+from setwise.learning._fit import MOST_WEIGHTS, Fit, Progress, Search, checked_answer
 from setwise.learning._level import Level
 
 Oracle = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -89,13 +95,17 @@ def one_slack(
     >>> fit.w.round(4).tolist(), round(fit.value, 4), fit.converged
     ([0.5], 0.125, True)
     """
+    as_function(oracle, "oracle")
     C = as_number(C, "C", positive=True)
-    search = Search(as_count(dimension, "dimension"), tol, max_iter, callback)
+    dimension = as_count(dimension, "dimension", most=MOST_WEIGHTS)
+    search = Search(dimension, tol, max_iter, callback)
     bundle = Bundle(dimension, as_subset(nonnegative, dimension, "nonnegative"))
     if least_risk is not None:
         bundle.add(np.zeros((1, dimension)), np.array([as_number(least_risk, "least_risk")]))
     w = search.best
     if warm_start is not None:
+        if not isinstance(warm_start, Fit):
+            raise TypeError(f"warm_start must be a Fit, got {type(warm_start).__name__}")
         if len(warm_start.w) != dimension:
             raise ValueError(
                 f"warm_start must have {dimension} weights, as this problem has, "
@@ -107,7 +117,7 @@ def one_slack(
     level = Level()
     try:
         while True:
-            risk, slope = checked_answer(oracle(w), dimension, least_risk)
+            risk, slope = checked_answer(oracle(w.copy()), dimension, least_risk)
             objective = 0.5 * float(w @ w) + C * risk
             level.learn(objective, search.value)
             search.offer(w, objective)

@@ -179,7 +179,7 @@ class ItemsetLoss(ConcaveLoss):
     """
 
     def __init__(self, counts: ArrayLike) -> None:
-        super().__init__(np.sqrt, counts)
+        super().__init__(np.sqrt, as_numbers(counts, "counts", nonnegative=True))
 
     @classmethod
     def from_labels(

@@ -13,8 +13,8 @@ from setwise.functions._arguments import (
     BoolArray,
     FloatArray,
     IntArray,
-    as_number,
     as_function,
+    as_number,
     call_on_arrays,
 )
 from setwise.functions._counts import GRID_CELLS, ratio_gains
