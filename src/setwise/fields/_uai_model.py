@@ -222,14 +222,14 @@ def _announced(values: array[float]) -> float:
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
-    """The text of a file, a megabyte at a time; a packed one is not unpacked beyond measure."""
+    """The text of a file, 64 kilobytes at a time; a packed one is not unpacked beyond measure."""
     packed = path.suffix == ".gz"
     size = path.stat().st_size
     most = max(_MOST_UNPACKED, _MOST_PACKING * size) if packed else size
     total = 0
     try:
         with gzip.open(path) if packed else path.open("rb") as file:
-            while piece := file.read(1 << 20):
+            while piece := file.read(1 << 16):
                 total += len(piece)
                 if packed and total > most:
                     raise ValueError(

@@ -35,8 +35,10 @@ def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
 
 def refuse_masked(values: object, name: str) -> None:
     """Raise a ``TypeError`` for a masked array, or rows of them: NumPy would drop the masks."""
-    rows = values if isinstance(values, list | tuple) else ()
-    if isinstance(values, _MASKED) or any(isinstance(row, _MASKED) for row in rows):
+    kinds = {type(values)}
+    if isinstance(values, list | tuple):
+        kinds.update(map(type, values))
+    if any(issubclass(kind, _MASKED) for kind in kinds):
         raise TypeError(f"{name} must be a plain array, got a masked one: fill it first")
 
 
@@ -115,8 +117,9 @@ def as_number(
     positive: bool = False,
     nonnegative: bool = False,
     largest: float = LARGEST,
+    smallest: float = 1 / LARGEST,
 ) -> float:
-    """A finite real number, no larger than ``largest`` in size."""
+    """A finite real number, no larger than ``largest``; where positive, none below ``smallest``."""
     if isinstance(value, bool | np.bool_) or not isinstance(
         value, int | float | np.integer | np.floating
     ):
@@ -129,8 +132,8 @@ def as_number(
         raise ValueError(f"{name} must be finite, got {value}")
     if positive and value <= 0:
         raise ValueError(f"{name} must be positive, got {value}")
-    if positive and value < 1 / LARGEST:
-        raise ValueError(f"{name} must be at least {1 / LARGEST:g}, got {value:g}")
+    if positive and value < smallest:
+        raise ValueError(f"{name} must be at least {smallest:g}, got {value:g}")
     if nonnegative and value < 0:
         raise ValueError(f"{name} must not be negative, got {value}")
     if abs(value) > largest:

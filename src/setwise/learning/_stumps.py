@@ -46,8 +46,9 @@ class Stump:
 
     def __post_init__(self) -> None:
         as_count(self.feature, "feature")
-        if not (isinstance(self.threshold, float) and self.threshold == -np.inf):
-            as_number(self.threshold, "threshold", largest=np.inf)
+        threshold: object = self.threshold
+        if not (isinstance(threshold, float) and threshold == -np.inf):
+            as_number(threshold, "threshold", largest=np.inf)
         check_sign(self.sign)
 
     def predict(self, X: Any) -> FloatArray:

@@ -30,9 +30,7 @@ class Rescaling(Surrogate):
 
     def __init__(self, loss: Loss | str, maximizer: Maximizer) -> None:
         super().__init__(loss)
-        if not isinstance(maximizer, str):
-            raise TypeError(f"maximizer must be a string, got {type(maximizer).__name__}")
-        if maximizer not in ("auto", "greedy"):
+        if not isinstance(maximizer, str) or maximizer not in ("auto", "greedy"):
             raise ValueError(f"maximizer must be 'auto' or 'greedy', got {maximizer!r}")
         self._set(maximizer=maximizer)
 
