@@ -256,4 +256,7 @@ def call_on_arrays(formula: Callable[..., ArrayLike], name: str, *arrays: ArrayL
     if not np.isfinite(values).all():
         bad = values[~np.isfinite(values)][0]
         raise ValueError(f"{name} must return finite numbers, got {bad}")
+    most = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    if most > LARGEST:
+        raise ValueError(f"{name} must return at most {LARGEST:g} in size, got {most:g}")
     return values

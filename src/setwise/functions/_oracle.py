@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from setwise.functions._arguments import (
+    LARGEST,
     BoolArray,
     FloatArray,
     IntArray,
@@ -84,6 +85,8 @@ class Oracle(SetFunction):
                 f"function must return a finite number, got {result} for the set "
                 f"{np.flatnonzero(mask).tolist()}"
             )
+        if abs(float(result)) > LARGEST:
+            raise ValueError(f"function must return at most {LARGEST:g} in size, got {result:g}")
         return float(result)
 
     def _gains(self, order: IntArray) -> FloatArray:
