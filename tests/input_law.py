@@ -25,7 +25,7 @@ _NUMERIC = re.compile(
 )
 # What a caller's own function says when it is called: it passes through.
 _OWN = re.compile(
-    r"of my own|truth value of an|no_arguments\(\)|int\(\) argument|argument to int|argument for int|"
+    r"of my own|truth value of an|no_arguments\(\)|int\(\) argument|argument (to|for) int|"
     r"Python scalars|scalar index"
 )
 SECONDS = 20
