@@ -295,7 +295,11 @@ FIELD = sw.fields.Field(np.zeros((3, 2)))
         (lambda: d.LabelDiversity(parsimony=-1.0), ValueError, "parsimony must not be negative"),
         (lambda: d.LabelDiversity(background=-1), ValueError, "background must be at least 0"),
         (lambda: d.GroupCoverage([[]]), ValueError, "groups must each hold at least one label"),
-        (lambda: d.GroupCoverage(3), TypeError, "groups must be lists of labels, got int"),
+        (
+            lambda: d.GroupCoverage(3),
+            TypeError,
+            "groups must be a sequence of lists of labels, got int",
+        ),
         (lambda: d.GroupCoverage([[0, -1]]), ValueError, "groups must lie between 0"),
         (lambda: d.TransitionDiversity([[0, 0]]), ValueError, "edges must"),
         (

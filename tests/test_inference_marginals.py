@@ -441,7 +441,7 @@ def test_bad_warm_starts_and_fields():
         sw.marginals(sw.fields.Field(np.zeros((30, 3))), "projection", warm_start=post)
     with pytest.raises(TypeError, match="fields must be an iterable of Fields, got a Field"):
         sw.inference.marginals_batch(field)
-    with pytest.raises(TypeError, match="fields must be an iterable of Fields, got NoneType"):
+    with pytest.raises(TypeError, match="fields must be a sequence of Fields, got NoneType"):
         sw.inference.marginals_batch(None)
     with pytest.raises(TypeError, match="fields must hold Fields, got int"):
         sw.inference.marginals_batch([3])

@@ -541,7 +541,7 @@ E = [[0, 1]]
             ValueError,
             r"weights must broadcast to .*2, 2",
         ),
-        (lambda: FlowGraph.grid((2, 2), -1), ValueError, "capacities must be finite and not neg"),
+        (lambda: FlowGraph.grid((2, 2), -1), ValueError, "weights must be finite and not neg"),
         (
             lambda: FlowGraph.grid((4,), 1, offsets=[1]),
             ValueError,

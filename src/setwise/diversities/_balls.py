@@ -13,6 +13,7 @@ from setwise.fields._field import Field
 from setwise.functions._arguments import FloatArray, IntArray, as_count
 
 MOST_COUNTED = 1 << 20
+_MOST_VARIABLES = 1 << 24  # a number for each distance is returned
 
 
 def ball_intersections(n: int, n_labels: int, radius: int) -> list[int]:
@@ -42,7 +43,7 @@ def ball_intersections(n: int, n_labels: int, radius: int) -> list[int]:
     >>> sw.diversities.ball_intersections(3, 2, 1)  # a center and its three neighbours
     [4, 2, 2, 0]
     """
-    n = as_count(n, "n")
+    n = as_count(n, "n", most=_MOST_VARIABLES)
     n_labels = as_count(n_labels, "n_labels", least=1)
     k = min(as_count(radius, "radius"), n)
     if n_labels == 1:
@@ -193,8 +194,8 @@ class BallCoverage(Diversity):
         """All L^N labellings, one a row."""
         if n * np.log2(n_labels) > np.log2(MOST_COUNTED):
             raise ValueError(
-                f"BallCoverage counts at most {MOST_COUNTED} labellings, got {n_labels}^{n}: "
-                "take BallCoverageBound"
+                f"BallCoverage counts at most {MOST_COUNTED} labellings, got {n_labels}^{n}: take "
+                f"BallCoverageBound, or a smaller n_labels"
             )
 
         def enumerate_all() -> IntArray:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from setwise.diversities._combined import CombinedDiversity
 
 
+# A number for each label, or for each pair of them, is kept: a label beyond is a mistake.
+MOST_LABELS = 1 << 20
+
+
 class Diversity(Immutable, ABC):
     r"""A function d of lists of labellings, with :math:`d(\emptyset) = 0`.
 
@@ -103,6 +107,8 @@ class Diversity(Immutable, ABC):
         y = as_array(labels, "labels")
         if y.ndim != 1:
             raise ValueError(f"labels must have shape (N,), got {y.shape}")
+        if y.size and y.dtype.kind not in "iu":
+            raise TypeError(f"labels must hold integers, got dtype {y.dtype}")
         earlier = as_array(labelings, "labelings")
         if earlier.size == 0 and earlier.ndim < 2:
             earlier = np.zeros((0, len(y)), np.int64)
@@ -150,7 +156,10 @@ def _as_list(labelings: ArrayLike, n_labels: int | None) -> tuple[IntArray, int]
     array = as_array(labelings, "labelings")
     if array.ndim != 2:
         raise ValueError(f"labelings must have shape (m, N), got {array.shape}")
-    limit = np.iinfo(np.int64).max if n_labels is None else as_count(n_labels, "n_labels", least=1)
+    if n_labels is None:
+        limit = MOST_LABELS
+    else:
+        limit = as_count(n_labels, "n_labels", least=1, most=MOST_LABELS)
     checked = as_integers(array, "labelings", below=limit)
     return checked, int(checked.max(initial=0)) + 1 if n_labels is None else limit
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from setwise.diversities._base import Diversity
 from setwise.fields._field import Field
-from setwise.functions._arguments import IntArray
+from setwise.functions._arguments import IntArray, as_list
 
 
 class CombinedDiversity(Diversity):
@@ -63,10 +63,8 @@ class CombinedDiversity(Diversity):
 
 def flattened(terms: Iterable[Diversity], name: str) -> tuple[Diversity, ...]:
     """At least one diversity; a sum among them gives its own terms."""
-    if not isinstance(terms, Iterable):
-        raise TypeError(f"{name} must be a sequence of diversities, got {type(terms).__name__}")
     found: list[Diversity] = []
-    for term in terms:
+    for term in as_list(terms, name, "diversities"):
         if not isinstance(term, Diversity):
             raise TypeError(f"{name} must be diversities, got {type(term).__name__}")
         found.extend(term.terms if isinstance(term, CombinedDiversity) else [term])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from setwise.diversities._base import Diversity
-from setwise.functions._arguments import as_count
+from setwise.functions._arguments import as_count, as_list
 from setwise.functions._immutable import Immutable
 
 
@@ -38,16 +38,16 @@ class Concatenated(Immutable):
     shares: tuple[int, ...] | None
 
     def __init__(self, parts: Iterable[Diversity], shares: Sequence[int] | None = None) -> None:
-        if not isinstance(parts, Iterable):
-            raise TypeError(f"parts must be a sequence of diversities, got {type(parts).__name__}")
-        checked = tuple(parts)
+        checked = tuple(as_list(parts, "parts", "diversities"))
         for part in checked:
             if not isinstance(part, Diversity):
                 raise TypeError(f"parts must be diversities, got {type(part).__name__}")
         if not checked:
             raise ValueError("parts must hold at least one diversity, got none")
         if shares is not None:
-            shares = tuple(as_count(share, "shares") for share in shares)
+            shares = tuple(
+                as_count(share, "shares") for share in as_list(shares, "shares", "integers")
+            )
             if len(shares) != len(checked):
                 raise ValueError(
                     f"shares must have an entry for each of the {len(checked)} parts, "

@@ -16,8 +16,10 @@ from setwise.functions._arguments import (
     BoolArray,
     FloatArray,
     IntArray,
+    as_array,
     as_count,
     as_integers,
+    as_list,
     as_number,
 )
 
@@ -130,12 +132,10 @@ class GroupCoverage(_Counted):
         *,
         parsimony: float | None = None,
     ) -> None:
-        if not isinstance(groups, Iterable):
-            raise TypeError(f"groups must be lists of labels, got {type(groups).__name__}")
         checked = []
-        for k, group in enumerate(groups):
+        for k, group in enumerate(as_list(groups, "groups", "lists of labels")):
             labels = np.unique(as_integers(group, "groups", below=np.iinfo(np.int64).max))
-            if np.ndim(group) != 1 or labels.size == 0:
+            if as_array(group, "groups").ndim != 1 or labels.size == 0:
                 raise ValueError(f"groups must each hold at least one label, group {k} does not")
             checked.append(labels)
         self._set(groups=tuple(checked))

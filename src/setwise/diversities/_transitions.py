@@ -11,6 +11,8 @@ from setwise.fields._field import Field
 from setwise.fields._label_transition import LabelTransition
 from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_count
 
+_MOST_PAIRS = 1 << 30
+
 
 class TransitionDiversity(_Counted):
     r"""A reward for items in which labels touch that touched in few earlier items.
@@ -65,6 +67,11 @@ class TransitionDiversity(_Counted):
 
     def _members(self, labelings: IntArray, n_labels: int) -> BoolArray:
         check_edges(self.edges, labelings.shape[1])
+        if len(labelings) * n_labels**2 > _MOST_PAIRS:
+            raise ValueError(
+                f"n_labels must leave at most {_MOST_PAIRS} pairs of labels to count, got "
+                f"{n_labels} labels for {len(labelings)} items"
+            )
         touch = np.zeros((len(labelings), n_labels, n_labels), np.bool_)
         rows = np.repeat(np.arange(len(labelings)), len(self.edges))
         first, second = labelings[:, self.edges[:, 0]], labelings[:, self.edges[:, 1]]

@@ -17,7 +17,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from setwise.estimators._threads import threads
 from setwise.functions._arguments import FloatArray
+from setwise.functions._randomness import check_randomness
 from setwise.learning import BoostFit, Perceptrons, Search, SklearnLearners, Stumps
+from setwise.learning._rows import respond
 
 WORDS = ("stump", "tree", "perceptron", "linear")
 # The solver squares its numbers, and does not end where that overflows.
@@ -35,6 +37,7 @@ def make_search(
     """
     n_threads = threads(n_jobs)
     check_estimator(estimator)
+    check_randomness(random_state)
     if not isinstance(estimator, str):
         return SklearnLearners(X, estimator, n_columns, random_state=random_state)
     if estimator == "stump":
@@ -80,7 +83,7 @@ def weighted_scores(
     scores = np.zeros((n_segments, X.shape[0]))
     for learner, segment, weight in zip(learners, segments, weights, strict=True):
         if weight != 0:
-            scores[segment] += weight * learner.predict(X)
+            scores[segment] += weight * respond(learner, X)
     return scores
 
 
@@ -165,7 +168,7 @@ class Boosted:
 
     def _staged_segment_scores(self, X: Any) -> Iterator[FloatArray]:
         """The scores of every stage; each learner predicts once."""
-        responses = np.array([learner.predict(X) for learner in self.estimators_])
+        responses = np.array([respond(learner, X) for learner in self.estimators_])
         stages = self.stages_
         for stage in range(stages.shape[0]):
             weights = stages[[stage]].toarray().ravel()

@@ -23,7 +23,7 @@ from setwise.estimators._field_risk import FieldRisk
 from setwise.estimators._field_search import Features, FieldSearch, Indicators
 from setwise.estimators._graphs import Graphs, read_graphs, read_node_weights
 from setwise.estimators._potts_maps import Cuts
-from setwise.estimators._progress import progress_callback
+from setwise.estimators._progress import check_display, progress_callback
 from setwise.estimators._threads import threads
 from setwise.functions._arguments import FloatArray
 from setwise.learning import BoostProgress, struct_boost
@@ -160,6 +160,7 @@ class FieldBoost(Boosted, FieldModel):
         self
         """
         n_jobs = threads(self.n_jobs)
+        check_display(self.verbose, self.callback)
         check_estimator(self.estimator, "estimator", (*WORDS, "feature"))
         check_estimator(self.edge_estimator, "edge_estimator", (*WORDS, "feature"))
         graphs = read_graphs(X)

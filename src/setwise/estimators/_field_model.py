@@ -58,7 +58,7 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
             Unaries and one ``Potts``; label k stands for ``classes_[k]``. ``predict`` is its best
             labelling.
         """
-        graphs = self._read([x])
+        graphs = self._read([x], "x")
         return self._fields(graphs, self._scores(graphs))[0]
 
     def predict(self, X: Any) -> list[NDArray[Any]]:
@@ -88,9 +88,9 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
             raise ValueError("node_weights must not be zero for every node, got only zeros")
         return float(np.average(right, weights=weights))
 
-    def _read(self, X: Any) -> Graphs:
+    def _read(self, X: Any, name: str = "X[{}]") -> Graphs:
         check_is_fitted(self)
-        return read_graphs(X, (self.n_features_in_, self.n_edge_features_in_))
+        return read_graphs(X, (self.n_features_in_, self.n_edge_features_in_), name)
 
     def _learn_labels(self, graphs: Graphs, Y: Any, most: int | None = None) -> IntArray:
         """The labels as 0..L-1; remembers the classes and the numbers of features."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from setwise.functions._arguments import FloatArray
 from setwise.learning._boosting_problem import Column, Search
+from setwise.learning._rows import respond
 
 
 class FieldSearch:
@@ -44,7 +45,7 @@ class Indicator:
 
     def predict(self, X: Any) -> FloatArray:
         """(1 + h) / 2 on each row."""
-        halves: FloatArray = 0.5 * (1.0 + self.learner.predict(X))
+        halves: FloatArray = 0.5 * (1.0 + respond(self.learner, X))
         return halves
 
     def importances(self, n_features: int) -> FloatArray:

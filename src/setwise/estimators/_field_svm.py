@@ -16,9 +16,9 @@ from setwise.estimators._field_risk import FieldRisk
 from setwise.estimators._field_rounds import FieldRounds
 from setwise.estimators._graphs import Graphs, read_graphs, read_node_weights
 from setwise.estimators._potts_maps import Cuts, Moves
-from setwise.estimators._progress import progress_callback
+from setwise.estimators._progress import check_display, progress_callback
 from setwise.estimators._threads import threads
-from setwise.functions._arguments import FloatArray, as_number
+from setwise.functions._arguments import FloatArray, as_flag, as_number
 from setwise.learning import Fit, Progress, one_slack
 from setwise.learning._room import share_left
 
@@ -146,6 +146,8 @@ class FieldSVM(FieldModel):
         """
         n_jobs = threads(self.n_jobs)
         C = as_number(self.C, "C", positive=True)
+        as_flag(self.fit_intercept, "fit_intercept")
+        check_display(self.verbose, self.callback)
         graphs = read_graphs(X)
         labels = self._learn_labels(graphs, Y)
         weights = read_node_weights(node_weights, graphs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -10,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from setwise.estimators._checked import MOST
 from setwise.fields._edges import as_edges, check_edges
-from setwise.functions._arguments import FloatArray, IntArray, as_array, as_numbers
+from setwise.functions._arguments import FloatArray, IntArray, as_array, as_list, as_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,17 +53,16 @@ class Graphs:
         return total
 
 
-def read_graphs(X: Any, widths: tuple[int, int] | None = None) -> Graphs:
+def read_graphs(X: Any, widths: tuple[int, int] | None = None, name: str = "X[{}]") -> Graphs:
     """Checked samples (node features, edges, edge features), laid end to end.
 
     ``widths`` are the numbers of features that a fit had; by default those of the first graph.
+    ``name`` is what a graph is called in errors, {} standing for its number.
     """
-    if not isinstance(X, Iterable) or isinstance(X, str | bytes):
-        raise TypeError(f"X must be a sequence of graphs, got {type(X).__name__}")
     parts = []
     d, k = widths or (None, None)
-    for i, graph in enumerate(X):
-        nodes, edges, pairs = _read(graph, i, d, k)
+    for i, graph in enumerate(as_list(X, "X", "graphs")):
+        nodes, edges, pairs = _read(graph, name.format(i), d, k)
         parts.append((nodes, edges, pairs))
         d = nodes.shape[1]
         k = k if pairs is None else pairs.shape[1]
@@ -83,29 +82,29 @@ def read_graphs(X: Any, widths: tuple[int, int] | None = None) -> Graphs:
 
 
 def _read(
-    graph: Any, i: int, d: int | None, k: int | None
+    graph: Any, name: str, d: int | None, k: int | None
 ) -> tuple[FloatArray, IntArray, FloatArray | None]:
     """One sample; no edge features where there is no edge, and nothing to tell their number."""
     if not isinstance(graph, tuple | list) or len(graph) != 3:
         what = f"{len(graph)} entries" if isinstance(graph, tuple | list) else type(graph).__name__
-        raise TypeError(f"X[{i}] must be a tuple (node_features, edges, edge_features), got {what}")
-    nodes = as_numbers(graph[0], f"node_features of X[{i}]", shape=(None, None))
+        raise TypeError(f"{name} must be a tuple (node_features, edges, edge_features), got {what}")
+    nodes = as_numbers(graph[0], f"node_features of {name}", shape=(None, None), largest=MOST)
     try:
         edges = as_edges(graph[1])
         check_edges(edges, len(nodes))
     except (TypeError, ValueError) as error:
-        raise type(error)(f"X[{i}]: {error}") from None
-    pairs = as_array(graph[2], f"edge_features of X[{i}]")
-    _check_width(nodes, d, f"node_features of X[{i}]")
+        raise type(error)(f"{name}: {error}") from None
+    pairs = as_array(graph[2], f"edge_features of {name}")
+    _check_width(nodes, d, f"node_features of {name}")
     if len(edges) == 0 and pairs.size == 0 and pairs.ndim < 2:  # a plain []
         return nodes, edges, None
-    pairs = as_numbers(pairs, f"edge_features of X[{i}]", shape=(len(edges), None))
+    pairs = as_numbers(pairs, f"edge_features of {name}", shape=(len(edges), None), largest=MOST)
     if pairs.size and pairs.min() < 0:
         raise ValueError(
-            f"edge_features of X[{i}] must not be negative, so that cuts find the best labels, "
+            f"edge_features of {name} must not be negative, so that cuts find the best labels, "
             f"got {pairs.min():g}"
         )
-    _check_width(pairs, k, f"edge_features of X[{i}]")
+    _check_width(pairs, k, f"edge_features of {name}")
     return nodes, edges, pairs
 
 
@@ -116,9 +115,8 @@ def _check_width(rows: FloatArray, width: int | None, name: str) -> None:
 
 def read_of_nodes(values: Any, graphs: Graphs, name: str) -> NDArray[Any]:
     """One entry a node, given graph by graph, laid end to end."""
-    if not isinstance(values, Iterable) or isinstance(values, str | bytes):
-        raise TypeError(f"{name} must be a sequence of arrays, got {type(values).__name__}")
-    parts = [as_array(part, f"{name}[{i}]") for i, part in enumerate(values)]
+    entries = as_list(values, name, "arrays")
+    parts = [as_array(part, f"{name}[{i}]") for i, part in enumerate(entries)]
     if len(parts) != len(graphs):
         raise ValueError(
             f"{name} must have an array for each of {len(graphs)} graphs, got {len(parts)}"

@@ -8,10 +8,17 @@ from contextlib import contextmanager
 from math import log10
 from typing import TypeVar
 
+from setwise.functions._arguments import as_flag, check_callback
 from setwise.learning import BoostProgress, Progress
 
 AnyProgress = Progress | BoostProgress
 P = TypeVar("P", Progress, BoostProgress)
+
+
+def check_display(verbose: object, callback: object) -> None:
+    """Raise a ``TypeError`` unless a fit can show and tell how it goes."""
+    as_flag(verbose, "verbose")
+    check_callback(callback)
 
 
 @contextmanager
@@ -20,7 +27,7 @@ def progress_callback(
 ) -> Iterator[Callable[[P], object]]:
     """The user's callback, preceded by a display of the gap if ``verbose``."""
     if not verbose:
-        yield callback or (lambda progress: None)
+        yield (lambda progress: None) if callback is None else callback
         return
     with _display(tol) as show:
 

@@ -110,6 +110,9 @@ def _by_group(groups: ArrayLike | None, m: int) -> tuple[NDArray[np.int64], NDAr
     array = as_array(groups, "groups")
     if array.shape != (m,):
         raise ValueError(f"groups must have shape ({m},), got {array.shape}")
+    missing = [group for group in array.tolist() if group is None or group != group]
+    if missing:
+        raise ValueError(f"groups must name a group for every row, got {missing[0]}")
     try:
         _, numbers, counts = np.unique(array, return_inverse=True, return_counts=True)
     except TypeError:  # of no common order

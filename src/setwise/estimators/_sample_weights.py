@@ -16,7 +16,9 @@ def as_sample_weights(sample_weight: ArrayLike | None, n: int) -> FloatArray:
     """
     if sample_weight is None:
         return np.ones(n)
-    weights = as_numbers(sample_weight, "sample_weight", shape=(n,), nonnegative=True)
+    weights = as_numbers(
+        sample_weight, "sample_weight", shape=(n,), nonnegative=True, largest=np.inf
+    )
     _, exponent = np.frexp(weights.max(initial=0.0))
     scaled: FloatArray = np.ldexp(weights, -exponent)
     return scaled

@@ -13,15 +13,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from setwise.estimators._progress import progress_callback
+from setwise.estimators._checked import check_size, check_targets, checked
+from setwise.estimators._progress import check_display, progress_callback
 from setwise.estimators._risk import LinearRisk, linear_scores
 from setwise.estimators._sets import Arrangement, Sets, arrange, as_weight
 from setwise.estimators._threads import threads
-from setwise.functions._arguments import FloatArray
+from setwise.functions._arguments import FloatArray, as_array, as_flag
 from setwise.learning import Fit, Progress, Serial, Threads, one_slack
 from setwise.losses import Hamming, Loss, get
 from setwise.losses._counts import OfRatio
@@ -167,9 +168,12 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         surrogate, n_jobs = self._make_surrogate(), threads(self.n_jobs)
+        as_flag(self.fit_intercept, "fit_intercept")
+        check_display(self.verbose, self.callback)
         if issparse(y):
             raise TypeError(f"y must be dense, got {type(y).__name__}")
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
+        X, y = checked(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
+        check_size(X, "X")
         labels = np.asarray(y)
         positive = self._learn_encoding(labels)
         weight = self._sample_weight(labels, sample_weight)
@@ -257,7 +261,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> FloatArray:
         """Scores: positive for the second class. Shape (n, p) for rows, else (n,)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = checked(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         weights = np.column_stack([self.coef_, self.intercept_])
         scores = linear_scores(X, weights, intercept=True)
         return scores if self._rows else scores[:, 0]
@@ -277,7 +281,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> float:
         """1 - the mean over the sets of (loss / loss of everything wrong)."""
         predicted = self.predict(X) == self.classes_[1]
-        labels = np.asarray(y)
+        labels = as_array(y, "y")
         if labels.shape != predicted.shape:
             raise ValueError(f"y must have shape {predicted.shape}, got {labels.shape}")
         loss = get(self.loss)
@@ -317,13 +321,13 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             low = -1 if y.dtype.kind in "if" and np.any(y == -1) else 0
             self.classes_ = np.array([low, 1]).astype(y.dtype)
             return positive.reshape(y.shape).view(np.bool_)
-        check_classification_targets(y)
+        check_targets(y)
         self.classes_ = np.unique(y)
         if len(self.classes_) > 2:
             # scikit-learn's own checks look for these words.
             raise ValueError(
                 f"Only binary classification is supported. The type of the target is "
-                f"{type_of_target(y)}."
+                f"{type_of_target(y)}: y must hold two classes"
             )
         if len(self.classes_) < 2:
             raise ValueError(

@@ -10,7 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise.functions._arguments import FloatArray, IntArray
+from setwise.functions._arguments import FloatArray, IntArray, as_array, as_float64
+
+_MOST_ELEMENTS = 1 << 31
 
 Sets = Literal["auto", "rows", "groups", "sample"]
 
@@ -100,6 +102,11 @@ def arrange(
             f"sample_weight must be whole numbers when samples are elements of a set, got "
             f"{weight[weight != np.floor(weight)][0]:g}"
         )
+    if weight.sum() > _MOST_ELEMENTS:
+        raise ValueError(
+            "sample_weight must sum to at most 2**31 when samples are elements of a set, which "
+            f"are written out so many times, got {weight.sum():g}"
+        )
     order = np.repeat(np.arange(n), weight.astype(np.int64))
     _require_some(order)
     if kind == "sample":
@@ -114,6 +121,8 @@ def arrange(
 def _kind(
     positive: NDArray[np.bool_], sets: Sets, groups: ArrayLike | None
 ) -> Literal["rows", "groups", "sample"]:
+    if not isinstance(sets, str):
+        raise TypeError(f"sets must be a string, got {type(sets).__name__}")
     if sets not in ("auto", "rows", "groups", "sample"):
         raise ValueError(f"sets must be 'auto', 'rows', 'groups' or 'sample', got {sets!r}")
     if sets == "groups" and groups is None:
@@ -142,14 +151,12 @@ def as_weight(sample_weight: ArrayLike | None, n: int) -> FloatArray:
     """A weight for each sample: 1 by default, finite and not negative."""
     if sample_weight is None:
         return np.ones(n)
-    try:
-        if np.asarray(sample_weight).dtype.kind in "US":
-            raise TypeError  # numpy would read numbers out of strings
-        weight: FloatArray = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    given = as_array(sample_weight, "sample_weight")
+    if given.dtype.kind not in "fiub":
         raise TypeError(
             f"sample_weight must be an array of numbers, got {reprlib.repr(sample_weight)}"
-        ) from error
+        )
+    weight = as_float64(given)
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
     if weight.shape != (n,):
@@ -163,7 +170,7 @@ def as_weight(sample_weight: ArrayLike | None, n: int) -> FloatArray:
 
 
 def _group_numbers(groups: Any, n: int) -> IntArray:
-    array = np.asarray(groups)
+    array = as_array(groups, "groups")
     if array.shape != (n,):
         raise ValueError(f"groups must have shape ({n},), got {array.shape}")
     objects = array.dtype.kind == "O"

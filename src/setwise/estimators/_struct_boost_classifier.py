@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, kron
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from setwise.estimators._boosted import Boosted, importances, make_search
+from setwise.estimators._checked import check_targets, checked
 from setwise.estimators._class_risk import ClassRisk
 from setwise.estimators._distinct_rows import distinct_rows
-from setwise.estimators._progress import progress_callback
+from setwise.estimators._progress import check_display, progress_callback
 from setwise.estimators._sample_weights import as_sample_weights
 from setwise.estimators._taxonomy import label_code
 from setwise.functions._arguments import FloatArray, as_choice, as_count
@@ -166,8 +166,9 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         """
         augmented = as_choice(self.label_form, "label_form", ("coded", "augmented")) == "augmented"
         as_count(self.columns_per_round, "columns_per_round", least=1)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        check_classification_targets(y)
+        check_display(self.verbose, self.callback)
+        X, y = checked(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_targets(y)
         weight = as_sample_weights(sample_weight, X.shape[0])
         if not weight.any():
             raise ValueError("sample_weight must not be all zero, got nothing else")
@@ -247,7 +248,7 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse=["csc", "csr"], dtype=np.float64, reset=False)
+        X = checked(self, X, accept_sparse=["csc", "csr"], dtype=np.float64, reset=False)
         return self._augment(X) if self._augmented else X
 
     def _augment(self, X: Any) -> csr_array:

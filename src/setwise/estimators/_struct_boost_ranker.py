@@ -9,16 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from setwise.estimators._boosted import Boosted, make_search
+from setwise.estimators._checked import check_targets, checked
 from setwise.estimators._cut_points import cut_points
-from setwise.estimators._progress import progress_callback
+from setwise.estimators._progress import check_display, progress_callback
 from setwise.estimators._rank_risk import RankRisk
 from setwise.estimators._sample_weights import as_sample_weights
-from setwise.functions._arguments import FloatArray
+from setwise.functions._arguments import FloatArray, as_array, as_flag
 from setwise.learning import BoostProgress, struct_boost
 
 
@@ -150,7 +151,9 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         -------
         self
         """
-        X, y = validate_data(self, X, y, accept_sparse=["csc", "csr"], dtype=np.float64)
+        as_flag(self.ordinal, "ordinal")
+        check_display(self.verbose, self.callback)
+        X, y = checked(self, X, y, accept_sparse=["csc", "csr"], dtype=np.float64)
         levels = self._learn_levels(np.asarray(y))
         weights = as_sample_weights(sample_weight, len(levels))
         risk = RankRisk(levels, weights, groups)
@@ -197,7 +200,7 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
     ) -> float:
         """The area under the ROC curve: the share of pairs in the right order, ties a half."""
         scores = self.decision_function(X)
-        labels = np.asarray(y)
+        labels = as_array(y, "y")
         if labels.shape != scores.shape:
             raise ValueError(f"y must have shape {scores.shape}, as X has rows, got {labels.shape}")
         unknown = labels[~np.isin(labels, self.classes_)]
@@ -211,7 +214,7 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        return validate_data(self, X, accept_sparse=["csc", "csr"], dtype=np.float64, reset=False)
+        return checked(self, X, accept_sparse=["csc", "csr"], dtype=np.float64, reset=False)
 
     def _shifted(self, scores: FloatArray) -> FloatArray:
         """Scores whose sign is the class, if there are two."""
@@ -223,7 +226,7 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
             if y.dtype.kind not in "fiub":
                 raise TypeError(f"y must hold numbers when ordinal, got dtype {y.dtype}")
         else:
-            check_classification_targets(y)
+            check_targets(y)
         self.classes_, levels = np.unique(y, return_inverse=True)
         if not self.ordinal and len(self.classes_) > 2:
             # scikit-learn's own checks look for the first sentence.

@@ -24,7 +24,9 @@ from setwise.functions._arguments import (
 )
 from setwise.functions._interrupts import whole
 from setwise.learning import Stumps, struct_boost
+from setwise.learning._rows import respond
 
+_MOST_BOXES = 1 << 24
 _PER_ROUND = 5  # stumps that enter together: they are on different features
 
 _Examples = tuple[NDArray[np.uint8], FloatArray]  # features of boxes and their losses
@@ -220,7 +222,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         scores = np.zeros(len(boxes))
         features = box_features(image, boxes, self._kinds)
         for learner, weight in zip(self.estimators_, self.estimator_weights_, strict=True):
-            scores += weight * learner.predict(features)
+            scores += weight * respond(learner, features)
         return scores
 
     def _examples(self, image: FloatArray, box: FloatArray, kinds: tuple[str, ...]) -> _Examples:
@@ -280,13 +282,13 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
             )
         for kind in self.features:
             as_choice(kind, "features", FEATURES)
-        as_count(self.n_candidates, "n_candidates", least=1)
-        as_count(self.n_training, "n_training", least=2)
+        as_count(self.n_candidates, "n_candidates", least=1, most=_MOST_BOXES)
+        as_count(self.n_training, "n_training", least=2, most=_MOST_BOXES)
         as_number(self.search_radius, "search_radius", positive=True)
         as_number(self.training_radius, "training_radius", positive=True)
         if not np.all(as_numbers(self.scales, "scales") > 0) or len(self.scales) == 0:
             raise ValueError(f"scales must be positive numbers, got {self.scales!r}")
-        as_count(self.memory, "memory", least=1)
+        as_count(self.memory, "memory", least=1, most=_MOST_BOXES)
         as_count(self.update_every, "update_every", least=1)
 
 

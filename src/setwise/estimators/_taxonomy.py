@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setwise.functions._arguments import FloatArray, IntArray
+from setwise.functions._arguments import FloatArray, IntArray, as_array, refuse_masked
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +63,7 @@ def label_code(taxonomy: Any, classes: NDArray[Any], *, augmented: bool = False)
 
 def _read(taxonomy: Any, classes: NDArray[Any]) -> tuple[IntArray, IntArray]:
     """The parent of each node, -1 for the root, and the node of each class."""
+    refuse_masked(taxonomy, "taxonomy")
     if isinstance(taxonomy, list | tuple) and any(
         isinstance(part, list | tuple | str) for part in taxonomy
     ):
@@ -130,7 +131,7 @@ def _read_graph(graph: Any) -> tuple[IntArray, dict[Hashable, int]]:
 
 
 def _read_parents(taxonomy: Any, k: int) -> IntArray:
-    parents = np.asarray(taxonomy)
+    parents = as_array(taxonomy, "taxonomy")
     if parents.ndim != 1 or parents.dtype.kind not in "iu":
         raise TypeError(
             "taxonomy must be nested lists of labels, a parent array of integers or a graph, got "

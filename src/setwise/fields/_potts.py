@@ -46,7 +46,7 @@ class Potts(Potential):
     def __init__(self, edges: ArrayLike, weights: ArrayLike) -> None:
         pairs = as_edges(edges)
         shape: tuple[int, ...] = () if as_array(weights, "weights").ndim == 0 else (len(pairs),)
-        heights = as_numbers(weights, "weights", shape=shape, nonnegative=True)
+        heights = as_numbers(weights, "weights", shape=shape, nonnegative=True, largest=np.inf)
         self._set(edges=pairs, weights=np.array(np.broadcast_to(heights, len(pairs))))
 
     @property

@@ -29,7 +29,7 @@ class RegionPotential(Potential):
     def _one_each(self, values: ArrayLike, name: str) -> FloatArray:
         """A number for each region, not negative."""
         shape: tuple[int, ...] = () if as_array(values, name).ndim == 0 else (self.n_regions,)
-        numbers = as_numbers(values, name, shape=shape, nonnegative=True)
+        numbers = as_numbers(values, name, shape=shape, nonnegative=True, largest=np.inf)
         return np.array(np.broadcast_to(numbers, self.n_regions))
 
     @property

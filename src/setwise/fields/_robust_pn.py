@@ -9,7 +9,7 @@ from setwise import _core
 from setwise.fields._regions import RegionPotential
 from setwise.fields._span import span
 from setwise.fields._terms import RobustTerm, Term
-from setwise.functions._arguments import BoolArray, FloatArray, IntArray
+from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_numbers
 
 
 class RobustPn(RegionPotential):
@@ -65,7 +65,7 @@ class RobustPn(RegionPotential):
         if not isinstance(relative, bool | np.bool_):
             raise TypeError(f"relative must be True or False, got {type(relative).__name__}")
         self._set_regions(regions, weight)
-        if not np.all(truncation):
+        if not np.all(as_numbers(truncation, "truncation", shape=None, largest=np.inf)):
             raise ValueError("truncation must be positive, got 0")
         limits = self._one_each(truncation, "truncation")
         if relative:

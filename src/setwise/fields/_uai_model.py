@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import io
 import os
 import zlib
+from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ _MOST_TIMES = 16
 # A packed file may hold so many bytes, or so many times its own, which numbers do not exceed.
 _MOST_UNPACKED = 1 << 28
 _MOST_PACKING = 32
+_LONGEST = 1 << 12  # bytes of a word
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +67,7 @@ def as_path(path: str | os.PathLike[str]) -> Path:
 
 def parse_uai(path: Path) -> UaiModel:
     """The model in a file: O(its length), and an error for whatever does not fit."""
-    numbers = _Numbers(path.name, _tokens(path))
+    numbers = _Numbers(path)
     n = int(numbers.wholes(0, 1, "the number of variables", least=1)[0])
     cards = numbers.wholes(1, n, "the number of labels of a variable", least=1)
     n_factors = int(numbers.wholes(1 + n, 1, "the number of factors")[0])
@@ -86,16 +88,14 @@ def parse_uai(path: Path) -> UaiModel:
 class _Numbers:
     """The numbers of a file, and sentences about what is wrong with them."""
 
-    def __init__(self, name: str, tokens: list[bytes]) -> None:
-        self.name = name
-        if not tokens or tokens[0].upper() not in (b"MARKOV", b"BAYES"):
-            found = _quoted(tokens[0]) if tokens else "an empty file"
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        first, self.values, bad = _numbers(path)
+        if first.upper() not in (b"MARKOV", b"BAYES"):
+            found = _quoted(first) if first else "an empty file"
             raise self.error(f"a model must begin with MARKOV or BAYES, got {found}")
-        try:
-            self.values = np.fromiter(map(float, tokens[1:]), np.float64, count=len(tokens) - 1)
-        except ValueError:
-            bad = next(token for token in tokens[1:] if not _is_number(token))
-            raise self.error(f"a model must hold numbers, got {_quoted(bad)}") from None
+        if bad is not None:
+            raise self.error(f"a model must hold numbers, got {_quoted(bad)}")
 
     def error(self, what: str) -> ValueError:
         return ValueError(f"{self.name}: {what}")
@@ -172,22 +172,73 @@ def _starts(numbers: _Numbers, start: int, cards: IntArray, scopes: IntArray) ->
     return np.asarray(counts + 1, np.int64)
 
 
-def _tokens(path: Path) -> list[bytes]:
-    data = path.read_bytes()
-    if path.suffix != ".gz":
-        return data.split()
-    most = max(_MOST_UNPACKED, _MOST_PACKING * len(data))
+def _numbers(path: Path) -> tuple[bytes, FloatArray, bytes | None]:
+    """The first word of a file, the numbers after it, and a word that is none.
+
+    Eight bytes are kept for each number. Reading ends where there are more numbers than the first
+    of them announce: what is wrong is then known, however long a packed file would go on.
+    """
+    first, rest = b"", b""
+    values = array("d")
+    for piece in _pieces(path):
+        words = (rest + piece).split()
+        cut = bool(words) and not piece[-1:].isspace()
+        rest = words.pop() if cut else b""
+        if words and not first:
+            first = words.pop(0)
+        bad = _extend(values, words)
+        if bad is None and len(rest) > _LONGEST:
+            bad = rest
+        if bad is not None or len(values) > _announced(values):
+            return first, np.frombuffer(values, np.float64), bad
+    if rest and not first:
+        first, rest = rest, b""
+    bad = _extend(values, [rest] if rest else [])
+    return first, np.frombuffer(values, np.float64), bad
+
+
+def _extend(values: array[float], words: list[bytes]) -> bytes | None:
+    """Append what the words say; the first that is no number, if there is one."""
     try:
-        with gzip.open(io.BytesIO(data)) as unpacked:
-            text = unpacked.read(most + 1)
+        values.extend(list(map(float, words)))
+    except ValueError:
+        return next(word for word in words if not _is_number(word))
+    return None
+
+
+def _announced(values: array[float]) -> float:
+    """As many numbers as a model that begins like this may have: 2 + n + 4 F + F L^2 at most."""
+    if len(values) == 0:
+        return np.inf
+    n = values[0]
+    if not (1 <= n < 2**31):
+        return 0
+    if len(values) < n + 2:
+        return np.inf
+    largest, n_factors = max(values[1 : int(n) + 1]), values[int(n) + 1]
+    if not (largest < 2**31 and n_factors < 2**31):
+        return 0
+    return float(n + 2 + n_factors * (4 + largest**2))
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """The text of a file, 64 kilobytes at a time; a packed one is not unpacked beyond measure."""
+    packed = path.suffix == ".gz"
+    size = path.stat().st_size
+    most = max(_MOST_UNPACKED, _MOST_PACKING * size) if packed else size
+    total = 0
+    try:
+        with gzip.open(path) if packed else path.open("rb") as file:
+            while piece := file.read(1 << 16):
+                total += len(piece)
+                if packed and total > most:
+                    raise ValueError(
+                        f"{path.name}: a packed file of {size} bytes must hold at most {most}, "
+                        "got more: unpack it first if it is to be trusted"
+                    )
+                yield piece
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(f"{path.name}: the file must be packed by gzip, got: {error}") from error
-    if len(text) > most:
-        raise ValueError(
-            f"{path.name}: a packed file of {len(data)} bytes must hold at most {most}, got more: "
-            "unpack it first if it is to be trusted"
-        )
-    return text.split()
 
 
 def _is_number(token: bytes) -> bool:

@@ -142,6 +142,14 @@ class SetFunction(Immutable, ABC):
         return f"{type(self).__name__}(n={self.n})"
 
 
+def as_set_function(function: object, name: str = "function") -> SetFunction:
+    """A set function."""
+    if not isinstance(function, SetFunction):
+        hint = ": Oracle(function, n) makes one of it" if callable(function) else ""
+        raise TypeError(f"{name} must be a set function, got {type(function).__name__}{hint}")
+    return function
+
+
 def empty_value(function: SetFunction) -> float:
     """F of the empty set."""
     return float(function._values(np.zeros((1, function.n), np.bool_))[0])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from setwise.functions._arguments import BoolArray, as_count
-from setwise.functions._base import SetFunction, empty_value
+from setwise.functions._base import SetFunction, as_set_function, empty_value
 from setwise.functions._certificate import EPS
 from setwise.functions._randomness import as_generator
 from setwise.functions._table import Table, masks_of, tabulate, worst_exchange, worst_fall
@@ -122,7 +122,7 @@ def check(function: SetFunction, *, n_trials: int = 10000, random_state: object 
     """
     trials = as_count(n_trials, "n_trials")
     rng = as_generator(random_state)
-    if function.n <= MOST_EXACT:
+    if as_set_function(function).n <= MOST_EXACT:
         return _check_all(tabulate(function))
     return _check_some(function, trials, rng)
 

@@ -12,10 +12,11 @@ from setwise.functions._arguments import (
     BoolArray,
     FloatArray,
     IntArray,
+    as_list,
     as_numbers,
     as_subset,
 )
-from setwise.functions._base import SetFunction
+from setwise.functions._base import SetFunction, as_set_function
 from setwise.functions._cardinality import Cardinality
 from setwise.functions._modular import Modular
 
@@ -45,6 +46,7 @@ class Sum(SetFunction):
     coefficients: FloatArray
 
     def __init__(self, terms: Sequence[SetFunction], coefficients: ArrayLike | None = None) -> None:
+        terms = as_list(terms, "terms", "set functions")
         if not terms:
             raise ValueError("terms must hold at least one set function, got none")
         for term in terms:
@@ -180,7 +182,7 @@ class Restriction(SetFunction):
     subset: IntArray
 
     def __init__(self, function: SetFunction, subset: ArrayLike) -> None:
-        indices = as_subset(subset, function.n, "subset")
+        indices = as_subset(subset, as_set_function(function).n, "subset")
         self._set(n=len(indices), function=function, subset=indices)
 
     def _values(self, masks: BoolArray) -> FloatArray:
@@ -226,7 +228,7 @@ class Contraction(SetFunction):
     rest: IntArray
 
     def __init__(self, function: SetFunction, subset: ArrayLike) -> None:
-        indices = as_subset(subset, function.n, "subset")
+        indices = as_subset(subset, as_set_function(function).n, "subset")
         rest = np.setdiff1d(np.arange(function.n), indices)
         self._set(n=len(rest), function=function, subset=indices, rest=rest)
 
@@ -273,7 +275,7 @@ class Complement(SetFunction):
     function: SetFunction
 
     def __init__(self, function: SetFunction) -> None:
-        self._set(n=function.n, function=function)
+        self._set(n=as_set_function(function).n, function=function)
 
     def _values(self, masks: BoolArray) -> FloatArray:
         return self.function._values(~masks)

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise.functions._arguments import (
+    LARGEST,
     BoolArray,
     FloatArray,
     IntArray,
+    as_function,
     as_numbers,
     call_on_arrays,
 )
@@ -46,8 +48,7 @@ class ConcaveOfModular(SetFunction):
     weights: FloatArray
 
     def __init__(self, concave: Callable[..., ArrayLike], weights: ArrayLike) -> None:
-        if not callable(concave):
-            raise TypeError(f"concave must be a function, got {type(concave).__name__}")
+        as_function(concave, "concave")
         array = as_numbers(weights, "weights", nonnegative=True)
         self._set(n=len(array), concave=concave, weights=array)
         self._check_concave()
@@ -57,7 +58,8 @@ class ConcaveOfModular(SetFunction):
         grid = np.linspace(0.0, total, _GRID)
         values = self._at(grid)
         bend = np.diff(values, 2)
-        if total > 0 and bend.max() > 4 * slack_of(values):
+        # Below, the grid is coarser than the numbers there are.
+        if total > 1 / LARGEST and bend.max() > 4 * slack_of(values):
             k = int(bend.argmax())
             raise ValueError(
                 f"concave must be concave on [0, {total:g}], got "

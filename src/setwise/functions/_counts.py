@@ -11,6 +11,7 @@ from setwise.functions._arguments import (
     BoolArray,
     FloatArray,
     IntArray,
+    as_array,
     as_numbers,
     call_on_arrays,
 )
@@ -53,7 +54,7 @@ class Counts(SetFunction):
     r: int
 
     def __init__(self, formula: Callable[..., ArrayLike] | ArrayLike, positive: ArrayLike) -> None:
-        split = np.asarray(positive)
+        split = as_array(positive, "positive")
         if split.dtype != np.bool_ and split.size:
             raise TypeError(f"positive must be boolean, got dtype {split.dtype}")
         if split.ndim != 1:
@@ -68,6 +69,8 @@ class Counts(SetFunction):
         self._set(n=len(split), formula=formula, positive=split, m=m, r=r)
 
     def _at(self, n: ArrayLike, q: ArrayLike) -> FloatArray:
+        if isinstance(self.formula, Ratio):
+            return self.formula._at(np.asarray(n, np.float64), np.asarray(q, np.float64))
         return call_on_arrays(self.formula, "formula", n, q)
 
     def _values(self, masks: BoolArray) -> FloatArray:
@@ -141,11 +144,11 @@ def ratio_gains(formula: Ratio, positive: BoolArray, n: IntArray, q: IntArray) -
     """Gains of a ratio: element k is positive or not and finds n[k], q[k] mistakes before it."""
     gains = np.empty(len(positive))
     negative = ~positive
-    gains[negative] = formula.step_positive(
+    gains[negative] = formula._step_positive(
         n[negative].astype(np.float64), q[negative].astype(np.float64)
     )
     if positive.any():
-        gains[positive] = formula.step_negative(
+        gains[positive] = formula._step_negative(
             n[positive].astype(np.float64), q[positive].astype(np.float64)
         )
     return gains

@@ -15,6 +15,7 @@ from setwise.functions._arguments import (
     FloatArray,
     IntArray,
     as_integers,
+    as_list,
     as_numbers,
 )
 from setwise.functions._base import SetFunction
@@ -115,13 +116,9 @@ def _from_matrix(matrix: Any) -> Any:
 
 
 def _from_lists(sets: Sequence[ArrayLike], weights: FloatArray | None) -> Any:
-    if isinstance(sets, str | bytes) or not isinstance(sets, Sequence | np.ndarray):
-        raise TypeError(
-            "sets must be a sequence of integer arrays or a sparse matrix, "
-            f"got {type(sets).__name__}"
-        )
+    given = as_list(sets, "sets", "integer arrays or a sparse matrix")
     below = np.iinfo(np.int64).max if weights is None else len(weights)
-    parts = [as_integers(part, f"sets[{i}]", below=below) for i, part in enumerate(sets)]
+    parts = [as_integers(part, f"sets[{i}]", below=below) for i, part in enumerate(given)]
     for i, part in enumerate(parts):
         if part.ndim != 1:
             raise ValueError(f"sets[{i}] must be one-dimensional, got shape {part.shape}")

@@ -13,6 +13,7 @@ from setwise.functions._arguments import (
     BoolArray,
     FloatArray,
     IntArray,
+    as_array,
     as_count,
     as_integers,
     as_numbers,
@@ -79,7 +80,7 @@ class Cut(SetFunction):
             raise ValueError(
                 f"edges must join two different elements, got ({loops[0, 0]}, {loops[0, 1]})"
             )
-        shape: tuple[int, ...] = () if np.ndim(weights) == 0 else (len(pairs),)
+        shape: tuple[int, ...] = () if as_array(weights, "weights").ndim == 0 else (len(pairs),)
         heights = as_numbers(weights, "weights", shape=shape, nonnegative=True)
         self._set(
             n=size,

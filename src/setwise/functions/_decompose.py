@@ -9,7 +9,7 @@ from math import comb
 import numpy as np
 
 from setwise.functions._arguments import FloatArray
-from setwise.functions._base import SetFunction, empty_value
+from setwise.functions._base import SetFunction, as_set_function, empty_value
 from setwise.functions._cardinality import Cardinality, slack_of
 from setwise.functions._certificate import EPS
 from setwise.functions._compose import Sum, collected
@@ -90,8 +90,7 @@ def decompose(function: SetFunction) -> Decomposition:
     >>> f.values.tolist(), g.values.tolist()
     ([0.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0])
     """
-    if not isinstance(function, SetFunction):
-        raise TypeError(f"function must be a set function, got {type(function).__name__}")
+    as_set_function(function)
     function = collected(function)
     if function.is_submodular:
         return Decomposition(function, Modular(np.zeros(function.n)), True)

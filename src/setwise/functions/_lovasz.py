@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise.functions._arguments import FloatArray, as_numbers
-from setwise.functions._base import SetFunction
+from setwise.functions._base import SetFunction, as_set_function
 
 
 def base_vertex(function: SetFunction, w: ArrayLike) -> FloatArray:
@@ -33,7 +33,7 @@ def base_vertex(function: SetFunction, w: ArrayLike) -> FloatArray:
     >>> sw.functions.base_vertex(F, [0.2, 0.7]).tolist()
     [0.5, 1.0]
     """
-    direction = as_numbers(w, "w", shape=(function.n,))
+    direction = as_numbers(w, "w", shape=(as_set_function(function).n,))
     order = np.argsort(-direction, kind="stable")
     vertex = np.empty(function.n)
     vertex[order] = function._gains(order)
@@ -66,4 +66,6 @@ def lovasz_extension(function: SetFunction, w: ArrayLike) -> float:
     >>> round(sw.functions.lovasz_extension(F, [0.2, 0.7]), 3)
     0.8
     """
-    return float(as_numbers(w, "w", shape=(function.n,)) @ base_vertex(function, w))
+    return float(
+        as_numbers(w, "w", shape=(as_set_function(function).n,)) @ base_vertex(function, w)
+    )

@@ -7,7 +7,7 @@ from math import inf, nextafter
 import numpy as np
 
 from setwise.functions._arguments import as_count
-from setwise.functions._base import SetFunction, empty_value
+from setwise.functions._base import SetFunction, as_set_function, empty_value
 from setwise.functions._greedy import Chosen, double_greedy, greedy
 from setwise.functions._maximum import Maximum
 from setwise.functions._parts import SHARE, parts, without_constant
@@ -76,6 +76,9 @@ def maximize(
     ([0, 2], 5.0, 5.0, True)
     """
     limit = None if k is None else as_count(k, "k")
+    as_set_function(function)
+    if not isinstance(method, str):
+        raise TypeError(f"method must be a string, got {type(method).__name__}")
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     if limit is not None and method.startswith("double"):

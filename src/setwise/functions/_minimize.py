@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_count, as_number
-from setwise.functions._base import SetFunction, empty_value
+from setwise.functions._arguments import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_count,
+    as_number,
+    check_callback,
+)
+from setwise.functions._base import SetFunction, as_set_function, empty_value
 from setwise.functions._certificate import EPS, relative_gap
 from setwise.functions._minimum import Minimum
 from setwise.functions._parts import parts
@@ -84,7 +91,9 @@ def minimize(
     ([True, True, False], -3.0, True)
     """
     tol = as_number(tol, "tol", nonnegative=True)
-    limit = 1000 + 100 * function.n if max_iter is None else as_count(max_iter, "max_iter", least=1)
+    n = as_set_function(function).n
+    limit = 1000 + 100 * n if max_iter is None else as_count(max_iter, "max_iter", least=1)
+    check_callback(callback)
     if function.is_submodular is False:
         raise ValueError(f"function must be submodular to be minimised, got {function!r}")
     search = _Search(function, tol)

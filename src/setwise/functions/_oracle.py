@@ -6,7 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_count
+from setwise.functions._arguments import (
+    LARGEST,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_answer,
+    as_array,
+    as_count,
+)
 from setwise.functions._base import SetFunction
 
 
@@ -58,9 +66,9 @@ class Oracle(SetFunction):
         self._set(
             n=as_count(n, "n"),
             function=function,
-            _submodular=_as_answer(submodular, "submodular"),
-            _supermodular=_as_answer(supermodular, "supermodular"),
-            _increasing=_as_answer(increasing, "increasing"),
+            _submodular=as_answer(submodular, "submodular"),
+            _supermodular=as_answer(supermodular, "supermodular"),
+            _increasing=as_answer(increasing, "increasing"),
         )
 
     def _values(self, masks: BoolArray) -> FloatArray:
@@ -68,7 +76,7 @@ class Oracle(SetFunction):
 
     def _value(self, mask: BoolArray) -> float:
         # The callable may write into its argument; what the message names must not change with it.
-        result = np.asarray(self.function(mask.copy()))
+        result = as_array(self.function(mask.copy()), "what function returns")
         if result.ndim != 0 or result.dtype.kind not in "fiub":
             what = f"shape {result.shape}" if result.ndim else f"dtype {result.dtype}"
             raise TypeError(f"function must return a real number, got {what}")
@@ -77,6 +85,8 @@ class Oracle(SetFunction):
                 f"function must return a finite number, got {result} for the set "
                 f"{np.flatnonzero(mask).tolist()}"
             )
+        if abs(float(result)) > LARGEST:
+            raise ValueError(f"function must return at most {LARGEST:g} in size, got {result:g}")
         return float(result)
 
     def _gains(self, order: IntArray) -> FloatArray:
@@ -109,9 +119,3 @@ class Oracle(SetFunction):
         }
         told = "".join(f", {key}={value}" for key, value in declared.items() if value is not None)
         return f"Oracle({name}, n={self.n}{told})"
-
-
-def _as_answer(value: object, name: str) -> bool | None:
-    if value is not None and not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True, False or None, got {value!r}")
-    return None if value is None else bool(value)

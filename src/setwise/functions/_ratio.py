@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.functions._arguments import FloatArray
+from setwise.functions._arguments import FloatArray, as_array, as_choice, as_count, as_number
 
 Part = Literal["whole", "submodular", "supermodular"]
+
+_MOST_NEGATIVES = 1 << 53
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,10 @@ class Ratio:
     part: Part = "whole"
 
     def __post_init__(self) -> None:
+        for name in ("a", "c", "d"):
+            as_number(getattr(self, name), name, nonnegative=True)
+        as_count(self.m, "m")
+        as_choice(self.part, "part", get_args(Part))
         jaccard = (self.a, self.c, self.d) == (1, 1, 0)
         if not jaccard and not (self.is_fbeta and self.a > 0):
             raise ValueError(
@@ -54,8 +60,11 @@ class Ratio:
             )
 
     def __call__(self, n: ArrayLike, q: ArrayLike) -> FloatArray:
-        """Value at the counts, elementwise."""
-        n, q = np.asarray(n, np.float64), np.asarray(q, np.float64)
+        """Value at the counts, elementwise: n between 0 and m, q not negative."""
+        return self._at(*self._counts(n, q, self.m))
+
+    def _at(self, n: FloatArray, q: FloatArray) -> FloatArray:
+        """The same for float64 counts that are known to be right."""
         if self.part == "supermodular":
             return self._convex(n + 0.0 * q)
         if self.m == 0:
@@ -63,18 +72,35 @@ class Ratio:
         ratio: FloatArray = (self.a * n + q) / (self.c * self.m - self.d * n + q)
         return ratio if self.part == "whole" else ratio - self._convex(n)
 
-    def step_negative(self, n: FloatArray, q: FloatArray) -> FloatArray:
-        """l(n + 1, q) - l(n, q), without cancellation."""
+    def step_negative(self, n: ArrayLike, q: ArrayLike) -> FloatArray:
+        """l(n + 1, q) - l(n, q), without cancellation: n between 0 and m - 1."""
         if self.m == 0:
             raise ValueError("m must be positive for a false negative, got 0")
+        return self._step_negative(*self._counts(n, q, self.m - 1))
+
+    def _step_negative(self, n: FloatArray, q: FloatArray) -> FloatArray:
         if self.part == "supermodular":
             return self._convex_step(n) + 0.0 * q
         below = self.c * self.m - self.d * n + q
         step: FloatArray = (self.a * below + self.d * (self.a * n + q)) / (below * (below - self.d))
         return step if self.part == "whole" else step - self._convex_step(n)
 
-    def step_positive(self, n: FloatArray, q: FloatArray) -> FloatArray:
+    def step_positive(self, n: ArrayLike, q: ArrayLike) -> FloatArray:
         """l(n, q + 1) - l(n, q), without cancellation."""
+        return self._step_positive(*self._counts(n, q, self.m))
+
+    def _counts(self, n: ArrayLike, q: ArrayLike, most: int) -> tuple[FloatArray, FloatArray]:
+        """Counts of one shape; q is at most 2**53, where whole numbers end to be exact."""
+        first, second = as_counts(n, "n", most), as_counts(q, "q", _MOST_NEGATIVES)
+        try:
+            np.broadcast_shapes(first.shape, second.shape)
+        except ValueError:
+            raise ValueError(
+                f"n and q must have shapes that fit, got {first.shape} and {second.shape}"
+            ) from None
+        return first, second
+
+    def _step_positive(self, n: FloatArray, q: FloatArray) -> FloatArray:
         if self.part == "supermodular":
             return np.zeros(np.broadcast_shapes(np.shape(n), np.shape(q)))
         if self.m == 0:
@@ -110,6 +136,7 @@ class Ratio:
 
     def is_submodular(self, r: int) -> bool | None:
         """Whether the set function with r negatives is submodular."""
+        as_count(r, "r")
         if self.part == "submodular" or self.m <= 1 or (self.part == "whole" and self.d == 0):
             return True
         if self.part == "supermodular":
@@ -119,6 +146,7 @@ class Ratio:
 
     def is_supermodular(self, r: int) -> bool | None:
         """Whether the set function with r negatives is supermodular."""
+        as_count(r, "r")
         if self.part == "supermodular":
             return True
         if self.m == 0:
@@ -129,8 +157,21 @@ class Ratio:
 
     def is_increasing(self, r: int) -> bool | None:
         """Whether the set function with r negatives is increasing: O(m) for the part f."""
+        as_count(r, "r")
         if self.part != "submodular" or self.m == 0:
             return True
         # The false-negative step of f is least at q = r; the false-positive step is that of l.
         n = np.arange(self.m, dtype=np.float64)
-        return bool(np.all(self.step_negative(n, np.float64(r) + 0.0 * n) >= 0))
+        return bool(np.all(self._step_negative(n, np.float64(r) + 0.0 * n) >= 0))
+
+
+def as_counts(values: ArrayLike, name: str, most: int) -> FloatArray:
+    """Whole numbers between 0 and ``most``, of any shape, as float64."""
+    array = as_array(values, name)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold counts, got dtype {array.dtype}")
+    counts = array.astype(np.float64, copy=False)
+    good = (counts >= 0) & (counts <= most)
+    if not good.all():
+        raise ValueError(f"{name} must lie between 0 and {most}, got {counts[~good].flat[0]:g}")
+    return counts

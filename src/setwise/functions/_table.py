@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_numbers
-from setwise.functions._base import SetFunction
+from setwise.functions._base import SetFunction, as_set_function
 from setwise.functions._cardinality import slack_of
 
 MOST_ELEMENTS = 24
@@ -152,7 +152,7 @@ def tabulate(function: SetFunction) -> Table:
     """
     if isinstance(function, Table):
         return function
-    if function.n > MOST_TABULATED:
+    if as_set_function(function).n > MOST_TABULATED:
         raise ValueError(
             f"function must have at most {MOST_TABULATED} elements to be tabulated, "
             f"got {function.n}"

@@ -80,6 +80,12 @@ def _as_offsets(offsets: ArrayLike | None, dimension: int) -> IntArray:
 
 def _broadcast(values: ArrayLike, name: str, shape: tuple[int, ...]) -> NDArray[np.generic]:
     array = as_array(values, name)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    good = (array >= 0) & (array < np.inf)
+    if not good.all():
+        bad = array[~good].flat[0]
+        raise ValueError(f"{name} must be finite and not negative, got {bad}")
     try:
         return np.broadcast_to(array, shape)
     except ValueError:

@@ -151,7 +151,7 @@ def marginals(
     options = Options(
         tol=as_number(tol, "tol", nonnegative=True),
         max_iter=None if max_iter is None else as_count(max_iter, "max_iter"),
-        temperature=as_number(temperature, "temperature", positive=True),
+        temperature=as_number(temperature, "temperature", positive=True, smallest=0.0),
         n_threads=as_threads(n_jobs),
         dtype=_as_dtype(dtype),
         callback=callback,

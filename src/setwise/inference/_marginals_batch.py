@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from setwise.fields._field import Field
+from setwise.functions._arguments import as_list
 from setwise.functions._interrupts import whole
 from setwise.functions._pool import Pool
 from setwise.inference._marginals import DType, marginals
@@ -55,9 +56,7 @@ def marginals_batch(
     """
     if isinstance(fields, Field):
         raise TypeError("fields must be an iterable of Fields, got a Field")
-    if not isinstance(fields, Iterable):
-        raise TypeError(f"fields must be an iterable of Fields, got {type(fields).__name__}")
-    given = list(fields)
+    given = as_list(fields, "fields", "Fields")
     for field in given:
         if not isinstance(field, Field):
             raise TypeError(f"fields must hold Fields, got {type(field).__name__}")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise import _core
-from setwise.functions._arguments import BoolArray, as_array, as_count
+from setwise.functions._arguments import BoolArray, as_array, as_count, as_list
 from setwise.functions._certificate import EPS
 from setwise.inference._capacities import MOST_NODES, Capacities, kind_of
 from setwise.inference._flow_graph import FlowGraph
@@ -176,9 +176,7 @@ def maxflow_batch(graphs: Sequence[FlowGraph], *, n_jobs: int | None = None) -> 
     >>> sw.inference.maxflow_batch(graphs, n_jobs=2)
     [1, 2]
     """
-    if not isinstance(graphs, Iterable):
-        raise TypeError(f"graphs must be a sequence of FlowGraphs, got {type(graphs).__name__}")
-    given = list(graphs)
+    given = as_list(graphs, "graphs", "FlowGraphs")
     for graph in given:
         if not isinstance(graph, FlowGraph):
             raise TypeError(f"graphs must hold FlowGraphs, got {type(graph).__name__}")

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.functions._arguments import FloatArray, IntArray, as_array, as_choice
+from setwise.diversities._base import MOST_LABELS
+from setwise.functions._arguments import (
+    FloatArray,
+    IntArray,
+    as_array,
+    as_choice,
+    as_count,
+    as_list,
+)
 
 METRICS = ("accuracy", "iou")
 
@@ -132,17 +140,18 @@ def _as_corpus(
     labelings: ArrayLike | Sequence[ArrayLike], truth: ArrayLike | Sequence[ArrayLike], ignore: int
 ) -> tuple[list[IntArray], list[IntArray]]:
     """Lists (m, N) and truths (N,) of as many images."""
-    if isinstance(truth, Sequence) and len(truth) and np.ndim(truth[0]) > 0:
+    as_count(ignore, "ignore", least=-(2**62), most=2**62)
+    if isinstance(truth, Sequence) and len(truth) and as_array(truth[0], "truth").ndim > 0:
         truths: list[Any] = list(truth)
-        lists: list[Any] = list(cast("Sequence[Any]", labelings))
+        lists: list[Any] = as_list(labelings, "labelings", "lists of labellings")
         if len(lists) != len(truths):
             raise ValueError(
                 f"labelings must hold a list for each of the {len(truths)} truths, got {len(lists)}"
             )
     else:
         truths, lists = [truth], [labelings]
-    checked = [_as_labels(array, "truth", 1) for array in truths]
-    items = [_as_labels(array, "labelings", 2) for array in lists]
+    checked = [as_labels(array, "truth", 1) for array in truths]
+    items = [as_labels(array, "labelings", 2) for array in lists]
     for y, t in zip(items, checked, strict=True):
         if y.shape[1] != len(t) or len(y) == 0:
             raise ValueError(
@@ -156,11 +165,14 @@ def _as_corpus(
     return items, checked
 
 
-def _as_labels(values: ArrayLike, name: str, ndim: int) -> IntArray:
+def as_labels(values: ArrayLike, name: str, ndim: int) -> IntArray:
+    """Labels of a few dimensions, none beyond what can be counted; negative ones may mean void."""
     array = as_array(values, name)
     if array.ndim != ndim:
         shape = "(N,)" if ndim == 1 else "(m, N)"
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
     if array.dtype.kind not in "iu" and array.size:
         raise TypeError(f"{name} must hold integers, got dtype {array.dtype}")
+    if array.size and array.max() >= MOST_LABELS:
+        raise ValueError(f"{name} must hold labels below {MOST_LABELS}, got {array.max()}")
     return array.astype(np.int64)

@@ -12,11 +12,19 @@ from numpy.typing import ArrayLike
 from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated
 from setwise.fields._field import Field
-from setwise.functions._arguments import FloatArray, IntArray, as_choice, as_count, as_integers
+from setwise.functions._arguments import (
+    FloatArray,
+    IntArray,
+    as_choice,
+    as_count,
+    as_integers,
+    as_list,
+    check_callback,
+)
 from setwise.functions._interrupts import whole
 from setwise.functions._pool import Pool
 from setwise.inference._diverse import diverse
-from setwise.inference._oracle_accuracy import METRICS, oracle_accuracy
+from setwise.inference._oracle_accuracy import METRICS, as_labels, oracle_accuracy
 from setwise.inference._threads import as_threads
 
 
@@ -146,7 +154,12 @@ def tune_diversity(
     >>> tuned.parameters, tuned.score
     ({'weight': 5.0, 'gamma': 0.5}, 1.0)
     """
-    images = list(fields)
+    images = as_list(fields, "fields", "Fields")
+    truths = as_list(truths, "truths", "arrays of labels")
+    for k, truth in enumerate(truths):
+        as_labels(truth, f"truths[{k}]", 1)
+    check_callback(callback)
+    as_count(ignore, "ignore", least=-(2**62), most=2**62)
     if not images or not all(isinstance(field, Field) for field in images):
         raise TypeError("fields must be a sequence of at least one Field")
     if len(truths) != len(images):
@@ -159,7 +172,8 @@ def tune_diversity(
         raise TypeError(f"grid must be a mapping, got {type(grid).__name__}")
     m, metric = as_count(m, "m", least=1), as_choice(metric, "metric", METRICS)
     variables = _as_regions(regions, images)
-    points = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+    choices = [as_list(values, f"grid[{key!r}]", "values") for key, values in grid.items()]
+    points = [dict(zip(grid, values, strict=True)) for values in product(*choices)]
     if not points:
         raise ValueError("grid must hold at least one value of each parameter")
     made = [diversity(**point) for point in points]
@@ -174,9 +188,7 @@ def tune_diversity(
 
             try:
                 lists = pool.map(listed, range(len(images)))
-                scores.append(
-                    oracle_accuracy(lists, [np.asarray(t) for t in truths], metric, ignore=ignore)
-                )
+                scores.append(oracle_accuracy(lists, truths, metric, ignore=ignore))
             except KeyboardInterrupt:
                 if not scores:
                     raise
@@ -200,6 +212,7 @@ def tune_diversity(
 def _as_regions(regions: Sequence[ArrayLike] | None, images: list[Field]) -> list[IntArray] | None:
     if regions is None:
         return None
+    regions = as_list(regions, "regions", "arrays of integers")
     if len(regions) != len(images):
         raise ValueError(
             f"regions must hold an array for each of the {len(images)} fields, got {len(regions)}"

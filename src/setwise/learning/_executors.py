@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
-from setwise.functions._arguments import as_count
+from setwise.functions._arguments import as_count, as_function, as_list
 from setwise.functions._pool import Pool
+
+_MOST_THREADS = 1024
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -44,7 +46,8 @@ class Serial:
 
     def map(self, function: Callable[[T], S], shards: Iterable[T]) -> list[S]:
         """The answers, in order."""
-        return [function(shard) for shard in shards]
+        call = as_function(function, "function")
+        return [call(shard) for shard in as_list(shards, "shards", "shards")]
 
     def close(self) -> None:
         """Nothing to let go of."""
@@ -68,7 +71,7 @@ class Threads:
     """
 
     def __init__(self, n_jobs: int) -> None:
-        self._n_jobs = as_count(n_jobs, "n_jobs", least=1)
+        self._n_jobs = as_count(n_jobs, "n_jobs", least=1, most=_MOST_THREADS)
         self._pool = Pool(self._n_jobs)
 
     def __reduce__(self) -> tuple[type[Threads], tuple[int]]:
@@ -76,7 +79,8 @@ class Threads:
 
     def map(self, function: Callable[[T], S], shards: Iterable[T]) -> list[S]:
         """The answers, in order."""
-        return self._pool.map(function, shards)
+        call = as_function(function, "function")
+        return self._pool.map(call, as_list(shards, "shards", "shards"))
 
     def close(self) -> None:
         """Let go of the threads."""

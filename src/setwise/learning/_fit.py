@@ -14,9 +14,16 @@ from time import perf_counter
 
 import numpy as np
 
-from setwise.functions._arguments import FloatArray, as_count, as_number
+from setwise.functions._arguments import (
+    FloatArray,
+    as_array,
+    as_count,
+    as_number,
+    check_callback,
+)
 from setwise.functions._certificate import EPS, relative_gap
 
+MOST_WEIGHTS = 1 << 30  # eight gigabytes for one vector of them
 # Of the magnitude of the terms that value and bound were summed from: the rounding of the sums,
 # those within an oracle included, which are of many terms and not seen here.
 _ROUNDING = 64 * EPS
@@ -223,15 +230,9 @@ class Search:
     def _zero(self) -> float:
         return 0.0 if self.risk_at_zero is None else self.risk_at_zero
 
-    def checked(self, answer: tuple[float, FloatArray], w: FloatArray) -> tuple[float, FloatArray]:
+    def checked(self, answer: object, w: FloatArray) -> tuple[float, FloatArray]:
         """What an oracle said at w, if it can be: a bound made from anything else would be none."""
-        risk, slope = float(answer[0]), np.asarray(answer[1], np.float64)
-        if slope.shape != w.shape:
-            raise ValueError(
-                f"oracle must return a subgradient of shape {w.shape}, got {slope.shape}"
-            )
-        if not (np.isfinite(risk) and np.isfinite(slope).all()):
-            raise ValueError(f"oracle must return finite numbers, got a risk of {risk}")
+        risk, slope = _as_answer(answer, len(w))
         least = self.least
         if least is not None and risk < least:
             # The terms of its sum are as large as the scores, and as the risk without any.
@@ -302,7 +303,24 @@ def _room(value: float, bound: float, C: float, at_zero: float, least: float | N
     return gain if least is None else min(gain, value - C * least)
 
 
-def check_callback(callback: object) -> None:
-    """Raise a ``TypeError`` unless it can be called, or is None."""
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be callable or None, got {type(callback).__name__}")
+def _as_answer(answer: object, dimension: int) -> tuple[float, FloatArray]:
+    """A risk and a subgradient, both finite, or one sentence on what is wrong with which."""
+    if not isinstance(answer, tuple | list) or len(answer) != 2:
+        raise TypeError(
+            f"oracle must return a pair (risk, subgradient), got {type(answer).__name__}"
+        )
+    told = as_array(answer[0], "the risk that oracle returns")
+    slope = as_array(answer[1], "the subgradient that oracle returns")
+    if told.size != 1 or told.dtype.kind not in "fiub" or slope.dtype.kind not in "fiub":
+        raise TypeError(
+            "oracle must return a number and an array of numbers, "
+            f"got dtypes {told.dtype} and {slope.dtype}"
+        )
+    risk, slope = float(told.reshape(())), slope.astype(np.float64)
+    if slope.shape != (dimension,):
+        raise ValueError(
+            f"oracle must return a subgradient of shape ({dimension},), got {slope.shape}"
+        )
+    if not (np.isfinite(risk) and np.isfinite(slope).all()):
+        raise ValueError(f"oracle must return finite numbers, got a risk of {risk}")
+    return risk, slope

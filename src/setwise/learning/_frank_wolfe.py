@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from setwise.functions._arguments import FloatArray, as_count
+from setwise.functions._arguments import FloatArray, as_count, as_function
 from setwise.functions._randomness import as_generator
 from setwise.learning._blocks import ExampleOracle, evaluate
-from setwise.learning._fit import Fit, Planes, Progress, Search
+from setwise.learning._fit import MOST_WEIGHTS, Fit, Planes, Progress, Search
 
 
 def block_frank_wolfe(
@@ -69,10 +69,13 @@ def block_frank_wolfe(
     >>> block_frank_wolfe(hinge, 1, 1, C=10.0, tol=1e-6).w.round(4).tolist()
     [0.5]
     """
-    search = Search(as_count(dimension, "dimension"), C, tol, max_iter, callback)
+    as_function(oracle, "oracle")
+    dimension = as_count(dimension, "dimension", most=MOST_WEIGHTS)
+    n = as_count(n, "n", most=MOST_WEIGHTS // max(dimension, 1))
+    search = Search(dimension, C, tol, max_iter, callback)
     sweeps = as_count(passes, "passes", least=1)
     random = as_generator(random_state)
-    parts, heights = np.zeros((as_count(n, "n"), dimension)), np.zeros(n)
+    parts, heights = np.zeros((n, dimension)), np.zeros(n)
     w = np.zeros(dimension)
     try:
         while True:
@@ -83,7 +86,7 @@ def block_frank_wolfe(
                 break
             for _ in range(sweeps):
                 for i in random.permutation(n):
-                    _step(oracle, int(i), w, parts, heights, search.C)
+                    _step(oracle, int(i), w, parts, heights, search)
                 w = parts.sum(axis=0)  # anew: rounding of many small steps does not build up
     except KeyboardInterrupt:
         search.interrupt()
@@ -96,10 +99,11 @@ def _step(
     w: FloatArray,
     parts: FloatArray,
     heights: FloatArray,
-    C: float,
+    search: Search,
 ) -> None:
     """The best step for block i; changes w, parts and heights in place."""
-    height, slope = oracle(i, w)
+    height, slope = search.checked(oracle(i, w.copy()), w)
+    C = search.C
     offset = height - float(slope @ w)
     direction = -C * slope - parts[i]
     rise = C * offset - heights[i]

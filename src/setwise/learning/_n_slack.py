@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from setwise.functions._arguments import FloatArray, as_count
+from setwise.functions._arguments import FloatArray, as_count, as_function
 from setwise.functions._certificate import EPS
 from setwise.learning._blocks import Block, ExampleOracle, evaluate
-from setwise.learning._fit import Fit, Planes, Progress, Search
+from setwise.learning._fit import MOST_WEIGHTS, Fit, Planes, Progress, Search
 
 
 def n_slack(
@@ -54,7 +54,9 @@ def n_slack(
     >>> n_slack(hinge, 1, 1, C=10.0, tol=1e-6).w.round(4).tolist()
     [0.5]
     """
-    search = Search(as_count(dimension, "dimension"), C, tol, max_iter, callback)
+    as_function(oracle, "oracle")
+    dimension = as_count(dimension, "dimension", most=MOST_WEIGHTS)
+    search = Search(dimension, C, tol, max_iter, callback)
     blocks = [Block(dimension) for _ in range(as_count(n, "n"))]
     w = np.zeros(dimension)
     try:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.functions._arguments import FloatArray, as_count, as_subset
+from setwise.functions._arguments import FloatArray, as_count, as_function, as_subset
 from setwise.learning._bundle import Bundle
-from setwise.learning._fit import Fit, Progress, Search
+from setwise.learning._fit import MOST_WEIGHTS, Fit, Progress, Search
 from setwise.learning._level import Level
 
 Oracle = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -93,12 +93,16 @@ def one_slack(
     >>> fit.w.round(4).tolist(), round(fit.value, 4), fit.converged
     ([0.5], 0.125, True)
     """
-    search = Search(as_count(dimension, "dimension"), C, tol, max_iter, callback, least_risk)
+    as_function(oracle, "oracle")
+    dimension = as_count(dimension, "dimension", most=MOST_WEIGHTS)
+    search = Search(dimension, C, tol, max_iter, callback, least_risk)
     bundle = Bundle(dimension, as_subset(nonnegative, dimension, "nonnegative"))
     if search.least is not None:
         bundle.add(np.zeros((1, dimension)), np.array([search.least]))
     w = search.best
     if warm_start is not None:
+        if not isinstance(warm_start, Fit):
+            raise TypeError(f"warm_start must be a Fit, got {type(warm_start).__name__}")
         if len(warm_start.w) != dimension:
             raise ValueError(
                 f"warm_start must have {dimension} weights, as this problem has, "
@@ -111,7 +115,7 @@ def one_slack(
     level = Level()
     try:
         while True:
-            risk, slope = search.checked(oracle(w), w)
+            risk, slope = search.checked(oracle(w.copy()), w)
             before = search.value
             level.learn(search.offer(w, risk), before)
             along = slope * w

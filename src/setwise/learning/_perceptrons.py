@@ -9,9 +9,9 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import issparse
 
-from setwise.functions._arguments import FloatArray, as_count
+from setwise.functions._arguments import FloatArray, as_count, as_number, as_numbers
 from setwise.learning._boosting_problem import Column
-from setwise.learning._rows import as_segments, best_of_segments
+from setwise.learning._rows import as_rows, as_segments, best_of_segments
 from setwise.learning._stumps import Stump, Stumps
 
 # How steep the ascent starts, in deviations of the feature: steep enough to be like the stump, flat
@@ -39,13 +39,30 @@ class Perceptron:
     coef: FloatArray
     intercept: float
 
+    def __post_init__(self) -> None:
+        coef = as_numbers(self.coef, "coef")
+        coef.flags.writeable = False
+        object.__setattr__(self, "coef", coef)
+        as_number(self.intercept, "intercept")
+
     def predict(self, X: Any) -> FloatArray:
         """The responses, +1 or -1, on the rows of an array or a sparse matrix: shape (n,)."""
-        rows = X if issparse(X) else np.asarray(X)
-        return np.where(rows @ self.coef + self.intercept > 0, 1.0, -1.0)
+        rows = as_rows(X, least=0)
+        if rows.shape[1] != len(self.coef):
+            raise ValueError(
+                f"X must have {len(self.coef)} columns, as coef has entries, got {rows.shape[1]}"
+            )
+        return self._respond(rows)
+
+    def _respond(self, X: Any) -> FloatArray:
+        with np.errstate(over="ignore", invalid="ignore"):  # an infinite sum has its sign
+            scores = X @ self.coef + self.intercept
+        return np.where(scores > 0, 1.0, -1.0)
 
     def importances(self, n_features: int) -> FloatArray:
         """The share of each feature, (n_features,), by the size of its coefficient."""
+        if as_count(n_features, "n_features") != len(self.coef):
+            raise ValueError(f"n_features must be {len(self.coef)}, got {n_features}")
         sizes = np.abs(self.coef)
         total = sizes.sum()
         return sizes / total if total > 0 else sizes
@@ -146,7 +163,7 @@ class Perceptrons:
         coef = best[:-1] / self._scale
         intercept = float(best[-1] - coef @ self._centre)
         perceptron = Perceptron(coef / self._largest, intercept)
-        response = perceptron.predict(self.X)
+        response = perceptron._respond(self.X)
         if weights @ response > weights @ start.response:
             return Column(perceptron, segment, response)
         return Column(stump, segment, start.response)

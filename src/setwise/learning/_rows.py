@@ -8,11 +8,26 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csc_array, issparse
 
-from setwise.functions._arguments import FloatArray, as_array, as_float64, as_numbers
+from setwise.functions._arguments import FloatArray, as_array, as_count, as_float64, as_numbers
 from setwise.learning._boosting_problem import Column
 
+MOST_FEATURES = 1 << 30
 
-def as_rows(X: Any) -> Any:
+
+def check_sign(sign: object) -> None:
+    """Raise unless it is 1 or -1."""
+    as_count(sign, "sign", least=-1, most=1)
+    if sign == 0:
+        raise ValueError("sign must be 1 or -1, got 0")
+
+
+def respond(learner: Any, X: Any) -> FloatArray:
+    """What a weak learner says of rows that were checked: those of this library look no more."""
+    response: FloatArray = getattr(learner, "_respond", learner.predict)(X)
+    return response
+
+
+def as_rows(X: Any, *, least: int = 1) -> Any:
     """Finite features (m, d), m and d at least 1: float64, C-ordered and not copied if they were.
 
     A sparse matrix comes back as a CSC array of its own, without stored zeros.
@@ -31,8 +46,9 @@ def as_rows(X: Any) -> Any:
         if rows.dtype != np.float64 or not rows.flags.c_contiguous:
             rows = as_float64(rows)
         values = rows
-    if rows.ndim != 2 or 0 in rows.shape:
-        raise ValueError(f"X must have shape (m, d), both at least 1, got {rows.shape}")
+    if rows.ndim != 2 or min(rows.shape) < least:
+        some = ", both at least 1" if least else ""
+        raise ValueError(f"X must have shape (m, d){some}, got {rows.shape}")
     if not np.isfinite(values).all():
         raise ValueError(f"X must be finite, got {values[~np.isfinite(values)][0]}")
     return rows

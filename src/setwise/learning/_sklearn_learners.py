@@ -7,12 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from setwise._imports import load
 from setwise.functions._arguments import FloatArray, as_count, as_number
 from setwise.functions._randomness import as_generator
 from setwise.learning._boosting_problem import Column
-from setwise.learning._rows import as_rows, as_segments, best_of_segments
+from setwise.learning._rows import (
+    MOST_FEATURES,
+    as_rows,
+    as_segments,
+    best_of_segments,
+    check_sign,
+)
 from setwise.learning._stumps import Stump
 
 
@@ -38,12 +45,23 @@ class WeakClassifier:
     model: Any
     sign: int
 
+    def __post_init__(self) -> None:
+        if not hasattr(self.model, "predict"):
+            raise TypeError(
+                f"model must be a fitted classifier with predict, got {type(self.model).__name__}"
+            )
+        check_sign(self.sign)
+
     def predict(self, X: Any) -> FloatArray:
         """The responses, +1 or -1, on the rows of an array or a sparse matrix: shape (n,)."""
+        return self._respond(X if issparse(X) else as_rows(X))
+
+    def _respond(self, X: Any) -> FloatArray:
         return self.sign * np.asarray(self.model.predict(X), np.float64)
 
     def importances(self, n_features: int) -> FloatArray:
         """The share of each feature, (n_features,); zeros where the classifier has no opinion."""
+        as_count(n_features, "n_features", most=MOST_FEATURES)
         own = getattr(self.model, "feature_importances_", None)
         if own is None and hasattr(self.model, "coef_"):
             own = np.abs(self.model.coef_).ravel()
@@ -128,14 +146,14 @@ class SklearnLearners:
         labels = np.where(weights[kept] > 0, 1, -1)
         if len(kept) == 0 or np.all(labels == labels[0]):
             constant = Stump(0, -np.inf, 1 if weights.sum() >= 0 else -1)
-            return Column(constant, segment, constant.predict(self.X))
+            return Column(constant, segment, constant._respond(self.X))
         shares = np.abs(weights[kept])
         model = self._new_estimator()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", load("sklearn.exceptions").ConvergenceWarning)
             model.fit(self._by_row[kept], labels, sample_weight=shares / shares.mean())
         learner = WeakClassifier(model, 1)
-        response = learner.predict(self._by_row)
+        response = learner._respond(self._by_row)
         if weights @ response < 0:
             return Column(WeakClassifier(model, -1), segment, -response)
         return Column(learner, segment, response)

@@ -9,10 +9,9 @@ from time import perf_counter
 import numpy as np
 from scipy.sparse import csr_array
 
-from setwise.functions._arguments import FloatArray, as_choice, as_count, as_number
+from setwise.functions._arguments import FloatArray, as_choice, as_count, as_number, check_callback
 from setwise.learning._boost_fit import BoostFit, BoostHistory, BoostProgress
 from setwise.learning._boosting_problem import Risk, Search
-from setwise.learning._fit import check_callback
 from setwise.learning._pricing import Pricing
 from setwise.learning._restricted import Restricted
 from setwise.learning._room import share_left

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from setwise import _core
-from setwise.functions._arguments import FloatArray, as_count
+from setwise.functions._arguments import FloatArray, as_count, as_number
 from setwise.inference._threads import as_threads
 from setwise.learning._boosting_problem import Column
-from setwise.learning._rows import as_rows, as_segments
+from setwise.learning._rows import MOST_FEATURES, as_rows, as_segments, check_sign
 
 # Sums of so many values stay in a processor's cache; beyond, a walk over sorted rows is as fast.
 _FEW_VALUES = 4096
@@ -44,17 +44,31 @@ class Stump:
     threshold: float
     sign: int
 
+    def __post_init__(self) -> None:
+        as_count(self.feature, "feature")
+        threshold: object = self.threshold
+        if not (isinstance(threshold, float) and threshold == -np.inf):
+            as_number(threshold, "threshold", largest=np.inf)
+        check_sign(self.sign)
+
     def predict(self, X: Any) -> FloatArray:
         """The responses, +1 or -1, on the rows of an array or a sparse matrix: shape (n,)."""
-        if issparse(X):
-            values = X[:, [self.feature]].toarray().ravel()
-        else:
-            values = np.asarray(X)[:, self.feature]
+        rows = as_rows(X, least=0)
+        if rows.shape[1] <= self.feature:
+            raise ValueError(
+                f"X must have more than {self.feature} columns, the stump's feature, "
+                f"got {rows.shape[1]}"
+            )
+        return self._respond(rows)
+
+    def _respond(self, X: Any) -> FloatArray:
+        values = X[:, [self.feature]].toarray().ravel() if issparse(X) else X[:, self.feature]
         return np.where(values > self.threshold, float(self.sign), -float(self.sign))
 
     def importances(self, n_features: int) -> FloatArray:
         """The share of each feature, (n_features,): all is this one's; a constant has none."""
-        shares = np.zeros(n_features)
+        least = self.feature + 1
+        shares = np.zeros(as_count(n_features, "n_features", least=least, most=MOST_FEATURES))
         if self.threshold > -np.inf:
             shares[self.feature] = 1.0
         return shares
@@ -152,7 +166,7 @@ class Stumps:
         else:
             threshold = midway(self._value(low, feature), self._value(high, feature))
         stump = Stump(feature, threshold, 1 if gain >= 0 else -1)
-        return Column(stump, segment, stump.predict(self.X))
+        return Column(stump, segment, stump._respond(self.X))
 
     def _value(self, row: int, feature: int) -> float:
         return float(self.X[row, feature]) if row >= 0 else 0.0

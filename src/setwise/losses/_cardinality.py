@@ -14,6 +14,7 @@ from setwise.functions._arguments import (
     FloatArray,
     IntArray,
     as_count,
+    as_function,
     as_number,
     call_on_arrays,
 )
@@ -75,9 +76,7 @@ class CardinalityLoss(OfCardinality):
     formula: Callable[..., ArrayLike]
 
     def __init__(self, formula: Callable[..., ArrayLike]) -> None:
-        if not callable(formula):
-            raise TypeError(f"formula must be a function, got {type(formula).__name__}")
-        self._set(formula=formula)
+        self._set(formula=as_function(formula, "formula"))
 
     def _table(self, p: int) -> FloatArray:
         if p == 0:  # no mistake is possible, and formulas divide by p

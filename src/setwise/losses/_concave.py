@@ -14,6 +14,7 @@ from setwise.functions._arguments import (
     BoolArray,
     FloatArray,
     IntArray,
+    as_function,
     as_number,
     as_numbers,
     call_on_arrays,
@@ -48,8 +49,7 @@ class ConcaveLoss(Loss):
     weights: FloatArray | None
 
     def __init__(self, concave: Callable[..., ArrayLike], weights: ArrayLike | None = None) -> None:
-        if not callable(concave):
-            raise TypeError(f"concave must be a function, got {type(concave).__name__}")
+        as_function(concave, "concave")
         checked = None if weights is None else as_numbers(weights, "weights", nonnegative=True)
         zero = float(call_on_arrays(concave, "concave", np.zeros(1))[0])
         self._set(concave=concave, weights=checked, _zero=zero)
@@ -108,7 +108,7 @@ class ConcaveLoss(Loss):
 
 
 def _from_zero(concave: Callable[..., ArrayLike], zero: float, sums: FloatArray) -> FloatArray:
-    return np.asarray(concave(sums), np.float64) - zero
+    return call_on_arrays(concave, "concave", sums) - zero
 
 
 def concave_gains(
@@ -179,7 +179,7 @@ class ItemsetLoss(ConcaveLoss):
     """
 
     def __init__(self, counts: ArrayLike) -> None:
-        super().__init__(np.sqrt, counts)
+        super().__init__(np.sqrt, as_numbers(counts, "counts", nonnegative=True))
 
     @classmethod
     def from_labels(

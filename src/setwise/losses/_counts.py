@@ -13,6 +13,7 @@ from setwise.functions._arguments import (
     BoolArray,
     FloatArray,
     IntArray,
+    as_function,
     as_number,
     call_on_arrays,
 )
@@ -99,9 +100,7 @@ class CountsLoss(OfCounts):
     formula: Formula
 
     def __init__(self, formula: Formula) -> None:
-        if not callable(formula):
-            raise TypeError(f"formula must be a function, got {type(formula).__name__}")
-        self._set(formula=formula)
+        self._set(formula=as_function(formula, "formula"))
 
     def _formula(self, m: int, r: int) -> Formula:
         return _FromZero(self.formula, m, r)
@@ -122,7 +121,7 @@ class _FromZero:
 
     def __call__(self, n: ArrayLike, q: ArrayLike) -> FloatArray:
         n, q = np.asarray(n, np.float64), np.asarray(q, np.float64)
-        return np.asarray(self._raw(n, q), np.float64) - self.zero
+        return call_on_arrays(self._raw, "formula", n, q) - self.zero
 
 
 class OfRatio(OfCounts):

@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise.functions._arguments import FloatArray, as_count
+from setwise.functions._arguments import FloatArray, as_count, as_number
 from setwise.losses._labels import read_labels
 
 _MOST = 1_000_000
@@ -27,6 +27,7 @@ def itemset_counts(Y: ArrayLike, min_support: float, max_size: int | None) -> Fl
     labels = read_labels(Y, name="Y")
     if labels.layout != "rows" or labels.n == 0:
         raise ValueError(f"Y must have shape (n, p) with n at least 1, got {labels.shape}")
+    min_support = as_number(min_support, "min_support")
     if not 0 < min_support <= 1:
         raise ValueError(f"min_support must lie in (0, 1], got {min_support}")
     largest = labels.shape[1] if max_size is None else as_count(max_size, "max_size", least=1)
@@ -47,6 +48,8 @@ def itemset_counts(Y: ArrayLike, min_support: float, max_size: int | None) -> Fl
                     "raise it, or set max_size"
                 )
         found += len(frequent)
+        if len(frequent) < 2:  # a larger set would come from two of them
+            break
         level = _joined(frequent)
     return counts
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise.functions import _kernels as _core
-from setwise.functions._arguments import BoolArray, FloatArray, IntArray
+from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_array
 
 Layout = Literal["single", "rows", "ragged"]
 
@@ -61,7 +61,7 @@ class Labels:
 
 def read_labels(y: ArrayLike, offsets: ArrayLike | None = None, name: str = "y") -> Labels:
     """Labels in {-1, +1}, {0, 1} or bool; (p,), (n, p), or flat with n + 1 offsets."""
-    array = np.asarray(y)
+    array = as_array(y, name)
     positive = _encode(array, name)
     if offsets is not None:
         if array.ndim != 1:
@@ -94,7 +94,7 @@ def _encode(array: NDArray[np.generic], name: str) -> NDArray[np.uint8]:
 
 
 def _read_offsets(offsets: ArrayLike, total: int) -> IntArray:
-    array = np.asarray(offsets)
+    array = as_array(offsets, "offsets")
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"offsets must hold n + 1 integers, got shape {array.shape}")
     if array.dtype.kind not in "iu":

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from setwise.functions import Cardinality, ConcaveOfModular, Modular, Oracle, SetFunction, Sum
-from setwise.functions._arguments import BoolArray, FloatArray, IntArray
+from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_answer, as_array
 from setwise.functions._base import empty_value
 from setwise.losses._base import Loss
 from setwise.losses._concave import concave_gains
@@ -53,6 +53,8 @@ class SetLoss(Loss):
         submodular: bool | None = None,
         increasing: bool | None = None,
     ) -> None:
+        submodular = as_answer(submodular, "submodular")
+        increasing = as_answer(increasing, "increasing")
         if isinstance(function, SetFunction):
             known = function.is_submodular, function.is_increasing
             submodular = submodular if known[0] is None else known[0]
@@ -72,7 +74,7 @@ class SetLoss(Loss):
             self._check_size(len(positive))
             return function
         split = positive.copy()
-        zero = float(function(np.zeros(len(split), np.bool_), split))
+        zero = _value(function, np.zeros(len(split), np.bool_), split)
         return Oracle(
             partial(_difference, function, split, zero),
             len(split),
@@ -120,4 +122,15 @@ class SetLoss(Loss):
 
 
 def _difference(function: Callback, positive: BoolArray, zero: float, mistakes: BoolArray) -> float:
-    return float(function(mistakes, positive)) - zero
+    return _value(function, mistakes, positive) - zero
+
+
+def _value(function: Callback, mistakes: BoolArray, positive: BoolArray) -> float:
+    """What the callable says, if it is a number; it is given its own copies."""
+    told = as_array(function(mistakes.copy(), positive.copy()), "what function returns")
+    if told.ndim != 0 or told.dtype.kind not in "fiub":
+        what = f"shape {told.shape}" if told.ndim else f"dtype {told.dtype}"
+        raise TypeError(f"function must return a real number, got {what}")
+    if not np.isfinite(told):
+        raise ValueError(f"function must return a finite number, got {told}")
+    return float(told)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise.functions import Cardinality, Modular, SetFunction, Sum
-from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_numbers
+from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_list, as_numbers
 from setwise.functions._compose import collected
 from setwise.losses._base import Loss
 from setwise.losses._families import Family, TableRows
@@ -37,6 +37,7 @@ class SumLoss(Loss):
     coefficients: FloatArray
 
     def __init__(self, terms: Sequence[Loss], coefficients: ArrayLike | None = None) -> None:
+        terms = as_list(terms, "terms", "losses")
         if not terms:
             raise ValueError("terms must hold at least one loss, got none")
         scales = as_numbers(

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise.functions import Cardinality, Modular, SetFunction, decompose
-from setwise.functions._arguments import FloatArray, as_count, as_numbers, as_order
+from setwise.functions._arguments import FloatArray, as_count, as_flag, as_numbers, as_order
 from setwise.functions._base import empty_value
 from setwise.losses import Loss, get
-from setwise.plots._style import BLUE, FAINT, GREEN, VERMILLION, import_pyplot
+from setwise.plots._style import BLUE, FAINT, GREEN, VERMILLION, as_axes, import_pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +62,7 @@ class DecompositionDisplay:
         self.loss: FloatArray = as_numbers(loss, "loss")
         self.f: FloatArray = as_numbers(f, "f", shape=self.loss.shape)
         self.g: FloatArray = as_numbers(g, "g", shape=self.loss.shape)
-        self.exact = bool(exact)
+        self.exact = as_flag(exact, "exact")
 
     @classmethod
     def from_loss(cls, loss: Loss | str, p: int, *, ax: Axes | None = None, **kwargs: Any) -> Self:
@@ -140,6 +140,8 @@ class DecompositionDisplay:
         """
         if ax is None:
             _, ax = import_pyplot().subplots()
+        else:
+            ax = as_axes(ax, 1).item()
         assert ax is not None
         from matplotlib.ticker import MaxNLocator
 

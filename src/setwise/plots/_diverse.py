@@ -19,7 +19,7 @@ from setwise.functions._arguments import (
 )
 from setwise.inference import DiverseResult
 from setwise.plots._pixels import as_image, as_sides
-from setwise.plots._style import import_pyplot, label_colors
+from setwise.plots._style import as_axes, as_style, import_pyplot, label_colors
 from setwise.plots._uncertain import draw_outlines
 
 if TYPE_CHECKING:
@@ -197,10 +197,11 @@ class DiverseDisplay:
         number = first + len(self.labelings)
         columns = min(number, 4 if n_columns is None else as_count(n_columns, "n_columns", least=1))
         cover = (0.6 if first else 1.0) if alpha is None else _as_share(alpha)
+        outlines = as_style(outline_kw, "outline_kw")
         pyplot = import_pyplot()
         palette = label_colors(self.colors, self.n_labels)
         axes = _new_axes(pyplot, number, columns, self.labelings.shape[1:]) if ax is None else ax
-        self.axes_ = np.atleast_1d(np.asarray(axes, dtype=object)).ravel()
+        self.axes_ = as_axes(axes).ravel()
         if len(self.axes_) != number:
             raise ValueError(
                 f"ax must hold {number} axes, one for each labelling"
@@ -217,9 +218,7 @@ class DiverseDisplay:
         for k, axis in enumerate(self.axes_[first:]):
             self.images_.append(axis.imshow(palette[self.labelings[k]], **look))
             inside = self.differs[k].astype(np.int64) - 1
-            self.outlines_.append(
-                draw_outlines(axis, inside, np.zeros(1, np.int64), outline_kw or {})
-            )
+            self.outlines_.append(draw_outlines(axis, inside, np.zeros(1, np.int64), outlines))
             axis.set_title(self._title(k))
         return self
 

@@ -12,13 +12,15 @@ from setwise.functions._arguments import (
     FloatArray,
     IntArray,
     as_count,
+    as_flag,
     as_integers,
+    as_list,
     as_number,
     as_numbers,
 )
 from setwise.inference import MarginalsResult
 from setwise.plots._pixels import as_image, as_sides, folded
-from setwise.plots._style import import_pyplot, label_colors
+from setwise.plots._style import as_axes, as_style, import_pyplot, label_colors
 from setwise.plots._uncertain import (
     as_layer,
     draw_outlines,
@@ -179,11 +181,11 @@ class MarginalsDisplay:
         sides = as_sides(shape, n_variables)
         chosen = result.labels if labels is None else labels
         display = cls(
-            folded(chosen, sides),
+            folded(chosen, sides, "labels"),
             result.entropy.reshape(sides),
             n_labels,
             image=image,
-            regions=None if regions is None else folded(regions, sides),
+            regions=None if regions is None else folded(regions, sides, "regions"),
             quantile=quantile,
             colors=colors,
         )
@@ -222,6 +224,8 @@ class MarginalsDisplay:
             Itself.
         """
         names = self._panel_names(panels)
+        as_flag(colorbar, "colorbar")
+        outlines = as_style(outline_kw, "outline_kw")
         chosen = self.region_order[: as_count(n_regions, "n_regions")]
         pyplot = import_pyplot()
         palette = label_colors(self.colors, self.n_labels)
@@ -232,7 +236,7 @@ class MarginalsDisplay:
                 1, len(names), figsize=size, squeeze=False, layout="constrained"
             )
         else:
-            axes = np.atleast_1d(np.asarray(ax, dtype=object))
+            axes = as_axes(ax)
         if axes.size != len(names):
             raise ValueError(
                 f"ax must hold {len(names)} axes, one for each of {', '.join(names)}, "
@@ -242,7 +246,7 @@ class MarginalsDisplay:
         self.figure_, self.images_, self.outlines_ = self.axes_[0].figure, {}, {}
         for axis, name in zip(self.axes_, names, strict=True):
             self.images_[name] = self._draw(axis, name, palette, kwargs)
-            self.outlines_[name] = draw_outlines(axis, self.regions, chosen, outline_kw or {})
+            self.outlines_[name] = draw_outlines(axis, self.regions, chosen, outlines)
             axis.set_axis_off()
         if "entropy" in names:
             axis = self.axes_[names.index("entropy")]
@@ -256,9 +260,9 @@ class MarginalsDisplay:
     def _panel_names(self, panels: str | Sequence[str] | None) -> list[str]:
         if panels is None:
             return [name for name in PANELS if name != "image" or self.image is not None]
-        names = [panels] if isinstance(panels, str) else list(panels)
+        names = [panels] if isinstance(panels, str) else as_list(panels, "panels", "names")
         for name in names:
-            if name not in PANELS:
+            if not isinstance(name, str) or name not in PANELS:
                 raise ValueError(f"panels must be among {', '.join(PANELS)}, got {name!r}")
         if not names or len(set(names)) < len(names):
             raise ValueError(f"panels must name each panel once, got {names}")

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.functions._arguments import as_count
+from setwise.functions._arguments import as_array, as_count
 
 
 def as_sides(shape: Sequence[int], n_variables: int) -> tuple[int, int]:
     """Height and width of an image with a pixel for each variable."""
-    sides = tuple(as_count(side, "shape", least=1) for side in np.atleast_1d(shape).tolist())
+    sides = tuple(
+        as_count(side, "shape", least=1) for side in as_array(shape, "shape").ravel().tolist()
+    )
     if len(sides) != 2 or sides[0] * sides[1] != n_variables:
         raise ValueError(
             f"shape must be a height and a width with {n_variables} pixels, got {sides}"
@@ -21,15 +22,15 @@ def as_sides(shape: Sequence[int], n_variables: int) -> tuple[int, int]:
     return sides[0], sides[1]
 
 
-def folded(values: ArrayLike, shape: tuple[int, ...]) -> Any:
+def folded(values: ArrayLike, shape: tuple[int, ...], name: str) -> Any:
     """A value for each pixel as a map, where it came as a row."""
-    array = np.asarray(values)
+    array = as_array(values, name)
     return array.reshape(shape) if array.shape == (shape[0] * shape[1],) else array
 
 
 def as_image(image: ArrayLike, shape: tuple[int, ...]) -> Any:
     """Grey or colours, as matplotlib's ``imshow`` takes them."""
-    array = np.asarray(image)
+    array = as_array(image, "image")
     if array.dtype.kind not in "fiub":
         raise TypeError(f"image must hold real numbers, got dtype {array.dtype}")
     if array.shape[:2] != shape or array.shape[2:] not in ((), (3,), (4,)):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from setwise._imports import load
-from setwise.functions._arguments import FloatArray
+from setwise.functions._arguments import FloatArray, refuse_masked
 
 # Okabe and Ito's palette: told apart with any of the common colour vision deficiencies, and by
 # most people in grey.
@@ -32,6 +34,33 @@ def import_pyplot() -> ModuleType:
     return pyplot
 
 
+def as_axes(ax: Any, number: int | None = None) -> NDArray[Any]:
+    """Matplotlib's axes, one or several, as an array of objects."""
+    refuse_masked(ax, "ax")
+    try:
+        axes = np.atleast_1d(np.asarray(ax, dtype=object))
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"ax must be matplotlib axes, got {type(ax).__name__}") from error
+    strangers = [
+        one for one in axes.flat if not (hasattr(one, "imshow") and hasattr(one, "figure"))
+    ]
+    if strangers or axes.size == 0:
+        what = type(strangers[0]).__name__ if strangers else "none"
+        raise TypeError(f"ax must be matplotlib axes, got {what}")
+    if number is not None and axes.size != number:
+        raise ValueError(f"ax must be {number} axes, got {axes.size}")
+    return axes
+
+
+def as_style(style: object, name: str) -> dict[str, Any]:
+    """Keywords for matplotlib; none for None."""
+    if style is None:
+        return {}
+    if not isinstance(style, Mapping):
+        raise TypeError(f"{name} must be a mapping, got {type(style).__name__}")
+    return dict(style)
+
+
 def label_colors(colors: Any, n_labels: int) -> FloatArray:
     """(L, 4): a colour for each label, those given or ones that differ."""
     from matplotlib import colormaps
@@ -44,7 +73,15 @@ def label_colors(colors: Any, n_labels: int) -> FloatArray:
             colors = colormaps["tab20"](np.arange(n_labels))
         else:
             colors = colormaps["turbo"](np.linspace(0.0, 1.0, n_labels))
-    palette: FloatArray = to_rgba_array(colors)
+    refuse_masked(colors, "colors")
+    try:
+        palette: FloatArray = np.asarray(to_rgba_array(colors), np.float64)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise ValueError(
+            f"colors must be what matplotlib takes for colours, got: {error}"
+        ) from error
+    if not np.isfinite(palette).all():
+        raise ValueError("colors must be finite, got NaN or infinity")
     if len(palette) != n_labels:
         raise ValueError(
             f"colors must hold {n_labels} colours, one for each label, got {len(palette)}"

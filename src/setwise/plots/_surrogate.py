@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.functions._arguments import FloatArray, as_count, as_numbers
-from setwise.plots._style import VERMILLION, import_pyplot
+from setwise.functions._arguments import FloatArray, as_array, as_count, as_flag, as_numbers
+from setwise.losses._labels import read_labels
+from setwise.plots._style import VERMILLION, as_style, import_pyplot
 from setwise.surrogates import Surrogate
 
 if TYPE_CHECKING:
@@ -120,15 +121,16 @@ class SurrogateDisplay:
         """
         if not isinstance(surrogate, Surrogate):
             raise TypeError(f"surrogate must be a Surrogate, got {type(surrogate).__name__}")
-        truth = np.array([1, 1]) if y is None else np.asarray(y)
+        truth = np.array([1, 1]) if y is None else as_array(y, "y")
         if truth.shape != (2,):
             raise ValueError(f"y must have shape (2,), got {truth.shape}")
-        low, high = as_numbers(np.asarray(limits), "limits", shape=(2,))
+        low, high = as_numbers(limits, "limits", shape=(2,), largest=1e100)
         if low > 0 or high < 1:
             raise ValueError(f"limits must enclose 0 and 1, got {low:g} and {high:g}")
-        s = np.linspace(low, high, as_count(n_points, "n_points", least=2))
+        s = np.linspace(low, high, as_count(n_points, "n_points", least=2, most=4096))
         s = np.union1d(s[np.abs(s * (s - 1.0)) > 1e-9], [0.0, 1.0])
 
+        read_labels(truth)
         # g = (1 - s) y, every point of the grid a set of its own in one batch.
         signs = np.where(truth > 0, 1.0, -1.0)
         points = np.stack(np.meshgrid(s, s, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -167,8 +169,11 @@ class SurrogateDisplay:
         SurrogateDisplay
             Itself.
         """
+        if not isinstance(kind, str):
+            raise TypeError(f"kind must be a string, got {type(kind).__name__}")
         if kind not in ("surface", "contour"):
             raise ValueError(f"kind must be 'surface' or 'contour', got {kind!r}")
+        as_flag(colorbar, "colorbar")
         projection = "3d" if kind == "surface" else "rectilinear"
         if ax is None:
             _, ax = import_pyplot().subplots(subplot_kw={"projection": projection})
@@ -180,7 +185,7 @@ class SurrogateDisplay:
         assert ax is not None
         self.ax_, self.figure_ = ax, ax.figure
         look = {"color": VERMILLION, "edgecolors": "white", "linewidths": 1.0, "s": 60, "zorder": 3}
-        dots = {"label": "loss", **look, **(dots_kw or {})}
+        dots = {"label": "loss", **look, **as_style(dots_kw, "dots_kw")}
         if kind == "surface":
             self._draw_surface(kwargs, dots)
         else:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from setwise.fields import regions_from_labels
 from setwise.fields._regions import as_regions
-from setwise.functions._arguments import FloatArray, IntArray
+from setwise.functions._arguments import FloatArray, IntArray, as_array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ _WIDE = 0.2
 
 def as_layer(regions: ArrayLike, shape: tuple[int, ...]) -> IntArray:
     """A layer of regions over an image, numbered 0..R-1 in the order of the given numbers."""
-    array = np.asarray(regions)
+    array = as_array(regions, "regions")
     if array.shape != shape:
         raise ValueError(f"regions must have shape {shape}, got {array.shape}")
     return as_regions(array.ravel()).reshape(shape)

@@ -94,7 +94,13 @@ class Surrogate(Immutable, ABC):
         gradient : array of the shape of scores
         """
         rows = read_rows(y, scores, offsets)
-        values, gradient = self._evaluate(rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values, gradient = self._evaluate(rows)
+        if not np.isfinite(values).all():
+            raise ValueError(
+                "scores must be so small that the surrogate is finite, got one of "
+                f"{np.abs(rows.scores).max():g} in size"
+            )
         return rows.labels.of_shape(values), gradient.reshape(rows.labels.shape)
 
     def __call__(

@@ -151,7 +151,7 @@ def _largest_ratio_gain(ratio: Ratio, r: int) -> float:
     zero = np.zeros_like(n)
     largest = -np.inf
     if r > 0:
-        largest = float(ratio.step_positive(n, zero).max())
+        largest = float(ratio._step_positive(n, zero).max())
     if ratio.m > 0:
-        largest = max(largest, float(ratio.step_negative(n[:-1], zero[:-1]).max()))
+        largest = max(largest, float(ratio._step_negative(n[:-1], zero[:-1]).max()))
     return largest

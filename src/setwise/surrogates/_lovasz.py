@@ -59,6 +59,8 @@ class LovaszHinge(Surrogate):
 
     def __init__(self, loss: Loss | str, *, case: Case = "auto") -> None:
         super().__init__(loss)
+        if isinstance(case, bool) or not isinstance(case, str | int | np.integer):
+            raise TypeError(f"case must be 'auto', 1 or 2, got {type(case).__name__}")
         if case not in ("auto", 1, 2):
             raise ValueError(f"case must be 'auto', 1 or 2, got {case!r}")
         if self.loss.is_submodular is False:

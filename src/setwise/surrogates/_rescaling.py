@@ -30,7 +30,8 @@ class Rescaling(Surrogate):
 
     def __init__(self, loss: Loss | str, maximizer: Maximizer) -> None:
         super().__init__(loss)
-        if maximizer not in ("auto", "greedy"):
+        given: object = maximizer  # an array has no truth of its own
+        if not isinstance(given, str) or given not in ("auto", "greedy"):
             raise ValueError(f"maximizer must be 'auto' or 'greedy', got {maximizer!r}")
         self._set(maximizer=maximizer)
 

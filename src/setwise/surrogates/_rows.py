@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise.functions import _kernels as _core
-from setwise.functions._arguments import FloatArray, IntArray
+from setwise.functions._arguments import FloatArray, IntArray, as_array
 from setwise.losses._labels import Labels, read_labels
 
 Scores = NDArray[np.floating[Any]]
@@ -66,7 +66,7 @@ class Rows:
 
 def read_rows(y: ArrayLike, scores: ArrayLike, offsets: ArrayLike | None) -> Rows:
     """float32 scores stay so; everything else becomes float64. NaN and infinity are errors."""
-    array = np.asarray(scores)
+    array = as_array(scores, "scores")
     if array.dtype.kind not in "fiu":
         raise TypeError(f"scores must be real numbers, got dtype {array.dtype}")
     labels = read_labels(y, offsets)

@@ -1,0 +1,61 @@
+"""scikit-learn's checks of X and y: what it lets pass is refused, and the argument is named."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, validate_data
+
+from setwise.functions._arguments import refuse_masked
+
+MOST = 1e100
+
+
+def checked(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+    """X, or X and y, as ``validate_data`` gives them.
+
+    Its errors keep their words, which scikit-learn's users know; where these do not say which
+    argument was wrong, its name stands before them.
+    """
+    refuse_masked(X, "X")
+    refuse_masked(y, "y")
+    try:
+        return validate_data(estimator, X, y, **options)
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        words = str(error)
+        known = isinstance(error, TypeError | ValueError)
+        if known and re.search(r"\b[Xy]\b", words.partition("\n")[0]):
+            raise
+        kind = TypeError if isinstance(error, TypeError | RuntimeError) else ValueError
+        raise kind(f"{_culprit(X, words)}: {words}") from error
+
+
+def _culprit(X: Any, words: str) -> str:
+    if "inconsistent numbers of samples" in words:
+        return "X and y"
+    try:
+        check_array(X, accept_sparse=True, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        return "X"
+    return "y"
+
+
+def check_targets(y: Any) -> None:
+    """Raise unless y holds classes rather than measurements."""
+    try:
+        check_classification_targets(y)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"y: {error}") from error
+
+
+def check_size(X: Any, name: str) -> None:
+    """Raise where products of features with weights would overflow."""
+    entries = X.data if issparse(X) else X
+    largest = float(max(entries.max(initial=0.0), -entries.min(initial=0.0)))
+    if largest > MOST:
+        raise ValueError(f"{name} must be at most {MOST:g} in size, got {largest:g}")

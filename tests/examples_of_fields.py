@@ -1,0 +1,303 @@
+"""Good calls of fields, diversities and inference."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from example_registry import array, go_on, listed, method
+
+from setwise import diversities, fields, inference
+
+UNARY = array([0.0, 1.0, 0.5], [2.0, 0.0, 1.0], [0.0, 0.5, 0.25], [1.0, 0.25, 2.0])
+EDGES = array([0, 1], [1, 2], [2, 3])
+REGIONS = array(0, 0, 1, 1)
+FIELD = fields.Field(UNARY) + fields.Potts(EDGES, [0.75, 0.5, 1.0])
+LABELS = array(0, 1, 1, 2)
+LABELINGS = array([0, 1, 1, 2], [0, 0, 0, 0])
+
+
+def root(counts: Any) -> Any:
+    return np.sqrt(counts)
+
+
+# --------------------------------------------------------------------------------------- fields
+
+
+def energies(field: fields.Field) -> np.ndarray:
+    """Those of a few labellings, whatever the field's size."""
+    labelings = np.arange(9)[:, None] * (1 + np.arange(field.n_variables)) % field.n_labels
+    return field.energy(labelings)
+
+
+def added(potential: fields.Potential) -> np.ndarray:
+    return energies(fields.Field(UNARY) + potential)
+
+
+POTENTIALS: dict[str, dict[str, Any]] = {
+    "CardinalityPotential": {"center": LABELS, "table": array(0.0, 1.0, -0.5, 2.0, 0.25)},
+    "LabelCost": {"costs": 0.5, "labels": array(0, 2)},
+    "LabelTransition": {
+        "edges": EDGES,
+        "costs": array([0.0, 1.0, 2.0], [1.0, 0.0, 0.5], [2.0, 0.5, 0.0]),
+        "concave": root,
+    },
+    "Pairwise": {
+        "edges": EDGES,
+        "tables": array([0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]),
+    },
+    "Potts": {"edges": EDGES, "weights": array(1.0, 0.5, 0.25)},
+    "RegionConsistency": {"regions": REGIONS, "weight": array(1.0, 2.0), "alpha": 0.5},
+    "RobustPn": {
+        "regions": REGIONS,
+        "weight": array(1.0, 2.0),
+        "truncation": array(0.5, 0.25),
+        "relative": True,
+    },
+}
+for name, arguments in POTENTIALS.items():
+    listed(f"fields.{name}", added, **arguments)
+listed("fields.Field", energies, unary=UNARY[:, :3])
+method("fields.Field.energy", lambda: FIELD, labels=LABELINGS)
+method("fields.Field.with_unary", lambda: FIELD, energies, unary=UNARY + 1.0)
+
+FOLDER = Path(tempfile.mkdtemp())
+fields.write_uai(FIELD, FOLDER / "field.uai")
+listed(
+    "fields.contrast_weights",
+    image=array([0.0, 0.5], [1.0, 0.25]),
+    edges=EDGES,
+    beta=2.0,
+    channels=False,
+)
+listed("fields.grid_edges", shape=array(2, 3), connectivity=array([0, 1], [1, 1]))
+listed("fields.read_uai", energies, path=str(FOLDER / "field.uai"))
+listed(
+    "fields.regions_from_labels",
+    labels=array([7, 7, 0], [3, 0, 7]),
+    void=0,
+    connected=True,
+    connectivity=4,
+)
+listed("fields.write_uai", field=FIELD, path=str(FOLDER / "written.uai"))
+
+
+# ---------------------------------------------------------------------------------- diversities
+
+DIVERSITIES: dict[str, dict[str, Any]] = {
+    "BallCoverage": {"weight": 1.5, "radius": 1},
+    "BallCoverageBound": {"weight": 1.5, "radius": 1},
+    "CombinedDiversity": {
+        "terms": [diversities.DivMBest(1.0), diversities.HammingBall(1.0, 0.5)],
+    },
+    "DivMBest": {"weight": 0.75},
+    "GroupCoverage": {
+        "groups": [array(0, 1), array(2)],
+        "h": root,
+        "weight": 2.0,
+        "parsimony": 1.5,
+    },
+    "HammingBall": {"weight": 2.0, "gamma": 0.5},
+    "LabelDiversity": {"h": "sqrt", "weight": 1.5, "parsimony": 1.5, "background": 0},
+    "TransitionDiversity": {
+        "edges": EDGES,
+        "h": "min1",
+        "weight": 1.5,
+        "parsimony": 1.5,
+        "background": 0,
+    },
+}
+
+
+def worth(diversity: diversities.Diversity) -> float:
+    return diversity.value(LABELINGS, 3)
+
+
+for name, arguments in DIVERSITIES.items():
+    make = functools.partial(getattr(diversities, name), **arguments)
+    owner = f"diversities.{name}"
+    listed(owner, worth, **arguments)
+    method(f"{owner}.value", make, labelings=LABELINGS, n_labels=3)
+    method(f"{owner}.gain", make, labels=LABELS, labelings=LABELINGS[1:], n_labels=3)
+    steps = make if name != "BallCoverage" else functools.partial(diversities.DivMBest, 1.0)
+    method(f"{owner}.augment", steps, energies, field=FIELD, labelings=LABELINGS)
+PARTS = [diversities.DivMBest(1.0), diversities.HammingBall(1.0, 0.5)]
+listed("diversities.Concatenated", repr, parts=PARTS, shares=array(2, 1))
+method("diversities.Concatenated.shares_of", lambda: diversities.Concatenated(PARTS), m=4)
+listed("diversities.ball_intersections", n=3, n_labels=2, radius=1)
+
+
+# ------------------------------------------------------------------------------------ inference
+
+
+def chain() -> inference.FlowGraph:
+    graph = inference.FlowGraph(3, [[0, 1], [1, 2]], [2.0, 1.5], [0.5, 0.25])
+    graph.set_terminals([3.0, 0.0, 0.5], [0.0, 1.0, 2.0])
+    return graph
+
+
+def solved(graph: inference.FlowGraph) -> Any:
+    return graph.solve(), graph.bound, graph.mask
+
+
+def set_and_solve(name: str) -> Any:
+    def run(**arguments: Any) -> Any:
+        graph = chain()
+        getattr(graph, name)(**arguments)
+        return solved(graph)
+
+    return run
+
+
+class Settable:
+    """A flow graph whose setters answer with what the change made of it."""
+
+    set_terminals = staticmethod(set_and_solve("set_terminals"))
+    set_capacities = staticmethod(set_and_solve("set_capacities"))
+
+
+LINKS = array([0, 1], [1, 2])
+THERE, BACK = array(2.0, 1.5), array(0.5, 0.25)
+SOURCE, SINK = array(3.0, 0.0, 0.5), array(0.0, 1.0, 2.0)
+
+
+def bounded(graph: inference.FlowGraph) -> Any:
+    graph.set_terminals(1.0, 0.5)
+    return solved(graph)
+
+
+listed(
+    "inference.FlowGraph",
+    bounded,
+    n=3,
+    edges=LINKS,
+    capacities=THERE,
+    reverse=BACK,
+    dtype="float64",
+)
+method(
+    "inference.FlowGraph.grid",
+    lambda: inference.FlowGraph,
+    bounded,
+    shape=array(2, 3),
+    weights=array([[1.0]], [[0.5]]),
+    reverse=array([[0.5]], [[0.25]]),
+    offsets=array([0, 1], [1, 0]),
+    dtype="float64",
+)
+method("inference.FlowGraph.copy", chain, solved)
+method("inference.FlowGraph.solve", chain)
+method(
+    "inference.FlowGraph.set_capacities",
+    Settable,
+    edges=array(0, 1),
+    capacities=array(1.0, 0.5),
+    reverse=array(0.25, 0.5),
+)
+method(
+    "inference.FlowGraph.set_terminals",
+    Settable,
+    source=array(1.0, 0.5),
+    sink=array(0.25, 0.5),
+    nodes=array(0, 2),
+)
+listed(
+    "inference.maxflow",
+    edges=LINKS,
+    capacities=THERE,
+    reverse=BACK,
+    n=3,
+    source=SOURCE,
+    sink=SINK,
+)
+listed("inference.maxflow_batch", graphs=[chain(), chain()], n_jobs=1)
+listed(
+    "inference.solve_map",
+    field=FIELD,
+    method="auto",
+    tol=1e-6,
+    max_iter=50,
+    init=LABELS,
+    n_jobs=1,
+    random_state=0,
+    callback=go_on,
+)
+POSTERIOR = inference.marginals(FIELD, tol=1e-6)
+
+
+def seen(result: inference.MarginalsResult) -> Any:
+    return result.probabilities, result.log_partition_upper, result.log_partition_lower
+
+
+listed(
+    "inference.marginals",
+    seen,
+    field=FIELD,
+    method="auto",
+    tol=1e-4,
+    max_iter=200,
+    temperature=1.5,
+    warm_start=inference.marginals(FIELD, temperature=1.5),
+    n_jobs=1,
+    random_state=0,
+    dtype="float64",
+    callback=go_on,
+)
+listed(
+    "inference.marginals_batch",
+    lambda results: [seen(result) for result in results],
+    fields=[FIELD, FIELD],
+    method="auto",
+    tol=1e-4,
+    max_iter=200,
+    temperature=1.5,
+    n_jobs=1,
+    dtype="float64",
+)
+listed("inference.log_partition_gradient", field=FIELD, result=POSTERIOR, n_jobs=1)
+listed(
+    "inference.diverse",
+    lambda result: (result.labelings, result.values, result.gains),
+    field=FIELD,
+    m=2,
+    diversity=diversities.DivMBest(0.75),
+    method="auto",
+    n_jobs=1,
+    callback=go_on,
+)
+for name in ("oracle_accuracy", "oracle_items"):
+    listed(
+        f"inference.{name}",
+        labelings=LABELINGS,
+        truth=array(0, 1, -1, 2),
+        metric="iou",
+        ignore=-1,
+    )
+for name in ("perturbed_list", "sampled_list"):
+    listed(
+        f"inference.{name}",
+        field=FIELD,
+        m=2,
+        temperature=1.0,
+        n_draws=20,
+        n_jobs=1,
+        random_state=0,
+    )
+listed(
+    "inference.tune_diversity",
+    lambda result: (result.scores, repr(result.diversity)),
+    fields=[FIELD],
+    truths=[array(0, 1, 1, -1)],
+    diversity=diversities.HammingBall,
+    grid={"weight": [0.5, 5.0], "gamma": [0.5]},
+    m=2,
+    metric="accuracy",
+    regions=[array(0, 1, 2, 3)],
+    ignore=-1,
+    method="auto",
+    n_jobs=1,
+    callback=go_on,
+)

@@ -1,0 +1,484 @@
+"""Good calls of learners, estimators and pictures."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from example_registry import EXAMPLES, Example, array, go_on, itself, listed, method
+from examples_of_fields import FIELD
+from scipy.sparse import diags_array
+from sklearn.tree import DecisionTreeClassifier
+
+import setwise as sw
+from setwise import functions, inference, learning, losses, plots, surrogates
+
+# ------------------------------------------------------------------------------------- learning
+
+
+def hinge(w: np.ndarray) -> tuple[float, np.ndarray]:
+    slope = np.array([-2.0, 1.0])
+    slack = 1.0 + float(slope[: len(w)] @ w[:2])
+    return max(slack, 0.0), slope if slack > 0 else np.zeros(2)
+
+
+def hinge_of(i: int, w: np.ndarray) -> tuple[float, np.ndarray]:
+    return hinge(w)
+
+
+class Hinge:
+    """The hinge losses of labels +1 and -1."""
+
+    y = array(1.0, -1.0, 1.0, -1.0)
+    offsets = array(0, 4)
+
+    def each(self, scores: np.ndarray) -> Any:
+        slack = 1 - self.y * scores
+        return np.maximum(slack, 0), diags_array(np.where(slack > 0, -self.y, 0.0)).tocsr()
+
+    def __call__(self, scores: np.ndarray) -> tuple[float, np.ndarray]:
+        slack = 1 - self.y * scores
+        return np.maximum(slack, 0).mean(), np.where(slack > 0, -self.y, 0) / len(slack)
+
+
+ROWS = array([0.0, 1.0], [1.0, 0.5], [2.0, 0.25], [1.0, 0.75])
+WEIGHTS = array(1.0, -1.0, -1.0, 0.5)
+
+
+def first_response(columns: list[learning.Column]) -> Any:
+    return [(column.segment, column.response) for column in columns]
+
+
+def priced(search: learning.Search) -> Any:
+    return first_response(search(np.resize(WEIGHTS, search.X.shape[0])))
+
+
+FIRST = learning.one_slack(hinge, 2, 10.0, tol=0.5)
+ONE = {"C": 10.0, "tol": 1e-3, "max_iter": 50, "callback": go_on}
+
+
+def outcome(fit: Any) -> Any:
+    return fit.w, fit.value, fit.bound
+
+
+listed(
+    "learning.one_slack",
+    outcome,
+    oracle=hinge,
+    dimension=2,
+    nonnegative=array(0),
+    least_risk=0.0,
+    warm_start=FIRST,
+    **ONE,
+)
+listed("learning.n_slack", outcome, oracle=hinge_of, n=1, dimension=2, **ONE)
+listed(
+    "learning.block_frank_wolfe",
+    outcome,
+    oracle=hinge_of,
+    n=1,
+    dimension=2,
+    passes=2,
+    random_state=0,
+    **ONE,
+)
+listed(
+    "learning.struct_boost",
+    outcome,
+    risk=Hinge(),
+    search=learning.Stumps(ROWS),
+    C=10.0,
+    tol=1e-3,
+    n_estimators=5,
+    slack="one",
+    columns_per_round=1,
+    callback=go_on,
+)
+TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
+SEARCHES: dict[str, dict[str, Any]] = {
+    "Perceptrons": {"X": ROWS, "n_columns": 1, "max_iter": 20, "n_jobs": 1},
+    "SklearnLearners": {
+        "X": ROWS,
+        "estimator": TREE,
+        "n_columns": 1,
+        "drop": 0.0,
+        "random_state": 0,
+    },
+    "Stumps": {"X": ROWS, "n_columns": 1, "n_jobs": 1},
+}
+for name, arguments in SEARCHES.items():
+    listed(f"learning.{name}", priced, **arguments)
+    make = functools.partial(getattr(learning, name), **arguments)
+    method(f"learning.{name}.__call__", make, first_response, weights=WEIGHTS)
+FITTED = copy.deepcopy(TREE).fit(ROWS, np.array([1, -1, -1, 1]))
+LEARNERS: dict[str, dict[str, Any]] = {
+    "Perceptron": {"coef": array(1.0, -1.0), "intercept": 0.5},
+    "Stump": {"feature": 1, "threshold": 0.5, "sign": -1},
+    "WeakClassifier": {"model": FITTED, "sign": -1},
+}
+for name, arguments in LEARNERS.items():
+    listed(f"learning.{name}", lambda learner: learner.predict(ROWS), **arguments)
+    make = functools.partial(getattr(learning, name), **arguments)
+    method(f"learning.{name}.predict", make, X=ROWS)
+    method(f"learning.{name}.importances", make, n_features=2)
+for name in ("Serial", "Threads"):
+    arguments = {"n_jobs": 2} if name == "Threads" else {}
+    make = functools.partial(getattr(learning, name), **arguments)
+    listed(f"learning.{name}", lambda executor: executor.close(), **arguments)
+    method(f"learning.{name}.map", make, function=itself, shards=[-1, 2])
+    method(f"learning.{name}.close", make)
+
+
+# ----------------------------------------------------------------------------------- estimators
+
+X = array([0.0, 1.0], [1.0, 0.5], [2.0, 0.25], [1.0, 0.75], [3.0, 0.5], [0.5, 0.0])
+Y = array(0, 0, 1, 1, 1, 0)
+GROUPS = array(0, 0, 1, 1, 1, 0)
+SAMPLE_WEIGHT = array(1.0, 2.0, 1.0, 1.0, 2.0, 1.0)
+CHAIN = array([0, 1], [1, 2])
+GRAPHS = [
+    (array([1.0], [2.0], [-0.5]), CHAIN, np.ones((2, 1))),
+    (array([-1.0], [-2.0], [-1.5]), CHAIN, np.ones((2, 1))),
+]
+NODE_LABELS = [array(1, 1, 1), array(0, 0, 0)]
+NODE_WEIGHTS = [array(1.0, 2.0, 1.0), array(1.0, 1.0, 1.0)]
+
+
+def estimator(
+    name: str,
+    parameters: dict[str, Any],
+    fit: dict[str, Any],
+    methods: dict[str, dict[str, Any]],
+    look: Callable[[Any], Any],
+) -> None:
+    """The constructor, judged by a fit, and the methods of a fitted one."""
+    cls = getattr(sw, name)
+    short = {"max_iter": 30} if "max_iter" in parameters else {"n_estimators": 5}
+
+    def constructed(**given: Any) -> Any:
+        return cls(**given).fit(**fit)
+
+    EXAMPLES[f"setwise.{name}"] = Example(constructed, parameters, look)
+    make = functools.partial(cls, **short)
+    method(f"{name}.fit", make, look, **fit)
+    fitted = make().fit(**fit)
+    for called, arguments in methods.items():
+        answer = list if called.startswith("staged") else lambda answer: answer
+        method(f"{name}.{called}", lambda fitted=fitted: fitted, answer, **arguments)
+
+
+def decisions(model: Any) -> Any:
+    return model.decision_function(X)
+
+
+estimator(
+    "SetClassifier",
+    {
+        "loss": "jaccard",
+        "surrogate": "lovasz",
+        "C": 10.0,
+        "tol": 1e-3,
+        "max_iter": 30,
+        "fit_intercept": True,
+        "sets": "groups",
+        "class_weight": "balanced",
+        "n_jobs": 1,
+        "verbose": False,
+        "callback": go_on,
+    },
+    {"X": X, "y": Y, "groups": GROUPS, "sample_weight": SAMPLE_WEIGHT},
+    {
+        "decision_function": {"X": X},
+        "predict": {"X": X},
+        "score": {"X": X, "y": Y, "groups": GROUPS, "sample_weight": SAMPLE_WEIGHT},
+    },
+    decisions,
+)
+estimator(
+    "StructBoostClassifier",
+    {
+        "estimator": "stump",
+        "n_estimators": 5,
+        "C": 10.0,
+        "taxonomy": array(2, 2, -1),
+        "label_form": "coded",
+        "tol": 1e-3,
+        "slack": "one",
+        "columns_per_round": 1,
+        "random_state": 0,
+        "n_jobs": 1,
+        "verbose": False,
+        "callback": go_on,
+    },
+    {"X": X, "y": Y, "sample_weight": SAMPLE_WEIGHT},
+    {
+        "decision_function": {"X": X},
+        "predict": {"X": X},
+        "staged_decision_function": {"X": X},
+        "staged_predict": {"X": X},
+    },
+    decisions,
+)
+estimator(
+    "StructBoostRanker",
+    {
+        "estimator": "stump",
+        "n_estimators": 5,
+        "C": 10.0,
+        "tol": 1e-3,
+        "ordinal": False,
+        "slack": "one",
+        "random_state": 0,
+        "n_jobs": 1,
+        "verbose": False,
+        "callback": go_on,
+    },
+    {"X": X, "y": Y, "sample_weight": SAMPLE_WEIGHT, "groups": array(0, 1, 1, 1, 0, 1)},
+    {
+        "decision_function": {"X": X},
+        "predict": {"X": X},
+        "score": {
+            "X": X,
+            "y": Y,
+            "sample_weight": SAMPLE_WEIGHT,
+            "groups": array(0, 1, 1, 1, 0, 1),
+        },
+        "staged_decision_function": {"X": X},
+    },
+    decisions,
+)
+ON_GRAPHS = {"X": GRAPHS, "Y": NODE_LABELS, "node_weights": NODE_WEIGHTS}
+
+
+def node_scores(model: Any) -> Any:
+    return model.decision_function(GRAPHS)
+
+
+def unaries(field: Any) -> Any:
+    return field.unary
+
+
+estimator(
+    "FieldSVM",
+    {
+        "C": 10.0,
+        "tol": 1e-3,
+        "max_iter": 30,
+        "fit_intercept": True,
+        "n_jobs": 1,
+        "verbose": False,
+        "callback": go_on,
+    },
+    ON_GRAPHS,
+    {
+        "decision_function": {"X": GRAPHS},
+        "predict": {"X": GRAPHS},
+        "score": ON_GRAPHS,
+        "to_field": {"x": GRAPHS[0]},
+    },
+    node_scores,
+)
+estimator(
+    "FieldBoost",
+    {
+        "estimator": "stump",
+        "edge_estimator": "feature",
+        "n_estimators": 5,
+        "C": 10.0,
+        "tol": 1e-3,
+        "random_state": 0,
+        "n_jobs": 1,
+        "verbose": False,
+        "callback": go_on,
+    },
+    ON_GRAPHS,
+    {
+        "decision_function": {"X": GRAPHS},
+        "predict": {"X": GRAPHS},
+        "score": ON_GRAPHS,
+        "staged_predict": {"X": GRAPHS},
+        "to_field": {"x": GRAPHS[0]},
+    },
+    node_scores,
+)
+
+FRAME = np.zeros((24, 32))
+FRAME[8:16, 8:16] = 1.0
+BOX = array(8.0, 8.0, 8.0, 8.0)
+SMALL = {"n_estimators": 5, "n_candidates": 10, "n_training": 10}
+
+
+def followed(tracker: Any) -> Any:
+    return tracker.box_, tracker.score_boxes(FRAME, [BOX])
+
+
+def start(**parameters: Any) -> Any:
+    return sw.StructBoostTracker(**parameters).start(FRAME, BOX)
+
+
+TRACKER = start(**SMALL)
+EXAMPLES["setwise.StructBoostTracker"] = Example(
+    start,
+    {
+        "C": 10.0,
+        "tol": 0.01,
+        "features": ("pixels",),
+        "search_radius": 0.25,
+        "training_radius": 0.5,
+        "scales": array(1.0, 2.0),
+        "memory": 3,
+        "update_every": 2,
+        **SMALL,
+    },
+    followed,
+)
+method(
+    "StructBoostTracker.start",
+    functools.partial(sw.StructBoostTracker, **SMALL),
+    followed,
+    frame=FRAME,
+    box=BOX,
+)
+method("StructBoostTracker.update", lambda: copy.deepcopy(TRACKER), frame=FRAME, box=BOX)
+method("StructBoostTracker.score_boxes", lambda: TRACKER, frame=FRAME, boxes=BOX[None])
+
+
+# -------------------------------------------------------------------------------------- pictures
+
+
+def closed(display: Any) -> Any:
+    """What was drawn, once the figure is let go of."""
+    plt.close("all")
+    return type(display).__name__
+
+
+IMAGE = array([0.0, 0.5], [1.0, 0.25])
+COLORS = array([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0])
+STYLE = {"linewidth": 2.0}
+DECOMPOSITION = {
+    "loss": array(0.0, 1.0, 3.0),
+    "f": array(0.0, 1.5, 3.0),
+    "g": array(0.0, -0.5, 0.0),
+    "exact": True,
+}
+listed(
+    "plots.DecompositionDisplay",
+    lambda display: display.plot() and closed(display),
+    **DECOMPOSITION,
+)
+method(
+    "plots.DecompositionDisplay.from_function",
+    lambda: plots.DecompositionDisplay,
+    closed,
+    function=functions.Table([0.0, 1.0, 1.0, 3.0]),
+    order=array(1, 0),
+    ax=None,
+)
+method(
+    "plots.DecompositionDisplay.from_loss",
+    lambda: plots.DecompositionDisplay,
+    closed,
+    loss="exponential",
+    p=4,
+    ax=None,
+)
+method(
+    "plots.DecompositionDisplay.plot",
+    lambda: plots.DecompositionDisplay(**DECOMPOSITION),
+    closed,
+    ax=None,
+)
+LIST = {
+    "labelings": array([[0, 1], [1, 2]], [[0, 0], [0, 0]]),
+    "values": array(0.5, 1.0),
+    "image": IMAGE,
+    "n_labels": 3,
+    "colors": COLORS,
+}
+DIVERSE = inference.diverse(FIELD, 2, sw.diversities.DivMBest(0.75))
+listed("plots.DiverseDisplay", lambda display: display.plot() and closed(display), **LIST)
+method(
+    "plots.DiverseDisplay.from_result",
+    lambda: plots.DiverseDisplay,
+    closed,
+    result=DIVERSE,
+    shape=None,
+    image=IMAGE,
+    superpixels=array([0, 1], [2, 3]),
+    n_labels=3,
+    colors=COLORS,
+    ax=None,
+)
+method(
+    "plots.DiverseDisplay.plot",
+    lambda: plots.DiverseDisplay(**LIST),
+    closed,
+    ax=None,
+    n_columns=2,
+    alpha=0.5,
+    outline_kw=STYLE,
+)
+MARGINALS = {
+    "labels": array([0, 1], [1, 2]),
+    "entropy": array([0.5, 0.25], [0.0, 1.0]),
+    "n_labels": 3,
+    "image": IMAGE,
+    "regions": array([0, 0], [1, -1]),
+    "quantile": 0.5,
+    "colors": COLORS,
+}
+listed("plots.MarginalsDisplay", lambda display: display.plot() and closed(display), **MARGINALS)
+method(
+    "plots.MarginalsDisplay.from_result",
+    lambda: plots.MarginalsDisplay,
+    closed,
+    result=sw.marginals(FIELD),
+    shape=array(2, 2),
+    image=IMAGE,
+    labels=array([0, 1], [1, 2]),
+    regions=array([0, 0], [1, -1]),
+    colors=COLORS,
+    quantile=0.5,
+    ax=None,
+)
+method(
+    "plots.MarginalsDisplay.plot",
+    lambda: plots.MarginalsDisplay(**MARGINALS),
+    closed,
+    ax=None,
+    panels=("labels", "entropy"),
+    n_regions=1,
+    colorbar=True,
+    outline_kw=STYLE,
+)
+SURFACE = {
+    "s": array(-1.0, 0.0, 1.0),
+    "values": np.arange(9.0).reshape(3, 3),
+    "corners": array([0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]),
+    "losses": array(0.0, 1.0, 1.0, 1.5),
+}
+listed("plots.SurrogateDisplay", lambda display: display.plot() and closed(display), **SURFACE)
+method(
+    "plots.SurrogateDisplay.from_surrogate",
+    lambda: plots.SurrogateDisplay,
+    closed,
+    surrogate=surrogates.LovaszHinge(losses.Jaccard()),
+    y=array(1, 0),
+    limits=array(-1.0, 2.0),
+    n_points=5,
+    ax=None,
+    kind="contour",
+)
+method(
+    "plots.SurrogateDisplay.plot",
+    lambda: plots.SurrogateDisplay(**SURFACE),
+    closed,
+    ax=None,
+    kind="contour",
+    colorbar=True,
+    dots_kw={"s": 20.0},
+)
