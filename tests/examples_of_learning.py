@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -12,12 +13,20 @@ import numpy as np
 from example_registry import EXAMPLES, Example, array, go_on, itself, listed, method
 from examples_of_fields import FIELD
 from scipy.sparse import diags_array
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.tree import DecisionTreeClassifier
 
 import setwise as sw
 from setwise import functions, inference, learning, losses, plots, surrogates
 
 # ------------------------------------------------------------------------------------- learning
+
+
+def quietly(fit: Callable[[], Any]) -> Any:
+    """A fit that ends after few rounds, as all do here, and says so."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return fit()
 
 
 def hinge(w: np.ndarray) -> tuple[float, np.ndarray]:
@@ -165,7 +174,7 @@ def estimator(
     EXAMPLES[f"setwise.{name}"] = Example(constructed, parameters, look)
     make = functools.partial(cls, **short)
     method(f"{name}.fit", make, look, **fit)
-    fitted = make().fit(**fit)
+    fitted = quietly(lambda: make().fit(**fit))
     for called, arguments in methods.items():
         answer = list if called.startswith("staged") else lambda answer: answer
         method(f"{name}.{called}", lambda fitted=fitted: fitted, answer, **arguments)
@@ -320,7 +329,7 @@ def start(**parameters: Any) -> Any:
     return sw.StructBoostTracker(**parameters).start(FRAME, BOX)
 
 
-TRACKER = start(**SMALL)
+TRACKER = quietly(lambda: start(**SMALL))
 EXAMPLES["setwise.StructBoostTracker"] = Example(
     start,
     {

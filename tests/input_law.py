@@ -101,12 +101,6 @@ FREE = {
 OTHER_MEANING = {("frame", "integers")}
 WORK = {
     ("setwise.plots.DecompositionDisplay.from_loss", "p"),
-    ("setwise.inference.diverse", "m"),
-    ("setwise.inference.tune_diversity", "m"),
-    ("setwise.inference.perturbed_list", "m"),
-    ("setwise.inference.perturbed_list", "n_draws"),
-    ("setwise.inference.sampled_list", "m"),
-    ("setwise.inference.sampled_list", "n_draws"),
     ("setwise.learning.n_slack", "n"),
     ("setwise.learning.block_frank_wolfe", "n"),
     ("setwise.learning.block_frank_wolfe", "passes"),
