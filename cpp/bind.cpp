@@ -39,6 +39,10 @@ struct Batch {
     }
 
     void check(const Out<double>& values, const Out<Scalar>& gradient) const {
+        check(values.size(), gradient.size());
+    }
+    // Of sizes: an array of nanobind's cannot be made without the interpreter's lock.
+    void check(std::size_t values, std::size_t gradient) const {
         require(offsets.size() >= 1 && begin(0) == 0, "offsets must start with 0");
         for (Index i = 0; i < rows(); ++i) {
             const Index length = begin(i + 1) - begin(i);
@@ -46,9 +50,9 @@ struct Batch {
             require(length < setwise::most_elements, "a set must have fewer than 2**31 elements");
         }
         const auto total = static_cast<std::size_t>(begin(rows()));
-        require(positive.size() == total && scores.size() == total && gradient.size() == total,
+        require(positive.size() == total && scores.size() == total && gradient == total,
                 "offsets must end with the number of scores");
-        require(values.size() == static_cast<std::size_t>(rows()), "values must have a row each");
+        require(values == static_cast<std::size_t>(rows()), "values must have a row each");
     }
 };
 
@@ -143,8 +147,7 @@ void order_rows(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<Byte
     const Batch<Scalar> batch{positive, scores, offsets};
     require(chains.size() == offsets.size() && componentwise.size() + 1 == offsets.size(),
             each_row_an_entry);
-    batch.check(Out<double>(nullptr, {static_cast<std::size_t>(batch.rows())}),
-                Out<Scalar>(nullptr, {order.size()}));
+    batch.check(static_cast<std::size_t>(batch.rows()), order.size());
     setwise::Workspace work;
     Index* next = order.data();
     chains.data()[0] = 0;

@@ -68,6 +68,8 @@ def lovasz_softmax(
     from_logits: bool,
 ) -> Any:
     """Total () and gradient of the Lovász softmax loss; 0 buckets: exact."""
+    if not logits.numel():
+        return NotImplemented
     with _on(logits.device):
         weights = weights_of(classes, weight, logits.shape[1], logits.device)
         if buckets:
