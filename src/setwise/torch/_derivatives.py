@@ -32,14 +32,19 @@ def _batched(info: Any, dims: tuple[Any, ...], *tensors: Tensor) -> tuple[Tensor
     )
 
 
+def _own(tensor: Tensor) -> Tensor:
+    """The tensor, not as a part of another: forward mode takes no view for an answer."""
+    return tensor.clone() if tensor._is_view() else tensor
+
+
 class Hinge(torch.autograd.Function):
     """``setwise::hinge``: values (S,) and gradient (S, n) of scores and targets (S, n)."""
 
     @staticmethod
     def forward(scores: Tensor, target: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
         """The operator."""
-        answer: tuple[Tensor, Tensor] = hinge(scores.contiguous(), target.contiguous(), *rest)
-        return answer
+        values, gradient = hinge(scores.contiguous(), target.contiguous(), *rest)
+        return _own(values), _own(gradient)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -77,8 +82,8 @@ class Probabilities(torch.autograd.Function):
     @staticmethod
     def forward(p: Tensor, target: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
         """The operator."""
-        answer: tuple[Tensor, Tensor] = probabilities(p.contiguous(), target.contiguous(), *rest)
-        return answer
+        values, gradient = probabilities(p.contiguous(), target.contiguous(), *rest)
+        return _own(values), _own(gradient)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
