@@ -28,6 +28,7 @@
 #include "sanitize_flows.hpp"
 #include "sanitize_marginals.hpp"
 #include "sanitize_messages.hpp"
+#include "sanitize_planes.hpp"
 #include "sanitize_relaxation.hpp"
 #include "swap_move.hpp"
 
@@ -351,6 +352,7 @@ int main(int argc, char** argv) {
     }
     for (int k = 0; k < 300; ++k) check_messages(random);
     for (int k = 0; k < 1000; ++k) {
+        check_planes(random);
         check_stumps(random, 1 + static_cast<int>(random() % 9), 1 + static_cast<int>(random() % 19));
         check_rank_pairs(random);
     }
