@@ -277,9 +277,15 @@ class ExpansionMove : public Move {
         const std::int32_t place = local_[at(i)];
         if (place >= 0) return switched_[at(place)] ? 0.0 : excess_[at(place)];
         if (place == settled) return 0.0;
-        // One that keeps its label may have lent its edges to the others.
-        const double excess = row[i] - field_.unary_now(i);
-        return excess >= field_.reach(i) ? excess - field_.reach(i) : excess - field_.dissent(i);
+        // One that keeps its label may have lent its edges to the others, and resists the costs that
+        // are part of the cut already.
+        double excess = row[i] - field_.unary_now(i);
+        excess -= excess >= field_.reach(i) ? field_.reach(i) : field_.dissent(i);
+        for (const Layer& layer : field_.layers()) {
+            const std::int32_t g = layer.groups[at(field_.label(i))];
+            if (g >= 0 && !is_deferred(layer, g)) excess -= layer.costs[at(g)];
+        }
+        return excess;
     }
     // Makes those costs part of the cut. Whether there were any.
     bool charge_costs() {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import reference
 from field_registry import grid
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from searches import expansion
 from test_inference_moves import least, random_field
@@ -13,6 +13,7 @@ from setwise import fields
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.integers(3, 4), st.booleans())
+@example(263, 4, 4, False)  # two costs end together that neither alone is worth
 def test_no_expansion_improves_the_answer(seed, n, n_labels, is_random):
     rng = np.random.default_rng(seed)
     field = random_field(rng, "expansion", n, n_labels)
