@@ -56,7 +56,7 @@ class Table(SetFunction):
 
     @property
     def tolerance(self) -> float:
-        """What an inequality may fail by and still hold: 1e-12 of the largest abs(F(A) - F(empty))."""
+        """What an inequality may fail by and still hold: 1e-12 of the largest F(A) - F(empty)."""
         return slack_of(self.values, 1e-12)
 
     def _values(self, masks: BoolArray) -> FloatArray:
