@@ -30,10 +30,8 @@ class FieldRounds:
         oracle: FieldOracle,
         tol: float,
         limit: int,
-        callback: Callable[[Progress], object] | None,
+        callback: Callable[[Progress], object],
     ) -> None:
-        if callback is not None and not callable(callback):
-            raise TypeError(f"callback must be callable or None, got {type(callback).__name__}")
         self._oracle, self._callback = oracle, callback
         self._tol = as_number(tol, "tol", nonnegative=True)
         self._limit = as_count(limit, "max_iter", least=1)
@@ -70,7 +68,7 @@ class FieldRounds:
             relative_gap=gap,
             seconds=self.seconds[-1],
         )
-        asked = self._callback is not None and bool(self._callback(told))
+        asked = bool(self._callback(told))
         tol = _SHARE * self._tol if self._thorough else self._tol
         done = gap <= tol or (self._thorough and self.proved())
         self.stalled = len(self._gaps) > STALL and gap > _SHRINK * self._gaps[-1 - STALL]

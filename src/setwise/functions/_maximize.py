@@ -6,7 +6,7 @@ from math import inf, nextafter
 
 import numpy as np
 
-from setwise.functions._arguments import as_count
+from setwise.functions._arguments import as_choice, as_count
 from setwise.functions._base import SetFunction, as_set_function, empty_value
 from setwise.functions._greedy import Chosen, double_greedy, greedy
 from setwise.functions._maximum import Maximum
@@ -14,7 +14,7 @@ from setwise.functions._parts import SHARE, parts, without_constant
 from setwise.functions._randomness import as_generator
 from setwise.functions._tolerance import bend, fall
 
-METHODS = ("auto", "greedy", "double", "double-random")
+_METHODS = ("auto", "greedy", "double", "double-random")
 
 
 def maximize(
@@ -77,10 +77,7 @@ def maximize(
     """
     limit = None if k is None else as_count(k, "k")
     as_set_function(function)
-    if not isinstance(method, str):
-        raise TypeError(f"method must be a string, got {type(method).__name__}")
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    as_choice(method, "method", _METHODS)
     if limit is not None and method.startswith("double"):
         raise ValueError(f"method must be 'greedy' or 'auto' when k is given, got {method!r}")
     rng = as_generator(random_state)

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from setwise.fields._field import Field
-from setwise.functions._arguments import FloatArray, as_choice, as_count, as_number
+from setwise.functions._arguments import (
+    FloatArray,
+    as_choice,
+    as_count,
+    as_number,
+    check_callback,
+)
 from setwise.functions._randomness import as_generator
 from setwise.inference._belief_propagation import belief_propagation
 from setwise.inference._exact_binary import exact_binary
@@ -140,8 +146,7 @@ def marginals(
     if not isinstance(field, Field):
         raise TypeError(f"field must be a Field, got {type(field).__name__}")
     method = as_choice(method, "method", ["auto", *_METHODS])
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be callable, got {type(callback).__name__}")
+    check_callback(callback)
     reason = "asked for"
     if method == "auto":
         method, reason = _choose(field)

@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike
 
 from setwise.fields._field import Field
 from setwise.functions import _kernels as _core
-from setwise.functions._arguments import IntArray, as_array, as_count, as_integers, as_number
+from setwise.functions._arguments import (
+    IntArray,
+    as_array,
+    as_count,
+    as_integers,
+    as_number,
+    check_callback,
+)
 from setwise.functions._randomness import as_generator
 from setwise.inference._energy_scale import NEGLIGIBLE, EnergyScale
 from setwise.inference._result import MapProgress, MapResult
@@ -47,8 +54,7 @@ class MapOptions:
         offset: float = 0.0,
     ) -> MapOptions:
         """The options of a call, or one sentence on what is wrong with which."""
-        if callback is not None and not callable(callback):
-            raise TypeError(f"callback must be callable, got {type(callback).__name__}")
+        check_callback(callback)
         return cls(
             tol=_as_tolerance(tol),
             max_iter=None if max_iter is None else as_count(max_iter, "max_iter"),
