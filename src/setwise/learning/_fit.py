@@ -1,10 +1,4 @@
-"""What every learner returns: the weights, and how far they can be from the best.
-
-The gap is measured against what there is to gain over w = 0, P(0) - bound: against P itself, which
-C times the number of sets makes large whatever the weights, w = 0 would pass for a minimum on rows
-with few positives. Where little is left above the least that the risk can be, against that: at a
-high price and with classes that can be told apart, P(0) is the large number.
-"""
+"""What every learner returns: the weights, and how far they can be from the best."""
 
 from __future__ import annotations
 
@@ -22,6 +16,7 @@ from setwise.functions._arguments import (
     check_callback,
 )
 from setwise.functions._certificate import EPS, relative_gap
+from setwise.learning._room import room_of
 
 MOST_WEIGHTS = 1 << 30  # eight gigabytes for one vector of them
 # Of the magnitude of the terms that value and bound were summed from: the rounding of the sums,
@@ -137,7 +132,8 @@ class Fit:
 
         The smaller one: a gap that is small beside it is small beside both.
         """
-        return _room(self.value, self.bound, self.C, self.risk_at_zero, self.least_risk)
+        least = None if self.least_risk is None else self.C * self.least_risk
+        return room_of(self.value, self.bound, self.C * self.risk_at_zero, least)
 
     @property
     def relative_gap(self) -> float:
@@ -146,7 +142,7 @@ class Fit:
         It changes neither with the unit of the risk or of the features nor with a constant added
         to the risk and to the least of it. w = 0 has 1, unless it is the minimum: then 0.
         """
-        return 0.0 if self.gap <= self.rounding else relative_gap(self.gap, self.room)
+        return relative_gap(self.gap, self.room, self.rounding)
 
 
 @dataclass(frozen=True)
@@ -218,7 +214,8 @@ class Search:
     @property
     def room(self) -> float:
         """What the gap is measured against."""
-        return _room(self.value, self.bound, self.C, self._zero(), self.least)
+        least = None if self.least is None else self.C * self.least
+        return room_of(self.value, self.bound, self.C * self._zero(), least)
 
     @property
     def rounding(self) -> float:
@@ -259,7 +256,7 @@ class Search:
             self._bound = lower, size
         seconds = perf_counter() - self._start
         gap = self.value - self.bound
-        share = 0.0 if gap <= self.rounding else relative_gap(gap, self.room)
+        share = relative_gap(gap, self.room, self.rounding)
         progress = Progress(len(self.rounds) + 1, self.value, self.bound, share, seconds)
         self.rounds.append(progress)
         if self.callback is not None and bool(self.callback(progress)):
@@ -296,11 +293,6 @@ class Search:
             least_risk=self.least,
             rounding=self.rounding,
         )
-
-
-def _room(value: float, bound: float, C: float, at_zero: float, least: float | None) -> float:
-    gain = C * at_zero - bound
-    return gain if least is None else min(gain, value - C * least)
 
 
 def _as_answer(answer: object, dimension: int) -> tuple[float, FloatArray]:
