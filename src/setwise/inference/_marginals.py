@@ -166,7 +166,8 @@ def marginals(
     )
     check_magnitude(field, options.temperature, options.dtype)
     offset = parts.constant / options.temperature
-    solution = _METHODS[method](problem, replace(options, offset=offset))
+    options = replace(options, offset=offset, from_below=method == "mean_field")
+    solution = _METHODS[method](problem, options)
     lower, interrupted = solution.lower, solution.interrupted
     if lower == -np.inf:
         q = _allowed(solution.probabilities.astype(np.float64, copy=False), problem)
@@ -187,7 +188,7 @@ def marginals(
         method=method,
         reason=reason,
         temperature=options.temperature,
-        history=[difference_above(value, offset) for value in solution.history],
+        history=[options.told(value) for value in solution.history],
         interrupted=interrupted,
         state=solution.state,
     )

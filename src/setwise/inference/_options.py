@@ -20,6 +20,7 @@ from setwise.functions._arguments import (
 )
 from setwise.functions._randomness import as_generator
 from setwise.inference._energy_scale import NEGLIGIBLE, EnergyScale
+from setwise.inference._ground import difference_below
 from setwise.inference._result import MapProgress, MapResult
 from setwise.inference._threads import as_threads
 
@@ -90,7 +91,8 @@ class MapOptions:
         _core.poll()
         if self.callback is None:
             return False
-        return bool(self.callback(MapProgress(n_iter, value + self.offset, bound + self.offset)))
+        bound = difference_below(bound, -self.offset)
+        return bool(self.callback(MapProgress(n_iter, value + self.offset, bound)))
 
     def result(
         self,
