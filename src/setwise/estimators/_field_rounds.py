@@ -12,8 +12,6 @@ from setwise.functions._arguments import as_count, as_number
 from setwise.learning import Fit, History, Progress
 from setwise.learning._room import share_left
 
-# A fit whose gap has not shrunk by this factor in so many rounds would not end by itself.
-STALL, _SHRINK = 500, 0.99
 # How much of the tolerance planes may leave where the proof of the labels takes the rest.
 _SHARE = 0.1
 
@@ -38,7 +36,6 @@ class FieldRounds:
         self.bound = -np.inf
         self._bounds: list[float] = []
         self.seconds: list[float] = []
-        self._gaps: list[float] = []
         self._before = 0.0
         self._asked = self._thorough = False
         self.stalled = False
@@ -52,7 +49,7 @@ class FieldRounds:
         """
         self._thorough = thorough
         self._before = self.seconds[-1] if self.seconds else 0.0
-        self._gaps, self._asked, self.stalled = [], False, False
+        self._asked = self.stalled = False
 
     def __call__(self, progress: Progress) -> bool:
         """Write a round down; True if it is to be the last."""
@@ -60,7 +57,6 @@ class FieldRounds:
         gap = share_left(progress.value, min(self.bound, progress.value), self._oracle.zero)
         self._bounds.append(self.bound)
         self.seconds.append(self._before + progress.seconds)
-        self._gaps.append(gap)
         told = replace(
             progress,
             n_iter=len(self.seconds),
@@ -71,9 +67,8 @@ class FieldRounds:
         asked = bool(self._callback(told))
         tol = _SHARE * self._tol if self._thorough else self._tol
         done = gap <= tol or (self._thorough and self.proved())
-        self.stalled = len(self._gaps) > STALL and gap > _SHRINK * self._gaps[-1 - STALL]
         self.interrupted = asked and gap > self._tol
-        self._asked = asked or done or self.stalled
+        self._asked = asked or done
         return self._asked
 
     @property
