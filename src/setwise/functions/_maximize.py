@@ -154,6 +154,8 @@ class _Plain:
         # A bound adds up at most 2 n differences of two values, and n^2 exchanges of two elements.
         broken = bend(function) if self._certified else 0.0
         self._wrong = (4 * n + 4) * self._parts.value_error(n) + n * n * broken
+        if function.is_increasing is True:  # what the best set may lose by what is chosen
+            self._wrong += n * fall(function)
 
     def record(
         self, found: Chosen, *, guarantee: float | None, assumes: str, method: str, n_iter: int

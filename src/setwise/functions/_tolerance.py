@@ -81,7 +81,7 @@ def _above(
 
 def fall(function: SetFunction) -> float:
     """The most by which a step of a function that calls itself increasing can fall, where known."""
-    return function._remember("fall", lambda: _fall(collected(function)))
+    return function._remember("fall", lambda: _fall(function))
 
 
 @singledispatch
@@ -116,12 +116,27 @@ def _(function: ConcaveOfModular) -> float:
 
 @_fall.register
 def _(function: Sum) -> float:
-    scaled = zip(function.terms, function.coefficients, strict=True)
-    return float(sum(abs(c) * fall(term) for term, c in scaled))
+    scaled = [(t, c) for t, c in zip(function.terms, function.coefficients, strict=True) if c]
+    lost = 0.0
+    if not all(c > 0 and term.is_increasing is True for term, c in scaled):
+        # Only the terms taken together are, and what falls may be lost where they are added up.
+        lost = 2 * parts(function).value_error(function.n)
+        whole = collected(function)
+        if not isinstance(whole, Sum):
+            return fall(whole) + lost
+        scaled = list(zip(whole.terms, whole.coefficients, strict=True))
+    return float(sum(abs(c) * fall(term) for term, c in scaled)) + lost
 
 
 @_fall.register(Restriction)
 @_fall.register(Contraction)
-@_fall.register(Complement)
-def _(function: Restriction | Contraction | Complement) -> float:
+def _(function: Restriction | Contraction) -> float:
     return fall(function.function)
+
+
+@_fall.register
+def _(function: Complement) -> float:
+    # F is increasing, and the same on both ends but for rounding: so each step rises by at most
+    # that and what the others fall.
+    inner = function.function
+    return inner.n * fall(inner) + 2 * parts(inner).value_error(inner.n)
