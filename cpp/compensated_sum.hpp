@@ -42,6 +42,7 @@ class CompensatedSum {
     }
     bool is_zero() const { return sum_ == 0 && lost_ == 0 && rest_ == 0; }
     Number value() const {
+        if constexpr (levels == 2) return sum_ + lost_;
         Number sum = sum_;  // which what was lost may cancel
         const Number lost = accumulate(sum, lost_);
         return sum + (lost + rest_);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "compensated_sum.hpp"
 #include "release.hpp"
 #include "sort_costs.hpp"
 
@@ -85,7 +86,7 @@ class CountFactor {
         sort_costs(sorted_, space_);
         sums_.resize(K + 1);
         sums_[0] = 0;
-        ExactSum sum;
+        CompensatedSum<double, 2> sum;
         for (std::size_t k = 0; k < K; ++k) {
             sum.add(sorted_[k].first);
             sums_[k + 1] = sum.value();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "compensated_sum.hpp"
 #include "factor_graph.hpp"
 
 namespace setwise {
@@ -30,7 +31,8 @@ class Labelling {
 
     double energy() const {
         const FactorGraph& g = graph_;
-        ExactSum sum(g.constant);
+        CompensatedSum<double, 2> sum;
+        sum.add(g.constant);
         for (Index i = 0; i < g.n; ++i) {
             if (!g.allowed(i, labels_[i])) return unbounded;
             sum.add(g.unary_of(i)[labels_[i]]);

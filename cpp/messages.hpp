@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "compensated_sum.hpp"
 #include "cycle_messages.hpp"
 #include "factor_graph.hpp"
 #include "release.hpp"
@@ -24,7 +25,8 @@ class Messages : public CycleMessages {
     double bound(Poll poll) {
         gather();
         gather_cycles();
-        ExactSum sum(g_.constant);
+        CompensatedSum<double, 2> sum;
+        sum.add(g_.constant);
         for (Index i = 0; i < g_.n; ++i) {
             if ((i & 63) == 63) poll();
             reparametrize(i, total_.data());

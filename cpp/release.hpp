@@ -10,21 +10,6 @@ namespace setwise {
 
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 
-// A sum that carries what rounding left out (Neumaier).
-class ExactSum {
-  public:
-    explicit ExactSum(double start = 0) : sum_(start) {}
-    void add(double x) {
-        const double next = sum_ + x;
-        rest_ += std::abs(sum_) >= std::abs(x) ? (sum_ - next) + x : (x - next) + sum_;
-        sum_ = next;
-    }
-    double value() const { return sum_ + rest_; }
-
-  private:
-    double sum_, rest_ = 0;
-};
-
 // Room for `release`, kept between calls.
 struct ReleaseSpace {
     std::vector<double> step, trial;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "compensated_sum.hpp"
 #include "release.hpp"
 
 namespace setwise {
@@ -80,9 +81,11 @@ class RobustFactor {
     double size() const { return static_cast<double>(count_); }
 
   private:
+    using Sum = CompensatedSum<double, 2>;
+
     void sum_modes(const std::vector<double>& costs) {
-        std::vector<ExactSum>& sums = running_;
-        sums.assign(labels_ + 1, ExactSum());
+        std::vector<Sum>& sums = running_;
+        sums.assign(labels_ + 1, Sum());
         for (std::size_t i = 0; i < count_; ++i) {
             const double* const c = costs.data() + i * labels_;
             const double own = *std::min_element(c, c + labels_);
@@ -97,7 +100,7 @@ class RobustFactor {
     std::size_t labels_ = 0, count_ = 0, mode_ = 0;
     double weight_ = 0, differ_ = 0;
     std::vector<double> sums_, rest_;
-    std::vector<ExactSum> running_;
+    std::vector<Sum> running_;
     std::vector<std::size_t> chosen_;
 };
 

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 import setwise as sw
 
 RESULTS = Path(__file__).resolve().parent / "results"
-PACKAGES = ("numpy", "scipy", "scikit-learn", "scikit-image", "daqp", "highspy", "torch")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "scikit-image", "highspy", "torch")
 T = TypeVar("T")
 S = TypeVar("S")
 

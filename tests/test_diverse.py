@@ -335,7 +335,7 @@ FIELD = fields.Field(np.zeros((3, 2)))
         (
             lambda: sw.diverse(FIELD, 2, d.DivMBest(1.0), callback=3),
             TypeError,
-            "callback must be callable, got int",
+            "callback must be callable or None, got int",
         ),
         (
             lambda: sw.diverse(FIELD, 2, d.DivMBest(1.0), n_jobs=0),

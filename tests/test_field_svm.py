@@ -13,7 +13,6 @@ from sklearn.model_selection import GridSearchCV
 
 import setwise as sw
 from setwise import FieldSVM
-from setwise.estimators import _field_rounds
 
 
 def chain(n):
@@ -277,8 +276,8 @@ def test_a_fit_that_ends_early_says_so():
 
 def test_a_fit_without_progress_ends_and_says_so(monkeypatch):
     X, Y = stripes(np.random.default_rng(0), 4)
-    monkeypatch.setattr(_field_rounds, "STALL", 5)
-    monkeypatch.setattr(_field_rounds, "_SHRINK", 1e-3)
+    monkeypatch.setattr("setwise.learning._search._PATIENCE", 5)
+    monkeypatch.setattr("setwise.learning._search._PROGRESS", 1e-3)
     with pytest.warns(ConvergenceWarning, match="where its gap stands still: scale the features"):
         model = FieldSVM(10.0).fit(X, Y)
     assert 6 <= model.n_iter_ < 20

@@ -196,7 +196,7 @@ def test_a_result_cannot_be_changed():
     [
         ((-1,), {}, ValueError, "k must be at least 0, got -1"),
         ((1.0,), {}, TypeError, "k must be an integer, got float"),
-        ((), {"method": "best"}, ValueError, "method must be one of auto, .*, got 'best'"),
+        ((), {"method": "best"}, ValueError, "method must be one of 'auto', .*, got 'best'"),
         ((1,), {"method": "double"}, ValueError, "method must be 'greedy' or 'auto' when k is"),
         ((), {"random_state": 1.5}, TypeError, "random_state must be None, an integer .* float"),
         ((), {"random_state": -1}, ValueError, "random_state must not be negative, got -1"),

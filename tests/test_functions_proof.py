@@ -83,6 +83,39 @@ def test_a_proved_maximum_is_one_in_rationals(function, data):
         assert short == 0 or short <= Fraction(result.rounding)
 
 
+def test_a_bend_that_is_lost_in_a_sum_is_counted():
+    """In floats the tables cancel and seem to leave a modular function, in rationals not."""
+    line = 7e15 * np.arange(5.0)
+    small = Cardinality([0.0, -0.3, 0.1, 0.2, 0.2])
+    function = Cardinality(-line) + Modular([2.0, 3.0, -3.0, 3.0]) + small + Cardinality(line)
+    assert function.is_submodular
+    assert_nothing_false(function, minimize(function))
+    assert not minimize(function).exact
+    plain = 3.0 * Cardinality([0.0, 2.0, 3.0]) - Cardinality([0.0, 0.5, 1.25])
+    assert minimize(plain).exact
+
+
+def test_a_fall_that_is_lost_in_a_sum_is_counted():
+    """10^16 - 1 is no float: the sum looks increasing, and the set of all is not the best."""
+    function = 1e7 * Cardinality([0.0, 1e9, 1e9]) + Cardinality([0.0, 0.0, -1.0])
+    assert function.is_increasing
+    for k in (None, 1, 2):
+        result = maximize(function, k)
+        assert Fraction(result.bound) >= 10**16
+        assert result.excess >= 10**16 - exact_value(function, result.mask)
+    assert not maximize(function).exact
+    hidden = Modular([1e16]) + Modular([-1.0]) + Modular([-1e16])
+    assert not maximize(hidden).exact
+    level = (Cardinality([1.0, 1.0]) + Cardinality([0.0, 1e-17])).complement()
+    assert level.is_increasing
+    assert maximize(level).excess >= Fraction(1e-17)
+    steep = Cardinality([0.0, 1e14, 1e14 - 1.0])
+    assert steep.is_increasing
+    for k in (None, 1, 2):
+        result = maximize(steep, k)
+        assert result.excess >= 10**14 - exact_value(steep, result.mask)
+
+
 @given(submodular_functions(), st.sampled_from(UNITS), st.sampled_from(["greedy", "double"]))
 def test_a_unit_and_a_constant_change_no_maximum(function, scale, method):
     """Powers of two, which round nothing: a tie that rounding breaks may lead to another set."""

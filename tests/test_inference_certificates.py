@@ -272,6 +272,30 @@ def test_marginals_do_not_depend_on_constants_and_units(name: str, method: str) 
         assert other.relative_gap == pytest.approx(plain.relative_gap, rel=1e-9)
 
 
+def test_what_a_callback_is_told_is_rounded_outwards_beside_a_constant() -> None:
+    rng = np.random.default_rng(0)
+    unary = rng.integers(0, 1024, (36, 3)) / 1024
+    edges = sw.fields.grid_edges((6, 6))
+    tables = rng.uniform(size=(len(edges), 3, 3))
+    tables -= tables.min(axis=(1, 2), keepdims=True)
+    field = sw.fields.Field(unary - unary.min(axis=1, keepdims=True))
+    field += sw.fields.Pairwise(edges, tables)
+    moved = field.with_unary(field.unary + 1e9)
+    rise = Fraction(1e9) * field.n_variables
+    for method in ("convex", "messages"):
+        plain, told = [], []
+        sw.solve_map(field, method, max_iter=20, callback=plain.append)
+        sw.solve_map(moved, method, max_iter=20, callback=told.append)
+        for before, after in zip(plain, told, strict=True):
+            assert Fraction(after.bound) <= Fraction(before.bound) + rise
+    plain, told = [], []
+    sw.marginals(field, "mean_field", max_iter=20, tol=0.0, callback=plain.append)
+    post = sw.marginals(moved, "mean_field", max_iter=20, tol=0.0, callback=told.append)
+    for before, after in zip(plain, told, strict=True):
+        assert Fraction(after.value) <= Fraction(before.value) - rise
+    assert max(post.history) == post.log_partition_lower
+
+
 # --------------------------------------------------------------------------------------- the pieces
 
 floats = st.floats(-1e200, 1e200)

@@ -186,7 +186,7 @@ def test_tables_are_bounded_by_messages_not_by_a_minorant() -> None:
         ({"n_jobs": 0}, ValueError, "n_jobs must be at least 1, got 0"),
         ({"n_jobs": "a"}, TypeError, "n_jobs must be an integer, got str"),
         ({"random_state": "a"}, TypeError, "random_state must be None, an integer"),
-        ({"callback": 3}, TypeError, "callback must be callable, got int"),
+        ({"callback": 3}, TypeError, "callback must be callable or None, got int"),
         ({"method": "enumerate", "field": three_labels(100)}, ValueError, "enumerate needs at mo"),
         ({"method": "cut", "field": three_labels()}, ValueError, "cut needs a field of at most"),
     ],

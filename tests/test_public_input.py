@@ -197,7 +197,7 @@ def test_scores_near_the_largest_float_give_a_number_or_a_sentence(name):
 
 
 def test_a_packed_file_is_not_read_beyond_what_it_announces(tmp_path, monkeypatch):
-    """A few bytes of header and megabytes of zeros: two pieces are read, and no third."""
+    """A few bytes of header and megabytes of ones: one piece is read, and no second."""
     path = tmp_path / "bomb.uai.gz"
     path.write_bytes(gzip.compress(b"MARKOV 1 2 1 1 0 2 " + b"1 " * (1 << 23)))
     read = []

@@ -12,8 +12,6 @@ from setwise.functions._arguments import as_count, as_number
 from setwise.learning import Fit, History, Progress
 from setwise.learning._room import share_left
 
-# A fit whose gap has not shrunk by this factor in so many rounds would not end by itself.
-STALL, _SHRINK = 500, 0.99
 # How much of the tolerance planes may leave where the proof of the labels takes the rest.
 _SHARE = 0.1
 
@@ -30,17 +28,14 @@ class FieldRounds:
         oracle: FieldOracle,
         tol: float,
         limit: int,
-        callback: Callable[[Progress], object] | None,
+        callback: Callable[[Progress], object],
     ) -> None:
-        if callback is not None and not callable(callback):
-            raise TypeError(f"callback must be callable or None, got {type(callback).__name__}")
         self._oracle, self._callback = oracle, callback
         self._tol = as_number(tol, "tol", nonnegative=True)
         self._limit = as_count(limit, "max_iter", least=1)
         self.bound = -np.inf
         self._bounds: list[float] = []
         self.seconds: list[float] = []
-        self._gaps: list[float] = []
         self._before = 0.0
         self._asked = self._thorough = False
         self.stalled = False
@@ -54,7 +49,7 @@ class FieldRounds:
         """
         self._thorough = thorough
         self._before = self.seconds[-1] if self.seconds else 0.0
-        self._gaps, self._asked, self.stalled = [], False, False
+        self._asked = self.stalled = False
 
     def __call__(self, progress: Progress) -> bool:
         """Write a round down; True if it is to be the last."""
@@ -62,7 +57,6 @@ class FieldRounds:
         gap = share_left(progress.value, min(self.bound, progress.value), self._oracle.zero)
         self._bounds.append(self.bound)
         self.seconds.append(self._before + progress.seconds)
-        self._gaps.append(gap)
         told = replace(
             progress,
             n_iter=len(self.seconds),
@@ -70,12 +64,11 @@ class FieldRounds:
             relative_gap=gap,
             seconds=self.seconds[-1],
         )
-        asked = self._callback is not None and bool(self._callback(told))
+        asked = bool(self._callback(told))
         tol = _SHARE * self._tol if self._thorough else self._tol
         done = gap <= tol or (self._thorough and self.proved())
-        self.stalled = len(self._gaps) > STALL and gap > _SHRINK * self._gaps[-1 - STALL]
         self.interrupted = asked and gap > self._tol
-        self._asked = asked or done or self.stalled
+        self._asked = asked or done
         return self._asked
 
     @property

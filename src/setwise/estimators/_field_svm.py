@@ -20,7 +20,7 @@ from setwise.estimators._progress import check_display, progress_callback
 from setwise.estimators._threads import threads
 from setwise.functions._arguments import FloatArray, as_flag, as_number
 from setwise.learning import Fit, Progress, one_slack
-from setwise.learning._room import share_left
+from setwise.learning._room import room_of, share_left
 
 
 class FieldSVM(FieldModel):
@@ -198,8 +198,8 @@ class FieldSVM(FieldModel):
                 break
             # Where nothing was missed, and what could not be proved is all that is left, more
             # planes would not help.
-            room = self.tol * min(oracle.zero - rounds.bound, fit.value)
-            if least - fit.value <= room and most - least > room:
+            near = self.tol * room_of(fit.value, rounds.bound, oracle.zero)
+            if least - fit.value <= near and most - least > near:
                 break
         assert fit is not None
         return fit

@@ -75,8 +75,10 @@ class CardinalityPotential(Potential):
         least = float(self.table.min())
         if least == 0.0:
             return self, 0.0
-        shifted = CardinalityPotential(self.center, self.table - least)
-        return self._remember("grounded", lambda: shifted), least
+        return self._remember("grounded", lambda: self._less(least)), least
+
+    def _less(self, constant: float) -> CardinalityPotential:
+        return CardinalityPotential(self.center, self.table - constant)
 
     def _terms(self, n_variables: int, n_labels: int) -> tuple[CardinalityTerm, ...]:
         return (CardinalityTerm(self.center, self.table),)

@@ -13,11 +13,12 @@ import numpy as np
 EPS = float(np.finfo(np.float64).eps)
 
 
-def relative_gap(gap: float, room: float) -> float:
+def relative_gap(gap: float, room: float, rounding: float = 0.0) -> float:
     """The share of ``room``, what there was to gain, that is not proved to be gained: in [0, 1].
 
-    0 without a gap, whatever the room; ``inf`` where nothing is known, which is a gap of ``inf``.
+    0 where the gap is no more than the rounding of the sums in it, whatever the room; ``inf`` where
+    nothing is known, which is a gap of ``inf``.
     """
-    if gap <= 0.0:
+    if gap <= rounding:
         return 0.0
     return gap / max(gap, room) if gap < inf else inf

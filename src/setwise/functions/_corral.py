@@ -8,9 +8,9 @@ import numpy as np
 
 from setwise._imports import load
 from setwise.functions._arguments import FloatArray
+from setwise.functions._certificate import EPS
 
 _linalg = load("scipy.linalg")
-_EPS = float(np.finfo(np.float64).eps)
 
 
 class Corral:
@@ -57,7 +57,7 @@ class Corral:
         self._longest = max(self._longest, float(np.linalg.norm(vertex)))
         # Within the rounding of the two products, the vertex is not beyond the point: x is optimal.
         # The norm itself is no measure of progress, for it is flat to 1e-16 where x is off by 1e-8.
-        if x @ x - x @ vertex <= 4 * _EPS * np.linalg.norm(x) * self._longest:
+        if x @ x - x @ vertex <= 4 * EPS * np.linalg.norm(x) * self._longest:
             return False
         if not self._insert(vertex, tag):
             return False
@@ -74,7 +74,7 @@ class Corral:
             step = float(steps.min())
             self.weights += step * (target - self.weights)
             self.weights[falling[steps == step]] = 0.0
-            for k in np.flatnonzero(self.weights <= _EPS)[::-1]:
+            for k in np.flatnonzero(self.weights <= EPS)[::-1]:
                 self._delete(int(k))
             self.weights /= self.weights.sum()
         return not np.array_equal(x, self.weights @ self.points)

@@ -6,7 +6,7 @@ from math import inf, nextafter
 
 import numpy as np
 
-from setwise.functions._arguments import as_count
+from setwise.functions._arguments import as_choice, as_count
 from setwise.functions._base import SetFunction, as_set_function, empty_value
 from setwise.functions._greedy import Chosen, double_greedy, greedy
 from setwise.functions._maximum import Maximum
@@ -14,7 +14,7 @@ from setwise.functions._parts import SHARE, parts, without_constant
 from setwise.functions._randomness import as_generator
 from setwise.functions._tolerance import bend, fall
 
-METHODS = ("auto", "greedy", "double", "double-random")
+_METHODS = ("auto", "greedy", "double", "double-random")
 
 
 def maximize(
@@ -77,10 +77,7 @@ def maximize(
     """
     limit = None if k is None else as_count(k, "k")
     as_set_function(function)
-    if not isinstance(method, str):
-        raise TypeError(f"method must be a string, got {type(method).__name__}")
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    as_choice(method, "method", _METHODS)
     if limit is not None and method.startswith("double"):
         raise ValueError(f"method must be 'greedy' or 'auto' when k is given, got {method!r}")
     rng = as_generator(random_state)
@@ -157,6 +154,8 @@ class _Plain:
         # A bound adds up at most 2 n differences of two values, and n^2 exchanges of two elements.
         broken = bend(function) if self._certified else 0.0
         self._wrong = (4 * n + 4) * self._parts.value_error(n) + n * n * broken
+        if function.is_increasing is True:  # what the best set may lose by what is chosen
+            self._wrong += n * fall(function)
 
     def record(
         self, found: Chosen, *, guarantee: float | None, assumes: str, method: str, n_iter: int

@@ -82,7 +82,7 @@ class Maximum:
         0 where the excess is rounding. Neither a constant added to F nor a change of its unit
         changes it.
         """
-        return 0.0 if self.excess <= self.rounding else relative_gap(self.excess, self.room)
+        return relative_gap(self.excess, self.room, self.rounding)
 
     @property
     def exact(self) -> bool:

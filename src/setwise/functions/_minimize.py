@@ -215,14 +215,13 @@ class _Search:
             bound = nextafter(bound - part.n_terms * EPS * part.base, -inf)
         elif excess == 0.0:
             bound = value
-        done = excess <= rounding or relative_gap(excess, room) <= self.tol
         return Minimum(
             mask=mask.copy(),
             value=value,
             bound=min(bound, value),
             x=self._x.copy(),
             n_iter=self.n_iter,
-            converged=bool(done),
+            converged=bool(relative_gap(excess, room, rounding) <= self.tol),
             certified=self.certified,
             excess=float(excess),
             room=max(room, float(excess)),

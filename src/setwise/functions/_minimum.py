@@ -76,7 +76,7 @@ class Minimum:
         0 where the excess is the rounding of ties. Neither a constant added to F nor a change of
         its unit changes it.
         """
-        return 0.0 if self.excess <= self.rounding else relative_gap(self.excess, self.room)
+        return relative_gap(self.excess, self.room, self.rounding)
 
     @property
     def exact(self) -> bool:

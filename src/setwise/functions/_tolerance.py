@@ -33,8 +33,9 @@ def _bend(function: SetFunction, sign: float) -> float:
 
 
 @_bend.register
-def _(function: Cardinality, sign: float) -> float:
-    return _above(np.diff(function.values, 2), np.abs(np.diff(function.values)), function, sign)
+def _bend_of_table(function: Cardinality, sign: float, lost: float = 0.0) -> float:
+    steps = np.abs(np.diff(function.values))
+    return _above(np.diff(function.values, 2), steps, function, sign, lost)
 
 
 @_bend.register
@@ -55,12 +56,29 @@ def _(function: Table, sign: float) -> float:
 def _(function: Sum, sign: float) -> float:
     scaled = [(t, c) for t, c in zip(function.terms, function.coefficients, strict=True) if c]
     if not all(term.is_submodular if sign * c > 0 else term.is_supermodular for term, c in scaled):
-        # Only the terms taken together are what the sum says of itself.
-        whole = collected(function)
-        if not isinstance(whole, Sum):
-            return bend(whole, sign)
-        scaled = list(zip(whole.terms, whole.coefficients, strict=True))
+        return _bend_together(function, sign)
     return float(sum(abs(c) * bend(term, sign * float(np.sign(c))) for term, c in scaled))
+
+
+def _bend_together(function: Sum, sign: float) -> float:
+    """Only the terms taken together are what the sum says of itself.
+
+    What bends may be lost where tables are added up: a second difference is made of four values.
+    """
+    lost = 4 * parts(function).value_error(function.n)
+    whole = collected(function)
+    scaled = (
+        list(zip(whole.terms, whole.coefficients, strict=True))
+        if isinstance(whole, Sum)
+        else [(whole, 1.0)]
+    )
+    total, counted = 0.0, False
+    for term, c in scaled:
+        if isinstance(term, Cardinality) and not counted:
+            total, counted = total + _bend_of_table(term, sign, lost), True
+        elif c:
+            total += abs(c) * bend(term, sign * float(np.sign(c)))
+    return float(total if counted else total + lost)
 
 
 @_bend.register(Restriction)
@@ -71,17 +89,21 @@ def _(function: Restriction | Contraction | Complement, sign: float) -> float:
 
 
 def _above(
-    bends: FloatArray, sizes: FloatArray | float, function: SetFunction, sign: float
+    bends: FloatArray,
+    sizes: FloatArray | float,
+    function: SetFunction,
+    sign: float,
+    lost: float = 0.0,
 ) -> float:
     """The largest of the second differences, each with its rounding, if positive."""
-    noise = 0.0 if parts(function).exact else 4 * EPS * np.max(sizes, initial=0.0)
+    noise = lost + (0.0 if parts(function).exact else 4 * EPS * np.max(sizes, initial=0.0))
     worst = float((sign * bends).max(initial=-inf))
     return max(0.0, worst + float(noise)) if worst > -inf else 0.0
 
 
 def fall(function: SetFunction) -> float:
     """The most by which a step of a function that calls itself increasing can fall, where known."""
-    return function._remember("fall", lambda: _fall(collected(function)))
+    return function._remember("fall", lambda: _fall(function))
 
 
 @singledispatch
@@ -116,12 +138,27 @@ def _(function: ConcaveOfModular) -> float:
 
 @_fall.register
 def _(function: Sum) -> float:
-    scaled = zip(function.terms, function.coefficients, strict=True)
-    return float(sum(abs(c) * fall(term) for term, c in scaled))
+    scaled = [(t, c) for t, c in zip(function.terms, function.coefficients, strict=True) if c]
+    lost = 0.0
+    if not all(c > 0 and term.is_increasing is True for term, c in scaled):
+        # Only the terms taken together are, and what falls may be lost where they are added up.
+        lost = 2 * parts(function).value_error(function.n)
+        whole = collected(function)
+        if not isinstance(whole, Sum):
+            return fall(whole) + lost
+        scaled = list(zip(whole.terms, whole.coefficients, strict=True))
+    return float(sum(abs(c) * fall(term) for term, c in scaled)) + lost
 
 
 @_fall.register(Restriction)
 @_fall.register(Contraction)
-@_fall.register(Complement)
-def _(function: Restriction | Contraction | Complement) -> float:
+def _(function: Restriction | Contraction) -> float:
     return fall(function.function)
+
+
+@_fall.register
+def _(function: Complement) -> float:
+    # F is increasing, and the same on both ends but for rounding: so each step rises by at most
+    # that and what the others fall.
+    inner = function.function
+    return inner.n * fall(inner) + 2 * parts(inner).value_error(inner.n)

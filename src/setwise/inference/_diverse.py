@@ -10,7 +10,7 @@ import numpy as np
 from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated
 from setwise.fields._field import Field
-from setwise.functions._arguments import IntArray, as_choice, as_count
+from setwise.functions._arguments import IntArray, as_choice, as_count, check_callback
 from setwise.inference._diverse_result import DiverseProgress, DiverseResult
 from setwise.inference._diverse_step import METHODS, GreedyStep
 from setwise.inference._energy_scale import EnergyScale, trivial_bound
@@ -83,8 +83,7 @@ def diverse(
             f"diversity must be a Diversity or Concatenated, got {type(diversity).__name__}"
         )
     method = as_choice(method, "method", ["auto", *METHODS])
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be callable, got {type(callback).__name__}")
+    check_callback(callback)
     as_threads(n_jobs)
     if isinstance(diversity, Concatenated):
         parts, shares = diversity.parts, diversity.shares_of(m)

@@ -10,7 +10,7 @@ import numpy as np
 
 from setwise.functions import _kernels as _core
 from setwise.functions._arguments import FloatArray
-from setwise.inference._ground import difference_above
+from setwise.inference._ground import difference_above, difference_below
 from setwise.inference._marginals_result import MarginalsProgress
 
 
@@ -31,14 +31,19 @@ class Options:
     """Its ``state``, where the method was the same."""
     offset: float = 0.0
     """By how much the method's log Z is above the one that the callback is told of."""
+    from_below: bool = False
+    """Whether the values on the way are lower bounds, as those of mean field."""
+
+    def told(self, value: float) -> float:
+        """A value on the way, as one of the log Z in question: rounded outwards."""
+        return (difference_below if self.from_below else difference_above)(value, self.offset)
 
     def report(self, n_iter: int, value: float, relative_gap: float) -> bool:
         """Tell the callback; whether it ends the search."""
         _core.poll()
         if self.callback is None:
             return False
-        value = difference_above(value, self.offset)
-        return bool(self.callback(MarginalsProgress(n_iter, value, relative_gap)))
+        return bool(self.callback(MarginalsProgress(n_iter, self.told(value), relative_gap)))
 
 
 @dataclass(frozen=True, eq=False)

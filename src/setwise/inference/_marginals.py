@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from setwise.fields._field import Field
-from setwise.functions._arguments import FloatArray, as_choice, as_count, as_number
+from setwise.functions._arguments import (
+    FloatArray,
+    as_choice,
+    as_count,
+    as_number,
+    check_callback,
+)
 from setwise.functions._randomness import as_generator
 from setwise.inference._belief_propagation import belief_propagation
 from setwise.inference._exact_binary import exact_binary
@@ -140,8 +146,7 @@ def marginals(
     if not isinstance(field, Field):
         raise TypeError(f"field must be a Field, got {type(field).__name__}")
     method = as_choice(method, "method", ["auto", *_METHODS])
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be callable, got {type(callback).__name__}")
+    check_callback(callback)
     reason = "asked for"
     if method == "auto":
         method, reason = _choose(field)
@@ -161,7 +166,8 @@ def marginals(
     )
     check_magnitude(field, options.temperature, options.dtype)
     offset = parts.constant / options.temperature
-    solution = _METHODS[method](problem, replace(options, offset=offset))
+    options = replace(options, offset=offset, from_below=method == "mean_field")
+    solution = _METHODS[method](problem, options)
     lower, interrupted = solution.lower, solution.interrupted
     if lower == -np.inf:
         q = _allowed(solution.probabilities.astype(np.float64, copy=False), problem)
@@ -182,7 +188,7 @@ def marginals(
         method=method,
         reason=reason,
         temperature=options.temperature,
-        history=[difference_above(value, offset) for value in solution.history],
+        history=[options.told(value) for value in solution.history],
         interrupted=interrupted,
         state=solution.state,
     )

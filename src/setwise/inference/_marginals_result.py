@@ -11,7 +11,7 @@ from setwise.functions._arguments import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class MarginalsProgress:
-    """Where a method stands, for a callback: one that returns True ends it.
+    """Where a method stands, for a callback: a true answer of it ends the search.
 
     Attributes
     ----------

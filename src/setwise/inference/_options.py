@@ -10,9 +10,17 @@ from numpy.typing import ArrayLike
 
 from setwise.fields._field import Field
 from setwise.functions import _kernels as _core
-from setwise.functions._arguments import IntArray, as_array, as_count, as_integers, as_number
+from setwise.functions._arguments import (
+    IntArray,
+    as_array,
+    as_count,
+    as_integers,
+    as_number,
+    check_callback,
+)
 from setwise.functions._randomness import as_generator
 from setwise.inference._energy_scale import NEGLIGIBLE, EnergyScale
+from setwise.inference._ground import difference_below
 from setwise.inference._result import MapProgress, MapResult
 from setwise.inference._threads import as_threads
 
@@ -47,8 +55,7 @@ class MapOptions:
         offset: float = 0.0,
     ) -> MapOptions:
         """The options of a call, or one sentence on what is wrong with which."""
-        if callback is not None and not callable(callback):
-            raise TypeError(f"callback must be callable, got {type(callback).__name__}")
+        check_callback(callback)
         return cls(
             tol=_as_tolerance(tol),
             max_iter=None if max_iter is None else as_count(max_iter, "max_iter"),
@@ -84,7 +91,8 @@ class MapOptions:
         _core.poll()
         if self.callback is None:
             return False
-        return bool(self.callback(MapProgress(n_iter, value + self.offset, bound + self.offset)))
+        bound = difference_below(bound, -self.offset)
+        return bool(self.callback(MapProgress(n_iter, value + self.offset, bound)))
 
     def result(
         self,

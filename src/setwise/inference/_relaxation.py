@@ -229,7 +229,7 @@ class Relaxation:
         ``warm_start`` are the ``blocks`` of an earlier answer of this relaxation, or of that of a
         field with the same potentials. ``momentum`` extrapolates between passes; a pass that would
         raise the objective is undone and made again without, so it never rises. ``callback`` gets
-        the ``Descent`` after each pass and ends it by returning True. The answer does not depend on
+        the ``Descent`` after each pass, and a true answer ends it. The answer does not depend on
         ``n_jobs``.
         """
         descent = Descent(self, temperature, as_threads(n_jobs), warm_start)

@@ -30,7 +30,7 @@ from setwise.inference._threads import as_threads
 
 @dataclass(frozen=True, eq=False)
 class TuningProgress:
-    """Where a grid search stands, for a callback: one that returns True ends it.
+    """Where a grid search stands, for a callback: a true answer of it ends the search.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def tune_diversity(
     n_jobs : int, optional
         Threads, an image each; None for all cores. The answer does not depend on it.
     callback : callable, optional
-        Called with a ``TuningProgress`` after each point; the search ends when it returns True.
+        Called with a ``TuningProgress`` after each point; a true answer ends the search.
 
     Returns
     -------

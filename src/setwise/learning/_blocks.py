@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from setwise.functions._arguments import FloatArray
-from setwise.learning._fit import Search
+from setwise.learning._search import Search
 
 # (i, w) -> the risk of example i and a subgradient with respect to w.
 ExampleOracle = Callable[[int, FloatArray], tuple[float, FloatArray]]

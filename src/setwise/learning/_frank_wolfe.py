@@ -9,7 +9,8 @@ import numpy as np
 from setwise.functions._arguments import FloatArray, as_count, as_function
 from setwise.functions._randomness import as_generator
 from setwise.learning._blocks import ExampleOracle, evaluate
-from setwise.learning._fit import MOST_WEIGHTS, Fit, Planes, Progress, Search
+from setwise.learning._fit import Fit, Planes, Progress
+from setwise.learning._search import MOST_WEIGHTS, Search
 
 
 def block_frank_wolfe(

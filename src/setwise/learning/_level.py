@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from setwise.functions._arguments import FloatArray
 from setwise.learning._bundle import Bundle
-from setwise.learning._fit import Search
+from setwise.learning._search import Search
 
 # From 0.5 to 0.8 the rounds hardly change; at 0, the model's optimum, they are several times as
 # many.

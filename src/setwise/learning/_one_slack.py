@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 
 from setwise.functions._arguments import FloatArray, as_count, as_function, as_subset
 from setwise.learning._bundle import Bundle
-from setwise.learning._fit import MOST_WEIGHTS, Fit, Progress, Search
+from setwise.learning._fit import Fit, Progress
 from setwise.learning._level import Level
+from setwise.learning._search import MOST_WEIGHTS, Search
 
 Oracle = Callable[[FloatArray], tuple[float, FloatArray]]
 

@@ -1,4 +1,11 @@
-"""What a fit could gain, and how much of it is not proved to be gained."""
+"""What a fit could gain, and how much of it is not proved to be gained.
+
+P is the objective, P(0) that of no weights. P(0) - bound is what there was to gain: against the
+objective alone, which C times the risk of saying nothing makes large, weights of zero would pass
+for a minimum on rows with few positives. Where nearly all of P(0) can be gained, as on data that
+can be told apart at a large C, a small share of that is a large one of what is left, and the
+objective itself, above the least that it can be, is the measure.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +15,18 @@ from setwise.functions._certificate import relative_gap
 _ROUNDING = 2.0**-40
 
 
+def room_of(value: float, bound: float, zero: float, least: float | None = 0.0) -> float:
+    """min(P(0) - bound, P(w) - least), of P(w), a bound, P(0) and what C times the risk is above.
+
+    A gap that is small beside it is small beside both. ``least`` is None where it is not known.
+    """
+    gain = zero - bound
+    return gain if least is None else min(gain, value - least)
+
+
 def share_left(value: float, bound: float, zero: float) -> float:
     """(P(w) - bound) / min(P(0) - bound, P(w)), in [0, 1]: how much of the room may be left.
 
-    ``zero`` is P(0), the objective of no weights. P(0) - bound is what there was to gain: against
-    the objective alone, which C times the risk of saying nothing makes large, weights of zero would
-    pass for a minimum. Where nearly all of P(0) can be gained, as on data that can be told apart at
-    a large C, a small share of that is a large one of what is left, and the objective itself is the
-    measure. 0 where the gap is within the rounding of P(0).
+    0 where the gap is within the rounding of P(0).
     """
-    gap = value - bound
-    return 0.0 if gap <= _ROUNDING * zero else relative_gap(gap, min(zero - bound, value))
+    return relative_gap(value - bound, room_of(value, bound, zero), _ROUNDING * zero)

@@ -14,7 +14,7 @@ from setwise.learning._boost_fit import BoostFit, BoostHistory, BoostProgress
 from setwise.learning._boosting_problem import Risk, Search
 from setwise.learning._pricing import Pricing
 from setwise.learning._restricted import Restricted
-from setwise.learning._room import share_left
+from setwise.learning._room import room_of, share_left
 
 # The cutting planes of a round need not be more accurate than a share of what weak learners yet to
 # come may bring, nor than a share of the tolerance.
@@ -149,7 +149,7 @@ def struct_boost(
     try:
         while True:
             value = problem.best.value
-            room = min(problem.zero - pricing.best.bound, value)
+            room = room_of(value, pricing.best.bound, problem.zero)
             floor = max(_SHARE_OF_TOLERANCE * tol * room, _ROUNDING * value)
             model = problem.minimize(floor, _SHARE_OF_GAP, pricing.best.bound)
             columns = pricing(problem, model)

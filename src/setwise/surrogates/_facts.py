@@ -18,6 +18,7 @@ from setwise.functions import (
     tabulate,
 )
 from setwise.functions._cardinality import slack_of
+from setwise.functions._certificate import EPS
 from setwise.functions._compose import collected
 from setwise.functions._counts import GRID_CELLS
 from setwise.losses import Loss
@@ -94,7 +95,7 @@ def _is_nonnegative(function: SetFunction) -> bool | None:
     else:
         return None
     # The parts of a long table carry the rounding of its slopes, times their number.
-    slack = max(slack_of(values), 8 * np.finfo(np.float64).eps * function.n * np.abs(values).max())
+    slack = max(slack_of(values), 8 * EPS * function.n * np.abs(values).max())
     return bool(values.min() >= values[0] - slack)
 
 

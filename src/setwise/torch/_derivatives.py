@@ -37,6 +37,13 @@ def _own(tensor: Tensor) -> Tensor:
     return tensor.clone() if tensor._is_view() else tensor
 
 
+def _keep(ctx: Any, gradient: Tensor) -> None:
+    """An output without a derivative of its own, kept for both directions."""
+    ctx.mark_non_differentiable(gradient)
+    ctx.save_for_backward(gradient)
+    ctx.save_for_forward(gradient)
+
+
 class Hinge(torch.autograd.Function):
     """``setwise::hinge``: values (S,) and gradient (S, n) of scores and targets (S, n)."""
 
@@ -48,10 +55,8 @@ class Hinge(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        """The gradient is kept, for both directions."""
-        ctx.mark_non_differentiable(output[1])
-        ctx.save_for_backward(output[1])
-        ctx.save_for_forward(output[1])
+        """The gradient is kept."""
+        _keep(ctx, output[1])
         ctx.dtype, ctx.rest = inputs[0].dtype, len(inputs) - 1
 
     @staticmethod
@@ -87,10 +92,8 @@ class Probabilities(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        """The gradient is kept, for both directions."""
-        ctx.mark_non_differentiable(output[1])
-        ctx.save_for_backward(output[1])
-        ctx.save_for_forward(output[1])
+        """The gradient is kept."""
+        _keep(ctx, output[1])
         ctx.n_classes, ctx.rest = inputs[0].shape[1], len(inputs) - 1
         ctx.classes, ctx.per_image = inputs[4], inputs[5]
 
