@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setwise.fields import Field, Pairwise, RegionConsistency, RobustPn
-from setwise.inference import solve_map
+from setwise.inference import marginals, solve_map
 
 METHODS = ("auto", "cut", "expansion", "swap", "convex", "messages", "enumerate")
 
@@ -86,3 +86,55 @@ def test_a_forbidden_pair_hides_no_other_entry(method):
     field += Pairwise([[0, 1]], [[[1.0, 3.75], [3e20, 1.5]]])
     best = solve_map(field, method)
     assert (best.labels.tolist(), best.value, best.exact) == ([1, 1], 1.5, True)
+
+
+MARGINALS = (
+    "auto",
+    "projection",
+    "line_search_frank_wolfe",
+    "pairwise_frank_wolfe",
+    "exact_binary",
+    "mean_field",
+    "belief_propagation",
+)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(MARGINALS),
+    st.sampled_from([0.1, 1.0, 1e3]),
+    st.booleans(),
+)
+def test_log_z_lies_between_its_bounds_beside_large_prices(seed, method, t, is_region):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 5))
+    unary = wide(rng, n, 2)
+    edges = [(i, i + 1) for i in range(n - 1)]
+    tables = wide(rng, n - 1, 2, 2)
+    lack = tables[:, 0, 0] + tables[:, 1, 1] - tables[:, 0, 1] - tables[:, 1, 0]
+    tables[:, 0, 1] += 1.01 * np.maximum(lack, 0.0)
+    field = Field(unary) + Pairwise(edges, tables)
+    region = RobustPn(np.zeros(n, int), float(wide(rng, 1)[0]), 1.0)
+    rest = (Field(np.zeros((n, 2))) + region).energy if is_region else lambda x: np.zeros(len(x))
+    if is_region:
+        field = field + region
+    try:
+        post = marginals(field, method, temperature=t)
+    except ValueError:  # a method that cannot take the field
+        return
+    _, energies = exact_energies(unary, edges, tables, rest)
+    least = min(energies)
+    log_z = np.log(sum(np.exp(-float((e - least) / Fraction(t))) for e in energies))
+    shift = least + sum(Fraction(float(x)) for x in [*unary.min(axis=1), *tables.min(axis=(1, 2))])
+    slack = Fraction(1, 10**9) * max(1, least / Fraction(t)) + abs(shift) / Fraction(t) / 2**46
+    assert Fraction(post.log_partition_lower) <= Fraction(log_z) - shift / Fraction(t) + slack
+    if post.log_partition_upper < np.inf:
+        assert Fraction(post.log_partition_upper) >= Fraction(log_z) - shift / Fraction(t) - slack
+
+
+def test_a_forbidden_label_has_no_probability_beside_large_tables():
+    unary = np.array([[np.inf, 0.0], [0.0, 1.0], [2.0, 0.0]])
+    tables = np.array([[[0.0, 1e16], [1e12, 0.0]], [[1.0, 2e16], [0.0, 1.0]]])
+    field = Field(unary) + Pairwise([[0, 1], [1, 2]], tables)
+    for method in ("projection", "exact_binary", "mean_field"):
+        assert marginals(field, method, temperature=1e-3).probabilities[0].tolist() == [0.0, 1.0]

@@ -10,6 +10,7 @@ again; where that is not enough the bound is lowered by what rounding may have d
 from __future__ import annotations
 
 from dataclasses import replace
+from math import log
 
 import numpy as np
 
@@ -37,9 +38,8 @@ _ROUNDINGS = 16.0
 def out_of_reach(field: Field, result: MapResult, energy: float) -> bool:
     """Whether the rounding of a price is more than a negligible share of what an energy pays."""
     room = energy - trivial_of_tables(field)
-    by_cut = result.method == "cut"  # which leaves the weights of edges alone
-    largest = max((_largest(p, field, by_cut) for p in field.potentials), default=0.0)
-    return _ROUNDINGS * EPS * largest > NEGLIGIBLE * room
+    # a cut leaves the weights of edges alone
+    return rounding_of_prices(field, by_cut=result.method == "cut") > NEGLIGIBLE * room
 
 
 def within_reach(field: Field, value: float) -> Field:
@@ -50,7 +50,45 @@ def within_reach(field: Field, value: float) -> Field:
     labelling, and still is in none when it costs c or more. Of a table, entries off the diagonal
     are cut down to 2 c, so that what was submodular for two labels stays so.
     """
-    limit = _REACH * (value - trivial_of_tables(field))
+    return _limited(field, _REACH * (value - trivial_of_tables(field)))
+
+
+def within_sight(field: Field, temperature: float, value: float) -> Field:
+    r"""A field with the same log Z and marginals to the last digit, its prices cut down.
+
+    With a labelling of energy ``value`` and b the least that all terms cost, prices of
+    :math:`\text{value} - b + t (N \log L + 745)` leave all labellings that pay them a share of
+    less than :math:`e^{-745}` of Z. Cut down, they raise Z, by no more.
+    """
+    nats = field.n_variables * log(field.n_labels) + 745.0
+    limit = value - trivial_of_tables(field) + temperature * nats
+    near = _limited(field, limit)
+    kept = [
+        before if before.is_submodular and not after.is_submodular else after
+        for before, after in zip(field.potentials, near.potentials, strict=True)
+    ]
+    return Field._of(near.unary, tuple(kept))
+
+
+def digits_lost(field: Field) -> float:
+    """What rounding may do to a bound that is computed from all prices of a field, at most."""
+    bare = field.with_unary(np.where(np.isfinite(field.unary), 0.0, np.inf))
+    return _ROUNDINGS * EPS * (field.n_variables + 1) * (_tables(field) + largest_energy(bare))
+
+
+def rounding_of_prices(field: Field, *, by_cut: bool = False) -> float:
+    """The rounding of the largest price of a potential."""
+    largest = max((_largest(p, by_cut) for p in field.potentials), default=0.0)
+    return _ROUNDINGS * EPS * largest
+
+
+def rounding_of_unaries(field: Field) -> float:
+    """The rounding of the largest unary that forbids nothing."""
+    finite = np.isfinite(field.unary)
+    return _ROUNDINGS * EPS * float(field.unary.max(initial=0.0, where=finite))
+
+
+def _limited(field: Field, limit: float) -> Field:
     if not limit > 0.0:
         return field
     potentials = tuple(_cut_down(potential, field, limit) for potential in field.potentials)
@@ -61,9 +99,7 @@ def within_reach(field: Field, value: float) -> Field:
 def without_lost_digits(field: Field, result: MapResult) -> MapResult:
     """The result with a bound that is below what rounding may have done to it, and its claims."""
     trivial = trivial_of_tables(field)
-    bare = field.with_unary(np.where(np.isfinite(field.unary), 0.0, np.inf))
-    lost = _ROUNDINGS * EPS * (field.n_variables + 1) * (_tables(field) + largest_energy(bare))
-    bound = min(max(result.bound - lost, trivial), result.value)
+    bound = min(max(result.bound - digits_lost(field), trivial), result.value)
     share = relative_gap(result.value - bound, result.value - trivial)
     return replace(result, bound=bound, relative_gap=share, exact=bound == result.value)
 
@@ -101,7 +137,7 @@ def _tables(field: Field) -> float:
     )
 
 
-def _largest(potential: Potential, field: Field, by_cut: bool) -> float:
+def _largest(potential: Potential, by_cut: bool) -> float:
     """The largest number that a search computes with on the potential's account."""
     match potential:
         case Potts(weights=weights):
