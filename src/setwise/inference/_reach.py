@@ -79,7 +79,12 @@ def digits_lost(field: Field) -> float:
 def rounding_of_prices(field: Field, *, by_cut: bool = False) -> float:
     """The rounding of the largest price of a potential."""
     largest = max((_largest(p, by_cut) for p in field.potentials), default=0.0)
-    return _ROUNDINGS * EPS * largest
+    return rounding_of(largest)
+
+
+def rounding_of(price: float) -> float:
+    """What is lost of the digits of sums that a price is in."""
+    return _ROUNDINGS * EPS * abs(price)
 
 
 def rounding_of_unaries(field: Field) -> float:
