@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from setwise.diversities import DivMBest
 from setwise.fields import Field, Pairwise, RegionConsistency, RobustPn
-from setwise.inference import marginals, solve_map
+from setwise.inference import diverse, marginals, solve_map
 
 METHODS = ("auto", "cut", "expansion", "swap", "convex", "messages", "enumerate")
 
@@ -138,3 +139,19 @@ def test_a_forbidden_label_has_no_probability_beside_large_tables():
     field = Field(unary) + Pairwise([[0, 1], [1, 2]], tables)
     for method in ("projection", "exact_binary", "mean_field"):
         assert marginals(field, method, temperature=1e-3).probabilities[0].tolist() == [0.0, 1.0]
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["auto", "multipliers"]))
+def test_the_first_item_of_a_list_claims_no_more_than_its_digits(seed, method):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 5))
+    unary, tables = wide(rng, n, 2), wide(rng, n - 1, 2, 2)
+    edges = [(i, i + 1) for i in range(n - 1)]
+    lack = tables[:, 0, 0] + tables[:, 1, 1] - tables[:, 0, 1] - tables[:, 1, 0]
+    tables[:, 0, 1] += 1.01 * np.maximum(lack, 0.0)
+    field = Field(unary) + Pairwise(edges, tables)
+    found = diverse(field, 1, DivMBest(1.0), method=method)
+    labellings, energies = exact_energies(unary, edges, tables, lambda x: np.zeros(len(x)))
+    mine = energies[labellings.index(tuple(found.labelings[0].tolist()))]
+    if found.exact:
+        assert mine - min(energies) <= mine / 10**9
