@@ -88,6 +88,16 @@ class FlowGraph final : public FlowProblem<Capacity> {
     void solve(Poll poll) override {
         bool is_new = run(poll);
         if constexpr (is_float) {
+            if (base_.value() < 1e-30 * largest_base_) count_base();
+            if (is_new) largest_change_ = 0;
+            // What is sent may be the rounding of changes that cancelled each other.
+            if (sent_.value() < forgetful * std::exchange(largest_change_, 0)) {
+                const Capacity most = cut_beyond_base().value();
+                if (std::abs(sent_.value() - most) > most_lost * most) {
+                    write(unlimited);
+                    is_new = run(poll);
+                }
+            }
             if (lost() <= std::max(most_lost, 2 * usual_lost_)) return;
             if (!is_new) {
                 write(unlimited);
@@ -167,6 +177,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
     static constexpr Capacity least = is_float ? std::numeric_limits<Capacity>::min() : 1;
     static constexpr Capacity unit =
         is_float ? std::numeric_limits<Capacity>::epsilon() : Capacity(0);
+    static constexpr Capacity forgetful = is_float ? Capacity(1e-9) : Capacity(0);
     static constexpr Capacity most_lost = 64 * unit;  // a share of what is sent
 
     struct Terminals {
@@ -183,6 +194,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
           sent_(other.sent_),
           total_(other.total_),
           limit_(other.limit_),
+          largest_base_(other.largest_base_),
+          largest_change_(other.largest_change_),
           usual_lost_(other.usual_lost_),
           counted_(other.counted_),
           started_(other.started_),
@@ -311,6 +324,16 @@ class FlowGraph final : public FlowProblem<Capacity> {
         for (FlowNode v = 0; v < nodes(); ++v) sent_.add(sent(v, inflow(v)));
     }
 
+    // Sums min(source, sink), which ends the rounding of terminals far above those that are left.
+    void count_base() {
+        base_ = {};
+        largest_base_ = 0;
+        for (const Terminals& t : terminals_) {
+            base_.add(std::min(t.source, t.sink));
+            largest_base_ = std::max(largest_base_, std::min(t.source, t.sink));
+        }
+    }
+
     Capacity flow(std::int64_t e) const {
         const FlowArc a = topology().forward(e), b = topology().reverse(e);
         const Capacity there = usable(a) - solver_.residual(a);
@@ -331,6 +354,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
         if (before != after) {
             base_.add(-before);
             base_.add(after);
+            largest_base_ = std::max({largest_base_, before, after});
         }
         if (!started_) {
             here = t;
@@ -348,6 +372,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
         Inflow more = sent(v, in);
         more.subtract(sent_before);
         if (!more.is_zero()) sent_.add(more);
+        note_change(sent_before.value());
+        note_change(more.value());
         changed_.push_back(v);
         ++counted_;
     }
@@ -382,6 +408,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
             if (!is_infinite(excess))
                 lose(v, std::abs(lost_in_sum(before, more, excess)) + std::abs(lost_in_sum(x, y, more)));
         if (!solved_) return;
+        note_change(x);
+        note_change(y);
         if (excess > 0) {
             sent_.add(-x);
             sent_.add(-y);
@@ -392,6 +420,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
         changed_.push_back(v);
         ++counted_;
     }
+
+    void note_change(Capacity x) { largest_change_ = std::max<Capacity>(largest_change_, std::abs(x)); }
 
     // Before a node's terminals change: the rounding of its excess, beyond that of what is left, is in
     // the flow, and no longer excused by what the terminals sent.
@@ -491,6 +521,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
     std::vector<FlowNode> changed_;
     Sum base_, sent_;  // min(source, sink) of all nodes, and what is sent beyond it
     Capacity total_ = 0, limit_ = unlimited;
+    Capacity largest_base_ = 0;  // since base_ was summed
+    Capacity largest_change_ = 0;  // of what is sent, since that was last compared with the cut
     Capacity usual_lost_ = 0;    // the share lost by a flow found from nothing
     std::int64_t counted_ = 0;   // changes of nodes since sent_ was summed
     // Whether flow may have been sent, whether the sides are those of a closed cut, and whether

@@ -190,3 +190,23 @@ def test_flows_beside_seeds_are_flows():
         assert (net <= t + 1e-14).all()
         assert (-net <= s + 1e-14).all()
         check_answer(graph, (edges, c, r, s, t))
+
+
+def test_changes_that_cancel_leave_no_rounding_in_the_value():
+    """What was sent over edges of 1, and sent back, is not seen in a flow of 3e-19."""
+    edges = [[0, 4], [1, 2], [3, 1], [0, 2], [0, 3], [4, 2], [4, 3], [1, 0]]
+    capacities = np.array([3.37088693, 1e8, 0.0, 0.0, 1e-8, 3.188833, 0.0, 0.0])
+    graph = FlowGraph(5, edges, capacities, dtype=float)
+    graph.solve()
+    graph.set_terminals([3e-19], [2.754e-08], nodes=[3])
+    graph.solve()
+    graph.set_capacities([7], [1.5388])
+    graph.set_capacities([0], [3.08806224])
+    assert graph.solve() == graph.bound == 3e-19
+
+
+def test_large_terminals_leave_no_rounding_in_small_ones():
+    graph = FlowGraph(2, [[0, 1]], [1.0], dtype=float)
+    for base in (1e20, 3.0, 1e-10, 1e-300):
+        graph.set_terminals([base, 0.3 * base], [2 * base, base])
+        assert graph.solve() == graph.bound == pytest.approx(1.3 * base, rel=1e-15)

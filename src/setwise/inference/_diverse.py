@@ -11,12 +11,19 @@ from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated
 from setwise.fields._field import Field
 from setwise.functions._arguments import IntArray, as_choice, as_count, check_callback
+from setwise.functions._certificate import relative_gap
 from setwise.inference._diverse_result import DiverseProgress, DiverseResult
 from setwise.inference._diverse_step import METHODS, GreedyStep
-from setwise.inference._energy_scale import EnergyScale, trivial_bound
+from setwise.inference._energy_scale import NEGLIGIBLE, EnergyScale, trivial_bound
 from setwise.inference._enumerate import most_items
 from setwise.inference._ground import Ground, difference_below, ground
 from setwise.inference._guarantee import guarantee
+from setwise.inference._reach import (
+    digits_lost,
+    rounding_of,
+    rounding_of_prices,
+    trivial_of_tables,
+)
 from setwise.inference._result import MapResult
 from setwise.inference._threads import as_threads
 
@@ -97,7 +104,8 @@ def diverse(
     base = ground(field)
     grounded = base.field
     steps = GreedyStep(method, n_jobs)
-    best = _first(grounded, parts[0], steps.first(grounded))
+    best = _within_digits(steps.first(grounded), grounded, grounded, 0.0)
+    best = _first(grounded, parts[0], best)
     items = _Items(field, base)
     items.add(best, parts[0], 0)
     interrupted = best.interrupted or (items.ends(callback) and sum(shares) > 0)
@@ -107,6 +115,8 @@ def diverse(
                 earlier = items.after_first(k)
                 augmented = part._augment(grounded, earlier)
                 found = steps.next(augmented, [best.labels, earlier[-1]][: k + 1])
+                gain = part._gain(found.labels, earlier, field.n_labels)
+                found = _within_digits(found, augmented, grounded, gain)
                 items.add(found, part, k + 1)
                 last = k + 1 == share and part is parts[-1]
                 interrupted = found.interrupted or (items.ends(callback) and not last)
@@ -137,6 +147,23 @@ def _first(field: Field, diversity: Diversity, best: MapResult) -> MapResult:
         relative_gap=scale.relative_gap(value, bound),
         exact=scale.is_exact(value, bound),
     )
+
+
+def _within_digits(found: MapResult, step: Field, field: Field, gain: float) -> MapResult:
+    """The answer of a step, less what the rounding of prices that it does not pay may hide."""
+    room = float(field._energies(found.labels[None])[0]) - trivial_of_tables(field) + abs(gain)
+    if found.method == "enumerate":  # which adds up what each labelling pays
+        rounding = rounding_of(found.value - trivial_of_tables(step))
+    else:
+        rounding = rounding_of_prices(step, by_cut=found.method == "cut")
+    allowed = np.isfinite(field.unary)  # where unaries of the diversity take digits
+    added = np.abs(step.unary[allowed] - field.unary[allowed]).max(initial=0.0)
+    rounding = max(rounding, rounding_of(float(added)))
+    if found.gap == np.inf or room == 0.0 or rounding <= NEGLIGIBLE * room:
+        return found
+    lost = digits_lost(step) + len(step.unary) * rounding
+    share = relative_gap(found.gap + lost, room + lost)
+    return replace(found, bound=found.bound - lost, relative_gap=share, exact=False)
 
 
 class _Items:

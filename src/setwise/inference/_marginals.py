@@ -18,6 +18,7 @@ from setwise.functions._arguments import (
 )
 from setwise.functions._randomness import as_generator
 from setwise.inference._belief_propagation import belief_propagation
+from setwise.inference._energy_scale import NEGLIGIBLE
 from setwise.inference._exact_binary import exact_binary
 from setwise.inference._factorised import SWEEPS, raised_bound
 from setwise.inference._frank_wolfe import frank_wolfe, line_search_frank_wolfe
@@ -29,6 +30,14 @@ from setwise.inference._mean_field import mean_field
 from setwise.inference._pairwise_frank_wolfe import pairwise_frank_wolfe
 from setwise.inference._perturb import perturb
 from setwise.inference._projection import projection
+from setwise.inference._reach import (
+    digits_lost,
+    rounding_of_prices,
+    rounding_of_unaries,
+    trivial_of_tables,
+    within_sight,
+)
+from setwise.inference._solve_map import solve_map
 from setwise.inference._threads import as_threads
 
 DType = str | type[Any] | np.dtype[Any]
@@ -167,6 +176,7 @@ def marginals(
     check_magnitude(field, options.temperature, options.dtype)
     offset = parts.constant / options.temperature
     options = replace(options, offset=offset, from_below=method == "mean_field")
+    problem, lost = _within_sight(problem, options)
     solution = _METHODS[method](problem, options)
     lower, interrupted = solution.lower, solution.interrupted
     if lower == -np.inf:
@@ -176,12 +186,15 @@ def marginals(
             lower = raised_bound(problem, q, options.temperature, options.n_threads, sweeps=sweeps)
         except KeyboardInterrupt:
             interrupted = True
+    probabilities = solution.probabilities
+    if probabilities[np.isinf(problem.unary)].any():  # of a label whose price was too small
+        probabilities = _allowed(probabilities.astype(np.float64), problem)
     return MarginalsResult(
-        probabilities=solution.probabilities.astype(options.dtype, copy=False),
-        log_partition_upper=difference_above(solution.upper, offset),
-        log_partition_lower=difference_below(lower, offset),
-        gap=solution.gap,
-        relative_gap=solution.relative_gap,
+        probabilities=probabilities.astype(options.dtype, copy=False),
+        log_partition_upper=difference_above(solution.upper + lost, offset),
+        log_partition_lower=difference_below(lower - lost, offset),
+        gap=solution.gap + lost,
+        relative_gap=solution.relative_gap + lost,
         n_iter=solution.n_iter,
         converged=solution.converged,
         certified=method not in _WITHOUT_CERTIFICATE,
@@ -192,6 +205,19 @@ def marginals(
         interrupted=interrupted,
         state=solution.state,
     )
+
+
+def _within_sight(field: Field, options: Options) -> tuple[Field, float]:
+    """The field without prices whose rounding is seen in log Z, and what is left of it, in nats."""
+    t = options.temperature
+    rounding = max(rounding_of_prices(field), rounding_of_unaries(field))
+    if rounding <= NEGLIGIBLE * t:
+        return field, 0.0
+    value = solve_map(field, tol=np.inf, n_jobs=options.n_threads).value
+    if rounding <= NEGLIGIBLE * (value - trivial_of_tables(field)):
+        return field, 0.0
+    near = within_sight(field, t, value)
+    return near, digits_lost(near) / t
 
 
 def _choose(field: Field) -> tuple[str, str]:

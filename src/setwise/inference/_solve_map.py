@@ -11,6 +11,7 @@ from setwise.fields._field import Field
 from setwise.functions._arguments import as_choice
 from setwise.inference._convex import certify, convex
 from setwise.inference._cut import cut
+from setwise.inference._energy_scale import EnergyScale
 from setwise.inference._enumerate import count_labellings, enumerate_labels
 from setwise.inference._expansion import expansion
 from setwise.inference._factors import obstacle as obstacle_to_messages
@@ -18,6 +19,7 @@ from setwise.inference._ground import difference_below, ground, without_hopeless
 from setwise.inference._messages import messages
 from setwise.inference._move_terms import obstacle as obstacle_to_moves
 from setwise.inference._options import MapOptions
+from setwise.inference._reach import out_of_reach, remeasured, within_reach, without_lost_digits
 from setwise.inference._result import MapProgress, MapResult
 from setwise.inference._swap import swap
 
@@ -32,6 +34,9 @@ _METHODS: dict[str, Callable[[Field, MapOptions], MapResult]] = {
 
 # Moves find labels and prove little: the relaxation supplies the bound.
 _WITHOUT_BOUND = ("expansion", "swap")
+
+# The most searches with prices cut down: each finds at least the labelling of the one before.
+_AGAIN = 4
 
 # So few labellings are enumerated before a method without a guarantee is tried.
 _FEW = 1 << 14
@@ -123,13 +128,12 @@ def solve_map(
         offset=0.0 if callback is None else parts.constant,
     )
     method, reason = _choose(problem) if method == "auto" else (method, "asked for")
-    result = _METHODS[method](problem, options)
-    proved = options.close_enough(result.value, result.bound)
-    if method in _WITHOUT_BOUND and not (proved or result.interrupted):
-        try:
-            result = _certify(problem, result, options)
-        except KeyboardInterrupt:  # while the dual is set up: the labelling stands
-            result = replace(result, interrupted=True)
+    result = _search(problem, method, options)
+    if method != "enumerate":
+        if out_of_reach(problem, result, result.value):
+            result = _search_again(problem, method, options, result)
+        elif not result.exact and out_of_reach(problem, result, result.bound):
+            result = without_lost_digits(problem, result)
     if problem is not grounded:
         # Only a start that nothing better was found than may pay a price that was cut down.
         value = float(grounded._energies(result.labels[None])[0])
@@ -140,6 +144,41 @@ def solve_map(
         return replace(result, reason=reason)
     value = float(field._energies(result.labels[None])[0])
     return replace(result, value=value, bound=difference_below(value, result.gap), reason=reason)
+
+
+def _search(field: Field, method: str, options: MapOptions) -> MapResult:
+    """The answer of a method, with the bound of another where it has none of its own."""
+    result = _METHODS[method](field, options)
+    proved = options.close_enough(result.value, result.bound)
+    if method in _WITHOUT_BOUND and not (proved or result.interrupted):
+        try:
+            result = _certify(field, result, options)
+        except KeyboardInterrupt:  # while the dual is set up: the labelling stands
+            result = replace(result, interrupted=True)
+    return result
+
+
+def _search_again(field: Field, method: str, options: MapOptions, result: MapResult) -> MapResult:
+    """The search without the prices that the labelling puts out of reach, as long as that helps."""
+    within = field
+    for _ in range(_AGAIN):
+        if result.interrupted:
+            break
+        nearer = within_reach(field, result.value)
+        again = replace(options, init=result.labels, scale=EnergyScale.of(nearer))
+        try:
+            found = _search(nearer, method, again)
+        except ValueError:  # a table that was cut down may not be one for the method's moves
+            break
+        found = replace(found, n_iter=result.n_iter + found.n_iter)
+        if found.value > result.value or field._energies(found.labels[None])[0] != found.value:
+            break
+        result, within = found, nearer
+        if not out_of_reach(within, result, result.value):
+            if result.exact or not out_of_reach(within, result, result.bound):
+                return remeasured(within, result)
+            break
+    return without_lost_digits(within, result)
 
 
 def _choose(field: Field) -> tuple[str, str]:
