@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from setwise.functions._certificate import relative_gap
+from setwise.functions._certificate import EPS, relative_gap
 
-# Both ends of a gap are sums of about the size of P(0): a smaller share of it is their rounding.
-_ROUNDING = 2.0**-40
+# Of the objective and its bound: the rounding of their sums, those within a risk included.
+ROUNDING = 64 * EPS
+# Of P(0), whose terms, such as the 1 of a hinge, cancel against the scores. It is no larger: where
+# the classes can be told apart, P is a small share of P(0), and a gap of P's own size none of that.
+CANCELLED = 4 * EPS
 
 
-def share_left(value: float, bound: float, zero: float) -> float:
+def share_left(value: float, bound: float, zero: float, rounding: float = 0.0) -> float:
     """(P(w) - bound) / min(P(0) - bound, P(w)), in [0, 1]: how much of the room may be left.
 
     ``zero`` is P(0), the objective of no weights. P(0) - bound is what there was to gain: against
     the objective alone, which C times the risk of saying nothing makes large, weights of zero would
     pass for a minimum. Where nearly all of P(0) can be gained, as on data that can be told apart at
     a large C, a small share of that is a large one of what is left, and the objective itself is the
-    measure. 0 where the gap is within the rounding of P(0).
+    measure. 0 where the gap is within the rounding of the sums that its ends are; ``rounding`` is
+    what is known of it beyond their size.
     """
     gap = value - bound
-    return 0.0 if gap <= _ROUNDING * zero else relative_gap(gap, min(zero - bound, value))
+    least = ROUNDING * (abs(value) + abs(bound)) + CANCELLED * zero
+    return 0.0 if gap <= max(least, rounding) else relative_gap(gap, min(zero - bound, value))
