@@ -344,7 +344,11 @@ def _structural_bound(
         target = np.append(w, np.ones(len(highest)))
         fit = lsq_linear(np.vstack([push, total]), target, (0, np.inf), method="bvls", tol=1e-15)
         alpha = fit.x[: active.sum()]
-        alpha /= example[active] @ (alpha @ example[active])
+        sums = alpha @ example[active]
+        if sums.min() <= 0:  # an example without a plane in use: these multipliers bound nothing
+            yield -np.inf
+            continue
+        alpha /= example[active] @ sums
         v = -C * alpha @ slopes[active]
         v[nonnegative] = np.maximum(v[nonnegative], 0.0)
         yield float(C * alpha @ offsets[active] - 0.5 * v @ v)

@@ -298,6 +298,27 @@ def test_units_go_into_c(n_labels, unit, cost):
     assert other.history_.primal[-1] == pytest.approx(objective, rel=0.01)
 
 
+@pytest.mark.parametrize(("unit", "C"), [(1.0, 1e6), (1e2, 1e6), (1e3, 1e3), (1e4, 1.0)])
+def test_a_high_price_of_large_features_excuses_no_gap(unit, C):
+    """Where the labels can be told apart, P is 1e-10 of P(0), and rounding is less than P."""
+    rng = np.random.default_rng(0)
+    X, Y = [], []
+    for _ in range(4):
+        x = rng.normal(size=(6, 2))
+        y = (x[:, 0] + 0.3 * rng.normal(size=6) > 0).astype(int)
+        x[:, 0] += 2 * y - 1
+        X.append((unit * x, chain(6), np.full((5, 1), unit)))
+        Y.append(y)
+    model = FieldSVM(C, fit_intercept=False).fit(X, Y)
+    value, bound = model.history_.primal[-1], model.history_.dual[-1]
+    assert 0 < value - bound <= 1e-3 * value
+    assert model.gap_ == pytest.approx((value - bound) / value, rel=1e-9)
+    planes = [reference.field_planes(x, y, 2, np.ones(6)) for x, y in zip(X, Y, strict=True)]
+    w = np.concatenate([model.coef_[0], model.edge_coef_])
+    mine = 0.5 * w @ w + C * sum((b + a @ w).max() for a, b in planes)
+    assert value == pytest.approx(mine, rel=1e-6, abs=1e-15 * 24 * C)  # rounding of P(0)
+
+
 def test_constant_and_repeated_columns():
     X, Y = stripes(np.random.default_rng(0), 3, size=4)
     wide = [(np.column_stack([x, x, np.full(len(x), 3.0)]), e, phi) for x, e, phi in X]

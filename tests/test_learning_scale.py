@@ -226,6 +226,18 @@ def test_a_sample_without_predicted_positives_is_said_once():
         SetClassifier("jaccard", fit_intercept=False).fit(np.zeros((4, 1)), [0, 1, 0, 1])
 
 
+def test_a_removed_sample_does_not_hide_that_no_positive_is_predicted():
+    draw = np.random.default_rng(2)
+    features, truth = draw.normal(size=(80, 3)), (draw.random((80, 4)) < 0.1).astype(int)
+    features = np.vstack([features, 1e6 * np.eye(3), -1e6 * np.eye(3)])
+    truth = np.vstack([truth, np.zeros((6, 4), int)])
+    weight = np.repeat([1.0, 0.0], [80, 6])
+    with pytest.warns(UserWarning, match="predicts no positive on the sample"):
+        model = SetClassifier(surrogate="hinge", C=0.1).fit(features, truth, sample_weight=weight)
+    assert model.predict(features[80:]).any()
+    assert not model.predict(features[:80]).any()
+
+
 def test_no_warning_where_there_is_no_positive_to_predict():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -277,3 +277,15 @@ def test_a_tolerance_that_asks_for_nothing_says_so():
 def test_c_may_be_large(C):
     model = sw.StructBoostClassifier(C=C, n_estimators=8).fit(X[::5], y[::5])
     assert 0 <= model.gap_ < 1
+
+
+@pytest.mark.parametrize("slack", ["one", "example"])
+@pytest.mark.parametrize("C", [1.0, 1e3, 1e6])
+def test_no_learners_are_proved_best_where_the_features_say_nothing(C, slack):
+    """The edge of a constant is a sum of terms as large as C that cancel: no gap, but rounding."""
+    for n in range(3, 15):
+        y = np.arange(n) % 3
+        with pytest.warns(UserWarning, match="no weak learner lowers the objective") as caught:
+            model = sw.StructBoostClassifier(C=C, slack=slack).fit(np.ones((n, 1)), y)
+        assert len(caught) == 1
+        assert model.gap_ == 0.0

@@ -34,6 +34,7 @@ class FieldRounds:
         self._tol = as_number(tol, "tol", nonnegative=True)
         self._limit = as_count(limit, "max_iter", least=1)
         self.bound = -np.inf
+        self.rounding = 0.0  # of the sums that the last search ended with
         self._bounds: list[float] = []
         self.seconds: list[float] = []
         self._before = 0.0
@@ -49,12 +50,12 @@ class FieldRounds:
         """
         self._thorough = thorough
         self._before = self.seconds[-1] if self.seconds else 0.0
-        self._asked = self.stalled = False
+        self._asked, self.stalled, self.rounding = False, False, 0.0
 
     def __call__(self, progress: Progress) -> bool:
         """Write a round down; True if it is to be the last."""
         self.bound = max(self.bound, progress.bound)
-        gap = share_left(progress.value, min(self.bound, progress.value), self._oracle.zero)
+        gap = self.share_left(progress.value)
         self._bounds.append(self.bound)
         self.seconds.append(self._before + progress.seconds)
         told = replace(
@@ -79,13 +80,18 @@ class FieldRounds:
     def proved(self) -> bool:
         """Whether the best weights that are proved are within the tolerance."""
         best = self._oracle.best.value
-        return share_left(best, min(self.bound, best), self._oracle.zero) <= self._tol
+        return self.share_left(best) <= self._tol
+
+    def share_left(self, value: float) -> float:
+        """The relative gap of weights with this objective."""
+        return share_left(value, min(self.bound, value), self._oracle.zero, self.rounding)
 
     def end(self, fit: Fit) -> None:
         """See what ended a search that no round had asked to end: Ctrl-C, or no progress."""
+        self.rounding = fit.rounding
         if fit.interrupted and not self._asked:
             self.cancel()
-        elif not self._asked and len(self.seconds) < self._limit:
+        elif not (self._asked or fit.converged) and len(self.seconds) < self._limit:
             self.stalled = True
 
     def cancel(self) -> None:

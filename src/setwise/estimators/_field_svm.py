@@ -20,7 +20,7 @@ from setwise.estimators._progress import check_display, progress_callback
 from setwise.estimators._threads import threads
 from setwise.functions._arguments import FloatArray, as_flag, as_number
 from setwise.learning import Fit, Progress, one_slack
-from setwise.learning._room import room_of, share_left
+from setwise.learning._room import room_of
 
 
 class FieldSVM(FieldModel):
@@ -208,7 +208,7 @@ class FieldSVM(FieldModel):
         w, value, self.certified_ = oracle.best
         if rounds.cancelled and not w.any():  # weights, but none that were searched in full
             w, value, self.certified_ = fit.w, oracle.at_most(fit.w), False
-        self.gap_ = share_left(value, min(rounds.bound, value), oracle.zero)
+        self.gap_ = rounds.share_left(value)
         self.n_iter_ = len(rounds.seconds)
         self.interrupted_ = rounds.interrupted
         self.history_ = rounds.history()

@@ -187,7 +187,8 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             surrogate = LovaszHinge(WeightedRatio(surrogate.loss, sets.multiplicity))
         self.certified_ = _is_certified(surrogate, sets)
         self._store(self._solve(X, sets, surrogate, n_jobs))
-        self._warn_of_no_positive(X, sets.positive)
+        # A weight of 0 is a removed sample, here as well.
+        self._warn_of_no_positive(X if weight is None else X[np.unique(sets.order)], sets.positive)
         return self
 
     def _make_surrogate(self) -> Surrogate:

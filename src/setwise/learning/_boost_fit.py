@@ -101,6 +101,8 @@ class BoostFit:
         The best weights after each round that added weak learners, of those that were there.
     history : BoostHistory
         Primal, dual, seconds and sizes of each round.
+    rounding : float
+        The rounding error of the bound beyond that of its size, of sums whose terms cancel.
 
     Examples
     --------
@@ -134,6 +136,7 @@ class BoostFit:
     interrupted: bool
     stages: csr_array
     history: BoostHistory
+    rounding: float = 0.0
 
     @property
     def gap(self) -> float:
@@ -146,4 +149,4 @@ class BoostFit:
 
         ``zero - bound`` is what there was to gain; no learners have 1, unless they are the best.
         """
-        return share_left(self.value, self.bound, self.zero)
+        return share_left(self.value, self.bound, self.zero, self.rounding)

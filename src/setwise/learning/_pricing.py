@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from setwise.functions._arguments import FloatArray
+from setwise.functions._certificate import EPS
 from setwise.learning._boosting_problem import Column, Search
 from setwise.learning._master import MasterSolution
 from setwise.learning._restricted import Restricted
@@ -16,6 +17,8 @@ from setwise.learning._restricted import Restricted
 _SMOOTHING = 0.5
 # A learner in use has an edge of 1, to the tolerance of the linear program.
 _VIOLATION = 1e-7
+# Sums behind an edge: the planes' multipliers, their slopes, and the responses.
+_SUMS = 4
 
 
 class DualPoint(NamedTuple):
@@ -27,17 +30,24 @@ class DualPoint(NamedTuple):
         + \sum_j w_j (1 - \langle \text{weights}, h_j \rangle) ,
 
     so that height / max(1, edge) is a lower bound if no learner has more than that edge: the
-    multipliers may be scaled.
+    multipliers may be scaled. ``size`` is the magnitude of the terms that the edge was summed from:
+    where the risk pulls both ways they are as large as C, and cancel.
     """
 
     weights: FloatArray
     height: float
     edge: float = 0.0
+    size: float = 0.0
 
     @property
     def bound(self) -> float:
         """What no weak learners and weights can fall below."""
         return self.height / max(1.0, self.edge)
+
+    @property
+    def rounding(self) -> float:
+        """By how much the bound may be too low for the rounding of the edge alone."""
+        return _SUMS * EPS * self.size * self.bound if self.edge > 1.0 else 0.0
 
 
 class Pricing:
@@ -72,7 +82,8 @@ class Pricing:
         if not self._search.exact:  # it may miss a learner that it found before
             edge = max(edge, float(_edges_in_use(point, problem).max(initial=0.0)))
         if point.height / max(1.0, edge) > self.best.bound:
-            self.best = point._replace(edge=edge)
+            size = max(_size(point, column, problem) for column in columns)
+            self.best = point._replace(edge=edge, size=size)
         return [
             column
             for column in columns
@@ -94,6 +105,11 @@ def _mean(centre: DualPoint, now: DualPoint) -> DualPoint:
 
 def _edge(point: DualPoint, column: Column, problem: Restricted) -> float:
     return float(point.weights[problem.responses.where(column)] @ column.response)
+
+
+def _size(point: DualPoint, column: Column, problem: Restricted) -> float:
+    weights = point.weights[problem.responses.where(column)]
+    return float(np.abs(weights) @ np.abs(column.response))
 
 
 def _edges_in_use(point: DualPoint, problem: Restricted) -> FloatArray:

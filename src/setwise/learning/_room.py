@@ -9,10 +9,13 @@ objective itself, above the least that it can be, is the measure.
 
 from __future__ import annotations
 
-from setwise.functions._certificate import relative_gap
+from setwise.functions._certificate import EPS, relative_gap
 
-# Both ends of a gap are sums of about the size of P(0): a smaller share of it is their rounding.
-_ROUNDING = 2.0**-40
+# Of the objective and its bound: the rounding of their sums, those within a risk included.
+ROUNDING = 64 * EPS
+# Of P(0), whose terms, such as the 1 of a hinge, cancel against the scores. It is no larger: where
+# the classes can be told apart, P is a small share of P(0), and a gap of P's own size none of that.
+CANCELLED = 4 * EPS
 
 
 def room_of(value: float, bound: float, zero: float, least: float | None = 0.0) -> float:
@@ -24,9 +27,11 @@ def room_of(value: float, bound: float, zero: float, least: float | None = 0.0) 
     return gain if least is None else min(gain, value - least)
 
 
-def share_left(value: float, bound: float, zero: float) -> float:
+def share_left(value: float, bound: float, zero: float, rounding: float = 0.0) -> float:
     """(P(w) - bound) / min(P(0) - bound, P(w)), in [0, 1]: how much of the room may be left.
 
-    0 where the gap is within the rounding of P(0).
+    0 where the gap is within the rounding of the sums that its ends are; ``rounding`` is what is
+    known of it beyond their size.
     """
-    return relative_gap(value - bound, room_of(value, bound, zero), _ROUNDING * zero)
+    least = ROUNDING * (abs(value) + abs(bound)) + CANCELLED * zero
+    return relative_gap(value - bound, room_of(value, bound, zero), max(least, rounding))

@@ -14,16 +14,11 @@ from setwise.functions._arguments import (
     as_number,
     check_callback,
 )
-from setwise.functions._certificate import EPS, relative_gap
+from setwise.functions._certificate import relative_gap
 from setwise.learning._fit import Fit, History, Planes, Progress
-from setwise.learning._room import room_of
+from setwise.learning._room import CANCELLED, ROUNDING, room_of
 
 MOST_WEIGHTS = 1 << 30  # eight gigabytes for one vector of them
-# Of the magnitude of the terms that value and bound were summed from: the rounding of the sums,
-# those within an oracle included, which are of many terms and not seen here.
-_ROUNDING = 64 * EPS
-# Of C times the risk of w = 0, whose terms, such as the 1 of a hinge, cancel against the scores.
-_CANCELLED = 4 * EPS
 # A gap that falls by less than 1 % in so many rounds, and one more for each weight, stands still.
 _PATIENCE, _PROGRESS = 200, 0.99
 
@@ -82,7 +77,7 @@ class Search:
         """The rounding error of the sums that value and bound are."""
         squares = 0.5 * float(self.best @ self.best)
         paid = squares + abs(self.value - squares) + self._bound[1]
-        return _ROUNDING * paid + _CANCELLED * self.C * abs(self._zero())
+        return ROUNDING * paid + CANCELLED * self.C * abs(self._zero())
 
     def _zero(self) -> float:
         return 0.0 if self.risk_at_zero is None else self.risk_at_zero

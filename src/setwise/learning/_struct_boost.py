@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from setwise.functions._arguments import FloatArray, as_choice, as_count, as_number, check_callback
 from setwise.learning._boost_fit import BoostFit, BoostHistory, BoostProgress
 from setwise.learning._boosting_problem import Risk, Search
-from setwise.learning._pricing import Pricing
+from setwise.learning._pricing import DualPoint, Pricing
 from setwise.learning._restricted import Restricted
 from setwise.learning._room import room_of, share_left
 
@@ -153,7 +153,7 @@ def struct_boost(
             floor = max(_SHARE_OF_TOLERANCE * tol * room, _ROUNDING * value)
             model = problem.minimize(floor, _SHARE_OF_GAP, pricing.best.bound)
             columns = pricing(problem, model)
-            if rounds.end(problem, pricing.best.bound) or len(problem.responses) >= most:
+            if rounds.end(problem, pricing.best) or len(problem.responses) >= most:
                 break
             now = problem.best.value, model.value, pricing.best.bound
             if not columns and now == before:
@@ -165,7 +165,7 @@ def struct_boost(
             problem.drop_idle()
     except KeyboardInterrupt:
         rounds.interrupt()
-    fit = rounds.fit(problem, pricing.best.bound, certified=bool(search.exact))
+    fit = rounds.fit(problem, pricing.best, certified=bool(search.exact))
     if not (fit.interrupted or fit.w.any()):
         _warn_of_zero(fit, C, tol)
     return fit
@@ -182,15 +182,15 @@ class _Rounds:
         self._interrupted = False
         self._start = perf_counter()
 
-    def end(self, problem: Restricted, bound: float) -> bool:
+    def end(self, problem: Restricted, dual: DualPoint) -> bool:
         """Write a round down; True if it was the last."""
         value = problem.best.value
-        bound = min(bound, value)
+        bound = min(dual.bound, value)
         progress = BoostProgress(
             n_iter=len(self._rounds) + 1,
             value=value,
             bound=bound,
-            relative_gap=share_left(value, bound, problem.zero),
+            relative_gap=share_left(value, bound, problem.zero, dual.rounding),
             seconds=perf_counter() - self._start,
             n_columns=len(problem.responses),
             n_planes=len(problem.planes),
@@ -210,13 +210,13 @@ class _Rounds:
             raise KeyboardInterrupt
         self._interrupted = True
 
-    def fit(self, problem: Restricted, bound: float, *, certified: bool) -> BoostFit:
+    def fit(self, problem: Restricted, dual: DualPoint, *, certified: bool) -> BoostFit:
         """The record of it all."""
         best = problem.best
         rounds = self._rounds
         floats = np.array([(r.value, r.bound, r.seconds) for r in rounds])
         counts = np.array([(r.n_columns, r.n_planes, r.n_cuts) for r in rounds], np.int64)
-        bound = min(bound, best.value)
+        bound = min(dual.bound, best.value)
         self._stages[len(best.w)] = best.w
         del self._stages[0]
         return BoostFit(
@@ -228,10 +228,11 @@ class _Rounds:
             zero=problem.zero,
             certified=certified,
             n_iter=len(rounds),
-            converged=share_left(best.value, bound, problem.zero) <= self._tol,
+            converged=share_left(best.value, bound, problem.zero, dual.rounding) <= self._tol,
             interrupted=self._interrupted,
             stages=_as_rows(list(self._stages.values()), len(best.w)),
             history=BoostHistory(*floats.T.copy(), *counts.T.copy()),
+            rounding=dual.rounding,
         )
 
 
