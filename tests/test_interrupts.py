@@ -47,7 +47,7 @@ CASES = {
 HOME = str(Path(_core.__file__).parent)
 # Calls and polls of the main thread after Ctrl-C: what it takes to write an answer down, with the
 # bounds that hold of it. The searches themselves make thousands.
-MOST_AFTER = 150
+MOST_AFTER = 250
 
 
 class Moments:
