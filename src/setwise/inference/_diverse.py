@@ -144,7 +144,7 @@ def _first(field: Field, diversity: Diversity, best: MapResult) -> MapResult:
         best,
         value=value,
         bound=bound,
-        relative_gap=scale.relative_gap(value, bound),
+        relative_gap=relative_gap(value - bound, value - trivial_of_tables(augmented)),
         exact=scale.is_exact(value, bound),
     )
 
