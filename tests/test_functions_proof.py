@@ -83,6 +83,18 @@ def test_a_proved_maximum_is_one_in_rationals(function, data):
         assert short == 0 or short <= Fraction(result.rounding)
 
 
+@given(st.integers(0, 2**32 - 1), st.sampled_from([None, 1, 2]))
+def test_no_number_of_a_table_hides_behind_a_maximum(seed, k):
+    """However large F(empty) beside it: an exact answer is the best, to the last digit."""
+    rng = np.random.default_rng(seed)
+    values = rng.choice([-1.0, 0.0, 1.0], 4) * 10.0 ** rng.uniform(-20, 20, 4)
+    values[3] = min(values[3], values[1] + values[2] - values[0])
+    table = Table(values)
+    if table.is_submodular:
+        result = maximize(table, k)
+        assert not result.exact or result.value == max(values[:3] if k == 1 else values)
+
+
 def test_a_bend_that_is_lost_in_a_sum_is_counted():
     """In floats the tables cancel and seem to leave a modular function, in rationals not."""
     line = 7e15 * np.arange(5.0)

@@ -6,6 +6,7 @@ ValueError that names the argument: no other exception, no warning of NumPy's, n
 never comes. What a caller's own function raises passes through.
 """
 
+import contextlib
 import gzip
 import inspect
 
@@ -23,6 +24,14 @@ from input_law import cases, verdict
 import setwise as sw
 from setwise import fields, functions, losses, surrogates
 from setwise.fields import _uai_model
+
+
+@pytest.fixture(autouse=True, scope="module")
+def in_a_folder_of_its_own(tmp_path_factory):
+    """A word is a path too: ``write_uai`` writes where it is told."""
+    with contextlib.chdir(tmp_path_factory.mktemp("written")):
+        yield
+
 
 # They fill the registry.
 LISTS = (examples_of_functions, examples_of_fields, examples_of_learning)

@@ -110,12 +110,20 @@ def _(function: Cut | Coverage) -> Parts:
     return Parts(lowest_unit(weights), 2.0 * float(weights.sum()), _least(weights), 0.0, inf, 2)
 
 
-@_parts.register(Cardinality)
-@_parts.register(Table)
-def _(function: Cardinality | Table) -> Parts:
-    values = function.values
+@_parts.register
+def _(function: Cardinality) -> Parts:
+    return _of_values(function.values, np.diff(function.values))
+
+
+@_parts.register
+def _(function: Table) -> Parts:
+    by_element = function.values.reshape((2,) * function.n)
+    steps = [np.diff(by_element, axis=i).ravel() for i in range(function.n)]
+    return _of_values(function.values, np.concatenate([function.values, *steps]))
+
+
+def _of_values(values: FloatArray, steps: FloatArray) -> Parts:
     rises = values - values[0]
-    steps = np.diff(values) if isinstance(function, Cardinality) else rises
     reach = 2.0 * float(np.abs(rises).max())
     # A large constant in the values is no part of their differences, where these are not rounded.
     unit = lowest_unit(rises if _is_plain(values, rises) else values)

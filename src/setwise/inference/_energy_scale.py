@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from setwise.fields._field import Field
+from setwise.fields._pairwise import Pairwise
 from setwise.fields._terms import (
     CardinalityTerm,
     ConstantTerm,
@@ -35,17 +36,22 @@ class EnergyScale:
 
     field: Field
     trivial: float
+    """of the terms that a search adds up"""
+    floor: float
+    """the higher one of that and the trivial bound of the tables as they are given"""
     n_summands: int
 
     @classmethod
     def of(cls, field: Field) -> EnergyScale:
         """In O(N L + E L^2), once a search."""
         summands = sum(_summands(term, field.n_variables) for _, term in field._terms())
-        return cls(field, trivial_bound(field), field.n_variables + summands)
+        trivial = trivial_bound(field)
+        floor = max(trivial, trivial_of_tables(field))
+        return cls(field, trivial, floor, field.n_variables + summands)
 
     def relative_gap(self, value: float, bound: float) -> float:
         """(value - bound) / (value - trivial bound): the share of what there was to gain."""
-        return relative_gap(value - bound, value - self.trivial)
+        return relative_gap(value - bound, value - self.floor)
 
     def rounding(self, value: float, paid: float) -> float:
         """The rounding error of two sums: of what a labelling pays, and of what a bound adds up.
@@ -91,6 +97,23 @@ def trivial_bound(field: Field) -> float:
                 bound += float(table.min())
             case _:
                 pass  # not negative
+    return bound
+
+
+def trivial_of_tables(field: Field) -> float:
+    """The least that unaries and potentials cost, of tables as they are given.
+
+    As unaries plus Potts a table may round its least entry away.
+    """
+    others = tuple(p for p in field.potentials if not isinstance(p, Pairwise))
+    if len(others) == len(field.potentials):
+        return trivial_bound(field)
+    bound = trivial_bound(Field._of(field.unary, others)) if others else 0.0
+    bound = bound if others else float(least_of_rows(field.unary).sum())
+    for potential in field.potentials:
+        if isinstance(potential, Pairwise) and len(potential.edges):
+            least = potential.tables.min(axis=(-2, -1))
+            bound += float(least.sum()) * (len(potential.edges) if least.ndim == 0 else 1)
     return bound
 
 

@@ -25,7 +25,7 @@ from setwise.fields._region_consistency import RegionConsistency
 from setwise.fields._robust_pn import RobustPn
 from setwise.functions._arguments import FloatArray
 from setwise.functions._certificate import EPS, relative_gap
-from setwise.inference._energy_scale import NEGLIGIBLE, least_of_rows, trivial_bound
+from setwise.inference._energy_scale import NEGLIGIBLE, trivial_of_tables
 from setwise.inference._magnitude import largest_energy
 from setwise.inference._result import MapResult
 
@@ -113,23 +113,6 @@ def remeasured(field: Field, result: MapResult) -> MapResult:
     """The result with its gap against the least entries of tables as they are given."""
     share = relative_gap(result.gap, result.value - trivial_of_tables(field))
     return replace(result, relative_gap=share, exact=result.exact and share <= NEGLIGIBLE)
-
-
-def trivial_of_tables(field: Field) -> float:
-    """The least that unaries and potentials cost, of tables as they are given.
-
-    As unaries plus Potts a table may round its least entry away.
-    """
-    others = tuple(p for p in field.potentials if not isinstance(p, Pairwise))
-    if len(others) == len(field.potentials):
-        return trivial_bound(field)
-    bound = trivial_bound(Field._of(field.unary, others)) if others else 0.0
-    bound = bound if others else float(least_of_rows(field.unary).sum())
-    for potential in field.potentials:
-        if isinstance(potential, Pairwise) and len(potential.edges):
-            least = potential.tables.min(axis=(-2, -1))
-            bound += float(least.sum()) * (len(potential.edges) if least.ndim == 0 else 1)
-    return bound
 
 
 def _tables(field: Field) -> float:
