@@ -14,7 +14,12 @@ from setwise.functions._arguments import IntArray, as_choice, as_count, check_ca
 from setwise.functions._certificate import relative_gap
 from setwise.inference._diverse_result import DiverseProgress, DiverseResult
 from setwise.inference._diverse_step import METHODS, GreedyStep
-from setwise.inference._energy_scale import NEGLIGIBLE, EnergyScale, trivial_bound
+from setwise.inference._energy_scale import (
+    NEGLIGIBLE,
+    EnergyScale,
+    trivial_bound,
+    trivial_of_tables,
+)
 from setwise.inference._enumerate import most_items
 from setwise.inference._ground import Ground, difference_below, ground
 from setwise.inference._guarantee import guarantee
@@ -22,7 +27,6 @@ from setwise.inference._reach import (
     digits_lost,
     rounding_of,
     rounding_of_prices,
-    trivial_of_tables,
 )
 from setwise.inference._result import MapResult
 from setwise.inference._threads import as_threads

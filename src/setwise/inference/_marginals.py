@@ -18,7 +18,7 @@ from setwise.functions._arguments import (
 )
 from setwise.functions._randomness import as_generator
 from setwise.inference._belief_propagation import belief_propagation
-from setwise.inference._energy_scale import NEGLIGIBLE
+from setwise.inference._energy_scale import NEGLIGIBLE, trivial_of_tables
 from setwise.inference._exact_binary import exact_binary
 from setwise.inference._factorised import SWEEPS, raised_bound
 from setwise.inference._frank_wolfe import frank_wolfe, line_search_frank_wolfe
@@ -34,7 +34,6 @@ from setwise.inference._reach import (
     digits_lost,
     rounding_of_prices,
     rounding_of_unaries,
-    trivial_of_tables,
     within_sight,
 )
 from setwise.inference._solve_map import solve_map
