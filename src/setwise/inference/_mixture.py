@@ -24,8 +24,10 @@ def best_mixture(
 
     with g_s the convex hull of table s: the dual of the cutting-plane model of the multipliers,
     which are minus the slopes of g at the mixed counts. By pairwise Frank-Wolfe steps, each with
-    an exact line search by halving, until no labelling promises more than the tolerance; K and
-    the number of tables are a few dozen at most. ``start`` are weights of the first labellings.
+    an exact line search by halving, until no labelling promises more than the tolerance. At a kink
+    of g the steps may end before that: the bounds that multipliers prove hold wherever they are.
+    K and the number of tables are a few dozen at most. ``start`` are weights of the first
+    labellings.
     """
     weights = np.zeros(len(energies))
     if start is None:
