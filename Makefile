@@ -14,7 +14,7 @@ JOBS ?= 2
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --constraint constraints.txt
-KERNELS := $(wildcard cpp/*.hpp cpp/*.cpp)
+KERNELS := $(wildcard cpp/*/*.hpp cpp/*/*.cpp)
 
 .DELETE_ON_ERROR:
 .PHONY: build demo test lint format pytest wheel-check oldest docs fuzz sanitize bench api clean
@@ -113,13 +113,13 @@ sanitize: build/sanitize build/sanitize_threads
 	build/sanitize_threads
 
 # The kernels know nothing of Python, so that plain programs can run them under the sanitizers.
-SANITIZED := -std=c++17 -O1 -g -Wall -Wextra -Wshadow -Werror -pthread -fno-omit-frame-pointer
+SANITIZED := -std=c++17 -Icpp -O1 -g -Wall -Wextra -Wshadow -Werror -pthread -fno-omit-frame-pointer
 
-build/sanitize: cpp/sanitize_driver.cpp $(KERNELS)
+build/sanitize: cpp/tests/sanitize.cpp $(KERNELS)
 	@mkdir -p build
 	$(CXX) $(SANITIZED) -fsanitize=address,undefined -fno-sanitize-recover=all $< -o $@
 
-build/sanitize_threads: cpp/sanitize_threads.cpp $(KERNELS)
+build/sanitize_threads: cpp/tests/sanitize_threads.cpp $(KERNELS)
 	@mkdir -p build
 	$(CXX) $(SANITIZED) -fsanitize=thread $< -o $@
 
@@ -129,7 +129,7 @@ bench: .venv/.built .venv/.bench
 	done
 
 api: .venv/.built .venv/.torch
-	$(BIN)/python tests/public_api.py
+	$(BIN)/python tests/helpers/public_api.py
 
 clean:
 	rm -rf .venv .venv-wheel .venv-oldest build dist out docs/_build docs/gallery \

@@ -17,7 +17,7 @@ from _report import RESULTS, Table, arguments, parallel, report
 from skimage.io import imread
 
 import setwise as sw
-from setwise.estimators._boxes import overlaps
+from setwise.estimators._tracking._boxes import overlaps
 from setwise.learning import Stumps
 
 matplotlib.use("Agg")

@@ -20,7 +20,7 @@ from setwise.functions import (
     minimize,
     tabulate,
 )
-from setwise.functions._corral import Corral
+from setwise.functions._minimization._corral import Corral
 
 
 def assert_certificate(function, result):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import arrays, orders, set_functions, submodular_functions, tables
 
 from setwise.functions import Cardinality, Modular, Table, tabulate
-from setwise.functions._table import masks_of, worst_exchange, worst_fall
+from setwise.functions._families._table import masks_of, worst_exchange, worst_fall
 
 few = st.integers(0, 4)
 

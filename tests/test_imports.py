@@ -93,8 +93,8 @@ SOURCES = Path(__file__).parents[1] / "src" / "setwise"
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in sorted(SOURCES.glob("*/*.py")) if path.parent.name != "demo"],
-    ids=lambda path: f"{path.parent.name}/{path.name}",
+    [path for path in sorted(SOURCES.rglob("*/*.py")) if path.parent.name != "demo"],
+    ids=lambda path: path.relative_to(SOURCES).as_posix(),
 )
 def test_no_layer_imports_the_root(path: Path) -> None:
     """The root reaches every layer, so a layer that imported it would reach those above its own.

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from reference import all_labellings, best_step, least_energy
 
 import setwise as sw
-from setwise.inference._energy_scale import EnergyScale
-from setwise.inference._ground import difference_above, difference_below, ground
+from setwise.inference._map._energy_scale import EnergyScale
+from setwise.inference._map._ground import difference_above, difference_below, ground
 
 METHODS = ("auto", "cut", "expansion", "swap", "convex", "messages", "enumerate")
 CONSTANTS = (1e7, -1e9)

@@ -12,8 +12,8 @@ from searches import convex, expansion
 
 from setwise.fields import _terms as t
 from setwise.fields._field import Field
-from setwise.inference._convex import certify
-from setwise.inference._options import MapOptions
+from setwise.inference._map._convex import certify
+from setwise.inference._map._options import MapOptions
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -10,7 +10,7 @@ from searches import cut
 from test_inference_moves import random_field
 
 from setwise import fields
-from setwise.inference._energy_scale import trivial_bound
+from setwise.inference._map._energy_scale import trivial_bound
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 11))

@@ -7,9 +7,9 @@ import reference
 from searches import enumerate_labels
 
 from setwise import fields
-from setwise.inference import _enumerate
-from setwise.inference._energy_scale import trivial_bound
-from setwise.inference._result import MapProgress
+from setwise.inference._map import _enumerate
+from setwise.inference._map._energy_scale import trivial_bound
+from setwise.inference._map._result import MapProgress
 
 
 @pytest.mark.parametrize("name", field_registry.FIELDS)

@@ -13,9 +13,9 @@ from field_registry import FIELDS, of_seed
 from field_terms import SUBMODULAR, random_field
 
 import setwise as sw
-from setwise.inference import _marginals_batch
-from setwise.inference._magnitude import largest_energy
-from setwise.inference._relaxation import Relaxation
+from setwise.inference._map._largest_energy import largest_energy
+from setwise.inference._marginals import _batch as _marginals_batch
+from setwise.inference._relaxation._relaxation import Relaxation
 
 UPPER = ["projection", "frank_wolfe", "line_search_frank_wolfe", "pairwise_frank_wolfe"]
 NAMES = sorted(FIELDS)

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import maximum_flow
 
 from setwise import _core
 from setwise.inference import Flow, FlowGraph, maxflow, maxflow_batch
-from setwise.inference._capacities import check_size
+from setwise.inference._flows._capacities import check_size
 
 INF = float("inf")
 
@@ -565,7 +565,7 @@ def test_what_memory_cannot_hold_is_refused_before_it_is_filled(monkeypatch):
     def refuse(size, kind):
         raise MemoryError
 
-    monkeypatch.setattr("setwise.inference._capacities.np.empty", refuse)
+    monkeypatch.setattr("setwise.inference._flows._capacities.np.empty", refuse)
     with pytest.raises(ValueError, match="n must give a graph that fits into memory, got 9 nodes"):
         check_size(9, 1)
 

@@ -9,7 +9,7 @@ from field_registry import FIELDS, of_seed
 from field_terms import ANY, random_field
 
 import setwise as sw
-from setwise.inference._factorised import Factorised
+from setwise.inference._marginals._lower_bound import Factorised
 
 NAMES = sorted(FIELDS)
 REPLACED = ("robust-pn-beyond-half", "robust-pn-of-both-kinds", "everything")

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from searches import messages
 
 from setwise import _core, fields
-from setwise.inference._ascent import tighten
-from setwise.inference._cycles import short_cycles
-from setwise.inference._factors import factors_of
-from setwise.inference._message_search import message_search
-from setwise.inference._result import MapProgress, MapResult
+from setwise.inference._map._messages._bound_ascent import tighten
+from setwise.inference._map._messages._cycles import short_cycles
+from setwise.inference._map._messages._factor_graph import factors_of
+from setwise.inference._map._messages._search import message_search
+from setwise.inference._map._result import MapProgress, MapResult
 
 Rng = np.random.Generator
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from searches import cut, expansion, swap
 
 from setwise import fields
-from setwise.inference._energy_scale import trivial_bound
-from setwise.inference._move_terms import start_moves
+from setwise.inference._map._energy_scale import trivial_bound
+from setwise.inference._map._moves._terms import start_moves
 
 SEARCHES = {"cut": cut, "expansion": expansion, "swap": swap}
 CASES = [pytest.param(name, seed, id=f"{name}-{seed}") for name in FIELDS for seed in range(3)]

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from setwise import fields
-from setwise.inference._carried_bound import CarriedBound
-from setwise.inference._hamming_search import HammingSearch
-from setwise.inference._hull import CountTables, convex_hull
-from setwise.inference._mixture import best_mixture
-from setwise.inference._options import MapOptions
-from setwise.inference._recombine import Recombination
-from setwise.inference._solve_map import solve_map
-from setwise.inference._two_label_cut import TwoLabelCut
+from setwise.inference._diverse._carried_bound import CarriedBound
+from setwise.inference._diverse._labeling_mixture import best_mixture
+from setwise.inference._diverse._multiplier_search import HammingSearch
+from setwise.inference._diverse._recombination import Recombination
+from setwise.inference._flows._two_label_cut import TwoLabelCut
+from setwise.inference._map._options import MapOptions
+from setwise.inference._map._solve_map import solve_map
+from setwise.inference._relaxation._count_tables import CountTables, convex_hull
 
 seeds = st.integers(0, 2**32 - 1)
 

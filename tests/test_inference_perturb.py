@@ -8,7 +8,7 @@ import reference
 from field_registry import of_seed
 
 import setwise as sw
-from setwise.inference import _perturb
+from setwise.inference._marginals import _perturb
 
 
 @pytest.mark.parametrize("temperature", [0.5, 2.0])

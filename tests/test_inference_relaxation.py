@@ -16,9 +16,9 @@ from reference import all_labellings, lifted, term_energy
 
 from setwise.fields import _terms as t
 from setwise.fields._field import Field
-from setwise.inference._minorants import relaxable_minorant
-from setwise.inference._paths import paths_of
-from setwise.inference._relaxation import Relaxation
+from setwise.inference._relaxation._minorants import relaxable_minorant
+from setwise.inference._relaxation._paths import paths_of
+from setwise.inference._relaxation._relaxation import Relaxation
 
 
 def grid(shape: tuple[int, ...], *, diagonals: bool = False) -> np.ndarray:

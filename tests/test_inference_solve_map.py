@@ -7,7 +7,7 @@ from reference import all_labellings
 
 import setwise as sw
 from setwise.inference import MapProgress, MapResult
-from setwise.inference._energy_scale import trivial_bound
+from setwise.inference._map._energy_scale import trivial_bound
 
 METHODS = ("cut", "expansion", "swap", "convex", "messages", "enumerate")
 SEEDS = range(3)

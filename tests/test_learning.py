@@ -1,7 +1,7 @@
 """Learners: one problem, one record, one certificate.
 
 Every law runs over LEARNERS, on risks that are sums of maxima of planes: there the minimum is a
-small quadratic program, which tests/reference.py solves by other means.
+small quadratic program, which tests/helpers/reference.py solves by other means.
 """
 
 import pickle

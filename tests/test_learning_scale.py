@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from setwise import SetClassifier
 from setwise._core import PlaneProgram
 from setwise.learning import Planes, block_frank_wolfe, n_slack, one_slack
-from setwise.learning._search import Search
+from setwise.learning._cutting_planes._search import Search
 
 random = np.random.default_rng(0)
 X = random.normal(size=(60, 4))
@@ -199,8 +199,8 @@ def test_a_fit_that_stands_still_ends():
 
 
 def test_a_fit_that_stands_still_says_so(monkeypatch):
-    monkeypatch.setattr("setwise.learning._search._PATIENCE", -12)
-    monkeypatch.setattr("setwise.learning._search._PROGRESS", 0.0)
+    monkeypatch.setattr("setwise.learning._cutting_planes._search._PATIENCE", -12)
+    monkeypatch.setattr("setwise.learning._cutting_planes._search._PROGRESS", 0.0)
     with pytest.warns(ConvergenceWarning, match=r"above tol=1e-09: its gap stands still: bring"):
         SetClassifier(tol=1e-9).fit(X, Y)
 

@@ -10,7 +10,7 @@ from strategies import arrays
 
 from setwise import _core
 from setwise.learning import Stump, Stumps, _stumps
-from setwise.learning._stumps import midway
+from setwise.learning._weak_learners._stumps import midway
 
 
 @st.composite

@@ -23,7 +23,7 @@ from input_law import cases, verdict
 
 import setwise as sw
 from setwise import fields, functions, losses, surrogates
-from setwise.fields import _uai_model
+from setwise.fields._uai import _model as _uai_model
 
 
 @pytest.fixture(autouse=True, scope="module")

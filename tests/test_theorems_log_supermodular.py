@@ -8,7 +8,7 @@ import reference
 from field_registry import FIELDS, of_seed
 
 import setwise as sw
-from setwise.inference._relaxation import Relaxation
+from setwise.inference._relaxation._relaxation import Relaxation
 
 SUBMODULAR = [name for name in sorted(FIELDS) if of_seed(name, 0).is_submodular]
 BINARY = [

@@ -110,9 +110,9 @@ def test_softmax_within_half_a_width(buckets, place, monkeypatch):
 @settings(max_examples=30)
 @given(st.integers(0, 2**31), st.integers(0, 60), st.sampled_from([2, 5, 64]))
 def test_the_kernel_counts_as_plain_torch_does(seed, n, buckets):
-    from setwise.torch._buckets import bucketed
-    from setwise.torch._compiled import in_buckets
-    from setwise.torch._plain import Sets
+    from setwise.torch._cpu import in_buckets
+    from setwise.torch._reference._buckets import bucketed
+    from setwise.torch._reference._hinge import Sets
 
     rng = np.random.default_rng(seed)
     scores = torch.tensor(rng.integers(-8, 9, (2, n)) / 4, dtype=torch.float32)

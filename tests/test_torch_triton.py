@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 
 @pytest.mark.skipif(not find_spec("triton"), reason="no Triton")
 def test_exact_path_in_the_interpreter():
-    script = Path(__file__).parent / "triton_interpreter.py"
+    script = Path(__file__).parent / "helpers" / "triton_interpreter.py"
     done = subprocess.run(
         [sys.executable, str(script)],
         env={**os.environ, "TRITON_INTERPRET": "1"},

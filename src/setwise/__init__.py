@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from setwise._imports import load
+from setwise._foundation._imports import load
 
 if TYPE_CHECKING:
     from setwise import (

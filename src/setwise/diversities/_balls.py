@@ -7,10 +7,10 @@ from math import comb
 
 import numpy as np
 
+from setwise._foundation._arguments import FloatArray, IntArray, as_count
 from setwise.diversities._base import Diversity, as_weight, distances
-from setwise.fields._cardinality import CardinalityPotential
 from setwise.fields._field import Field
-from setwise.functions._arguments import FloatArray, IntArray, as_count
+from setwise.fields._potentials._cardinality import CardinalityPotential
 
 MOST_COUNTED = 1 << 20
 _MOST_VARIABLES = 1 << 24  # a number for each distance is returned

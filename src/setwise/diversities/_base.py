@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.fields._field import Field
-from setwise.functions._arguments import (
+from setwise._foundation._arguments import (
     IntArray,
     as_array,
     as_count,
     as_integers,
     as_number,
 )
-from setwise.functions._immutable import Immutable
+from setwise._foundation._immutable import Immutable
+from setwise.fields._field import Field
 
 if TYPE_CHECKING:
     from setwise.diversities._combined import CombinedDiversity

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from setwise._foundation._arguments import IntArray, as_list
 from setwise.diversities._base import Diversity
 from setwise.fields._field import Field
-from setwise.functions._arguments import IntArray, as_list
 
 
 class CombinedDiversity(Diversity):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from setwise._foundation._arguments import as_count, as_list
+from setwise._foundation._immutable import Immutable
 from setwise.diversities._base import Diversity
-from setwise.functions._arguments import as_count, as_list
-from setwise.functions._immutable import Immutable
 
 
 class Concatenated(Immutable):

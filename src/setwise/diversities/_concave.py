@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from setwise._foundation._arguments import FloatArray, as_choice, call_on_arrays
+from setwise._foundation._immutable import Immutable
 from setwise.fields._terms import rounding_of_heights
-from setwise.functions._arguments import FloatArray, as_choice, call_on_arrays
-from setwise.functions._immutable import Immutable
 
 _NAMED: dict[str, Callable[[FloatArray], FloatArray]] = {
     "min1": lambda counts: np.minimum(counts, 1.0),

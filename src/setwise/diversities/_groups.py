@@ -8,11 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.diversities._base import Diversity, as_weight
-from setwise.diversities._concave import ConcaveCount
-from setwise.fields._field import Field
-from setwise.fields._label_cost import LabelCost
-from setwise.functions._arguments import (
+from setwise._foundation._arguments import (
     BoolArray,
     FloatArray,
     IntArray,
@@ -22,6 +18,10 @@ from setwise.functions._arguments import (
     as_list,
     as_number,
 )
+from setwise.diversities._base import Diversity, as_weight
+from setwise.diversities._concave import ConcaveCount
+from setwise.fields._field import Field
+from setwise.fields._potentials._label_cost import LabelCost
 
 Concave: TypeAlias = str | Callable[[FloatArray], FloatArray]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from setwise._foundation._arguments import FloatArray, IntArray, as_number
 from setwise.diversities._base import Diversity, as_weight, distances
-from setwise.fields._cardinality import CardinalityPotential
 from setwise.fields._field import Field
-from setwise.functions._arguments import FloatArray, IntArray, as_number
+from setwise.fields._potentials._cardinality import CardinalityPotential
 
 
 class DivMBest(Diversity):

@@ -1,11 +1,11 @@
 """scikit-learn estimators."""
 
-from setwise.estimators._field_boost import FieldBoost
-from setwise.estimators._field_svm import FieldSVM
-from setwise.estimators._set_classifier import SetClassifier
-from setwise.estimators._struct_boost_classifier import StructBoostClassifier
-from setwise.estimators._struct_boost_ranker import StructBoostRanker
-from setwise.estimators._struct_boost_tracker import StructBoostTracker
+from setwise.estimators._boosting._struct_boost_classifier import StructBoostClassifier
+from setwise.estimators._boosting._struct_boost_ranker import StructBoostRanker
+from setwise.estimators._fields._field_boost import FieldBoost
+from setwise.estimators._fields._field_svm import FieldSVM
+from setwise.estimators._sets._set_classifier import SetClassifier
+from setwise.estimators._tracking._struct_boost_tracker import StructBoostTracker
 
 __all__ = [
     "FieldBoost",

@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
-from setwise.functions._arguments import refuse_masked
+from setwise._foundation._arguments import refuse_masked
 
 MOST = 1e100
 

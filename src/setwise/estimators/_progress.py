@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from math import log10
 from typing import TypeVar
 
-from setwise.functions._arguments import as_flag, check_callback
+from setwise._foundation._arguments import as_flag, check_callback
 from setwise.learning import BoostProgress, Progress
 
 AnyProgress = Progress | BoostProgress

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.functions._arguments import FloatArray, as_numbers
+from setwise._foundation._arguments import FloatArray, as_numbers
 
 
 def as_sample_weights(sample_weight: ArrayLike | None, n: int) -> FloatArray:

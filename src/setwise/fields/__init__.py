@@ -1,19 +1,19 @@
 """Random fields: energies over N variables with L labels, as unaries plus potentials."""
 
 from setwise.fields._base import Potential
-from setwise.fields._cardinality import CardinalityPotential
-from setwise.fields._contrast import contrast_weights
 from setwise.fields._field import Field
-from setwise.fields._grid import grid_edges
-from setwise.fields._label_cost import LabelCost
-from setwise.fields._label_maps import regions_from_labels
-from setwise.fields._label_transition import LabelTransition
-from setwise.fields._pairwise import Pairwise
-from setwise.fields._potts import Potts
-from setwise.fields._region_consistency import RegionConsistency
-from setwise.fields._robust_pn import RobustPn
-from setwise.fields._uai_read import read_uai
-from setwise.fields._uai_write import write_uai
+from setwise.fields._pixels._contrast import contrast_weights
+from setwise.fields._pixels._grid import grid_edges
+from setwise.fields._pixels._label_maps import regions_from_labels
+from setwise.fields._potentials._cardinality import CardinalityPotential
+from setwise.fields._potentials._label_cost import LabelCost
+from setwise.fields._potentials._label_transition import LabelTransition
+from setwise.fields._potentials._pairwise import Pairwise
+from setwise.fields._potentials._potts import Potts
+from setwise.fields._potentials._region_consistency import RegionConsistency
+from setwise.fields._potentials._robust_pn import RobustPn
+from setwise.fields._uai._read import read_uai
+from setwise.fields._uai._write import write_uai
 
 __all__ = [
     "CardinalityPotential",

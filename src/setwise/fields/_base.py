@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._immutable import Immutable
 from setwise.fields._terms import Term
-from setwise.functions._arguments import FloatArray, IntArray
-from setwise.functions._immutable import Immutable
 
 
 class Potential(Immutable, ABC):

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise import _core
+from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_float64, as_integers
+from setwise._foundation._immutable import Immutable
 from setwise.fields._base import Potential
 from setwise.fields._terms import Term
-from setwise.functions._arguments import FloatArray, IntArray, as_array, as_float64, as_integers
-from setwise.functions._immutable import Immutable
 
 _LARGEST = 1e150  # so that sums and squares of energies stay finite
 

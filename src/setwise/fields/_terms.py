@@ -14,8 +14,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from setwise.functions._arguments import BoolArray, FloatArray, IntArray
-from setwise.functions._certificate import EPS
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
+from setwise._foundation._certificate import EPS
 
 
 def rounding_of_heights(heights: FloatArray) -> float:

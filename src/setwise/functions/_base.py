@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.functions._arguments import (
+from setwise._foundation._arguments import (
     BoolArray,
     FloatArray,
     IntArray,
@@ -16,10 +16,10 @@ from setwise.functions._arguments import (
     as_number,
     as_order,
 )
-from setwise.functions._immutable import Immutable
+from setwise._foundation._immutable import Immutable
 
 if TYPE_CHECKING:
-    from setwise.functions._compose import Complement, Contraction, Restriction, Sum
+    from setwise.functions._families._compose import Complement, Contraction, Restriction, Sum
 
 
 class SetFunction(Immutable, ABC):
@@ -98,38 +98,38 @@ class SetFunction(Immutable, ABC):
 
     def restrict(self, subset: ArrayLike) -> Restriction:
         """F on the subsets of ``subset`` alone; its elements are renumbered in the given order."""
-        from setwise.functions._compose import Restriction
+        from setwise.functions._families._compose import Restriction
 
         return Restriction(self, subset)
 
     def contract(self, subset: ArrayLike) -> Contraction:
         """A -> F(A + subset) - F(subset) on the other elements, renumbered in increasing order."""
-        from setwise.functions._compose import Contraction
+        from setwise.functions._families._compose import Contraction
 
         return Contraction(self, subset)
 
     def complement(self) -> Complement:
         """A -> F(V - A)."""
-        from setwise.functions._compose import Complement
+        from setwise.functions._families._compose import Complement
 
         return Complement(self)
 
     def __add__(self, other: SetFunction) -> Sum:
-        from setwise.functions._compose import Sum
+        from setwise.functions._families._compose import Sum
 
         if not isinstance(other, SetFunction):
             return NotImplemented
         return Sum([self, other])
 
     def __sub__(self, other: SetFunction) -> Sum:
-        from setwise.functions._compose import Sum
+        from setwise.functions._families._compose import Sum
 
         if not isinstance(other, SetFunction):
             return NotImplemented
         return Sum([self, other], [1.0, -1.0])
 
     def __mul__(self, scale: float) -> Sum:
-        from setwise.functions._compose import Sum
+        from setwise.functions._families._compose import Sum
 
         return Sum([self], [as_number(scale, "scale")])
 

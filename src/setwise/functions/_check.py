@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from setwise.functions._arguments import BoolArray, as_count
+from setwise._foundation._arguments import BoolArray, as_count
+from setwise._foundation._certificate import EPS
+from setwise._foundation._randomness import as_generator
 from setwise.functions._base import SetFunction, as_set_function, empty_value
-from setwise.functions._certificate import EPS
-from setwise.functions._randomness import as_generator
-from setwise.functions._table import Table, masks_of, tabulate, worst_exchange, worst_fall
+from setwise.functions._families._table import Table, masks_of, tabulate, worst_exchange, worst_fall
 
 MOST_EXACT = 16
 _LISTED = 12

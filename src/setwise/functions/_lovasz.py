@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.functions._arguments import FloatArray, as_numbers
+from setwise._foundation._arguments import FloatArray, as_numbers
 from setwise.functions._base import SetFunction, as_set_function
 
 

@@ -1,21 +1,21 @@
 """Inference: best labellings of a field, its marginals, diverse lists; flows and cuts."""
 
-from setwise.inference._baseline_lists import perturbed_list, sampled_list
-from setwise.inference._diverse import diverse
-from setwise.inference._diverse_result import DiverseProgress, DiverseResult, Guarantee
-from setwise.inference._flow_graph import FlowGraph
-from setwise.inference._log_partition_gradient import (
+from setwise.inference._diverse._baseline_lists import perturbed_list, sampled_list
+from setwise.inference._diverse._diverse import diverse
+from setwise.inference._diverse._oracle_accuracy import oracle_accuracy, oracle_items
+from setwise.inference._diverse._result import DiverseProgress, DiverseResult, Guarantee
+from setwise.inference._diverse._tuning import TuningProgress, TuningResult, tune_diversity
+from setwise.inference._flows._flow_graph import FlowGraph
+from setwise.inference._flows._maxflow import Flow, maxflow, maxflow_batch
+from setwise.inference._map._result import MapProgress, MapResult
+from setwise.inference._map._solve_map import solve_map
+from setwise.inference._marginals._batch import marginals_batch
+from setwise.inference._marginals._gradient import (
     LogPartitionGradient,
     log_partition_gradient,
 )
-from setwise.inference._marginals import marginals
-from setwise.inference._marginals_batch import marginals_batch
-from setwise.inference._marginals_result import MarginalsProgress, MarginalsResult
-from setwise.inference._maxflow import Flow, maxflow, maxflow_batch
-from setwise.inference._oracle_accuracy import oracle_accuracy, oracle_items
-from setwise.inference._result import MapProgress, MapResult
-from setwise.inference._solve_map import solve_map
-from setwise.inference._tune_diversity import TuningProgress, TuningResult, tune_diversity
+from setwise.inference._marginals._marginals import marginals
+from setwise.inference._marginals._result import MarginalsProgress, MarginalsResult
 
 __all__ = [
     "DiverseProgress",

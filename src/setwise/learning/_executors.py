@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
-from setwise.functions._arguments import as_count, as_function, as_list
-from setwise.functions._pool import Pool
+from setwise._foundation._arguments import as_count, as_function, as_list
+from setwise._foundation._pool import Pool
 
 _MOST_THREADS = 1024
 

@@ -9,7 +9,7 @@ objective itself, above the least that it can be, is the measure.
 
 from __future__ import annotations
 
-from setwise.functions._certificate import EPS, relative_gap
+from setwise._foundation._certificate import EPS, relative_gap
 
 # Of the objective and its bound: the rounding of their sums, those within a risk included.
 ROUNDING = 64 * EPS

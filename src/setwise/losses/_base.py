@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_number
+from setwise._foundation._immutable import Immutable
 from setwise.functions import SetFunction
-from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_number
-from setwise.functions._immutable import Immutable
 from setwise.losses._families import Family
 from setwise.losses._labels import Labels, read_labels
 

@@ -8,8 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.functions import Cardinality
-from setwise.functions._arguments import (
+from setwise._foundation._arguments import (
     BoolArray,
     FloatArray,
     IntArray,
@@ -18,6 +17,7 @@ from setwise.functions._arguments import (
     as_number,
     call_on_arrays,
 )
+from setwise.functions import Cardinality
 from setwise.losses._base import Loss
 from setwise.losses._families import Family, TableRows
 from setwise.losses._labels import Labels

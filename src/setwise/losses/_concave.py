@@ -8,9 +8,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.functions import Cardinality, ConcaveOfModular
-from setwise.functions import _kernels as _core
-from setwise.functions._arguments import (
+from setwise._foundation import _kernels as _core
+from setwise._foundation._arguments import (
     BoolArray,
     FloatArray,
     IntArray,
@@ -19,6 +18,7 @@ from setwise.functions._arguments import (
     as_numbers,
     call_on_arrays,
 )
+from setwise.functions import Cardinality, ConcaveOfModular
 from setwise.losses._base import Loss
 from setwise.losses._families import Family, TableRows
 from setwise.losses._itemsets import itemset_counts

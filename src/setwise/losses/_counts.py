@@ -8,8 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.functions import Counts, Ratio
-from setwise.functions._arguments import (
+from setwise._foundation._arguments import (
     BoolArray,
     FloatArray,
     IntArray,
@@ -17,7 +16,8 @@ from setwise.functions._arguments import (
     as_number,
     call_on_arrays,
 )
-from setwise.functions._counts import GRID_CELLS, ratio_gains
+from setwise.functions import Counts, Ratio
+from setwise.functions._families._counts import GRID_CELLS, ratio_gains
 from setwise.losses._base import Loss
 from setwise.losses._families import Family, RatioRows, TableRows
 from setwise.losses._labels import Labels

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from setwise._foundation import _kernels as _core
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_number
 from setwise.functions import SetFunction
-from setwise.functions import _kernels as _core
-from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_number
 from setwise.losses._base import Loss
 from setwise.losses._families import Family, PrefixRows
 from setwise.losses._labels import Labels

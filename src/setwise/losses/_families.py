@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.functions import Cardinality, Counts, Ratio
-from setwise.functions._arguments import FloatArray, IntArray
 
 
 @dataclass(frozen=True)

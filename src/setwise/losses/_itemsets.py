@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise.functions._arguments import FloatArray, as_count, as_number
+from setwise._foundation._arguments import FloatArray, as_count, as_number
 from setwise.losses._labels import read_labels
 
 _MOST = 1_000_000

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise.functions import _kernels as _core
-from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_array
+from setwise._foundation import _kernels as _core
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_array
 
 Layout = Literal["single", "rows", "ragged"]
 

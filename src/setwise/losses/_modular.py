@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_numbers
 from setwise.functions import Modular
-from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_numbers
 from setwise.losses._base import Loss
 from setwise.losses._families import Family, ModularRows
 from setwise.losses._labels import Labels

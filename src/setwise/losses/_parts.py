@@ -6,10 +6,10 @@ from typing import Literal
 
 import numpy as np
 
+from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise.functions import Cardinality, Counts, Decomposition, SetFunction, Sum, decompose
-from setwise.functions._arguments import BoolArray, FloatArray
 from setwise.functions._base import empty_value
-from setwise.functions._counts import GRID_CELLS, CountsGrid
+from setwise.functions._families._counts import GRID_CELLS, CountsGrid
 from setwise.losses._base import Loss
 from setwise.losses._cardinality import OfCardinality
 from setwise.losses._counts import OfCounts, OfRatio, RatioPart

@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_answer, as_array
 from setwise.functions import Cardinality, ConcaveOfModular, Modular, Oracle, SetFunction, Sum
-from setwise.functions._arguments import BoolArray, FloatArray, IntArray, as_answer, as_array
 from setwise.functions._base import empty_value
 from setwise.losses._base import Loss
 from setwise.losses._concave import concave_gains

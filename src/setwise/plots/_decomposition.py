@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from setwise._foundation._arguments import FloatArray, as_count, as_flag, as_numbers, as_order
 from setwise.functions import Cardinality, Modular, SetFunction, decompose
-from setwise.functions._arguments import FloatArray, as_count, as_flag, as_numbers, as_order
 from setwise.functions._base import empty_value
 from setwise.losses import Loss, get
 from setwise.plots._style import BLUE, FAINT, GREEN, VERMILLION, as_axes, import_pyplot

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.functions._arguments import (
+from setwise._foundation._arguments import (
     FloatArray,
     IntArray,
     as_count,

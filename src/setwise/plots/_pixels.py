@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from setwise.functions._arguments import as_array, as_count
+from setwise._foundation._arguments import as_array, as_count
 
 
 def as_sides(shape: Sequence[int], n_variables: int) -> tuple[int, int]:

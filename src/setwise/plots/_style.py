@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setwise._imports import load
-from setwise.functions._arguments import FloatArray, refuse_masked
+from setwise._foundation._arguments import FloatArray, refuse_masked
+from setwise._foundation._imports import load
 
 # Okabe and Ito's palette: told apart with any of the common colour vision deficiencies, and by
 # most people in grey.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.functions._arguments import FloatArray, as_array, as_count, as_flag, as_numbers
+from setwise._foundation._arguments import FloatArray, as_array, as_count, as_flag, as_numbers
 from setwise.losses._labels import read_labels
 from setwise.plots._style import VERMILLION, as_style, import_pyplot
 from setwise.surrogates import Surrogate

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise.functions._arguments import FloatArray
-from setwise.functions._immutable import Immutable
+from setwise._foundation._arguments import FloatArray
+from setwise._foundation._immutable import Immutable
 from setwise.losses import Loss, get
 from setwise.losses._labels import read_labels
 from setwise.losses._sum import SumLoss

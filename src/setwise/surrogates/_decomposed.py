@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 
-from setwise.functions._arguments import BoolArray, FloatArray
+from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise.losses import Loss
 from setwise.losses._cardinality import OfCardinality
 from setwise.losses._counts import OfRatio

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from setwise._foundation._certificate import EPS
 from setwise.functions import (
     Cardinality,
     Counts,
@@ -17,10 +18,9 @@ from setwise.functions import (
     Sum,
     tabulate,
 )
-from setwise.functions._cardinality import slack_of
-from setwise.functions._certificate import EPS
-from setwise.functions._compose import collected
-from setwise.functions._counts import GRID_CELLS
+from setwise.functions._families._cardinality import slack_of
+from setwise.functions._families._compose import collected
+from setwise.functions._families._counts import GRID_CELLS
 from setwise.losses import Loss
 from setwise.losses._families import RatioRows, TableRows
 from setwise.losses._labels import Labels

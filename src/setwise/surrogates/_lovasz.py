@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from setwise._foundation import _kernels as _core
+from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise.functions import SetFunction
-from setwise.functions import _kernels as _core
-from setwise.functions._arguments import BoolArray, FloatArray
 from setwise.losses import Loss
 from setwise.losses._families import ModularRows, RatioRows, TableRows
 from setwise.losses._labels import Labels

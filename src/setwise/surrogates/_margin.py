@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from setwise._foundation._arguments import BoolArray, FloatArray, as_number
 from setwise.functions import SetFunction
-from setwise.functions._arguments import BoolArray, FloatArray, as_number
 from setwise.losses import Hamming, Loss, SumLoss
 from setwise.losses._counts import OfRatio
 from setwise.losses._labels import Labels

@@ -15,9 +15,9 @@ from typing import Literal
 
 import numpy as np
 
+from setwise._foundation._arguments import BoolArray, FloatArray
+from setwise._foundation._interrupts import whole
 from setwise.functions import Counts, Modular, SetFunction, minimize, tabulate
-from setwise.functions._arguments import BoolArray, FloatArray
-from setwise.functions._interrupts import whole
 from setwise.surrogates._facts import ENUMERABLE
 
 Method = Literal["enumerate", "minimize", "greedy"]

@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
+from setwise._foundation import _kernels as _core
+from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise.functions import Cardinality, SetFunction
-from setwise.functions import _kernels as _core
-from setwise.functions._arguments import BoolArray, FloatArray
 from setwise.losses import ConcaveLoss, Hamming, Loss, SumLoss
 from setwise.losses._cardinality import OfCardinality
 from setwise.losses._counts import OfRatio

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise.functions import _kernels as _core
-from setwise.functions._arguments import FloatArray, IntArray, as_array
+from setwise._foundation import _kernels as _core
+from setwise._foundation._arguments import FloatArray, IntArray, as_array
 from setwise.losses._labels import Labels, read_labels
 
 Scores = NDArray[np.floating[Any]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from setwise.functions._arguments import BoolArray, FloatArray
+from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise.losses import Loss
 from setwise.losses._labels import Labels
 from setwise.surrogates._base import Properties, times, unscaled

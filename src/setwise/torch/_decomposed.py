@@ -7,8 +7,8 @@ from typing import Any
 from torch import Tensor
 
 from setwise.losses import Loss
-from setwise.torch._sets import Options, Reduction
-from setwise.torch._surrogate_loss import SurrogateLoss, checked_weight, of_scores
+from setwise.torch._inputs._sets import Options, Reduction
+from setwise.torch._score_loss import SurrogateLoss, checked_weight, of_scores
 
 
 def decomposed_hinge(

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from setwise.losses import Loss, get
 from setwise.surrogates._base import unscaled
-from setwise.torch._buckets import has_blocks
-from setwise.torch._sets import Method, Options, Reduction
-from setwise.torch._surrogate_loss import SurrogateLoss, checked_weight, of_scores
+from setwise.torch._inputs._sets import Method, Options, Reduction
+from setwise.torch._reference._buckets import has_blocks
+from setwise.torch._score_loss import SurrogateLoss, checked_weight, of_scores
 
 
 def lovasz_hinge(

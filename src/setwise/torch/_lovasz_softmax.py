@@ -11,14 +11,11 @@ import torch
 from torch import Tensor
 
 from setwise.losses import Loss
-from setwise.torch._class_sets import check_probabilities, coefficients
-from setwise.torch._derivatives import class_values
 from setwise.torch._distributed import gathered
-from setwise.torch._eager import MeanOfClasses, is_eager, is_transformed
-from setwise.torch._labels import comparable
-from setwise.torch._lovasz_hinge import check_loss
-from setwise.torch._names import HoldsLoss, word_of
-from setwise.torch._sets import (
+from setwise.torch._inputs._class_sets import check_probabilities, coefficients
+from setwise.torch._inputs._labels import comparable
+from setwise.torch._inputs._loss_words import HoldsLoss, word_of
+from setwise.torch._inputs._sets import (
     Method,
     Options,
     Reduction,
@@ -28,8 +25,11 @@ from setwise.torch._sets import (
     check_method,
     check_reduction,
 )
-from setwise.torch._softmax_operators import probabilities, softmax
-from setwise.torch._weights import on_device, read_weight
+from setwise.torch._inputs._weights import on_device, read_weight
+from setwise.torch._lovasz_hinge import check_loss
+from setwise.torch._operators._derivatives import class_values
+from setwise.torch._operators._eager import MeanOfClasses, is_eager, is_transformed
+from setwise.torch._operators._softmax import probabilities, softmax
 
 Classes = Literal["present", "all"] | Sequence[int]
 

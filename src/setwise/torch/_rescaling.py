@@ -10,8 +10,8 @@ from setwise.losses import ConcaveLoss, Loss, get
 from setwise.losses._cardinality import OfCardinality
 from setwise.losses._counts import OfCounts
 from setwise.surrogates._base import unscaled
-from setwise.torch._sets import Options, Reduction
-from setwise.torch._surrogate_loss import SurrogateLoss, checked_weight, of_scores
+from setwise.torch._inputs._sets import Options, Reduction
+from setwise.torch._score_loss import SurrogateLoss, checked_weight, of_scores
 
 
 def margin_rescaling(

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from setwise.torch._cuda._types import LABELS
-from setwise.torch._labels import read_target, void_label
+from setwise.torch._inputs._labels import read_target, void_label
 
 _BLOCK = 2048
 _CHUNKS = 1024  # pieces of a set whose counts each program adds up by itself

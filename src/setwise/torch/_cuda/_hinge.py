@@ -9,7 +9,7 @@ import torch
 
 from setwise.torch._cuda._driver import kernel, workspaces
 from setwise.torch._cuda._types import LABELS, SCORES
-from setwise.torch._labels import void_label
+from setwise.torch._inputs._labels import void_label
 
 _ARGUMENTS = struct.Struct("<9Q3q3di4x")
 _MOST_SETS = 512  # 64 kB of counters each

@@ -10,7 +10,7 @@ import torch
 
 from setwise.torch._cuda._driver import kernel, workspaces
 from setwise.torch._cuda._types import LABELS, SCORES
-from setwise.torch._labels import void_label
+from setwise.torch._inputs._labels import void_label
 
 _ARGUMENTS = struct.Struct("<11Q7q3d")
 _SHARED = 200_000  # bytes for counters

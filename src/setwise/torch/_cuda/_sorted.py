@@ -9,7 +9,7 @@ import torch
 
 from setwise.torch._cuda._driver import kernel, shared_memory, workspaces
 from setwise.torch._cuda._types import LABELS, SCORES
-from setwise.torch._labels import void_label
+from setwise.torch._inputs._labels import void_label
 
 _HINGE = struct.Struct("<5Q3qi4x")
 _SOFTMAX = struct.Struct("<6Q7q")

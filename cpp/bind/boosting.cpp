@@ -1,0 +1,115 @@
+// The Python face of the kernels of boosting.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/tuple.h>
+
+#include <mutex>
+#include <tuple>
+#include <vector>
+
+#include "bind/bind.hpp"
+#include "boosting/rank_risk.hpp"
+#include "boosting/stumps.hpp"
+
+namespace {
+
+using namespace setwise::bind;
+using setwise::SortedFeature;
+using setwise::StumpSearch;
+
+template <class T>
+std::vector<T> copy_of(const In<T>& array) {
+    return std::vector<T>(array.data(), array.data() + array.size());
+}
+
+std::vector<std::uint32_t> marked_rows(const In<std::uint32_t>& entries, Index rows) {
+    for (std::size_t k = 0; k < entries.size(); ++k)
+        require(static_cast<Index>(entries.data()[k] & ~SortedFeature::mark) < rows,
+                "rows must lie below the number of rows");
+    return copy_of(entries);
+}
+
+template <class Code>
+void add_codes(StumpSearch& search, In<Code> codes, In<std::int32_t> examples) {
+    require(static_cast<Index>(codes.size()) == search.rows(), "codes must have one entry a row");
+    for (std::size_t i = 0; i < codes.size(); ++i)
+        require(codes.data()[i] < examples.size(), "codes must lie below the number of examples");
+    for (std::size_t b = 0; b < examples.size(); ++b)
+        require(0 <= examples.data()[b] && examples.data()[b] < search.rows(),
+                "examples must be rows");
+    search.add(setwise::BinnedFeature<Code>(copy_of(codes), copy_of(examples)));
+}
+
+// Two threads of Python may hold one object, whose buffers serve one call at a time.
+struct LockedRankPairs {
+    setwise::RankPairs pairs;
+    std::mutex mutex;
+};
+
+void make_rank_pairs(LockedRankPairs* self, In<std::int32_t> levels, In<double> weights,
+                     In<Index> offsets) {
+    const auto n = static_cast<Index>(levels.size());
+    require(n < setwise::most_elements, "levels must have less than 2**31 entries");
+    require(static_cast<Index>(weights.size()) == n, "weights must have one entry a level");
+    require(offsets.size() > 0 && offsets.data()[0] == 0 && offsets.data()[offsets.size() - 1] == n,
+            "offsets must lead from 0 to the number of levels");
+    for (std::size_t g = 1; g < offsets.size(); ++g)
+        require(offsets.data()[g - 1] <= offsets.data()[g], "offsets must not decrease");
+    for (Index i = 0; i < n; ++i)
+        require(0 <= levels.data()[i] && levels.data()[i] < n,
+                "levels must lie between 0 and their number");
+    new (self) LockedRankPairs{
+        setwise::RankPairs(copy_of(levels), copy_of(weights), copy_of(offsets)), {}};
+}
+
+}  // namespace
+
+void bind_boosting(nb::module_& m) {
+    nb::class_<StumpSearch>(m, "StumpSearch")
+        .def("__init__",
+             [](StumpSearch* search, Index rows) {
+                 require(0 <= rows && rows < setwise::most_elements, "rows must lie below 2**31");
+                 new (search) StumpSearch(rows);
+             },
+             "rows"_a)
+        .def("add_rows",
+             [](StumpSearch& search, In<std::uint32_t> up, In<std::uint32_t> down) {
+                 search.add(SortedFeature(marked_rows(up, search.rows()),
+                                          marked_rows(down, search.rows())));
+             },
+             "up"_a.noconvert(), "down"_a.noconvert())
+        .def("add_codes", &add_codes<std::uint8_t>, "codes"_a.noconvert(), "examples"_a.noconvert())
+        .def("add_codes", &add_codes<std::uint16_t>, "codes"_a.noconvert(), "examples"_a.noconvert())
+        .def("gains",
+             [](const StumpSearch& search, In2<double> weights, Out2<double> gains, int n_threads) {
+                 const auto segments = static_cast<Index>(weights.shape(0));
+                 require(static_cast<Index>(weights.shape(1)) == search.rows(),
+                         "weights must have a column for each row");
+                 require(static_cast<Index>(gains.shape(0)) == search.features() &&
+                             static_cast<Index>(gains.shape(1)) == segments,
+                         "gains must have shape (features, segments)");
+                 require(n_threads >= 1, "n_threads must be at least 1");
+                 search.gains(weights.data(), segments, gains.data(), n_threads, poll_signals);
+             },
+             "weights"_a.noconvert(), "gains"_a.noconvert(), "n_threads"_a, Unlocked())
+        .def("locate",
+             [](const StumpSearch& search, In<double> weights, Index feature, double slack) {
+                 require(static_cast<Index>(weights.size()) == search.rows(),
+                         "weights must have one entry a row");
+                 require(0 <= feature && feature < search.features(), "feature must be one of them");
+                 const setwise::Split split = search.locate(weights.data(), feature, slack);
+                 return std::make_tuple(split.gain, split.low, split.high);
+             },
+             "weights"_a.noconvert(), "feature"_a, "slack"_a, Unlocked());
+    nb::class_<LockedRankPairs>(m, "RankPairs")
+        .def("__init__", &make_rank_pairs, "levels"_a.noconvert(), "weights"_a.noconvert(),
+             "offsets"_a.noconvert())
+        .def("slopes",
+             [](LockedRankPairs& self, In<double> scores, double margin, Out<double> slopes) {
+                 require(scores.size() == self.pairs.rows() && slopes.size() == self.pairs.rows(),
+                         "scores and slopes must have one entry a level");
+                 const std::lock_guard<std::mutex> lock(self.mutex);
+                 return self.pairs.slopes(scores.data(), margin, slopes.data(), poll_signals);
+             },
+             "scores"_a.noconvert(), "margin"_a, "slopes"_a.noconvert(), Unlocked());
+}

@@ -1,0 +1,197 @@
+// Mean field and belief propagation, for setwise.inference. Sizes and index ranges are checked here.
+#include <utility>
+#include <vector>
+
+#include <nanobind/stl/pair.h>
+
+#include "bind/bind.hpp"
+#include "marginals/mean_field.hpp"
+#include "marginals/sum_product.hpp"
+
+namespace {
+
+using namespace setwise::bind;
+using setwise::MeanField;
+using setwise::SumProduct;
+
+template <class T>
+using In3 = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+constexpr Index most = Index(1) << 31;
+
+void require_unary(const In2<double>& unary) {
+    require(unary.shape(1) >= 1 && static_cast<Index>(unary.shape(0)) < most &&
+                static_cast<Index>(unary.shape(1)) < most,
+            "unary must have shape (N, L), L at least 1");
+}
+
+template <class State>
+void require_edges(const State& state, const In2<Index>& edges, std::size_t count) {
+    require(edges.shape(1) == 2 && edges.shape(0) == count, "edges must have shape (E, 2)");
+    for (std::size_t e = 0; e < edges.shape(0); ++e) {
+        const Index i = edges.data()[2 * e], j = edges.data()[2 * e + 1];
+        require(i >= 0 && j >= 0 && i < state.n() && j < state.n() && i != j,
+                "edges must join different variables");
+    }
+}
+
+template <class State, class Array>
+void require_field(const State& state, const Array& array) {
+    require(static_cast<Index>(array.shape(0)) == state.n() &&
+                static_cast<Index>(array.shape(1)) == state.n_labels(),
+            "the array must have shape (N, L)");
+}
+
+int threads(Index n_threads) {
+    require(n_threads >= 1 && n_threads <= 1024, "n_threads must lie between 1 and 1024");
+    return static_cast<int>(n_threads);
+}
+
+template <class State>
+void require_tables(const State& state, const In3<double>& tables) {
+    const auto n_labels = static_cast<std::size_t>(state.n_labels());
+    require(tables.shape(1) == n_labels && tables.shape(2) == n_labels,
+            "tables must have shape (E, L, L)");
+}
+
+// Both take pairs in the same way.
+template <class State>
+nb::class_<State> bind_pairs(nb::module_& m, const char* name) {
+    return nb::class_<State>(m, name)
+        .def(
+            "add_potts",
+            [](State& state, In2<Index> edges, In<double> weights) {
+                require_edges(state, edges, weights.size());
+                state.pairs().add_potts(edges.data(), weights.data(),
+                                        static_cast<Index>(weights.size()));
+            },
+            "edges"_a.noconvert(), "weights"_a.noconvert(), Unlocked())
+        .def(
+            "add_tables",
+            [](State& state, In2<Index> edges, In3<double> tables) {
+                require_tables(state, tables);
+                require_edges(state, edges, tables.shape(0));
+                state.pairs().add_tables(edges.data(), tables.data(),
+                                         static_cast<Index>(tables.shape(0)));
+            },
+            "edges"_a.noconvert(), "tables"_a.noconvert(), Unlocked());
+}
+
+void add_counts(MeanField& state, In<Index> variables, In<Index> starts, In<Index> own,
+                In<double> table) {
+    const auto positions = static_cast<Index>(variables.size());
+    const auto blocks = static_cast<Index>(starts.size()) - 1;
+    require(blocks >= 0 && starts.data()[0] == 0 && starts.data()[blocks] == positions,
+            "starts must rise from 0 to the number of variables");
+    for (Index b = 0; b < blocks; ++b)
+        require(starts.data()[b] < starts.data()[b + 1],
+                "starts must rise from 0 to the number of variables");
+    std::vector<bool> seen(static_cast<std::size_t>(state.n()));
+    for (Index k = 0; k < positions; ++k) {
+        const Index i = variables.data()[k];
+        require(i >= 0 && i < state.n() && !seen[i], "variables must be distinct and below N");
+        seen[i] = true;
+    }
+    require(own.size() == 0 || own.size() == variables.size(),
+            "own must be empty or have an entry for each variable");
+    for (std::size_t k = 0; k < own.size(); ++k)
+        require(own.data()[k] >= 0 && own.data()[k] < state.n_labels(), "own must hold labels");
+    require(static_cast<Index>(table.size()) == positions + blocks,
+            "table must have an entry for each count of each block");
+    setwise::CountBlocks counts;
+    counts.variables.assign(variables.data(), variables.data() + variables.size());
+    counts.starts.assign(starts.data(), starts.data() + starts.size());
+    counts.own.assign(own.data(), own.data() + own.size());
+    counts.table.assign(table.data(), table.data() + table.size());
+    state.add_counts(std::move(counts));
+}
+
+}  // namespace
+
+void bind_marginals(nb::module_& m) {
+    bind_pairs<MeanField>(m, "MeanField")
+        .def(
+            "__init__",
+            [](MeanField* state, In2<double> unary, Index small) {
+                require_unary(unary);
+                require(small >= 0 && small < most, "small must not be negative");
+                new (state) MeanField(unary.data(), static_cast<Index>(unary.shape(0)),
+                                      static_cast<Index>(unary.shape(1)), small);
+            },
+            "unary"_a.noconvert(), "small"_a)
+        .def("add_counts", &add_counts, "variables"_a.noconvert(), "starts"_a.noconvert(),
+             "own"_a.noconvert(), "table"_a.noconvert(), Unlocked())
+        .def(
+            "add_cost",
+            [](MeanField& state, double cost, In<Byte> labels) {
+                require(static_cast<Index>(labels.size()) == state.n_labels(),
+                        "labels must have an entry for each label");
+                state.add_cost(cost, labels.data());
+            },
+            "cost"_a, "labels"_a.noconvert(), Unlocked())
+        .def(
+            "close", [](MeanField& state) { state.pairs().close(); }, Unlocked())
+        .def(
+            "replace_tables",
+            [](MeanField& state, In3<double> tables) {
+                require_tables(state, tables);
+                require(static_cast<Index>(tables.shape(0)) <= state.pairs().tables(),
+                        "tables must not be more than were added");
+                state.pairs().replace_tables(tables.data(), static_cast<Index>(tables.shape(0)));
+            },
+            "tables"_a.noconvert(), Unlocked())
+        .def(
+            "set_probabilities",
+            [](MeanField& state, In2<double> q) {
+                require_field(state, q);
+                std::copy(q.data(), q.data() + q.size(), state.q().begin());
+            },
+            "q"_a.noconvert(), Unlocked())
+        .def(
+            "probabilities",
+            [](MeanField& state, Out2<double> q) {
+                require_field(state, q);
+                std::copy(state.q().begin(), state.q().end(), q.data());
+            },
+            "q"_a.noconvert(), Unlocked())
+        .def(
+            "sweep",
+            [](MeanField& state, double temperature) {
+                require(temperature > 0, "temperature must be positive");
+                return state.sweep(temperature, poll_signals);
+            },
+            "temperature"_a, Unlocked())
+        .def(
+            "value",
+            [](const MeanField& state, Index exact, Index n_threads) {
+                const auto value = state.value(exact, threads(n_threads), poll_signals);
+                return std::pair<double, double>(value.entropy, value.energy);
+            },
+            "exact"_a, "n_threads"_a, Unlocked());
+    bind_pairs<SumProduct>(m, "SumProduct")
+        .def(
+            "__init__",
+            [](SumProduct* state, In2<double> unary) {
+                require_unary(unary);
+                new (state) SumProduct(unary.data(), static_cast<Index>(unary.shape(0)),
+                                       static_cast<Index>(unary.shape(1)));
+            },
+            "unary"_a.noconvert())
+        .def("close", &SumProduct::close, Unlocked())
+        .def(
+            "sweep",
+            [](SumProduct& state, double temperature, double damping) {
+                require(temperature > 0, "temperature must be positive");
+                require(damping >= 0 && damping < 1, "damping must lie in [0, 1)");
+                return state.sweep(temperature, damping, poll_signals);
+            },
+            "temperature"_a, "damping"_a, Unlocked())
+        .def(
+            "probabilities",
+            [](SumProduct& state, double temperature, Out2<double> p) {
+                require(temperature > 0, "temperature must be positive");
+                require_field(state, p);
+                state.probabilities(temperature, p.data());
+            },
+            "temperature"_a, "p"_a.noconvert(), Unlocked());
+}

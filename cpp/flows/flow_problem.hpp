@@ -1,0 +1,58 @@
+// A flow problem that can be changed and solved again, as its users see it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "flows/maxflow.hpp"
+#include "numeric/poll.hpp"
+
+namespace setwise {
+
+// What a batch needs to know of a problem.
+class AnyFlowProblem {
+  public:
+    virtual ~AnyFlowProblem() = default;
+    virtual void solve(Poll poll) = 0;
+    std::mutex& mutex() const { return mutex_; }  // to be held during every other call
+
+  private:
+    mutable std::mutex mutex_;
+};
+
+// A flow problem, whatever its arcs look like. Arrays of nodes have nodes() entries, those of edges
+// edges(); `which` names distinct ones, or all of them if it is null.
+template <class Capacity>
+class FlowProblem : public AnyFlowProblem {
+  public:
+    virtual std::unique_ptr<FlowProblem> clone() const = 0;
+    virtual FlowNode nodes() const = 0;
+    virtual std::int64_t edges() const = 0;
+    virtual bool is_solved() const = 0;
+    virtual bool compact() const = 0;  // whether heads and sisters are computed and not stored
+
+    // False, and nothing is done, if the sum of all capacities would reach 2^63, or 2^1022 for
+    // floats, infinite terminals apart. A null `back` stands for zeros.
+    virtual bool set_capacities(const std::int64_t* which, std::int64_t count,
+                                const Capacity* there, const Capacity* back) = 0;
+    virtual bool set_terminals(const std::int64_t* which, std::int64_t count,
+                               const Capacity* source, const Capacity* sink) = 0;
+    // The capacity of all arcs out of a node, or into it.
+    virtual Capacity through(FlowNode v, bool out) const = 0;
+
+    // Of the present problem, so to be called while it is solved: read_flows writes the state.
+    virtual Capacity value() const = 0;  // of the flow: what leaves the source
+    virtual Capacity cut() const = 0;    // the cut's capacity, from the problem and the sides alone
+    // By how much the cut may be above the least, and what flows over edges and terminals, the
+    // lesser capacity of each node's two apart: the rounding of sums is a few units of its last place.
+    virtual std::pair<Capacity, Capacity> unproved() const = 0;
+    virtual void read_sides(bool* on_source_side) const = 0;
+    virtual void read_flows(Capacity* flows, Capacity* residuals, Poll poll) = 0;  // either may be null
+    virtual void read_problem(Capacity* there, Capacity* back, Capacity* source,
+                              Capacity* sink) const = 0;
+    virtual void read_edges(std::int64_t* ends) const = 0;
+};
+
+}  // namespace setwise

@@ -1,0 +1,192 @@
+// The arcs of a graph, apart from their capacities: built once, shared by any number of solvers.
+//
+// Every edge is two arcs, one each way, and each of the two is the other's sister. The arcs that leave
+// node u are [begin(u), end(u)). Some of them may belong to no edge: their capacity stays zero, and
+// so does that of their sister. `margin` nodes in front and behind may be looked at, as heads of such
+// arcs; they are not nodes of the graph.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "numeric/large_array.hpp"
+
+namespace setwise {
+
+using FlowNode = std::int32_t;
+using FlowArc = std::int32_t;
+
+constexpr std::int64_t most_flow_arcs = (std::int64_t(1) << 31) - 1;
+
+// Edges as rows (tail, head) of an array; the ends must lie in [0, n) and differ.
+template <class Index>
+struct EdgeList {
+    const Index* ends;
+    std::int64_t count;
+
+    FlowNode tail(std::int64_t e) const { return static_cast<FlowNode>(ends[2 * e]); }
+    FlowNode head(std::int64_t e) const { return static_cast<FlowNode>(ends[2 * e + 1]); }
+};
+
+// Any graph: rows of arcs one after the other, with an array of heads and one of sisters.
+class CsrTopology {
+  public:
+    // What a search asks for, small enough to be held by value: what it writes then cannot be taken
+    // for a change of the topology. u is always the node that arc a leaves.
+    struct Rows {
+        const FlowArc *first, *sisters;
+        const FlowNode* heads;
+
+        FlowArc begin(FlowNode u) const { return first[u]; }
+        FlowArc end(FlowNode u) const { return first[u + 1]; }
+        FlowNode head(FlowNode, FlowArc a) const { return heads[a]; }
+        FlowArc sister(FlowNode, FlowArc a) const { return sisters[a]; }
+    };
+
+    template <class Index>
+    CsrTopology(std::int64_t n, EdgeList<Index> edges) {
+        if (n < 0 || n >= most_flow_arcs || 2 * edges.count > most_flow_arcs)
+            throw std::length_error("a graph must have fewer than 2**31 nodes and 2**30 edges");
+        const auto size = static_cast<std::size_t>(n), arcs = static_cast<std::size_t>(2 * edges.count);
+        first_.assign(size + 1, 0);
+        for (std::int64_t e = 0; e < edges.count; ++e) {
+            ++first_[static_cast<std::size_t>(edges.tail(e)) + 1];
+            ++first_[static_cast<std::size_t>(edges.head(e)) + 1];
+        }
+        for (std::size_t u = 0; u < size; ++u) first_[u + 1] += first_[u];
+        head_.resize(arcs);
+        sister_.resize(arcs);
+        forward_.resize(static_cast<std::size_t>(edges.count));
+        // first_[u] runs through the row of u and ends at the next one; shifting it back restores it.
+        for (std::int64_t e = 0; e < edges.count; ++e) {
+            const FlowNode u = edges.tail(e), v = edges.head(e);
+            const FlowArc a = first_[static_cast<std::size_t>(u)]++;
+            const FlowArc b = first_[static_cast<std::size_t>(v)]++;
+            head_[static_cast<std::size_t>(a)] = v;
+            head_[static_cast<std::size_t>(b)] = u;
+            sister_[static_cast<std::size_t>(a)] = b;
+            sister_[static_cast<std::size_t>(b)] = a;
+            forward_[static_cast<std::size_t>(e)] = a;
+        }
+        for (std::size_t u = size; u > 0; --u) first_[u] = first_[u - 1];
+        first_[0] = 0;
+    }
+
+    FlowNode nodes() const { return static_cast<FlowNode>(first_.size()) - 1; }
+    FlowNode margin() const { return 0; }
+    FlowArc arcs() const { return static_cast<FlowArc>(head_.size()); }
+    std::int64_t edges() const { return static_cast<std::int64_t>(forward_.size()); }
+
+    // The arc from tail to head of edge e, and the one back.
+    FlowArc forward(std::int64_t e) const { return forward_[static_cast<std::size_t>(e)]; }
+    FlowArc reverse(std::int64_t e) const { return sister_[static_cast<std::size_t>(forward(e))]; }
+    std::pair<FlowNode, FlowNode> ends(std::int64_t e) const {
+        return {head_[static_cast<std::size_t>(reverse(e))],
+                head_[static_cast<std::size_t>(forward(e))]};
+    }
+
+    Rows rows() const { return {first_.data(), sister_.data(), head_.data()}; }
+
+  private:
+    LargeArray<FlowArc> first_, sister_, forward_;
+    LargeArray<FlowNode> head_;
+};
+
+// A graph whose edges join nodes at few different distances, as those of a grid do: arc k of every
+// node leads `offsets[k]` further, so that heads and sisters are computed and not stored.
+template <int pairs>
+class OffsetTopology {
+    static constexpr FlowArc degree = 2 * pairs;
+
+  public:
+    struct Rows {
+        FlowNode margin = 0;
+        std::array<FlowNode, degree> offsets{};
+        std::array<FlowArc, degree> sisters{};  // from an arc to its sister
+
+        FlowArc begin(FlowNode u) const { return (u + margin) * degree; }
+        FlowArc end(FlowNode u) const { return (u + margin + 1) * degree; }
+        FlowNode head(FlowNode u, FlowArc a) const {
+            return u + offsets[static_cast<std::size_t>(a - begin(u))];
+        }
+        FlowArc sister(FlowNode u, FlowArc a) const {
+            return a + sisters[static_cast<std::size_t>(a - begin(u))];
+        }
+    };
+
+    // Nothing if the edges are not such: of more than `pairs` distances, or two of one distance
+    // from one node, or so few that the empty places would cost more than heads and sisters do.
+    template <class Index>
+    static std::optional<OffsetTopology> recognise(std::int64_t n, EdgeList<Index> edges) {
+        OffsetTopology g;
+        int known = 0;
+        std::array<std::int64_t, pairs> counts{};
+        std::int64_t widest = 0;
+        for (std::int64_t e = 0, k = 0; e < edges.count; ++e) {
+            const FlowNode offset = std::abs(edges.head(e) - edges.tail(e));
+            if (k == known || g.rows_.offsets[static_cast<std::size_t>(2 * k)] != offset) {
+                for (k = 0; k < known && g.rows_.offsets[static_cast<std::size_t>(2 * k)] != offset;) ++k;
+                if (k == pairs) return std::nullopt;
+                if (k == known) {
+                    g.rows_.offsets[static_cast<std::size_t>(2 * known++)] = offset;
+                    widest = std::max<std::int64_t>(widest, offset);
+                }
+            }
+            ++counts[static_cast<std::size_t>(k)];
+        }
+        if (known < pairs || 4 * widest > n || 3 * edges.count < 2 * pairs * n ||
+            (n + 2 * widest) * degree > most_flow_arcs)
+            return std::nullopt;
+        g.nodes_ = static_cast<FlowNode>(n);
+        g.rows_.margin = static_cast<FlowNode>(widest);
+        for (std::size_t k = 0; k < degree; k += 2) {
+            const FlowNode offset = g.rows_.offsets[k];
+            g.rows_.offsets[k + 1] = -offset;
+            g.rows_.sisters[k] = offset * degree + 1;
+            g.rows_.sisters[k + 1] = -offset * degree - 1;
+        }
+        g.forward_.resize(static_cast<std::size_t>(edges.count));
+        std::vector<bool> taken(static_cast<std::size_t>(n * pairs), false);
+        for (std::int64_t e = 0, k = 0; e < edges.count; ++e) {
+            const FlowNode u = edges.tail(e), v = edges.head(e), offset = std::abs(v - u);
+            while (g.rows_.offsets[static_cast<std::size_t>(2 * k)] != offset) k = (k + 1) % pairs;
+            const auto place = static_cast<std::size_t>(std::int64_t(std::min(u, v)) * pairs + k);
+            if (taken[place]) return std::nullopt;
+            taken[place] = true;
+            g.forward_[static_cast<std::size_t>(e)] =
+                g.rows_.begin(u) + static_cast<FlowArc>(2 * k) + (u < v ? 0 : 1);
+        }
+        return g;
+    }
+
+    FlowNode nodes() const { return nodes_; }
+    FlowNode margin() const { return rows_.margin; }
+    FlowArc arcs() const { return (nodes_ + 2 * rows_.margin) * degree; }
+    std::int64_t edges() const { return static_cast<std::int64_t>(forward_.size()); }
+
+    FlowArc forward(std::int64_t e) const { return forward_[static_cast<std::size_t>(e)]; }
+    FlowArc reverse(std::int64_t e) const {
+        const FlowArc a = forward(e);
+        return a + rows_.sisters[static_cast<std::size_t>(a % degree)];
+    }
+    std::pair<FlowNode, FlowNode> ends(std::int64_t e) const {
+        return {forward(e) / degree - rows_.margin, reverse(e) / degree - rows_.margin};
+    }
+
+    const Rows& rows() const { return rows_; }
+
+  private:
+    OffsetTopology() = default;
+
+    FlowNode nodes_ = 0;
+    Rows rows_;
+    LargeArray<FlowArc> forward_;
+};
+
+}  // namespace setwise

@@ -1,0 +1,469 @@
+// Maximum flow and minimum cut by incremental breadth-first search.
+//
+// After Goldberg, Hed, Kaplan, Tarjan, Werneck, "Maximum flows by incremental breadth-first search"
+// (ESA 2011), and, for the pseudoflows and the second solution, Goldberg, Hed, Kaplan, Kohli, Tarjan,
+// Werneck, "Faster and more dynamic maximum flow by incremental breadth-first search" (ESA 2015).
+//
+// A state is a pseudoflow: residual capacities of the arcs and a signed excess of every node (what
+// the source can still send there minus what the sink can still take). A cut (A, B) is closed when no
+// residual arc leads from A to B, and minimum when moreover A has no deficit and B no excess.
+//  1. In A, trees of arcs that lead to deficits grow level by level and take what excess they meet.
+//     When they cannot grow, their nodes go over to B.
+//  2. In B, in the same way, trees that come from excesses grow and meet deficits. When they cannot
+//     grow, their nodes go over to A.
+// Each step keeps the cut closed, so the two of them solve the problem from any closed cut, at a cost
+// that follows what is wrong with that cut and not the size of the graph. A search that goes deep
+// is continued from both ends: then the nodes that were only met so far grow trees of their own, and
+// the step ends when one kind of tree cannot grow.
+//
+// Labels are distances in the tree. An orphan, whose arc to its parent was saturated, looks for a
+// parent of the same label, then for the least label, else it leaves the tree. Every augmentation
+// makes a residual capacity or an excess exactly zero, also in floating point: no tolerance is used.
+//
+// What is sent is an exact sum, but residual capacities and excesses are rounded. `lost` is the sum
+// of these roundings: with arcs and terminals changed by so much in all, the state is that of a
+// pseudoflow, so the cut that is minimum for the state is above the least by no more. Only the
+// rounding of an excess that stays large, as that of a hard seed, does not matter and is left out.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "flows/flow_topology.hpp"
+#include "numeric/compensated_sum.hpp"
+#include "numeric/large_array.hpp"
+#include "numeric/poll.hpp"
+#include "numeric/prefetch.hpp"
+
+namespace setwise {
+
+// Capacity: std::int64_t (the sum of all capacities and excesses must fit) or double, where an
+// excess may be infinite. A solver may be copied; a copy shares the topology.
+template <class Topology, class Capacity>
+class MaxFlow {
+  public:
+    explicit MaxFlow(std::shared_ptr<const Topology> topology)
+        : topology_(std::move(topology)),
+          nodes_(static_cast<std::size_t>(topology_->nodes() + 2 * topology_->margin())),
+          residual_(static_cast<std::size_t>(topology_->arcs())) {}
+
+    // Makes room for the topology as it is now, if it was laid anew: the state is to be written.
+    void fit() {
+        nodes_.resize(static_cast<std::size_t>(topology_->nodes() + 2 * topology_->margin()));
+        residual_.resize(static_cast<std::size_t>(topology_->arcs()));
+    }
+
+    const Topology& topology() const { return *topology_; }
+
+    // The state, to be written before a call of solve and to be read after it.
+    Capacity& residual(FlowArc a) { return residual_[static_cast<std::size_t>(a)]; }
+    Capacity residual(FlowArc a) const { return residual_[static_cast<std::size_t>(a)]; }
+    Capacity& excess(FlowNode v) { return nodes_[place(v)].excess; }
+    Capacity excess(FlowNode v) const { return nodes_[place(v)].excess; }
+
+    void prefetch_node(FlowNode v) const {
+        prefetch(nodes_.data() + place(v));
+        prefetch(residual_.data() + topology_->rows().begin(v));
+    }
+
+    // The side of the minimum cut that was found.
+    bool source_side(FlowNode v) const { return nodes_[place(v)].label == on_source_side; }
+
+    // What rounding has taken since the state was last written as a whole.
+    Capacity lost() const { return lost_; }
+    void lose(Capacity amount) { lost_ += amount; }
+    void forget_lost() { lost_ = 0; }
+
+    using Sum = CompensatedSum<Capacity>;
+
+    // Solves from scratch. Returns what flowed from excesses to deficits.
+    Sum solve(Poll poll) {
+        begin(poll);
+        // Trees grow from where there are fewer roots.
+        std::size_t excesses = 0, deficits = 0;
+        for (const Node& v : nodes_) {
+            excesses += v.excess > 0;
+            deficits += v.excess < 0;
+        }
+        flow_ = {};
+        if (deficits <= excesses)
+            search_all<true, on_source_side>();
+        else
+            search_all<false, on_sink_side>();
+        return flow_;
+    }
+
+    // Solves again after changes, from the cut of the last call. `changed` are the nodes whose excess
+    // was written since; residual arcs from the source side to the sink side must not have appeared
+    // (saturate them, which changes the excess of their ends).
+    Sum solve_again(const std::vector<FlowNode>& changed, Poll poll) {
+        begin(poll);
+        flow_ = {};
+        roots_.clear();
+        for (const FlowNode v : changed)
+            if (node(v).label == on_source_side && node(v).excess < 0) roots_.push_back(v);
+        search_from_roots<true, on_source_side>();
+        roots_.clear();
+        for (const FlowNode v : changed)
+            if (node(v).label == on_sink_side && node(v).excess > 0) roots_.push_back(v);
+        search_from_roots<false, on_sink_side>();
+        return flow_;
+    }
+
+    // Lets what the nodes of one side have too much flow to where that side has too little, and
+    // leaves the cut as it is: written as an excess where there is too much on the source side, or a
+    // deficit where there is too little on the sink side, and the opposite sign where it can go.
+    void balance(bool source, Poll poll) {
+        begin(poll);
+        const Label side = source ? on_source_side : on_sink_side;
+        roots_.clear();
+        for (FlowNode v = 0; v < topology_->nodes(); ++v)
+            if (node(v).label == side && (source ? node(v).excess > 0 : node(v).excess < 0))
+                roots_.push_back(v);
+        if (source)
+            search_from_roots<false, on_source_side>();
+        else
+            search_from_roots<true, on_sink_side>();
+    }
+
+  private:
+    // Twice the distance from the root, and 1 in the trees that lead to deficits; no distance, and
+    // the side, outside the trees.
+    using Label = std::int32_t;
+    using Rows = typename Topology::Rows;
+    static constexpr Label on_source_side = 0, on_sink_side = 1;
+    static constexpr FlowArc root = -1, orphan = -2;
+    static constexpr FlowNode nobody = -1;
+    static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+    // Beyond so many looks at each node a search goes on from both ends.
+    static constexpr std::size_t one_sided = 3;
+
+    struct Node {
+        Capacity excess = 0;
+        Label label = on_source_side;
+        FlowArc parent = orphan;  // the arc to the parent
+        FlowArc current = 0;      // arcs before it lead to no parent of this label
+        FlowNode next = nobody;   // in the list of the orphans of this label
+    };
+
+    // Trees of one kind: those with `sink` lead to deficits, those without come from excesses. The
+    // one are the others with all arcs turned round and all signs changed.
+    struct Trees {
+        Label depth = 0;                          // no label is larger but those of next_level
+        std::vector<FlowNode> level, next_level;  // of that label, and of the one to come
+        std::vector<FlowNode> orphans;            // of each distance, the first of their list
+        std::size_t lowest = none, highest = 0;   // distances of orphans
+        bool growing = false;
+        std::size_t work = 0;                     // nodes looked at in this search
+
+        std::size_t after_a_level() const { return work + level.size(); }
+        void forget_orphans() {  // there are some only where a search was abandoned
+            for (; lowest <= highest; ++lowest) orphans[lowest] = nobody;
+            lowest = none;
+            highest = 0;
+        }
+        void restart() {
+            depth = 1;
+            work = 0;
+            level.clear();
+        }
+    };
+
+    std::size_t place(FlowNode v) const {
+        return static_cast<std::size_t>(v + topology_->margin());
+    }
+    Node& node(FlowNode v) { return first_[v]; }
+
+    void begin(Poll poll) {
+        poll_ = poll;
+        first_ = nodes_.data() + topology_->margin();
+    }
+
+    template <bool sink>
+    static constexpr Label label_of(Label distance) {
+        return 2 * distance + sink;
+    }
+    template <bool sink>
+    static bool in_tree(const Node& v) {
+        return v.label > 1 && (v.label & 1) == sink;
+    }
+    // What the trees can take from a node.
+    template <bool sink>
+    static Capacity supply(const Node& v) {
+        return sink ? v.excess : -v.excess;
+    }
+    // What can pass between node v and its parent, to which arc a leads, in the tree's direction.
+    template <bool sink>
+    Capacity& room(const Rows& g, FlowNode v, FlowArc a) {
+        return sink ? residual(a) : residual(g.sister(v, a));
+    }
+    template <bool sink>
+    void pass(const Rows& g, FlowNode v, FlowArc a, Capacity amount) {
+        Capacity &there = room<sink>(g, v, a), &back = room<!sink>(g, v, a);
+        const Capacity less = there - amount, more = back + amount;
+        if constexpr (std::is_floating_point_v<Capacity>)
+            lost_ += std::abs((there - less) - amount) +
+                     std::abs(lost_in_sum(back, amount, more));
+        there = less;
+        back = more;
+    }
+
+    // Dissolves the trees, also those of a search that was abandoned: their nodes lie on the side of
+    // their roots.
+    struct Settle {
+        MaxFlow& solver;
+        ~Settle() {
+            for (Trees& trees : solver.trees_) trees.forget_orphans();
+            if (solver.everywhere_) {
+                for (Node& v : solver.nodes_) v.label &= 1;
+            } else {
+                for (const FlowNode v : solver.touched_) solver.node(v).label &= 1;
+            }
+        }
+    };
+
+    // Grows trees over all nodes, from all roots there are.
+    template <bool sink, Label free>
+    void search_all() {
+        const Settle settle{*this};
+        everywhere_ = true;
+        Trees& trees = trees_[sink];
+        trees.restart();
+        for (Node& v : nodes_) v.label = free;
+        for (FlowNode v = 0; v < topology_->nodes(); ++v)
+            if (supply<sink>(node(v)) < 0) plant<sink>(trees, v);
+        search<sink, free>();
+    }
+
+    // Grows trees over the nodes of label `free` from those of roots_.
+    template <bool sink, Label free>
+    void search_from_roots() {
+        touched_.clear();
+        const Settle settle{*this};
+        everywhere_ = false;
+        Trees& trees = trees_[sink];
+        trees.restart();
+        for (const FlowNode v : roots_) {
+            if (node(v).label != free) continue;  // named twice
+            plant<sink>(trees, v);
+            touched_.push_back(v);
+        }
+        search<sink, free>();
+    }
+
+    template <bool sink>
+    void plant(Trees& trees, FlowNode v) {
+        node(v).label = label_of<sink>(1);
+        node(v).parent = root;
+        trees.level.push_back(v);
+    }
+
+    template <bool sink, Label free>
+    void search() {
+        Trees &ours = trees_[sink], &theirs = trees_[!sink];
+        bool both = false;
+        while (!ours.level.empty()) {
+            if (both && theirs.level.empty()) {
+                // Theirs are closed: what they have not reached lies on our side.
+                for (Node& v : nodes_)
+                    if (v.label == free) v.label = sink ? on_sink_side : on_source_side;
+                break;
+            }
+            if (both && theirs.after_a_level() < ours.after_a_level()) {
+                grow<!sink, free>();
+                continue;
+            }
+            if (!both && ours.after_a_level() > one_sided * nodes_.size()) {
+                both = everywhere_ = true;
+                theirs.restart();
+                for (FlowNode v = 0; v < topology_->nodes(); ++v)
+                    if (node(v).label == free && supply<sink>(node(v)) > 0) plant<!sink>(theirs, v);
+                continue;
+            }
+            grow<sink, free>();
+        }
+    }
+
+    // Adds a level to the trees, and augments wherever they meet supply or the other trees.
+    template <bool sink, Label free>
+    void grow() {
+        const Rows g = topology_->rows();
+        Trees& trees = trees_[sink];
+        const Label here = label_of<sink>(trees.depth);
+        trees.next_level.clear();
+        trees.growing = true;
+        trees.work += trees.level.size();
+        for (std::size_t k = 0; k < trees.level.size(); ++k) {
+            if ((++steps_ & 4095) == 0) poll_();
+            const FlowNode u = trees.level[k];
+            if (node(u).label != here) continue;
+            const FlowArc end = g.end(u);
+            for (FlowArc b = g.begin(u); b < end; ++b) {
+                const FlowNode v = g.head(u, b);
+                Node& y = node(v);
+                if (y.label != free && !in_tree<!sink>(y)) continue;
+                const FlowArc a = g.sister(u, b);
+                const Capacity& passage = room<sink>(g, v, a);
+                if (passage == 0) continue;
+                while (passage > 0 && node(u).label == here) {
+                    const bool met = y.label != free;
+                    if (!met && supply<sink>(y) == 0) break;
+                    augment<sink>(g, v, a, u, met);
+                    if (trees.lowest != none) adopt<sink, free>();
+                    if (met && trees_[!sink].lowest != none) adopt<!sink, free>();
+                }
+                if (node(u).label != here) break;
+                if (passage == 0 || y.label != free) continue;
+                y.label = here + 2;
+                y.parent = y.current = a;
+                trees.next_level.push_back(v);
+                if (!everywhere_) touched_.push_back(v);
+            }
+        }
+        trees.growing = false;
+        trees.level.swap(trees.next_level);
+        ++trees.depth;
+    }
+
+    // Brings an excess or a deficit nearer to zero. Rounding does not matter where much is left.
+    template <bool sink>
+    void use(Node& v, Capacity amount) {
+        const Capacity before = v.excess, change = sink ? amount : -amount;
+        v.excess += change;
+        if constexpr (std::is_floating_point_v<Capacity>)
+            if (std::abs(v.excess) <= 16 * std::abs(change))
+                lost_ += std::abs((before - v.excess) + change);
+    }
+
+    // Sends what it can down the tree of u, over arc a from v: from the root of v's tree if it was
+    // met in one, or else from v itself.
+    template <bool sink>
+    void augment(const Rows& g, FlowNode v, FlowArc a, FlowNode u, bool met) {
+        Capacity amount = std::min(room<sink>(g, v, a), bottleneck<sink>(g, u));
+        amount = std::min(amount, met ? bottleneck<!sink>(g, v) : supply<sink>(node(v)));
+        pass<sink>(g, v, a, amount);
+        send<sink>(g, u, amount);
+        if (met)
+            send<!sink>(g, v, amount);
+        else
+            use<sink>(node(v), -amount);
+        flow_.add(amount);
+    }
+
+    // What the path from v to its root lets through and the root can take.
+    template <bool sink>
+    Capacity bottleneck(const Rows& g, FlowNode v) {
+        Capacity amount = std::numeric_limits<Capacity>::max();
+        for (FlowArc a; (a = node(v).parent) != root; v = g.head(v, a))
+            amount = std::min(amount, room<sink>(g, v, a));
+        return std::min(amount, -supply<sink>(node(v)));
+    }
+
+    template <bool sink>
+    void send(const Rows& g, FlowNode v, Capacity amount) {
+        for (FlowArc a; (a = node(v).parent) != root;) {
+            const FlowNode parent = g.head(v, a);
+            pass<sink>(g, v, a, amount);
+            if (room<sink>(g, v, a) == 0) disown<sink>(v);
+            v = parent;
+        }
+        use<sink>(node(v), amount);
+        if (node(v).excess == 0) disown<sink>(v);
+    }
+
+    template <bool sink>
+    void disown(FlowNode v) {
+        Trees& trees = trees_[sink];
+        Node& x = node(v);
+        x.parent = orphan;
+        const auto distance = static_cast<std::size_t>(x.label / 2);
+        if (trees.orphans.size() <= distance) trees.orphans.resize(2 * distance + 16, nobody);
+        x.next = trees.orphans[distance];
+        trees.orphans[distance] = v;
+        trees.lowest = std::min(trees.lowest, distance);
+        trees.highest = std::max(trees.highest, distance);
+    }
+
+    // Finds parents for the orphans, those of small label first.
+    template <bool sink, Label free>
+    void adopt() {
+        const Rows g = topology_->rows();
+        Trees& trees = trees_[sink];
+        const Label here = label_of<sink>(trees.depth), most = here + (trees.growing ? 2 : 0);
+        for (; trees.lowest <= trees.highest; ++trees.lowest) {
+            while (trees.orphans[trees.lowest] != nobody) {
+                const FlowNode v = trees.orphans[trees.lowest];
+                Node& x = node(v);
+                trees.orphans[trees.lowest] = x.next;
+                ++trees.work;
+                if ((++steps_ & 4095) == 0) poll_();  // one path may move much of a tree, many times
+                if (find_parent<sink>(g, v, x)) continue;
+                const FlowArc end = g.end(v);
+                Label least = most;
+                FlowArc best = orphan;
+                for (FlowArc a = g.begin(v); a < end; ++a) {
+                    const FlowNode w = g.head(v, a);
+                    const Node& y = node(w);
+                    if (!in_tree<sink>(y)) continue;
+                    if (y.label == x.label + 2 && y.parent == g.sister(v, a)) disown<sink>(w);
+                    if (y.label < least && room<sink>(g, v, a) > 0) {
+                        least = y.label;
+                        best = a;
+                    }
+                }
+                if (best == orphan) {
+                    x.label = free;
+                    continue;
+                }
+                x.label = least + 2;
+                x.parent = x.current = best;
+                if (x.label == here)
+                    trees.level.push_back(v);
+                else if (x.label > here)
+                    trees.next_level.push_back(v);
+            }
+        }
+        trees.lowest = none;
+        trees.highest = 0;
+    }
+
+    template <bool sink>
+    bool find_parent(const Rows& g, FlowNode v, Node& x) {
+        if (x.label == label_of<sink>(1)) return false;
+        const FlowArc end = g.end(v);
+        for (FlowArc a = x.current; a < end; ++a)
+            if (node(g.head(v, a)).label == x.label - 2 && room<sink>(g, v, a) > 0) {
+                x.parent = x.current = a;
+                return true;
+            }
+        return false;
+    }
+
+    std::shared_ptr<const Topology> topology_;
+    LargeArray<Node> nodes_;
+    LargeArray<Capacity> residual_;
+    std::array<Trees, 2> trees_;
+    std::vector<FlowNode> roots_, touched_;
+    Sum flow_;
+    Capacity lost_ = 0;
+    bool everywhere_ = false;  // whether trees may be anywhere, or touched_ names their nodes
+    Node* first_ = nullptr;
+    std::size_t steps_ = 0;
+    Poll poll_ = nullptr;
+};
+
+// What rounding took from a flow that sent so much; 0 if it is within a few units in the last place.
+template <class Flow>
+double unproved(const Flow& flow, double sent) {
+    return flow.lost() > 64 * std::numeric_limits<double>::epsilon() * sent ? flow.lost() : 0.0;
+}
+
+}  // namespace setwise

@@ -1,0 +1,174 @@
+// Messages between count factors or robust regions and variables.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "messages/count_factor.hpp"
+#include "messages/factor_graph.hpp"
+#include "messages/pair_messages.hpp"
+#include "messages/release.hpp"
+#include "messages/robust_factor.hpp"
+#include "numeric/poll.hpp"
+
+namespace setwise {
+
+class FactorMessages : public PairMessages {
+  public:
+    FactorMessages(const FactorGraph& graph, std::vector<double> forward,
+                   std::vector<double> backward, double damping)
+        : PairMessages(graph, std::move(forward), std::move(backward), damping),
+          count_(graph.count_variables.size(), 0.0),
+          robust_(graph.robust_variables.size() * graph.labels, 0.0) {}
+
+    // Every count factor and robust region collects all that its variables hold and gives back what
+    // it can; a count factor over all variables proposes its minimiser to offer(labels).
+    template <class Offer, class Poll>
+    void update_factors(bool forward, Offer offer, Poll poll) {
+        if (g_.only_pairs()) return;
+        totals_.resize(g_.n * g_.labels);
+        for (Index i = 0; i < g_.n; ++i) reparametrize(i, totals_.data() + i * g_.labels);
+        for (Index k = 0; k < g_.counts(); ++k) {
+            poll();
+            update_count(forward ? k : g_.counts() - 1 - k, offer, poll);
+        }
+        for (Index k = 0; k < g_.robusts(); ++k) {
+            poll();
+            update_robust(forward ? k : g_.robusts() - 1 - k, poll);
+        }
+        gather();
+    }
+
+    // The messages of count factors and robust regions, added up: (n, labels).
+    const std::vector<double>& gathered() const { return gathered_; }
+
+  protected:
+    void gather() {
+        const Index L = g_.labels;
+        std::fill(gathered_.begin(), gathered_.end(), 0.0);
+        for (std::size_t m = 0; m < count_.size(); ++m)
+            for (Index x = 0; x < L; ++x)
+                if (g_.pattern_of(m)[x]) gathered_[g_.count_variables[m] * L + x] += count_[m];
+        for (std::size_t m = 0; m < g_.robust_variables.size(); ++m)
+            for (Index x = 0; x < L; ++x)
+                gathered_[g_.robust_variables[m] * L + x] += robust_[m * L + x];
+    }
+
+    // Costs of the members with a choice, in the factor: minus their messages, and with `totals` also
+    // what their variables hold, which is then all that the variables have.
+    void collect_count(Index f, const double* totals) {
+        costs_.clear();
+        members_.clear();
+        Index forced = 0;
+        for (Index m = g_.count_starts[f]; m < g_.count_starts[f + 1]; ++m) {
+            forced += g_.sides[m] == FactorGraph::always;
+            if (g_.sides[m] != FactorGraph::free) continue;
+            members_.push_back(m);
+            costs_.push_back(-count_[m]);
+            if (!totals) continue;
+            const double* const total = totals + g_.count_variables[m] * g_.labels;
+            double least[2] = {unbounded, unbounded};
+            for (Index x = 0; x < g_.labels; ++x) {
+                double& side = least[g_.pattern_of(m)[x] != 0];
+                side = std::min(side, total[x]);
+            }
+            costs_.back() += least[1] - least[0];
+        }
+        count_solver_.reset(g_.count_values.data() + g_.count_tables[f] + forced);
+    }
+
+    void collect_robust(Index r, const double* totals) {
+        const Index L = g_.labels;
+        costs_.clear();
+        for (Index m = g_.robust_starts[r]; m < g_.robust_starts[r + 1]; ++m)
+            for (Index x = 0; x < L; ++x) {
+                const Index i = g_.robust_variables[m];
+                costs_.push_back(g_.allowed(i, x) ? (totals ? totals[i * L + x] : 0.0) -
+                                                        robust_[m * L + x]
+                                                  : unbounded);
+            }
+        robust_solver_.reset(static_cast<std::size_t>(L), g_.robust_weights[r],
+                             g_.robust_truncations[r]);
+    }
+
+    static constexpr int rounds = 2;  // of giving back, in which nearly all is given
+
+    std::vector<double> count_;   // (members,): a cost of the labels in the pattern
+    std::vector<double> robust_;  // (members, labels)
+    std::vector<double> costs_, held_, released_;
+    std::vector<Index> members_;
+    std::vector<std::uint8_t> side_;
+    CountFactor count_solver_;
+    RobustFactor robust_solver_;
+    ReleaseSpace space_;
+
+  private:
+    template <class Offer, class Poll>
+    void update_count(Index f, Offer offer, Poll poll) {
+        collect_count(f, totals_.data());
+        if (g_.count_starts[f + 1] - g_.count_starts[f] == g_.n) propose(f, offer);
+        held_ = costs_;
+        if (is_max_product())
+            count_solver_.min_marginals(costs_, released_);
+        else
+            release(count_solver_, costs_, released_, rounds, space_, poll);
+        for (std::size_t k = 0; k < members_.size(); ++k) {
+            const Index m = members_[k];
+            double now = released_[k] - held_[k];
+            if (is_max_product()) now = (1 - damping_) * now + damping_ * count_[m];
+            double* const total = totals_.data() + g_.count_variables[m] * g_.labels;
+            for (Index x = 0; x < g_.labels; ++x)
+                if (g_.pattern_of(m)[x]) total[x] += now - count_[m];
+            count_[m] = now;
+        }
+    }
+
+    template <class Offer>
+    void propose(Index f, Offer offer) {
+        count_solver_.minimize(costs_);
+        side_.assign(g_.count_starts[f + 1] - g_.count_starts[f], 0);
+        for (std::size_t m = 0; m < side_.size(); ++m)
+            side_[m] = g_.sides[g_.count_starts[f] + m] == FactorGraph::always;
+        count_solver_.each_chosen(
+            [&](std::size_t k) { side_[members_[k] - g_.count_starts[f]] = 1; });
+        proposal_.resize(g_.n);
+        for (std::size_t k = 0; k < side_.size(); ++k) {
+            const Index m = g_.count_starts[f] + static_cast<Index>(k), i = g_.count_variables[m];
+            double least = unbounded;
+            for (Index x = 0; x < g_.labels; ++x)
+                if ((g_.pattern_of(m)[x] != 0) == (side_[k] != 0) &&
+                    totals_[i * g_.labels + x] < least) {
+                    least = totals_[i * g_.labels + x];
+                    proposal_[i] = x;
+                }
+        }
+        offer(proposal_);
+    }
+
+    template <class Poll>
+    void update_robust(Index r, Poll poll) {
+        const Index L = g_.labels, start = g_.robust_starts[r];
+        collect_robust(r, totals_.data());
+        held_ = costs_;
+        if (is_max_product())
+            robust_solver_.min_marginals(costs_, released_);
+        else
+            release(robust_solver_, costs_, released_, rounds, space_, poll);
+        for (std::size_t k = 0; k < costs_.size(); ++k) {
+            if (held_[k] == unbounded) continue;
+            double& old = robust_[start * L + static_cast<Index>(k)];
+            double now = released_[k] - held_[k];
+            if (is_max_product()) now = (1 - damping_) * now + damping_ * old;
+            const Index m = start + static_cast<Index>(k) / L, x = static_cast<Index>(k) % L;
+            totals_[g_.robust_variables[m] * L + x] += now - old;
+            old = now;
+        }
+    }
+
+    std::vector<double> totals_;  // (n, labels): the unaries plus all messages
+    std::vector<Index> proposal_;
+};
+
+}  // namespace setwise

@@ -1,0 +1,117 @@
+// A search for the best labelling of a factor graph by messages, with a bound.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "messages/factor_graph.hpp"
+#include "messages/labeling.hpp"
+#include "messages/messages.hpp"
+#include "messages/tree_move.hpp"
+#include "numeric/poll.hpp"
+
+namespace setwise {
+
+// Two sets of messages: those of the dual, whose bound rises pass by pass, and those of max-product,
+// which bound nothing and often find better labellings. The best labelling of both is kept.
+class MessageSearch {
+  public:
+    MessageSearch(FactorGraph graph, const std::vector<double>& forward,
+                  const std::vector<double>& backward, double damping)
+        : graph_(std::move(graph)),
+          labelling_(graph_),
+          trees_(graph_),
+          dual_(graph_, forward, backward, 0.0),
+          product_(graph_, std::vector<double>(graph_.n, 1.0), std::vector<double>(graph_.n, 1.0),
+                   damping) {}
+
+    const FactorGraph& graph() const { return graph_; }
+    const std::vector<Index>& best() const { return best_; }
+    double value() const { return value_; }
+
+    template <class Poll>
+    void pass(bool dual, Poll poll) {
+        Messages& messages = dual ? dual_ : product_;
+        least_ = unbounded;
+        const auto note = [&](const std::vector<Index>& labels) { consider(labels); };
+        for (const bool forward : {false, true}) {
+            messages.sweep(forward, decoded_, poll);
+            consider(decoded_);
+            messages.update_cycles(forward, poll);
+            messages.update_factors(forward, note, poll);
+        }
+        offer(candidate_, poll);
+    }
+
+    bool add_cycles(const std::vector<Index>& starts, const std::vector<Index>& variables) {
+        return dual_.add_cycles(starts, variables);
+    }
+
+    template <class Poll>
+    void step(double rise, Poll poll) {
+        dual_.step(rise, poll);
+    }
+
+    template <class Poll>
+    double bound(Poll poll) {
+        return dual_.bound(poll);
+    }
+    // The sum of the sizes of what the bound is a sum of.
+    double paid() const { return dual_.magnitude(); }
+
+    // Descends from a labelling and keeps where it ends, if that is the best so far.
+    template <class Poll>
+    void offer(const std::vector<Index>& labels, Poll poll) {
+        labelling_.set(labels);
+        labelling_.descend(most_rounds, poll);
+        keep();
+    }
+
+    // Relabels a forest, grown in this order, of the labelling where the walk stands. A walk starts
+    // anew from the best labelling. Count factors and robust regions stand for their messages here,
+    // so with them a move need not lower the energy, and a descent from its end follows.
+    template <class Poll>
+    void move_tree(bool anew, const std::vector<Index>& order, std::vector<double> noise,
+                   Poll poll) {
+        if (anew || walk_.empty()) walk_ = best_;
+        if (!graph_.only_pairs())
+            for (std::size_t k = 0; k < noise.size(); ++k) noise[k] += dual_.gathered()[k];
+        trees_.move(walk_, order, noise, poll);
+        if (graph_.only_pairs()) {
+            labelling_.set(walk_);
+            keep();
+        } else {
+            offer(walk_, poll);
+        }
+    }
+
+  private:
+    void keep() {
+        const double energy = labelling_.energy();
+        if (energy < value_ || best_.empty()) {
+            value_ = energy;
+            best_ = labelling_.labels();
+        }
+    }
+
+    // The best of the pass, from which to descend.
+    void consider(const std::vector<Index>& labels) {
+        labelling_.set(labels);
+        const double energy = labelling_.energy();
+        if (energy < least_ || candidate_.empty()) {
+            least_ = energy;
+            candidate_ = labels;
+        }
+    }
+
+    static constexpr int most_rounds = 5;
+
+    const FactorGraph graph_;
+    Labelling labelling_;
+    TreeMove trees_;
+    Messages dual_, product_;
+    std::vector<Index> decoded_, candidate_, best_, walk_;
+    double least_ = unbounded, value_ = unbounded;
+};
+
+}  // namespace setwise

@@ -1,0 +1,196 @@
+// Flows over the whole field, one a label, for expansions that may change much of it.
+//
+// The graph is laid once. A label's flow is kept for its next turn, when it is mended where labels have
+// changed since and solved on, after Alahari, Kohli, Torr, "Reduce, reuse & recycle: efficiently
+// solving multi-label MRFs" (CVPR 2008). Variables that have the target already are nodes without arcs.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "flows/maxflow.hpp"
+#include "moves/move_field.hpp"
+#include "moves/move_graph.hpp"
+#include "numeric/poll.hpp"
+
+namespace setwise {
+
+// What an edge adds to the excess of i, its end, in an expansion to `target`, and the capacity of the
+// arc from there. Both ends take half of what their switches cost together, so that capacities are
+// the same both ways.
+struct EdgeHalf {
+    double excess, capacity;
+
+    EdgeHalf(const MoveField& field, std::int32_t e, Variable i, LabelIndex target) {
+        const LabelIndex mine = field.label(i), other = field.label(field.pairs.neighbor(e));
+        const double stays = mine == target ? 0.0 : 1.0, moves = other == target ? 0.0 : stays;
+        if (field.pairs.is_table(e)) {
+            set_table(field.pairs, e, mine, other, target);
+            capacity *= moves;
+            return;
+        }
+        const double half = 0.5 * field.pairs.range(e), dissent = mine == other ? 0.0 : half;
+        excess = moves * half - stays * (dissent + half);
+        capacity = moves * (2.0 * half - dissent);
+    }
+
+  private:
+    // Where one end has the target already, t00 = t01 and t10 = t11, or t00 = t10 and t01 = t11.
+    void set_table(const Pairs& pairs, std::int32_t e, LabelIndex mine, LabelIndex other,
+                   LabelIndex target) {
+        const double t00 = pairs.cost(e, mine, other), t01 = pairs.cost(e, mine, target);
+        const double t10 = pairs.cost(e, target, other), t11 = pairs.cost(e, target, target);
+        excess = 0.5 * ((t10 - t00) + (t11 - t01));
+        capacity = std::max(0.0, 0.5 * ((t01 - t00) + (t10 - t11)));
+    }
+};
+
+class KeptFlows {
+  public:
+    explicit KeptFlows(const MoveField& field) : field_(field), pairs_(field.pairs) {
+        const std::size_t bytes = 32 * at(field.variables()) + 8 * at(pairs_.entries());
+        kept_.resize(bytes * at(field.labels()) <= most_bytes ? at(field.labels()) : 1);
+        stamp_.assign(at(field.variables()), 0);
+    }
+
+    // Whether there is a flow to go on from.
+    bool has(LabelIndex target) const { return kept_.size() > 1 && kept_[at(target)].is_valid; }
+    double excess(LabelIndex target, Variable i) const { return of(target).flow->excess(i); }
+
+    // Calls take(i) for the variables of the smallest set of switches among the best, those from
+    // which a deficit that is left can still be reached. take returns whether i is new. Returns how
+    // much better another set may be by what rounding took; a flow that has lost much since it was
+    // found from nothing is found anew.
+    template <class Take>
+    double solve(LabelIndex target, Poll poll, Take take) {
+        Kept& kept = kept_[kept_.size() > 1 ? at(target) : 0];
+        if (!kept.flow) kept.flow = std::make_unique<Flow>(graph());
+        Flow& flow = *kept.flow;
+        stack_.clear();
+        const auto visit = [&](Variable i) {
+            if (take(i)) stack_.push_back(i);
+        };
+        if (std::exchange(kept.is_valid, false) && unproved(flow, kept.sent) == 0.0) {
+            mend(flow, target, kept.since);
+            flow.solve_again(fresh_, poll);
+            for (const Variable i : fresh_)
+                if (flow.excess(i) < 0) visit(i);
+        } else {
+            write(flow, target);
+            kept.sent = flow.solve(poll).value();
+            for (Variable i = 0; i < field_.variables(); ++i)
+                if (flow.excess(i) < 0) visit(i);
+        }
+        const auto rows = flow.topology().rows();
+        while (!stack_.empty()) {
+            const Variable i = stack_.back();
+            stack_.pop_back();
+            for (FlowArc a = rows.begin(i); a < rows.end(i); ++a)
+                if (flow.residual(rows.sister(i, a)) > 0) visit(rows.head(i, a));
+        }
+        return unproved(flow, kept.sent);
+    }
+
+    // Keeps the flow just solved, whose switches were made; `since` counts the changes before them.
+    void keep(LabelIndex target, std::int64_t since) {
+        if (kept_.size() == 1) return;
+        kept_[at(target)].is_valid = true;
+        kept_[at(target)].since = since;
+    }
+
+  private:
+    static constexpr std::size_t most_bytes = std::size_t(1) << 28;
+
+    using Flow = MaxFlow<MoveGraph, double>;
+    struct Kept {
+        std::unique_ptr<Flow> flow;
+        bool is_valid = false;
+        std::int64_t since = 0;
+        double sent = 0.0;  // when it was found from nothing
+    };
+    const Kept& of(LabelIndex target) const { return kept_[kept_.size() > 1 ? at(target) : 0]; }
+
+    std::shared_ptr<const MoveGraph> graph() {
+        if (graph_) return graph_;
+        graph_ = std::make_shared<MoveGraph>();
+        graph_->clear(at(field_.variables()), at(pairs_.entries()));
+        for (Variable i = 0; i < field_.variables(); ++i) {
+            for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {
+                graph_->add(pairs_.neighbor(e));
+                if (pairs_.neighbor(e) < i) graph_->join(e, pairs_.sister(e));
+            }
+            graph_->close_row();
+        }
+        return graph_;
+    }
+
+    void write(Flow& flow, LabelIndex target) const {
+        flow.forget_lost();
+        for (Variable i = 0; i < field_.variables(); ++i) {
+            double excess = field_.unary(i, target) - field_.unary_now(i);
+            for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {
+                const EdgeHalf half(field_, e, i, target);
+                excess += half.excess;
+                flow.residual(e) = half.capacity;
+            }
+            flow.excess(i) = excess;
+        }
+    }
+
+    // Gives the edges of changed variables their new capacities and as much of their flow as these
+    // allow, then their ends the excess that follows.
+    void mend(Flow& flow, LabelIndex target, std::int64_t since) {
+        fresh_.clear();
+        ++now_;
+        for (std::int64_t c = since; c < field_.now(); ++c) refresh(field_.changes()[at(c)]);
+        const std::size_t changed = fresh_.size();
+        for (std::size_t k = 0; k < changed; ++k) {
+            const Variable i = fresh_[k];
+            for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {
+                refresh(pairs_.neighbor(e));
+                const double capacity = EdgeHalf(field_, e, i, target).capacity;
+                const double passed = std::clamp(passing(flow, e), -capacity, capacity);
+                flow.residual(e) = capacity - passed;
+                flow.residual(pairs_.sister(e)) = capacity + passed;
+            }
+        }
+        for (const Variable i : fresh_) {
+            double excess = field_.unary(i, target) - field_.unary_now(i);
+            for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e)
+                excess += EdgeHalf(field_, e, i, target).excess - passing(flow, e);
+            flow.excess(i) = excess;
+        }
+        // No arc may lead from the source side to the sink side of the last cut. Sink nodes that are
+        // not fresh have the target, and no arcs.
+        for (const Variable i : fresh_)
+            for (std::int32_t e = pairs_.begin(i); !flow.source_side(i) && e < pairs_.end(i); ++e) {
+                const Variable j = pairs_.neighbor(e);
+                if (!flow.source_side(j)) continue;
+                const double room = std::exchange(flow.residual(pairs_.sister(e)), 0.0);
+                flow.residual(e) += room;
+                flow.excess(i) += room;
+                flow.excess(j) -= room;
+            }
+    }
+    // The flow along an entry's arc: both ways have had the same capacity.
+    double passing(const Flow& flow, std::int32_t e) const {
+        return 0.5 * (flow.residual(pairs_.sister(e)) - flow.residual(e));
+    }
+    void refresh(Variable i) {
+        if (std::exchange(stamp_[at(i)], now_) != now_) fresh_.push_back(i);
+    }
+
+    const MoveField& field_;
+    const Pairs& pairs_;
+    std::shared_ptr<MoveGraph> graph_;
+    std::vector<Kept> kept_;  // of every label, or one that is written anew each time
+    std::vector<Variable> fresh_, stack_;
+    std::vector<std::int64_t> stamp_;  // the last mending in which a variable was fresh
+    std::int64_t now_ = 0;
+};
+
+}  // namespace setwise

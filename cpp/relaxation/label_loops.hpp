@@ -1,0 +1,203 @@
+// The loops of a sweep over the variables of a block, for one label: no branches and no calls, so that
+// they run in vector instructions, in those of the machine at hand where the compiler can choose.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "numeric/exponentials.hpp"
+
+// One more version of a function for each of these instruction sets, chosen when the module is loaded.
+// The sanitizers cannot do with that choice, and not every C library has it.
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define SETWISE_VECTORISED __attribute__((target_clones("avx512f", "avx2", "default")))
+#define SETWISE_INLINED inline __attribute__((always_inline))
+#else
+#define SETWISE_VECTORISED
+#define SETWISE_INLINED inline
+#endif
+
+namespace setwise {
+
+// As wide as a Scalar: what is compared and what is chosen by it then fill as many lanes.
+template <class Scalar>
+using LabelOf = std::conditional_t<sizeof(Scalar) == 4, std::int32_t, std::int64_t>;
+
+// Two factors exp of this, and L of them summed, still fit.
+template <class Scalar>
+constexpr double largest_exponent = std::numeric_limits<Scalar>::max_exponent * 0.3;
+
+// exp(x), but not so large that sums overflow, and 0 where it is as small.
+template <class Scalar>
+SETWISE_INLINED Scalar mass_of(double x) {
+    constexpr double most = largest_exponent<Scalar>;
+    return static_cast<Scalar>(exponential_above(most, x > most ? most : x));
+}
+
+// What a sweep knows about each variable: its label of the least s and that s, the second least; the
+// masses exp((second - s) / t) of the other labels that are done; and, with base the lower of `second`
+// and the present s of that label, alpha = exp((base - s) / t) and beta = exp((base - second) / t).
+template <class Scalar>
+struct VariableState {
+    LabelOf<Scalar>* lowest;
+    Scalar *first, *second, *base, *alpha, *beta, *prefix;
+};
+
+namespace loops {
+
+template <class Scalar>
+SETWISE_INLINED void rank_label(const Scalar* __restrict s, LabelOf<Scalar> label, std::int64_t n,
+                                Scalar* __restrict first, Scalar* __restrict second,
+                                LabelOf<Scalar>* __restrict lowest) {
+    for (std::int64_t i = 0; i < n; ++i) {
+        const Scalar value = s[i], least = first[i], next = second[i];
+        const bool lower = value < least;
+        const Scalar higher = lower ? least : value;
+        second[i] = higher < next ? higher : next;
+        first[i] = lower ? value : least;
+        lowest[i] = lower ? label : lowest[i];
+    }
+}
+
+template <class Scalar>
+SETWISE_INLINED void refer(double inverse, std::int64_t n, const VariableState<Scalar>& v) {
+    const Scalar *__restrict first = v.first, *__restrict second = v.second;
+    Scalar *__restrict base = v.base, *__restrict alpha = v.alpha, *__restrict beta = v.beta;
+    for (std::int64_t i = 0; i < n; ++i) {
+        base[i] = first[i];
+        alpha[i] = Scalar(1);
+        beta[i] = mass_of<Scalar>(static_cast<double>(first[i] - second[i]) * inverse);
+    }
+}
+
+template <class Scalar>
+SETWISE_INLINED void add_mass(const Scalar* __restrict s, LabelOf<Scalar> label, double inverse,
+                              std::int64_t n, const Scalar* __restrict second,
+                              const LabelOf<Scalar>* __restrict lowest, Scalar* __restrict sum) {
+    for (std::int64_t i = 0; i < n; ++i) {
+        const Scalar mass = mass_of<Scalar>(static_cast<double>(second[i] - s[i]) * inverse);
+        sum[i] += lowest[i] == label ? Scalar(0) : mass;
+    }
+}
+
+template <class Scalar>
+SETWISE_INLINED void logits(const Scalar* __restrict s, const Scalar* __restrict block,
+                            const Scalar* __restrict suffix, LabelOf<Scalar> label, double t,
+                            std::int64_t n, const VariableState<Scalar>& v, Scalar* __restrict z) {
+    constexpr Scalar tiny = std::numeric_limits<Scalar>::min();
+    const LabelOf<Scalar>* __restrict lowest = v.lowest;
+    const Scalar *__restrict prefix = v.prefix, *__restrict alpha = v.alpha, *__restrict beta = v.beta,
+                             *__restrict second = v.second, *__restrict lower = v.base;
+    for (std::int64_t i = 0; i < n; ++i) {
+        const bool own = lowest[i] == label;
+        const Scalar others = prefix[i] + suffix[i];
+        const Scalar sum = own ? others : alpha[i] + beta[i] * others;
+        const Scalar base = own ? second[i] : lower[i];
+        const auto log = static_cast<Scalar>(t * logarithm(static_cast<double>(sum > tiny ? sum : tiny)));
+        z[i] = block[i] + (base - log - s[i]);
+    }
+}
+
+template <class Scalar>
+SETWISE_INLINED void pass_label(const Scalar* __restrict s, LabelOf<Scalar> label, double inverse,
+                                std::int64_t n, const VariableState<Scalar>& v) {
+    const LabelOf<Scalar>* __restrict lowest = v.lowest;
+    const Scalar* __restrict second = v.second;
+    Scalar *__restrict prefix = v.prefix, *__restrict alpha = v.alpha, *__restrict beta = v.beta,
+                       *__restrict base = v.base;
+    for (std::int64_t i = 0; i < n; ++i) {
+        const Scalar value = s[i], next = second[i], old_base = base[i], old_alpha = alpha[i],
+                     old_beta = beta[i];
+        const bool own = lowest[i] == label;
+        const Scalar difference = next - value;  // below 0: the label is the lowest no longer
+        const Scalar exponent = own ? -std::abs(difference) : difference;
+        const Scalar mass = mass_of<Scalar>(static_cast<double>(exponent) * inverse);
+        prefix[i] += own ? Scalar(0) : mass;
+        base[i] = own ? (next < value ? next : value) : old_base;
+        alpha[i] = own ? (next < value ? mass : Scalar(1)) : old_alpha;
+        beta[i] = own ? (next < value ? Scalar(1) : mass) : old_beta;
+    }
+}
+
+template <class Scalar>
+SETWISE_INLINED void extrapolate(double momentum, std::int64_t n, Scalar* __restrict now,
+                                 Scalar* __restrict then) {
+    const auto beta = static_cast<Scalar>(momentum);
+    for (std::int64_t i = 0; i < n; ++i) {
+        const Scalar value = now[i];
+        now[i] = value + beta * (value - then[i]);
+        then[i] = value;
+    }
+}
+
+}  // namespace loops
+
+// Takes a label's s into account: the least of each variable, the second least, whose the least is.
+SETWISE_VECTORISED inline void rank_label(const double* s, std::int64_t label, std::int64_t n,
+                                          double* first, double* second, std::int64_t* lowest) {
+    loops::rank_label(s, label, n, first, second, lowest);
+}
+SETWISE_VECTORISED inline void rank_label(const float* s, std::int32_t label, std::int64_t n,
+                                          float* first, float* second, std::int32_t* lowest) {
+    loops::rank_label(s, label, n, first, second, lowest);
+}
+
+// base, alpha and beta before any label is done.
+SETWISE_VECTORISED inline void refer(double inverse, std::int64_t n, const VariableState<double>& v) {
+    loops::refer(inverse, n, v);
+}
+SETWISE_VECTORISED inline void refer(double inverse, std::int64_t n, const VariableState<float>& v) {
+    loops::refer(inverse, n, v);
+}
+
+// sum += exp((second - s) / t) where the label is not the lowest.
+SETWISE_VECTORISED inline void add_mass(const double* s, std::int64_t label, double inverse,
+                                        std::int64_t n, const double* second,
+                                        const std::int64_t* lowest, double* sum) {
+    loops::add_mass(s, label, inverse, n, second, lowest, sum);
+}
+SETWISE_VECTORISED inline void add_mass(const float* s, std::int32_t label, double inverse,
+                                        std::int64_t n, const float* second,
+                                        const std::int32_t* lowest, float* sum) {
+    loops::add_mass(s, label, inverse, n, second, lowest, sum);
+}
+
+// z = block + t logit p of the label; `suffix` are the masses of the labels to come.
+SETWISE_VECTORISED inline void logits(const double* s, const double* block, const double* suffix,
+                                      std::int64_t label, double t, std::int64_t n,
+                                      const VariableState<double>& v, double* z) {
+    loops::logits(s, block, suffix, label, t, n, v, z);
+}
+SETWISE_VECTORISED inline void logits(const float* s, const float* block, const float* suffix,
+                                      std::int32_t label, double t, std::int64_t n,
+                                      const VariableState<float>& v, float* z) {
+    loops::logits(s, block, suffix, label, t, n, v, z);
+}
+
+// The label is done: its new s enters the masses, or alpha and beta.
+SETWISE_VECTORISED inline void pass_label(const double* s, std::int64_t label, double inverse,
+                                          std::int64_t n, const VariableState<double>& v) {
+    loops::pass_label(s, label, inverse, n, v);
+}
+SETWISE_VECTORISED inline void pass_label(const float* s, std::int32_t label, double inverse,
+                                          std::int64_t n, const VariableState<float>& v) {
+    loops::pass_label(s, label, inverse, n, v);
+}
+
+// now + momentum (now - then), and what was `now` becomes `then`.
+SETWISE_VECTORISED inline void extrapolate(double momentum, std::int64_t n, double* now, double* then) {
+    loops::extrapolate(momentum, n, now, then);
+}
+SETWISE_VECTORISED inline void extrapolate(double momentum, std::int64_t n, float* now, float* then) {
+    loops::extrapolate(momentum, n, now, then);
+}
+
+// x becomes exp(x), 0 below about 1e-304; x <= 0.
+SETWISE_VECTORISED inline void decay_all(double* x, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) x[i] = exponential_above(700.0, x[i]);
+}
+
+}  // namespace setwise

@@ -1,0 +1,128 @@
+// Flows for the sanitizers: small graphs against all sets, warm starts with seeds, copies in threads.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "flows/flow_graph.hpp"
+#include "numeric/threads.hpp"
+#include "tests/cases.hpp"
+
+namespace setwise {
+
+// A graph, or a grid, solved, changed and solved again; small ones against all sets.
+template <class Capacity>
+void check_flow(std::mt19937& random) {
+    const bool grid = random() % 2 == 0;
+    const int width = 3 + static_cast<int>(random() % 6), height = 9 + static_cast<int>(random() % 9);
+    const int n = grid ? width * height : 1 + static_cast<int>(random() % 9);
+    std::vector<std::int32_t> ends;
+    const auto join = [&](int u, int v) { ends.insert(ends.end(), {u, v}); };
+    for (int v = 0; grid && v < n; ++v) {
+        if (v % width + 1 < width) join(v, v + 1);
+        if (v + width < n) join(v, v + width);
+    }
+    for (int k = 0; !grid && n > 1 && k < 2 * n; ++k) {
+        const int u = static_cast<int>(random() % static_cast<unsigned>(n));
+        join(u, (u + 1 + static_cast<int>(random() % static_cast<unsigned>(n - 1))) % n);
+    }
+    const auto edges = static_cast<std::int64_t>(ends.size() / 2);
+    auto graph = make_flow_graph<Capacity>(n, EdgeList<std::int32_t>{ends.data(), edges});
+    const auto draw = [&](std::int64_t count) {
+        std::vector<Capacity> values(static_cast<std::size_t>(count));
+        for (auto& x : values) x = static_cast<Capacity>(random() % 20);
+        return values;
+    };
+    for (int round = 0; round < 4; ++round) {
+        const auto there = draw(edges), back = draw(edges), source = draw(n), sink = draw(n);
+        require(graph->set_capacities(nullptr, edges, there.data(), back.data()) &&
+                    graph->set_terminals(nullptr, n, source.data(), sink.data()),
+                "flow: capacities were refused");
+        if (round == 2) graph = graph->clone();
+        graph->solve(no_poll);
+        require(close(static_cast<double>(graph->value()), static_cast<double>(graph->cut())),
+                "flow: flow and cut differ");
+        std::vector<Capacity> flows(static_cast<std::size_t>(edges)), residuals(2 * flows.size());
+        graph->read_flows(flows.data(), residuals.data(), no_poll);
+        for (const Capacity r : residuals) require(r >= 0, "flow: a capacity is exceeded");
+        double best = std::numeric_limits<double>::infinity();
+        for (std::uint32_t set = 0; n <= 9 && set < (1u << n); ++set) {
+            const auto in = [&](std::int64_t v) { return ((set >> v) & 1) != 0; };
+            double cost = 0;
+            for (std::size_t v = 0; v < source.size(); ++v)
+                cost += static_cast<double>(in(static_cast<std::int64_t>(v)) ? sink[v] : source[v]);
+            for (std::size_t e = 0; e < there.size(); ++e) {
+                const bool u = in(ends[2 * e]), v = in(ends[2 * e + 1]);
+                if (u != v) cost += static_cast<double>(u ? there[e] : back[e]);
+            }
+            best = std::min(best, cost);
+        }
+        require(n > 9 || close(static_cast<double>(graph->value()), best),
+                "flow: flow and enumeration differ");
+    }
+}
+
+// Hard seeds and strong edges set, solved and taken away: the answer is that of a fresh graph.
+inline void check_seeded_flow(std::mt19937& random) {
+    const int side = 12, n = side * side;
+    std::vector<std::int32_t> ends;
+    for (int v = 0; v < n; ++v) {
+        if (v % side + 1 < side) ends.insert(ends.end(), {v, v + 1});
+        if (v + side < n) ends.insert(ends.end(), {v, v + side});
+    }
+    const auto edges = static_cast<std::int64_t>(ends.size() / 2);
+    const EdgeList<std::int32_t> list{ends.data(), edges};
+    std::uniform_real_distribution<double> uniform;
+    const auto draw = [&](std::int64_t count, double large) {
+        std::vector<double> values(static_cast<std::size_t>(count));
+        for (double& x : values) x = large > 0 && random() % 20 == 0 ? large : uniform(random);
+        return values;
+    };
+    const auto set = [&](FlowProblem<double>& graph, const std::vector<double>& weights,
+                         const std::vector<double>& source, const std::vector<double>& sink) {
+        require(graph.set_capacities(nullptr, edges, weights.data(), weights.data()) &&
+                    graph.set_terminals(nullptr, n, source.data(), sink.data()),
+                "flow: capacities were refused");
+        graph.solve(no_poll);
+        require(graph.value() <= graph.cut(), "flow: the value is above the cut");
+    };
+    auto graph = make_flow_graph<double>(n, list);
+    for (const double large : {1e12, 0.0, 1e17, 1e20, 0.0}) {
+        const auto weights = draw(edges, large == 1e17 ? large : 0), source = draw(n, large);
+        const auto sink = draw(n, large);
+        set(*graph, weights, source, sink);
+        auto fresh = make_flow_graph<double>(n, list);
+        set(*fresh, weights, source, sink);
+        require(std::abs(graph->cut() - fresh->cut()) <= 1e-13 * fresh->cut() &&
+                    std::abs(graph->value() - fresh->value()) <= 1e-13 * fresh->value(),
+                "flow: a second solution is not that of a fresh graph");
+        const auto [gap, flowing] = graph->unproved();
+        require(gap <= 1e-13 * flowing, "flow: a cut is not proved");
+    }
+}
+
+// Copies share what does not change, so threads may solve them at once.
+inline void check_flow_copies(std::mt19937& random, int n_threads) {
+    const std::int32_t n = 400;
+    std::vector<std::int32_t> ends;
+    for (std::int32_t v = 0; v + 20 < n; ++v) ends.insert(ends.end(), {v, v + 1, v, v + 20});
+    std::vector<double> weights(ends.size() / 2), source(n), sink(n);
+    for (auto* const array : {&weights, &source, &sink})
+        for (double& x : *array) x = static_cast<double>(random() % 100) / 7;
+    const auto edges = static_cast<std::int64_t>(weights.size());
+    auto graph = make_flow_graph<double>(n, EdgeList<std::int32_t>{ends.data(), edges});
+    graph->set_capacities(nullptr, edges, weights.data(), nullptr);
+    graph->set_terminals(nullptr, n, source.data(), sink.data());
+    std::vector<std::unique_ptr<FlowProblem<double>>> copies(8);
+    for (auto& copy : copies) copy = graph->clone();
+    each_task(8, n_threads, no_poll, [&](std::int64_t k, int) { copies[k]->solve(no_poll); });
+    graph->solve(no_poll);
+    for (const auto& copy : copies) require(copy->value() == graph->value(), "flow: a copy differs");
+}
+
+}  // namespace setwise

@@ -1,0 +1,173 @@
+// Marginals for the sanitizers: on small random fields, where all labellings are summed over.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "marginals/mean_field.hpp"
+#include "marginals/sum_product.hpp"
+#include "relaxation/frank_wolfe.hpp"
+
+namespace setwise {
+
+// A path of n variables: unaries with forbidden labels, Potts terms and tables in turn, a function of
+// the counts of all variables, one of the variables at label 0, and a cost of two labels.
+struct SmallField {
+    std::int64_t n, labels;
+    std::vector<double> unary, weights, tables, heights, own_heights;
+    std::vector<std::int64_t> potts, pairs, all, own;
+    std::vector<std::uint8_t> costly;
+
+    SmallField(std::mt19937& random, std::int64_t size) : n(size), labels(1 + static_cast<std::int64_t>(random() % 3)) {
+        std::normal_distribution<double> normal;
+        for (std::int64_t i = 0; i < n; ++i) {
+            const auto open = static_cast<std::int64_t>(random()) % labels;
+            for (std::int64_t j = 0; j < labels; ++j)
+                unary.push_back(j != open && random() % 4 == 0 ? std::numeric_limits<double>::infinity()
+                                                               : normal(random));
+            all.push_back(i);
+            own.push_back(0);
+            if (i == 0) continue;
+            if (i % 2 == 0) {
+                potts.insert(potts.end(), {i - 1, i});
+                weights.push_back(std::abs(normal(random)));
+            } else {
+                pairs.insert(pairs.end(), {i, i - 1});
+                for (std::int64_t k = 0; k < labels * labels; ++k) tables.push_back(normal(random));
+            }
+        }
+        for (std::int64_t k = 0; k <= n; ++k) {
+            heights.push_back(normal(random));
+            own_heights.push_back(normal(random));
+        }
+        for (std::int64_t j = 0; j < labels; ++j) costly.push_back(j < 2);
+    }
+
+    double energy(const std::vector<std::int64_t>& x, bool higher) const {
+        double sum = 0;
+        std::vector<std::int64_t> counts(static_cast<std::size_t>(labels));
+        bool used = false;
+        for (std::int64_t i = 0; i < n; ++i) {
+            sum += unary[i * labels + x[i]];
+            ++counts[x[i]];
+            used = used || x[i] < 2;
+        }
+        for (std::size_t e = 0; e < weights.size(); ++e)
+            sum += x[potts[2 * e]] != x[potts[2 * e + 1]] ? weights[e] : 0;
+        for (std::size_t e = 0; 2 * e < pairs.size(); ++e)
+            sum += tables[(static_cast<std::int64_t>(e) * labels + x[pairs[2 * e]]) * labels +
+                          x[pairs[2 * e + 1]]];
+        if (!higher || n == 0) return sum;
+        for (const std::int64_t count : counts) sum += heights[count];
+        return sum + own_heights[counts[0]] + (used ? 0.7 : 0.0);
+    }
+
+    // log of the sum of exp(-E) over all labellings, and the probability of label 0 at variable 0.
+    std::pair<double, double> sums(bool higher) const {
+        std::vector<std::int64_t> x(static_cast<std::size_t>(n));
+        double total = 0, first = 0;
+        for (;;) {
+            const double weight = std::exp(-energy(x, higher));
+            total += weight;
+            if (n > 0 && x[0] == 0) first += weight;
+            std::int64_t i = 0;
+            while (i < n && ++x[i] == labels) x[i++] = 0;
+            if (i == n) break;
+        }
+        return {std::log(total), first / total};
+    }
+};
+
+inline void check_mean_field(std::mt19937& random, std::int64_t small, std::int64_t n) {
+    const SmallField field(random, n);
+    MeanField state(field.unary.data(), field.n, field.labels, small);
+    state.pairs().add_potts(field.potts.data(), field.weights.data(),
+                            static_cast<std::int64_t>(field.weights.size()));
+    state.pairs().add_tables(field.pairs.data(), field.tables.data(),
+                             static_cast<std::int64_t>(field.pairs.size()) / 2);
+    state.pairs().close();
+    if (field.n > 0) {
+        CountBlocks counts;
+        counts.variables = field.all;
+        counts.starts = {0, field.n};
+        counts.table = field.heights;
+        state.add_counts(counts);
+        counts.own = field.own;
+        counts.table = field.own_heights;
+        state.add_counts(counts);
+        state.add_cost(0.7, field.costly.data());
+    }
+    constexpr double unknown = std::numeric_limits<double>::infinity();
+    const double truth = n < 10 ? field.sums(true).first : unknown;
+    double before = -std::numeric_limits<double>::infinity();
+    for (int pass = 0; pass < 4; ++pass) {
+        state.sweep(1.0, [] {});
+        const auto value = state.value(small, 1, [] {});
+        const auto threaded = state.value(small, 2, [] {});
+        const double bound = value.entropy - value.energy;
+        if (bound > truth + 1e-9) throw std::runtime_error("mean field passed log Z");
+        if (bound < before - 1e-9 * static_cast<double>(1 + n)) throw std::runtime_error("a sweep lowered the bound");
+        if (value.energy != threaded.energy) throw std::runtime_error("threads changed a bound");
+        before = bound;
+    }
+}
+
+inline void check_sum_product(std::mt19937& random) {
+    const SmallField field(random, static_cast<std::int64_t>(random() % 6));
+    SumProduct state(field.unary.data(), field.n, field.labels);
+    state.pairs().add_potts(field.potts.data(), field.weights.data(),
+                            static_cast<std::int64_t>(field.weights.size()));
+    state.pairs().add_tables(field.pairs.data(), field.tables.data(),
+                             static_cast<std::int64_t>(field.pairs.size()) / 2);
+    state.close();
+    state.sweep(1.0, 0.0, [] {});
+    std::vector<double> p(field.unary.size());
+    state.probabilities(1.0, p.data());
+    if (field.n > 0 && std::abs(p[0] - field.sums(false).second) > 1e-9)
+        throw std::runtime_error("messages on a path are not exact");
+}
+
+// Frank-Wolfe over blocks of every kind: the gap is never negative and bounds what a step gains.
+inline void check_frank_wolfe(std::mt19937& random, std::int64_t n) {
+    std::normal_distribution<double> normal;
+    std::vector<double> unary;
+    std::vector<std::int64_t> all;
+    for (std::int64_t i = 0; i < n; ++i) {
+        all.push_back(i);
+        for (int j = 0; j < 3; ++j) unary.push_back(normal(random));
+    }
+    FrankWolfe state(unary.data(), n, 3);
+    for (const BlockKind kind : {BlockKind::chain, BlockKind::count, BlockKind::simplex}) {
+        Group<double> group{};
+        group.kind = kind;
+        group.variables = all;
+        group.starts = {0, n};
+        group.slot_starts = {0, 1, 2, 3};
+        group.slot_labels = {0, 1, 2};
+        for (std::int64_t k = 0; k < (kind == BlockKind::simplex ? 3 : n); ++k)
+            group.parameters.push_back(1.0 / static_cast<double>(k + 1));
+        state.add(group);
+    }
+    state.start(1);
+    std::vector<double> p(unary.size()), x(unary.size()), d(unary.size());
+    double before = state.evaluate(1.0, 1, [] {}).objective;
+    for (int k = 0; k < 5; ++k) {
+        state.probabilities(1.0, p.data(), 1, [] {});
+        state.vertex(p.data(), x.data(), 2, [] {});
+        for (std::size_t e = 0; e < d.size(); ++e) d[e] = x[e] - state.total()[e];
+        const double gap = -state.slope(d.data(), 0, 1.0, 2, [] {});
+        if (gap < -1e-9) throw std::runtime_error("a gap of Frank-Wolfe is negative");
+        state.shift(d.data(), 2.0 / (k + 2.0), 2);
+        const double after = state.evaluate(1.0, 1, [] {}).objective;
+        if (before - after > gap + 1e-9 * static_cast<double>(n)) throw std::runtime_error("a step gained more than the gap");
+        before = after;
+    }
+}
+
+}  // namespace setwise

@@ -1,0 +1,23 @@
+// Runs the kernels that start threads under ThreadSanitizer, on the inputs of the other program but
+// larger ones: so large that each kernel has more than one task.
+#include <cstdio>
+#include <random>
+
+#include "tests/boosting.hpp"
+#include "tests/cases.hpp"
+#include "tests/flows.hpp"
+#include "tests/marginals.hpp"
+#include "tests/relaxation.hpp"
+
+int main() {
+    using namespace setwise;
+    std::mt19937 random(0);
+    const Case c = draw_case(random, 30000);
+    check_relaxation<float>(c);
+    check_relaxation<double>(c);
+    check_frank_wolfe(random, 5000);
+    check_mean_field(random, 10, 5000);
+    check_stumps(random, 40000, 16);
+    for (int k = 0; k < 10; ++k) check_flow_copies(random, 4);
+    std::printf("sanitize: no race between the threads\n");
+}

@@ -1,0 +1,1 @@
+"""The floor: arguments, immutability, randomness, threads, interrupts, certificates."""

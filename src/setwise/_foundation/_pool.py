@@ -1,0 +1,47 @@
+"""Threads that end with the call they work for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from setwise._foundation import _kernels as _core
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+class Pool:
+    """A map over threads which Ctrl-C, or what one of them raises, ends for all of them.
+
+    Python shows Ctrl-C to the main thread alone, which waits here. It tells the others by a
+    ``Stop``, which their kernels and the rounds of every search look at: they end with a
+    ``CancelledError``, that no search takes for an answer, and what has not begun never does.
+    """
+
+    def __init__(self, n_threads: int) -> None:
+        self._threads = ThreadPoolExecutor(n_threads)
+
+    def map(self, function: Callable[[T], S], items: Iterable[T]) -> list[S]:
+        """The answers, in the order of the items."""
+        stop = _core.Stop()
+        begun: list[Future[S]] = []
+        try:
+            begun.extend(self._threads.submit(stop.run, function, item) for item in items)
+            return [future.result() for future in begun]
+        except BaseException:
+            stop.ask()
+            for future in begun:
+                future.cancel()
+            raise
+
+    def close(self) -> None:
+        """Wait for the threads, and let go of them."""
+        self._threads.shutdown()
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,1 @@
+"""Boosted classifiers and rankers."""

@@ -1,0 +1,187 @@
+"""What boosted estimators share: the search for weak learners, and what a fit leaves behind."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from sklearn.base import is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from setwise._foundation._arguments import FloatArray
+from setwise._foundation._randomness import check_randomness
+from setwise.estimators._threads import threads
+from setwise.learning import BoostFit, Perceptrons, Search, SklearnLearners, Stumps
+from setwise.learning._weak_learners._rows import respond
+
+WORDS = ("stump", "tree", "perceptron", "linear")
+# The solver squares its numbers, and does not end where that overflows.
+_LARGEST = 1e100
+_ROUNDING = 1e-9  # a gap that the linear program cannot be asked to close
+
+
+def make_search(
+    estimator: Any, X: Any, *, n_columns: int = 1, random_state: object, n_jobs: int | None
+) -> Search:
+    """The search that ``estimator`` stands for: one of ``WORDS`` or a scikit-learn classifier.
+
+    "tree" is a decision tree of depth 3; "linear" a linear support vector machine with the
+    settings of the paper's Section 4.3: C = 1e8 / m for weights that sum to 1.
+    """
+    n_threads = threads(n_jobs)
+    check_estimator(estimator)
+    check_randomness(random_state)
+    if not isinstance(estimator, str):
+        return SklearnLearners(X, estimator, n_columns, random_state=random_state)
+    if estimator == "stump":
+        return Stumps(X, n_columns, n_threads)
+    if estimator == "perceptron":
+        return Perceptrons(X, n_columns, n_jobs=n_threads)
+    if estimator == "tree":
+        tree = DecisionTreeClassifier(max_depth=3)
+        return SklearnLearners(X, tree, n_columns, random_state=random_state)
+    largest = float(abs(X).max())
+    if largest > _LARGEST:
+        raise ValueError(
+            f"X must stay below {_LARGEST:g} for linear support vector machines, got {largest:g}"
+        )
+    machine = LinearSVC(C=1e8 / X.shape[0] ** 2)
+    return SklearnLearners(X, machine, n_columns, drop=0.1, random_state=random_state)
+
+
+def check_estimator(
+    estimator: Any, name: str = "estimator", words: tuple[str, ...] = WORDS
+) -> None:
+    """Raise unless it is one of the words or a scikit-learn classifier that takes weights."""
+    allowed = f"{name} must be one of {', '.join(map(repr, words))} or a scikit-learn classifier"
+    if isinstance(estimator, str):
+        if estimator not in words:
+            raise ValueError(f"{allowed}, got {estimator!r}")
+        return
+    fits = hasattr(estimator, "fit") and not isinstance(estimator, type)
+    if not (fits and is_classifier(estimator)):
+        raise TypeError(f"{allowed}, got {_what(estimator)}")
+    if not has_fit_parameter(estimator, "sample_weight"):
+        raise TypeError(f"{allowed} whose fit takes sample_weight, got {_what(estimator)}")
+
+
+def weighted_scores(
+    learners: Sequence[Any],
+    segments: NDArray[np.int64],
+    weights: FloatArray,
+    n_segments: int,
+    X: Any,
+) -> FloatArray:
+    """The weighted sum of the responses on the rows of X, segment by segment: (n_segments, n)."""
+    scores = np.zeros((n_segments, X.shape[0]))
+    for learner, segment, weight in zip(learners, segments, weights, strict=True):
+        if weight != 0:
+            scores[segment] += weight * respond(learner, X)
+    return scores
+
+
+def importances(learners: Sequence[Any], weights: FloatArray, n_features: int) -> FloatArray:
+    """Each learner's weight goes to its features; normalised to sum to 1, unless all are 0."""
+    shares = np.zeros(n_features)
+    for learner, weight in zip(learners, weights, strict=True):
+        if weight != 0:
+            shares += weight * learner.importances(n_features)
+    total = shares.sum()
+    return shares / total if total > 0 else shares
+
+
+def warn_of_gap(name: str, fit: BoostFit, tol: float, n_estimators: int) -> None:
+    """Say so, once, if a fit ended above its tolerance and nobody asked it to end there."""
+    if fit.interrupted or fit.relative_gap <= max(tol, _ROUNDING):
+        return
+    if not fit.w.any():
+        return  # struct_boost has said so
+    gap = f"a relative gap of {fit.relative_gap:.1e}, above tol={tol:g}"
+    if len(fit.columns) >= n_estimators:
+        message = (
+            f"{name} stopped at n_estimators={n_estimators} weak learners with {gap}: raise "
+            "n_estimators for a better objective, lower C for an easier one, or raise tol if that "
+            "is near enough"
+        )
+    else:
+        message = (
+            f"{name} found no further weak learner at {gap}: what is left is within the accuracy "
+            "of the linear program, lower C or raise tol"
+        )
+    warnings.warn(message, ConvergenceWarning, stacklevel=4)
+
+
+class Boosted:
+    """Fitted state and predictions of an estimator with weak learners on segments of scores.
+
+    ``_store`` takes what ``struct_boost`` found. Learners without weight at the end are kept only
+    as far as earlier stages used them.
+    """
+
+    n_features_in_: int
+    tol: float
+    n_estimators: int
+
+    def _store(self, fit: BoostFit, n_segments: int) -> None:
+        warn_of_gap(type(self).__name__, fit, self.tol, self.n_estimators)
+        self.estimators_ = [column.learner for column in fit.columns]
+        self.estimator_segments_ = np.array([c.segment for c in fit.columns], np.int64)
+        self.estimator_weights_ = np.array(fit.w)
+        # As plain arrays, which skops stores without a question.
+        self._stages = fit.stages.data, fit.stages.indices, fit.stages.indptr
+        self.gap_ = fit.relative_gap
+        self.certified_ = fit.certified
+        self.n_iter_ = fit.n_iter
+        self.interrupted_ = fit.interrupted
+        self.history_ = fit.history
+        self._n_segments = n_segments
+
+    @property
+    def stages_(self) -> csr_array:
+        """The weights after each round, (n_stages, n_learners)."""
+        check_is_fitted(self)
+        shape = len(self._stages[2]) - 1, len(self.estimators_)
+        return csr_array(self._stages, shape=shape)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """The weights of the learners, shared out to their features; they sum to 1."""
+        check_is_fitted(self)
+        return importances(self.estimators_, self.estimator_weights_, self.n_features_in_)
+
+    def _segment_scores(self, X: Any) -> FloatArray:
+        """(n_segments, n) scores of validated rows."""
+        return weighted_scores(
+            self.estimators_,
+            self.estimator_segments_,
+            self.estimator_weights_,
+            self._n_segments,
+            X,
+        )
+
+    def _staged_segment_scores(self, X: Any) -> Iterator[FloatArray]:
+        """The scores of every stage; each learner predicts once."""
+        responses = np.array([respond(learner, X) for learner in self.estimators_])
+        stages = self.stages_
+        for stage in range(stages.shape[0]):
+            weights = stages[[stage]].toarray().ravel()
+            scores = np.zeros((self._n_segments, X.shape[0]))
+            for segment in np.unique(self.estimator_segments_[weights != 0]):
+                own = np.flatnonzero((self.estimator_segments_ == segment) & (weights != 0))
+                scores[segment] = weights[own] @ responses[own]
+            yield scores
+
+
+def _what(estimator: object) -> str:
+    return (
+        f"the class {estimator.__name__}"
+        if isinstance(estimator, type)
+        else (type(estimator).__name__)
+    )

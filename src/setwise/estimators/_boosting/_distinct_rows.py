@@ -1,0 +1,60 @@
+"""Equal examples as one, so that a weight of 2 and a repeated row are the same problem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from setwise._foundation._arguments import FloatArray, IntArray
+
+
+def distinct_rows(X: Any, y: IntArray, weight: FloatArray) -> tuple[Any, IntArray, FloatArray]:
+    """Rows of positive weight, each example once, with the sums of the weights, in a fixed order.
+
+    Among equally good weak learners rounding decides, and with it the function. After this the
+    order of the rows and the way in which they are repeated decide nothing. Equal rows are found
+    next to one another in the order of a projection, O(n d + n log n).
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+    y : (n,) integers
+    weight : (n,), not negative
+    """
+    some = np.flatnonzero(weight)
+    if len(some) < len(weight):
+        X, y, weight = X[some], y[some], weight[some]
+    order = np.lexsort((_projection(X), y))
+    X, y, weight = X[order], y[order], weight[order]
+    first = np.ones(len(y), np.bool_)
+    first[1:] = (y[1:] != y[:-1]) | _differ(X)
+    starts = np.flatnonzero(first)
+    if len(starts) == len(y):
+        return X, y, weight
+    return X[starts], y[starts], np.add.reduceat(weight, starts)
+
+
+def _projection(X: Any) -> FloatArray:
+    """One number a row, the same for equal rows: summed feature by feature, so it rounds alike."""
+    direction = np.random.default_rng(0).standard_normal(X.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):  # equal rows overflow alike
+        if issparse(X):
+            product: FloatArray = X @ direction
+            return product
+        total = np.zeros(X.shape[0])
+        for feature, factor in enumerate(direction):
+            total += factor * X[:, feature]
+    return total
+
+
+def _differ(X: Any) -> NDArray[np.bool_]:
+    """Whether each row differs from the one before it, (n - 1,)."""
+    if issparse(X):
+        apart = X[1:] != X[:-1]
+        counts: NDArray[np.bool_] = np.diff(apart.tocsr().indptr) > 0
+        return counts
+    differ: NDArray[np.bool_] = (X[1:] != X[:-1]).any(axis=1)
+    return differ

@@ -1,0 +1,121 @@
+"""The risk of a ranking: pairs of rows in the wrong order, or not apart enough."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from setwise import _core
+from setwise._foundation._arguments import FloatArray, as_array, as_numbers
+from setwise.estimators._sample_weights import as_sample_weights
+
+
+class RankRisk:
+    r"""The mean of :math:`(1 - (f_i - f_j))_+` over the pairs with :math:`y_i > y_j`, (14).
+
+    With two levels it is a convex upper bound of 1 - the area under the ROC curve. The pairs are
+    never listed: those that count are those with f_i - 1 < f_j, and how heavy they are for each row
+    comes from one sort and two sweeps, O(m log m).
+
+    Parameters
+    ----------
+    levels : array of shape (m,)
+        y, real numbers.
+    sample_weight : array of shape (m,), optional
+        A pair weighs the product: 2 equals a repeated row, 0 a removed one.
+    groups : array of shape (m,), optional
+        Only rows of the same group are compared (the answers to a query).
+    """
+
+    def __init__(
+        self,
+        levels: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> None:
+        y = as_numbers(levels, "y")
+        m = len(y)
+        weights = as_sample_weights(sample_weight, m)
+        self._order, self._starts = _by_group(groups, m)
+        self._weights = weights[self._order]
+        parts = np.split(y[self._order], self._starts[1:-1])
+        ranks = [np.unique(part, return_inverse=True)[1] for part in parts]
+        self._levels = np.concatenate(ranks).astype(np.int32)
+        self._counter = _core.RankPairs(self._levels, self._weights, self._starts)
+        self._grouped = groups is not None
+        self.offsets = np.array([0, m])
+        # Below every score lies -inf: all pairs count.
+        self.n_pairs = self._active(np.zeros(m), np.inf)[0]
+        if self.n_pairs == 0:
+            where = "" if groups is None else " in one group"
+            raise ValueError(
+                "y must hold two classes or levels whose sample_weight is not zero"
+                f"{where}, got fewer"
+            )
+
+    def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
+        """The risk and a subgradient, (m,)."""
+        active, slopes = self._active(scores, 1.0)
+        slopes /= self.n_pairs
+        return active / self.n_pairs + float(slopes @ scores), slopes
+
+    def each(self, scores: FloatArray) -> tuple[FloatArray, csr_array]:
+        """The risk of each pair, (n,), and a subgradient a row, (n, m): O(m^2) of both."""
+        high, low, weights = self._pairs
+        values = 1.0 - (scores[high] - scores[low])
+        active = values > 0
+        ends = np.concatenate([[0], 2 * np.cumsum(active)])
+        columns = np.column_stack([high[active], low[active]]).ravel()
+        entries = np.repeat(weights[active], 2) * np.tile([-1.0, 1.0], np.count_nonzero(active))
+        shape = (len(high), len(scores))
+        return weights * np.maximum(values, 0.0), csr_array((entries, columns, ends), shape=shape)
+
+    def concordance(self, scores: FloatArray) -> float:
+        """The share of pairs in the right order, half of those with equal scores: the AUC."""
+        wrong, right = self._active(scores, 0.0)[0], self._active(-scores, 0.0)[0]
+        share = 0.5 + 0.5 * (right - wrong) / self.n_pairs
+        return min(max(share, 0.0), 1.0)  # the sums are made in different orders
+
+    def _active(self, scores: FloatArray, margin: float) -> tuple[float, FloatArray]:
+        """Weight of the pairs with f_i - margin < f_j, and what each row has in it, by sign."""
+        slopes = np.empty(len(scores))
+        own = scores[self._order] if self._grouped else np.ascontiguousarray(scores)
+        active = self._counter.slopes(own, margin, slopes)
+        if self._grouped:
+            by_group, slopes = slopes, np.empty(len(scores))
+            slopes[self._order] = by_group
+        return active, slopes
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]:
+        """Higher row, lower row and weight of every pair; the weights have the mean 1."""
+        highs, lows = [], []
+        for begin, end in zip(self._starts[:-1], self._starts[1:], strict=True):
+            kept = np.flatnonzero(self._weights[begin:end] > 0) + begin
+            high, low = np.nonzero(self._levels[kept][:, None] > self._levels[kept])
+            highs.append(kept[high])
+            lows.append(kept[low])
+        high, low = np.concatenate(highs), np.concatenate(lows)
+        weights = self._weights[high] * self._weights[low]
+        return self._order[high], self._order[low], weights * (len(weights) / self.n_pairs)
+
+
+def _by_group(groups: ArrayLike | None, m: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows group by group, and where each group begins, with the end of the last."""
+    if groups is None:
+        return np.arange(m), np.array([0, m])
+    array = as_array(groups, "groups")
+    if array.shape != (m,):
+        raise ValueError(f"groups must have shape ({m},), got {array.shape}")
+    missing = [group for group in array.tolist() if group is None or group != group]
+    if missing:
+        raise ValueError(f"groups must name a group for every row, got {missing[0]}")
+    try:
+        _, numbers, counts = np.unique(array, return_inverse=True, return_counts=True)
+    except TypeError:  # of no common order
+        kinds = ", ".join(sorted({type(group).__name__ for group in array}))
+        raise TypeError(f"groups must hold names of one kind, got {kinds}") from None
+    return np.argsort(numbers, kind="stable"), np.concatenate([[0], np.cumsum(counts)])

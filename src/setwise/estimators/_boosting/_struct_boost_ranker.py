@@ -1,0 +1,248 @@
+"""Boosting that maximises the area under the ROC curve, or orders levels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from setwise._foundation._arguments import FloatArray, as_array, as_flag
+from setwise.estimators._boosting._boosted import Boosted, make_search
+from setwise.estimators._boosting._cut_points import cut_points
+from setwise.estimators._boosting._rank_risk import RankRisk
+from setwise.estimators._checked import check_targets, checked
+from setwise.estimators._progress import check_display, progress_callback
+from setwise.estimators._sample_weights import as_sample_weights
+from setwise.learning import BoostProgress, struct_boost
+
+
+class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Boosting of weak learners for rankings: positive above negative, higher levels above lower.
+
+    .. math:: \min_{w \ge 0}\ 1^T w + \frac{C}{|S|} \sum_{(i, j) \in S} (1 - (f(x_i) - f(x_j)))_+ ,
+        \qquad f = \sum_j w_j h_j, \quad S = \{(i, j): y_i > y_j\}
+
+    over all weak learners h, equation (14) with the mean over the pairs, by column generation and
+    cutting planes (``sw.learning.struct_boost``). With two classes the sum bounds 1 - AUC. The
+    pairs are never listed: a plane costs one sort. ``gap_`` says how far the objective can be from
+    its minimum over all weak learners.
+
+    Parameters
+    ----------
+    estimator : {"stump", "tree", "perceptron", "linear"} or classifier, default="stump"
+        The weak learners: decision stumps, decision trees of depth 3, perceptrons, linear support
+        vector machines, or any scikit-learn classifier that takes ``sample_weight``.
+    n_estimators : int, default=200
+        The most weak learners.
+    C : float, default=100.0
+        Weight of the mean over the pairs against the sum of the weights.
+    tol : float, default=1e-3
+        Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
+        (``ConvergenceWarning``).
+    ordinal : bool, default=False
+        Whether y holds ordered levels (numbers, any count of them). Otherwise it holds two classes,
+        and more are refused, because their order might mean nothing.
+    slack : {"one", "example"}, default="one"
+        "example" gives every pair a slack of its own: the same optimum from a linear program that
+        grows with the number of pairs, for comparison.
+    random_state : None, int or RandomState, default=None
+        For weak learners that draw.
+    n_jobs : int, default=None
+        Threads of the search; None is one, -1 all cores. The answer does not depend on it.
+    verbose : bool, default=False
+        Show a progress bar with the gap.
+    callback : callable, default=None
+        Called with a ``BoostProgress`` after each round; any true answer stops the fit.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The two classes, the second the positive one; or the levels, in order.
+    estimators_ : list
+        The weak learners, in the order of their arrival.
+    estimator_weights_ : array of shape (n_learners,)
+    estimator_segments_ : array of shape (n_learners,)
+        All 0: the scores are one vector.
+    cut_points_ : array of shape (n_classes - 1,)
+        Where ``predict`` cuts the scores: as few training mistakes as possible.
+    stages_ : sparse array of shape (n_stages, n_learners)
+        The weights after each learner came, a row a stage.
+    feature_importances_ : array of shape (n_features,)
+    gap_ : float
+        The relative gap: objective - bound as a share of what there was to gain (the objective
+        without learners - bound) or of the objective, whichever is less.
+    certified_ : bool
+        Whether the bound is a proof: the search for weak learners is exact, so that ``gap_`` holds
+        for all of them, not for those alone that were met. How near the fit came is ``gap_``.
+    n_iter_ : int
+        Rounds.
+    interrupted_ : bool
+        Whether Ctrl-C or the callback ended the fit, with the best weights so far.
+    history_ : BoostHistory
+        Primal, dual, seconds and sizes of each round.
+    n_features_in_ : int
+
+    References
+    ----------
+    C. Shen, G. Lin, A. van den Hengel, StructBoost: boosting methods for predicting structured
+    output variables, 2014, Section 3.2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> import setwise as sw
+    >>> X, y = make_classification(weights=[0.9], random_state=0)
+    >>> model = sw.StructBoostRanker(C=10.0).fit(X, y)
+    >>> model.score(X, y) > 0.95, model.gap_ <= 1e-3
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        estimator: Any = "stump",
+        n_estimators: int = 200,
+        C: float = 100.0,
+        *,
+        tol: float = 1e-3,
+        ordinal: bool = False,
+        slack: str = "one",
+        random_state: object = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        callback: Callable[[BoostProgress], object] | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.C = C
+        self.tol = tol
+        self.ordinal = ordinal
+        self.slack = slack
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the weak learners and their weights.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of shape (n,)
+        sample_weight : array of shape (n,), optional
+            A pair weighs the product: 2 equals a repeated sample, 0 a removed one.
+        groups : array of shape (n,), optional
+            Only samples of the same group are compared: the answers to a query.
+
+        Returns
+        -------
+        self
+        """
+        as_flag(self.ordinal, "ordinal")
+        check_display(self.verbose, self.callback)
+        X, y = checked(self, X, y, accept_sparse=["csc", "csr"], dtype=np.float64)
+        levels = self._learn_levels(np.asarray(y))
+        weights = as_sample_weights(sample_weight, len(levels))
+        risk = RankRisk(levels, weights, groups)
+        search = make_search(self.estimator, X, random_state=self.random_state, n_jobs=self.n_jobs)
+        with (
+            threadpool_limits(1, user_api="blas"),  # whose sums depend on the number of threads
+            progress_callback(self.verbose, self.tol, self.callback) as callback,
+        ):
+            fit = struct_boost(
+                risk,
+                search,
+                self.C,
+                tol=self.tol,
+                n_estimators=self.n_estimators,
+                slack=self.slack,
+                callback=callback,
+            )
+        self._store(fit, 1)
+        self.cut_points_ = cut_points(fit.scores, levels, weights, len(self.classes_))
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Scores, (n,): higher for higher ranks. With two classes positive for the second."""
+        return self._shifted(self._segment_scores(self._rows(X))[0])
+
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """The scores of each stage, (n,) each, with the cut of the last."""
+        for scores in self._staged_segment_scores(self._rows(X)):
+            yield self._shifted(scores[0])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class or level of each row, (n,), by ``cut_points_``."""
+        scores = self._segment_scores(self._rows(X))[0]
+        places = np.searchsorted(self.cut_points_, scores, side="left")
+        labels: NDArray[Any] = self.classes_[places]
+        return labels
+
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> float:
+        """The area under the ROC curve: the share of pairs in the right order, ties a half."""
+        scores = self.decision_function(X)
+        labels = as_array(y, "y")
+        if labels.shape != scores.shape:
+            raise ValueError(f"y must have shape {scores.shape}, as X has rows, got {labels.shape}")
+        unknown = labels[~np.isin(labels, self.classes_)]
+        if unknown.size:
+            raise ValueError(
+                f"y must hold the labels of fit, {self.classes_.tolist()}, "
+                f"got {unknown.tolist()[0]!r}"
+            )
+        levels = np.searchsorted(self.classes_, labels)
+        return RankRisk(levels, sample_weight, groups).concordance(scores)
+
+    def _rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return checked(self, X, accept_sparse=["csc", "csr"], dtype=np.float64, reset=False)
+
+    def _shifted(self, scores: FloatArray) -> FloatArray:
+        """Scores whose sign is the class, if there are two."""
+        return scores - self.cut_points_[0] if len(self.classes_) == 2 else scores
+
+    def _learn_levels(self, y: NDArray[Any]) -> NDArray[np.int64]:
+        """The place of each label among the classes; remembers the classes."""
+        if self.ordinal:
+            if y.dtype.kind not in "fiub":
+                raise TypeError(f"y must hold numbers when ordinal, got dtype {y.dtype}")
+        else:
+            check_targets(y)
+        self.classes_, levels = np.unique(y, return_inverse=True)
+        if not self.ordinal and len(self.classes_) > 2:
+            # scikit-learn's own checks look for the first sentence.
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is "
+                f"{type_of_target(y)}: set ordinal=True if the labels of y are ordered levels"
+            )
+        if len(self.classes_) < 2:
+            raise ValueError(
+                "Classifier can't train when only one class is present: y must hold two classes "
+                f"or levels, got {self.classes_.tolist()}"
+            )
+        return levels.astype(np.int64)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,119 @@
+"""The separation oracle of a linear field, and the best weights that are proved."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray
+from setwise.estimators._fields._field_risk import FieldRisk
+from setwise.estimators._fields._graphs import Graphs
+
+Plane = tuple[float, FloatArray]
+_ROUNDING = 1e-9  # of P(0): how far a relaxation is asked to go
+
+
+class Proved(NamedTuple):
+    """Weights, a number that their objective is not above, and whether it is the objective."""
+
+    w: FloatArray
+    value: float
+    exact: bool
+
+
+class Proof(NamedTuple):
+    """What a full search says of weights: a plane, and what their objective lies between."""
+
+    plane: Plane
+    least: float
+    most: float
+
+
+class FieldOracle:
+    r"""w -> the sum of the risks of all graphs and a subgradient, for scores that are linear in w.
+
+    A cut finds the most violated labels, moves only some that are violated: then the answer is a
+    plane below the risk, and its height is no upper bound of the objective. So weights count as an
+    answer to the whole problem only where the labels were searched for in full, with a bound on
+    what was missed: ``prove`` does that, and ``best`` keeps the least objective that is certain.
+
+    Moves start from the labels of the last call and may settle there. With ``thorough`` set, the
+    labels of weights that would be the best so far are looked for again: from another start, and if
+    no violated labelling speaks against these weights, in full.
+    """
+
+    def __init__(self, graphs: Graphs, risk: FieldRisk, C: float, *, intercept: bool) -> None:
+        nodes = graphs.nodes
+        self._nodes = np.column_stack([nodes, np.ones(len(nodes))]) if intercept else nodes
+        self._pairs, self._risk, self._n, self.C = graphs.pairs, risk, len(graphs), C
+        self._kinds = len(risk.offsets) - 2
+        self.first_edge = self._kinds * self._nodes.shape[1]
+        self.dimension = self.first_edge + self._pairs.shape[1]
+        self.zero = C * risk.wrong  # no scores: everything is wrong
+        self.best = Proved(np.zeros(self.dimension), self.zero, exact=True)
+        self.proved: list[float] = []  # the best value after each call
+        self._thorough, self._least = False, np.inf
+
+    @property
+    def exact(self) -> bool:
+        """Whether every answer is the risk itself."""
+        return self._risk.exact
+
+    def start(self, *, thorough: bool) -> None:
+        """Begin a search for the best weights; what is proved stays."""
+        self._thorough = thorough
+        self._least = np.inf  # of all objectives that were answered
+
+    def parts(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Weights of the nodes, (K, d), and of the edges, (k,)."""
+        return w[: self.first_edge].reshape(self._kinds, -1), w[self.first_edge :].copy()
+
+    def __call__(self, w: FloatArray) -> Plane:
+        """The sum of the risks as far as it was found, and the plane of these labels."""
+        scores = self._scores(w)
+        plane = self._plane(self._risk(scores))
+        if self.exact:
+            objective = self._objective(w, plane[0])
+            self._keep(w, objective, objective)
+        elif self._thorough and self._objective(w, plane[0]) < self._least:
+            plane = self._plane(self._risk.afresh(scores))
+            if self._objective(w, plane[0]) < self._least:
+                plane = self.prove(w).plane
+        self._least = min(self._least, self._objective(w, plane[0]))
+        self.proved.append(self.best.value)
+        return plane
+
+    def prove(self, w: FloatArray) -> Proof:
+        """Search in full, and keep the weights if no others are known to be better."""
+        risk, slope, most = self._risk.prove(self._scores(w))
+        plane = self._plane((risk, slope))
+        least, most = (self._objective(w, risk) for risk in (plane[0], self._n * most))
+        self._keep(w, least, most)
+        if self.proved:
+            self.proved[-1] = min(self.proved[-1], self.best.value)
+        return Proof(plane, least, most)
+
+    def at_most(self, w: FloatArray) -> float:
+        """What the objective is not above, without a search."""
+        return self._objective(w, self._n * self._risk.at_most(self._scores(w)))
+
+    def _keep(self, w: FloatArray, least: float, most: float) -> None:
+        if most < self.best.value:
+            self.best = Proved(w.copy(), most, most - least <= _ROUNDING * self.zero)
+
+    def _objective(self, w: FloatArray, risk: float) -> float:
+        return 0.5 * float(w @ w) + self.C * risk
+
+    def _scores(self, w: FloatArray) -> FloatArray:
+        """Flat, as the risk takes them."""
+        W, v = self.parts(w)
+        return np.concatenate([(W @ self._nodes.T).ravel(), self._pairs @ v])
+
+    def _plane(self, of_scores: Plane) -> Plane:
+        """The sum of the risks and its slope in w, of the mean and its slope in the scores."""
+        value, slopes = of_scores
+        split = int(self._risk.offsets[-2])
+        of_nodes = slopes[:split].reshape(self._kinds, -1) @ self._nodes
+        of_edges = slopes[split:] @ self._pairs
+        return self._n * value, self._n * np.concatenate([of_nodes.ravel(), of_edges])

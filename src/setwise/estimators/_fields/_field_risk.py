@@ -1,0 +1,141 @@
+"""The risk of a field: how far wrong labellings come below the true one, the loss added."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise.estimators._fields._graphs import Graphs
+from setwise.estimators._fields._potts_maps import PottsMaps, cut
+
+
+class FieldRisk:
+    r"""R(f) of scores on nodes and edges, by a labelling of least energy for each graph.
+
+    With scores :math:`f_{pl}` of node p and label l, and :math:`g_e \ge 0` of edge e, the energy
+    of labels z is :math:`E(z) = -\sum_p f_{p z_p} + \sum_{e = (p, q)} g_e [z_p \ne z_q]`, and
+
+    .. math:: R(f, g) = \frac1n \sum_i \max_z \sum_p c_p [z_p \ne y_p] + E_i(y_i) - E_i(z) ,
+
+    equations (25) and (26) of the paper. The maximum is a best labelling of a field whose unaries
+    have swallowed the loss, equation (30). What is returned is the plane of the labels that were
+    found, so that it is below the risk even where they are not the best.
+
+    With two labels there is one segment of node scores, :math:`f_p = f_{p1}` with
+    :math:`f_{p0} = 0`; with L of them, L segments. The edges are the last segment. A call costs the
+    labellings and O(M L + E).
+
+    Parameters
+    ----------
+    graphs : Graphs
+    labels : (M,)
+        The truth, 0..L-1.
+    n_labels : int
+        L, at least 2.
+    node_weights : (M,)
+        c, not negative.
+    maps : PottsMaps
+    """
+
+    def __init__(
+        self,
+        graphs: Graphs,
+        labels: IntArray,
+        n_labels: int,
+        node_weights: FloatArray,
+        maps: PottsMaps,
+    ) -> None:
+        self._graphs, self._truth, self._maps = graphs, labels, maps
+        self._kinds = 1 if n_labels == 2 else n_labels
+        every = np.arange(len(labels))
+        self._loss = np.repeat(node_weights[:, None], n_labels, axis=1)
+        self._loss[every, labels] = 0.0
+        self._every, self._true_cut = every, cut(graphs, labels)
+        self.wrong = float(node_weights.sum())  # n R(0): nothing is said, and all is wrong
+
+    @property
+    def exact(self) -> bool:
+        """Whether every answer is the risk itself, not a plane below it."""
+        return self._maps.exact
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """(n_segments + 1,): a segment of nodes for each kind of score, then the edges."""
+        nodes, edges = len(self._truth), len(self._true_cut)
+        return np.concatenate([np.arange(self._kinds + 1) * nodes, [self._kinds * nodes + edges]])
+
+    def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
+        """The risk and a subgradient."""
+        risks, labels = self._violations(scores)
+        return float(risks.mean()), self._slopes(labels) / len(risks)
+
+    def each(self, scores: FloatArray) -> tuple[FloatArray, csr_array]:
+        """The risk of each graph and a subgradient a row."""
+        risks, labels = self._violations(scores)
+        slopes = self._slopes(labels)
+        graphs = self._graphs
+        of_node = np.repeat(np.arange(len(graphs)), np.diff(graphs.node_starts))
+        of_edge = np.repeat(np.arange(len(graphs)), np.diff(graphs.edge_starts))
+        row = np.concatenate([np.tile(of_node, self._kinds), of_edge])
+        at = np.flatnonzero(slopes)
+        return risks, csr_array((slopes[at], (row[at], at)), shape=(len(graphs), len(slopes)))
+
+    def afresh(self, scores: FloatArray) -> tuple[float, FloatArray]:
+        """The same with labels from another start."""
+        unary, weights = self._energies(scores)
+        risks, labels = self._judge(unary, scores, self._maps.afresh(unary, weights))
+        return float(risks.mean()), self._slopes(labels) / len(risks)
+
+    def prove(self, scores: FloatArray) -> tuple[float, FloatArray, float]:
+        """The same by a full search, and a number that the risk is not above."""
+        unary, weights = self._energies(scores)
+        found, bounds = self._maps.prove(unary, weights)
+        risks, labels = self._judge(unary, scores, found)
+        truth = self._graphs.sums(unary[self._every, self._truth], self._true_cut * weights)
+        most = np.maximum(truth - bounds, risks)  # the loss of the truth is 0
+        return float(risks.mean()), self._slopes(labels) / len(risks), float(most.mean())
+
+    def at_most(self, scores: FloatArray) -> float:
+        """A number that the risk is not above, without a search: by the least unaries alone."""
+        unary, weights = self._energies(scores)
+        graphs, edges = self._graphs, self._true_cut * weights
+        nodes = unary[self._every, self._truth] - unary.min(axis=1)
+        return float(graphs.sums(nodes, edges).mean())
+
+    def _energies(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Unaries (M, L) with the loss taken off, and weights (E,)."""
+        n = self._kinds * len(self._truth)
+        of_labels = scores[:n].reshape(self._kinds, -1).T
+        unary = -self._loss
+        unary[:, -self._kinds :] -= of_labels
+        # A solver's weights may be below zero by rounding, which no cut could take.
+        return unary, np.maximum(scores[n:], 0.0)
+
+    def _violations(self, scores: FloatArray) -> tuple[FloatArray, IntArray]:
+        """The risks (n,) and the labels (M,) that attain them."""
+        unary, weights = self._energies(scores)
+        return self._judge(unary, scores, self._maps(unary, weights))
+
+    def _judge(
+        self, unary: FloatArray, scores: FloatArray, labels: IntArray
+    ) -> tuple[FloatArray, IntArray]:
+        """What labels make of the risks; the truth where they are no better."""
+        truth, graphs = self._truth, self._graphs
+        gains = unary[self._every, truth] - unary[self._every, labels]
+        edges = scores[self._kinds * len(truth) :]
+        risks = graphs.sums(gains, (self._true_cut - cut(graphs, labels)) * edges)
+        # The truth itself has risk 0, and no search may do worse.
+        keep = np.repeat(risks > 0, np.diff(graphs.node_starts))
+        return np.maximum(risks, 0.0), np.where(keep, labels, truth)
+
+    def _slopes(self, labels: IntArray) -> FloatArray:
+        """The subgradient of the sum of the risks."""
+        if self._kinds == 1:
+            nodes = (labels - self._truth).astype(np.float64)
+        else:
+            kinds = np.arange(self._kinds)[:, None]
+            nodes = (labels == kinds).astype(np.float64).ravel()
+            nodes -= (self._truth == kinds).ravel()
+        return np.concatenate([nodes, self._true_cut - cut(self._graphs, labels)])

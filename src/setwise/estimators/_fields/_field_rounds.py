@@ -1,0 +1,104 @@
+"""The rounds of a linear field's fit: when it stops, and what it leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from setwise._foundation._arguments import as_count, as_number
+from setwise.estimators._fields._field_oracle import FieldOracle
+from setwise.learning import Fit, History, Progress
+from setwise.learning._room import share_left
+
+# How much of the tolerance planes may leave where the proof of the labels takes the rest.
+_SHARE = 0.1
+
+
+class FieldRounds:
+    """What the learner tells after each round, over one or two searches of the same problem.
+
+    While labels come from moves, the value that the learner sees is no upper bound; the history
+    keeps what the oracle has proved instead.
+    """
+
+    def __init__(
+        self,
+        oracle: FieldOracle,
+        tol: float,
+        limit: int,
+        callback: Callable[[Progress], object],
+    ) -> None:
+        self._oracle, self._callback = oracle, callback
+        self._tol = as_number(tol, "tol", nonnegative=True)
+        self._limit = as_count(limit, "max_iter", least=1)
+        self.bound = -np.inf
+        self.rounding = 0.0  # of the sums that the last search ended with
+        self._bounds: list[float] = []
+        self.seconds: list[float] = []
+        self._before = 0.0
+        self._asked = self._thorough = False
+        self.stalled = False
+        self.interrupted = self.cancelled = False
+
+    def start(self, *, thorough: bool) -> None:
+        """Another search begins, whose clock starts at 0.
+
+        A thorough one ends where its best weights are proved to be near enough, or where nothing
+        but the proof of their labels is missing.
+        """
+        self._thorough = thorough
+        self._before = self.seconds[-1] if self.seconds else 0.0
+        self._asked, self.stalled, self.rounding = False, False, 0.0
+
+    def __call__(self, progress: Progress) -> bool:
+        """Write a round down; True if it is to be the last."""
+        self.bound = max(self.bound, progress.bound)
+        gap = self.share_left(progress.value)
+        self._bounds.append(self.bound)
+        self.seconds.append(self._before + progress.seconds)
+        told = replace(
+            progress,
+            n_iter=len(self.seconds),
+            bound=min(self.bound, progress.value),
+            relative_gap=gap,
+            seconds=self.seconds[-1],
+        )
+        asked = bool(self._callback(told))
+        tol = _SHARE * self._tol if self._thorough else self._tol
+        done = gap <= tol or (self._thorough and self.proved())
+        self.interrupted = asked and gap > self._tol
+        self._asked = asked or done
+        return self._asked
+
+    @property
+    def left(self) -> int:
+        """How many more rounds there may be."""
+        return self._limit - len(self.seconds)
+
+    def proved(self) -> bool:
+        """Whether the best weights that are proved are within the tolerance."""
+        best = self._oracle.best.value
+        return self.share_left(best) <= self._tol
+
+    def share_left(self, value: float) -> float:
+        """The relative gap of weights with this objective."""
+        return share_left(value, min(self.bound, value), self._oracle.zero, self.rounding)
+
+    def end(self, fit: Fit) -> None:
+        """See what ended a search that no round had asked to end: Ctrl-C, or no progress."""
+        self.rounding = fit.rounding
+        if fit.interrupted and not self._asked:
+            self.cancel()
+        elif not (self._asked or fit.converged) and len(self.seconds) < self._limit:
+            self.stalled = True
+
+    def cancel(self) -> None:
+        """Ctrl-C."""
+        self.interrupted = self.cancelled = True
+
+    def history(self) -> History:
+        """Proved objectives, bounds and seconds of all rounds."""
+        primal = np.minimum.accumulate(self._oracle.proved[: len(self.seconds)])
+        return History(primal, np.minimum(self._bounds, primal), np.array(self.seconds))

@@ -1,0 +1,241 @@
+"""A structured support vector machine for the weights of a field."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from setwise._foundation._arguments import FloatArray, as_flag, as_number
+from setwise.estimators._fields._field_model import FieldModel, threads_of
+from setwise.estimators._fields._field_oracle import FieldOracle
+from setwise.estimators._fields._field_risk import FieldRisk
+from setwise.estimators._fields._field_rounds import FieldRounds
+from setwise.estimators._fields._graphs import Graphs, read_graphs, read_node_weights
+from setwise.estimators._fields._potts_maps import Cuts, Moves
+from setwise.estimators._progress import check_display, progress_callback
+from setwise.estimators._threads import threads
+from setwise.learning import Fit, Progress, one_slack
+from setwise.learning._room import room_of
+
+
+class FieldSVM(FieldModel):
+    r"""Learns the weights of a field, linearly, with the margin that its mistakes ask for.
+
+    With features x of nodes and :math:`\phi \ge 0` of edges, the energy of labels z is
+
+    .. math:: E(z) = -\sum_p \langle w_{z_p}, x_p \rangle
+        + \sum_{e = (p, q)} \langle v, \phi_e \rangle [z_p \ne z_q] , \qquad v \ge 0 ,
+
+    so that the field stays submodular and a minimum cut finds the best of two labels. The fit
+    minimises
+
+    .. math:: \tfrac12 (|w|^2 + |v|^2) + C \sum_i \max_z \Big( \sum_p c_p [z_p \ne y_p]
+        + E_i(y_i) - E_i(z) \Big)
+
+    by one-slack cutting planes whose oracle is one cut a graph, started from the last one's flow.
+    With two labels w is the weight vector of the second, that of the first is zero.
+
+    With more labels expansion moves stand for the cut. They may miss the most violated labelling.
+    So the weights that they end at are searched in full, with a bound (all labellings of small
+    graphs, a relaxation for others); where the moves had missed something, the fit goes on, and
+    weights that seem to be the best so far are searched from another start and in full. ``gap_``
+    counts what no search could prove, so that it holds all the same.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the sum over the graphs against the squared norm.
+    tol : float, default=1e-3
+        Relative gap at which the fit stops; one that ends above it warns (``ConvergenceWarning``).
+    max_iter : int, default=10000
+        The most rounds of cutting planes.
+    fit_intercept : bool, default=True
+        A constant feature of the nodes, penalised as the others. Edges have none: give them a
+        column of ones for a coupling that all share.
+    n_jobs : int, default=None
+        Threads for the cuts; None is one, -1 all cores. The answer does not depend on it.
+    verbose : bool, default=False
+        Show a progress bar with the gap.
+    callback : callable, default=None
+        Called with a ``Progress`` after each round; any true answer stops the fit. With more than
+        two labels its ``value`` is that of the labels found so far, which need not be the worst.
+
+    Attributes
+    ----------
+    coef_ : array of shape (1, d), or (L, d) for more than two labels
+    intercept_ : array of shape (1,), or (L,)
+    edge_coef_ : array of shape (k,)
+        v, not negative.
+    classes_ : array of shape (L,)
+    gap_ : float
+        The relative gap of the weights returned: objective - bound, with the objective at the most
+        it can be, as a share of what there was to gain (the objective of zero weights - bound) or
+        of the objective, whichever is less. It holds whether ``certified_`` or not.
+    certified_ : bool
+        Whether the objective of the weights returned is known exactly (to 1e-9 of that of zero
+        weights): the labels of each graph are proved to be the most violated. Always so for two
+        labels. How near the weights are to the best is ``gap_``.
+    n_iter_ : int
+    interrupted_ : bool
+        Whether Ctrl-C or the callback ended the fit, with the best weights so far.
+    history_ : History
+        Primal, dual and seconds of each round. The primal is the least objective that is proved:
+        with more than two labels it stays where it was until weights are searched in full.
+    n_features_in_, n_edge_features_in_ : int
+
+    References
+    ----------
+    M. Szummer, P. Kohli, D. Hoiem, Learning CRFs using graph cuts, 2008.
+
+    Examples
+    --------
+    A chain of four nodes whose third measurement is off:
+
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> chain = np.array([[0, 1], [1, 2], [2, 3]])
+    >>> x = (np.array([[1.0], [2.0], [-0.5], [1.0]]), chain, np.ones((3, 1)))
+    >>> z = (np.array([[-1.0], [-2.0], [-1.5], [-1.0]]), chain, np.ones((3, 1)))
+    >>> model = sw.FieldSVM(C=10.0).fit([x, z], [[1, 1, 1, 1], [0, 0, 0, 0]])
+    >>> model.predict([x])[0].tolist(), bool(model.edge_coef_[0] > 0)
+    ([1, 1, 1, 1], True)
+    >>> sw.solve_map(model.to_field(x)).exact
+    True
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        fit_intercept: bool = True,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        callback: Callable[[Progress], object] | None = None,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, Y: Any, node_weights: Any = None) -> Self:
+        """Fit the weights.
+
+        Parameters
+        ----------
+        X : sequence of tuples (node_features, edges, edge_features)
+            Of shapes (N, d), (E, 2) and (E, k); edge features must not be negative.
+        Y : sequence of arrays of shape (N,)
+            A label a node; of any kind, but whole.
+        node_weights : sequence of arrays of shape (N,), optional
+            What a mistake costs, c; 1 by default, as in the paper. The pixels of a superpixel
+            over their mean, say. It is the margin too: small weights make small energies.
+
+        Returns
+        -------
+        self
+        """
+        n_jobs = threads(self.n_jobs)
+        C = as_number(self.C, "C", positive=True)
+        as_flag(self.fit_intercept, "fit_intercept")
+        check_display(self.verbose, self.callback)
+        graphs = read_graphs(X)
+        labels = self._learn_labels(graphs, Y)
+        weights = read_node_weights(node_weights, graphs)
+        executor = threads_of(self.n_jobs)
+        try:
+            n_labels = len(self.classes_)
+            maps = Cuts(graphs, n_jobs) if n_labels == 2 else Moves(graphs, executor)
+            risk = FieldRisk(graphs, labels, n_labels, weights, maps)
+            oracle = FieldOracle(graphs, risk, C, intercept=bool(self.fit_intercept))
+            with (
+                threadpool_limits(1, user_api="blas"),
+                progress_callback(self.verbose, self.tol, self.callback) as callback,
+            ):
+                rounds = FieldRounds(oracle, self.tol, self.max_iter, callback)
+                fit = self._solve(oracle, rounds)
+        finally:
+            executor.close()
+        self._store(oracle, rounds, fit)
+        return self
+
+    def _solve(self, oracle: FieldOracle, rounds: FieldRounds) -> Fit:
+        """Cutting planes with quick labels, then with thorough ones if those had missed some."""
+        fit: Fit | None = None
+        for thorough in (False, True):
+            oracle.start(thorough=thorough)
+            rounds.start(thorough=thorough)
+            try:
+                fit = one_slack(
+                    oracle,
+                    oracle.dimension,
+                    oracle.C,
+                    tol=0.0,  # the rounds stop, by the gap over both searches
+                    max_iter=rounds.left,
+                    nonnegative=np.arange(oracle.first_edge, oracle.dimension),
+                    warm_start=fit,
+                    callback=rounds,
+                )
+                rounds.end(fit)
+                if oracle.exact or rounds.cancelled:
+                    break
+                _, least, most = oracle.prove(fit.w)
+            except KeyboardInterrupt:
+                if fit is None:
+                    raise
+                rounds.cancel()
+                break
+            if rounds.interrupted or rounds.proved() or not rounds.left:
+                break
+            # Where nothing was missed, and what could not be proved is all that is left, more
+            # planes would not help.
+            near = self.tol * room_of(fit.value, rounds.bound, oracle.zero)
+            if least - fit.value <= near and most - least > near:
+                break
+        assert fit is not None
+        return fit
+
+    def _store(self, oracle: FieldOracle, rounds: FieldRounds, fit: Fit) -> None:
+        w, value, self.certified_ = oracle.best
+        if rounds.cancelled and not w.any():  # weights, but none that were searched in full
+            w, value, self.certified_ = fit.w, oracle.at_most(fit.w), False
+        self.gap_ = rounds.share_left(value)
+        self.n_iter_ = len(rounds.seconds)
+        self.interrupted_ = rounds.interrupted
+        self.history_ = rounds.history()
+        if self.gap_ > self.tol and not rounds.interrupted:
+            warnings.warn(self._what_is_left(rounds), ConvergenceWarning, stacklevel=3)
+        W, self.edge_coef_ = oracle.parts(w)
+        self.coef_ = W[:, : self.n_features_in_].copy()
+        self.intercept_ = W[:, -1].copy() if self.fit_intercept else np.zeros(len(W))
+
+    def _what_is_left(self, rounds: FieldRounds) -> str:
+        """Why a fit ended above its tolerance, and what to try: one sentence."""
+        said = (
+            f"FieldSVM stopped after {self.n_iter_} rounds at a relative gap of {self.gap_:.1e}, "
+            f"above tol={self.tol:g}"
+        )
+        if rounds.stalled:
+            return (
+                f"{said}, where its gap stands still: scale the features to deviations of 1, "
+                "lower C or raise tol"
+            )
+        if self.n_iter_ >= self.max_iter:
+            return f"{said}: raise max_iter or tol"
+        return (
+            f"{said}: with {len(self.classes_)} labels the most violated labelling was searched "
+            "for and not proved, lower C or raise tol"
+        )
+
+    def _scores(self, graphs: Graphs) -> tuple[FloatArray, FloatArray]:
+        nodes = self.coef_ @ graphs.nodes.T + self.intercept_[:, None]
+        return nodes, graphs.pairs @ self.edge_coef_

@@ -1,0 +1,1 @@
+"""Sets of predictions that are judged together."""

@@ -1,0 +1,114 @@
+"""The risk of a linear model under a surrogate, and its subgradient, shard by shard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise.estimators._sets._set_layout import Arrangement
+from setwise.learning import Executor
+from setwise.surrogates import Surrogate
+
+# Scores and gradients of a shard stay in a processor's cache, and a large sample gives work to
+# every thread. The cut depends on the data alone, so that every number of threads sums alike.
+_SHARD_SCORES = 1 << 17
+
+
+@dataclass(frozen=True, eq=False)
+class Shard:
+    """Some sets: their features, truths and weights."""
+
+    X: Any
+    positive: NDArray[np.bool_]
+    offsets: IntArray | None
+    weights: FloatArray
+
+
+class LinearRisk:
+    r"""w -> :math:`\sum_i c_i\, S(y_i, X_i W^T)` and a subgradient.
+
+    For rows, W has a row of d weights for each of p labels; for groups and samples, one row shared
+    by all. The last weight of each row is the intercept, if there is one. CSR features stay CSR.
+    A call costs two products with X and one surrogate.
+    """
+
+    def __init__(
+        self, X: Any, sets: Arrangement, surrogate: Surrogate, intercept: bool, executor: Executor
+    ) -> None:
+        self.rows: int = sets.positive.shape[1] if sets.kind == "rows" else 1
+        self.columns: int = X.shape[1] + intercept
+        self._surrogate, self._intercept, self._executor = surrogate, intercept, executor
+        self._shards = _cut(X, sets)
+
+    @property
+    def dimension(self) -> int:
+        """Length of w."""
+        return self.rows * self.columns
+
+    def __call__(self, w: FloatArray) -> tuple[float, FloatArray]:
+        """The risk and a subgradient."""
+        W = w.reshape(self.rows, self.columns)
+        answers = self._executor.map(lambda shard: self._of(shard, W), self._shards)
+        gradient = np.zeros((self.rows, self.columns))
+        risk = 0.0
+        for value, part in answers:
+            risk += value
+            gradient += part
+        return risk, gradient.ravel()
+
+    def _of(self, shard: Shard, W: FloatArray) -> tuple[float, FloatArray]:
+        scores = linear_scores(shard.X, W, self._intercept)
+        if shard.offsets is None:
+            values, slopes = self._surrogate.value_and_gradient(shard.positive, scores)
+            slopes = slopes * shard.weights[:, None]
+        else:
+            values, slopes = self._surrogate.value_and_gradient(
+                shard.positive, scores[:, 0], offsets=shard.offsets
+            )
+            slopes = (slopes * np.repeat(shard.weights, np.diff(shard.offsets)))[:, None]
+        gradient = np.empty((self.rows, self.columns))
+        features = shard.X.shape[1]
+        gradient[:, :features] = (shard.X.T @ slopes).T
+        if self._intercept:
+            gradient[:, features] = slopes.sum(axis=0)
+        return float(shard.weights @ np.asarray(values)), gradient
+
+
+def linear_scores(X: Any, W: FloatArray, intercept: bool) -> FloatArray:
+    """X times each row of W, plus the intercept in its last column: shape (n, rows of W)."""
+    features = X.shape[1]
+    scores = np.asarray(X @ np.ascontiguousarray(W[:, :features].T))
+    if intercept:
+        scores = scores + W[:, features]
+    return scores
+
+
+def _cut(X: Any, sets: Arrangement) -> list[Shard]:
+    """Shards of whole sets, of about equal numbers of scores."""
+    if not _is_identity(sets.order, X.shape[0]):
+        X = X[sets.order]
+    per_sample = sets.positive.shape[1] if sets.kind == "rows" else 1
+    cost = np.diff(sets.offsets) * per_sample
+    ends = np.cumsum(cost)
+    count = max(1, int(ends[-1]) // _SHARD_SCORES) if len(ends) else 1
+    # The first set that reaches each multiple of the shard's size ends the shard.
+    cuts = np.unique(np.searchsorted(ends, ends[-1] * np.arange(1, count) / count) + 1)
+    bounds = np.unique(np.concatenate([[0], cuts, [sets.n_sets]]))
+    shards = []
+    for begin, end in pairwise(bounds.tolist()):
+        rows = slice(sets.offsets[begin], sets.offsets[end])
+        offsets = None
+        if sets.kind != "rows":
+            offsets = sets.offsets[begin : end + 1] - sets.offsets[begin]
+        part = X[rows]
+        shards.append(Shard(part, sets.positive[rows], offsets, sets.weights[begin:end]))
+    return shards
+
+
+def _is_identity(order: IntArray, n: int) -> bool:
+    return len(order) == n and bool(np.array_equal(order, np.arange(n)))

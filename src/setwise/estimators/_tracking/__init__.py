@@ -1,0 +1,1 @@
+"""A boosted tracker of boxes."""

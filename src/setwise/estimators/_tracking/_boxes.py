@@ -1,0 +1,56 @@
+"""Boxes of an image: how far two overlap, and a disc of boxes around one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray
+
+LARGEST = 1e6  # pixels a side: far beyond any frame, and areas keep their digits
+_GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
+
+
+def overlaps(box: FloatArray, boxes: FloatArray) -> FloatArray:
+    """Area of the intersection over that of the union, the Pascal criterion (equation (21)).
+
+    Boxes are (x, y, w, h) with positive sides: ``box`` (4,), ``boxes`` (n, 4), the answer (n,).
+    """
+    corner = np.maximum(box[:2], boxes[:, :2])
+    opposite = np.minimum(box[:2] + box[2:], boxes[:, :2] + boxes[:, 2:])
+    common: FloatArray = np.prod(np.maximum(opposite - corner, 0.0), axis=1)
+    union: FloatArray = box[2] * box[3] + boxes[:, 2] * boxes[:, 3] - common
+    return common / union
+
+
+def boxes_around(
+    box: FloatArray,
+    count: int,
+    radius: float,
+    scales: FloatArray,
+    shape: tuple[int, int],
+    *,
+    even: bool,
+) -> FloatArray:
+    """``count`` boxes whose centres fill a disc around that of ``box``, itself the first: (n, 4).
+
+    ``radius`` is relative to the size of the box, the square root of its area. The centres lie on a
+    sunflower spiral, the same each time: ``even`` over the disc, or as many at each distance, thus
+    denser in the middle, as on a polar grid. The scales are taken in turn along it. Whole pixels;
+    boxes whose centre would leave the image of ``shape`` (height, width) or whose sides would be
+    below a pixel or beyond ``LARGEST`` are left out, and of equal ones all but the first.
+    """
+    steps = np.arange(count)
+    share = steps / max(count - 1, 1)
+    distance = radius * np.sqrt(box[2] * box[3]) * (np.sqrt(share) if even else share)
+    angle = steps * _GOLDEN_ANGLE
+    centre = box[:2] + box[2:] / 2
+    centres = centre + distance[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    sizes = box[2:] * scales[(steps - 1) % len(scales)][:, None]
+    around = np.concatenate([np.rint(centres - sizes / 2), sizes], axis=1)
+    around[0] = box
+    inside = np.all((centres >= 0) & (centres <= np.array(shape[::-1])), axis=1)
+    inside &= ((sizes >= 1.0) & (sizes <= LARGEST)).all(axis=1)
+    inside[0] = True
+    around = around[inside]
+    _, first = np.unique(around, axis=0, return_index=True)
+    return around[np.sort(first)]

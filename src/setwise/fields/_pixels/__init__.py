@@ -1,0 +1,1 @@
+"""From pixels to edges, weights and regions."""

@@ -1,0 +1,1 @@
+"""The potentials of a field."""

@@ -1,0 +1,197 @@
+"""Pairwise: a table of energies for each edge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import fsum
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise import _core
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_array, as_numbers
+from setwise.fields._base import Potential
+from setwise.fields._potentials._edges import as_edges, check_edges
+from setwise.fields._terms import ConstantTerm, PottsTerm, TableTerm, Term, UnaryTerm
+
+# A table is unaries plus Potts when it differs from them by no more than this share of its largest
+# entry: what rounding leaves of a table that was computed as such a sum.
+_ROUNDING = 1e-14
+
+
+class Pairwise(Potential):
+    r"""An energy for each pair of labels of each edge.
+
+    .. math:: \varphi(x) = \sum_{e = (i, j)} \theta_e(x_i, x_j)
+
+    The tables may be any finite numbers. Inference is told what each of them is: a table that
+    equals unaries plus a Potts weight,
+    :math:`\theta(a, b) = u_a + v_b + w [a \ne b]` with :math:`w \ge 0`, is treated as just that.
+    With two labels these are the submodular tables,
+    :math:`\theta(0, 1) + \theta(1, 0) \ge \theta(0, 0) + \theta(1, 1)`; with one label, all.
+
+    An energy costs O(E), compiled.
+
+    Parameters
+    ----------
+    edges : array-like of int, shape (E, 2)
+        Pairs of different variables; a repeated one adds.
+    tables : array-like of shape (E, L, L), or (L, L) for all edges
+        ``tables[e, a, b]`` when the first end of edge e takes label a and the second b.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> near = [[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]  # |a - b|
+    >>> pairwise = sw.fields.Pairwise([[0, 1], [1, 2]], near)
+    >>> (sw.fields.Field([[0.0, 0.0, 0.0]] * 3) + pairwise).energy([0, 2, 1])
+    3.0
+    >>> pairwise, pairwise.is_submodular
+    (Pairwise(edges=2, labels=3), False)
+    >>> sw.fields.Pairwise([[0, 1]], [[0.0, 2.0], [1.0, 0.5]]).is_submodular
+    True
+    """
+
+    edges: IntArray
+    tables: FloatArray
+
+    def __init__(self, edges: ArrayLike, tables: ArrayLike) -> None:
+        pairs = as_edges(edges)
+        shape = (None, None) if as_array(tables, "tables").ndim == 2 else (len(pairs), None, None)
+        heights = as_numbers(tables, "tables", shape=shape)
+        if heights.shape[-1] != heights.shape[-2] or heights.shape[-1] == 0:
+            raise ValueError(
+                f"tables must have shape (E, L, L) or (L, L) with L at least 1, got {heights.shape}"
+            )
+        self._set(edges=pairs, tables=heights)
+
+    @property
+    def n_labels(self) -> int:
+        """L."""
+        return int(self.tables.shape[-1])
+
+    @property
+    def is_submodular(self) -> bool:
+        return bool(self._sums().fits.all())
+
+    def _check(self, n_variables: int, n_labels: int) -> None:
+        check_edges(self.edges, n_variables)
+        if n_labels != self.n_labels:
+            raise ValueError(
+                f"tables must have a row and a column for each of the field's {n_labels} labels, "
+                f"got {self.n_labels}"
+            )
+
+    def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
+        energies = np.empty(len(labels))
+        shared = self.tables.ndim == 2
+        _core.table_energies(labels, n_labels, self.edges, self.tables.ravel(), shared, energies)
+        return energies
+
+    def _grounded(self) -> tuple[Potential, float]:
+        """Each table with a least entry of 0."""
+        return self._remember("grounded", self._ground)
+
+    def _ground(self) -> tuple[Potential, float]:
+        least = self.tables.min(axis=(-2, -1), keepdims=True)
+        if not least.any():
+            return self, 0.0
+        grounded = Pairwise.__new__(Pairwise)
+        grounded._set(edges=self.edges, tables=self.tables - least)
+        uses = len(self.edges) if self.tables.ndim == 2 else 1
+        return grounded, uses * fsum(least.ravel())
+
+    def _sums(self) -> _Sums:
+        """What the tables are as unaries plus Potts; one table where the edges share one."""
+        return self._remember("sums", lambda: _as_sums(self.tables.reshape(-1, *self._shape)))
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return self.n_labels, self.n_labels
+
+    def _terms(self, n_variables: int, n_labels: int) -> tuple[Term, ...]:
+        if len(self.edges) == 0:
+            return ()
+        sums = self._sums()
+        table = (
+            np.arange(len(self.edges))
+            if self.tables.ndim == 3
+            else np.zeros(len(self.edges), np.int64)
+        )
+        terms: list[Term] = []
+        easy = sums.fits[table]
+        if easy.any():
+            of, (first, second) = table[easy], self.edges[easy].T
+            unary = np.zeros((n_variables, n_labels))
+            np.add.at(unary, first, sums.first[of])
+            np.add.at(unary, second, sums.second[of])
+            if unary.any():
+                terms.append(UnaryTerm(unary))
+            constant = float(sums.constant[of].sum())
+            if constant:
+                terms.append(ConstantTerm(constant))
+            joined = easy & (sums.weights[table] > 0)
+            if joined.any():
+                terms.append(PottsTerm(self.edges[joined], sums.weights[table[joined]]))
+        if not easy.all():
+            tables = self.tables.reshape(-1, *self._shape)[table[~easy]]
+            terms.append(TableTerm(self.edges[~easy], tables))
+        return tuple(terms)
+
+    def __repr__(self) -> str:
+        return f"Pairwise(edges={len(self.edges)}, labels={self.n_labels})"
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """theta(a, b) = first[a] + second[b] + weight [a != b] + constant, where that fits."""
+
+    fits: BoolArray
+    """(T,)"""
+    first: FloatArray
+    """(T, L)"""
+    second: FloatArray
+    """(T, L)"""
+    weights: FloatArray
+    """(T,), >= 0"""
+    constant: FloatArray
+    """(T,)"""
+
+
+def _as_sums(tables: FloatArray) -> _Sums:
+    """The nearest sums to tables (T, L, L): O(T L^2)."""
+    n, n_labels = tables.shape[:2]
+    # theta(a, b) + theta(b, a) - theta(a, a) - theta(b, b) is 2 w for every a != b.
+    diagonal = np.trace(tables, axis1=1, axis2=2)
+    total = tables.sum(axis=(1, 2))
+    pairs = max(n_labels * (n_labels - 1), 1)
+    weights = (total - n_labels * diagonal) / pairs if n_labels > 1 else np.zeros(n)
+    slack = _ROUNDING * np.abs(tables).max(axis=(1, 2), initial=0.0)
+    clipped = np.maximum(weights, 0.0)
+    # Without the Potts part the rest is a sum over rows and columns: its means tell which.
+    rest = tables + clipped[:, None, None] * np.eye(n_labels)
+    constant = rest.mean(axis=(1, 2))
+    first = rest.mean(axis=2) - constant[:, None]
+    second = rest.mean(axis=1) - constant[:, None]
+    rebuilt = first[:, :, None] + second[:, None, :] + constant[:, None, None]
+    fits = (np.abs(rest - rebuilt).max(axis=(1, 2), initial=0.0) <= slack) & (weights >= -slack)
+    return _Sums(fits, first, second, clipped, constant - clipped)
+
+
+def extend_tables(tables: FloatArray, n_labels: int) -> FloatArray:
+    """Tables (T, a, b) as (T, L, L), for further labels that are forbidden anyway.
+
+    Any entries would do for those; these keep a table that is unaries plus Potts one of its kind.
+    """
+    n, a, b = tables.shape
+    if a == b == n_labels:
+        return tables
+    extended = np.zeros((n, n_labels, n_labels))
+    extended[:, :a, :b] = tables
+    if a == b:
+        sums = _as_sums(tables)
+        whole = (sums.constant + sums.weights)[:, None]
+        extended[:, a:, :b] = (sums.second + whole)[:, None, :]
+        extended[:, :a, b:] = (sums.first + whole)[:, :, None]
+        extended[:, a:, b:] = whole[:, :, None] - sums.weights[:, None, None] * np.eye(n_labels - a)
+    return extended

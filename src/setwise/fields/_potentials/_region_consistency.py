@@ -1,0 +1,91 @@
+"""Region consistency: pixels of a region prefer one label, with diminishing insistence."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise import _core
+from setwise._foundation._arguments import FloatArray, IntArray, as_number
+from setwise.fields._potentials._regions import RegionPotential
+from setwise.fields._potentials._span import span
+from setwise.fields._terms import CountTerm
+
+
+class RegionConsistency(RegionPotential):
+    r"""A price for each region that grows with the variables outside each label, as a power.
+
+    .. math:: \varphi(x) = \sum_S w_S \Bigl[ \sum_j |\{i \in S : x_i \ne j\}|^\alpha
+              - (L - 1) |S|^\alpha \Bigr], \qquad w \ge 0,\ 0 < \alpha \le 1
+
+    Zero for a region of one label, and highest where all labels are equally common: the superpixel
+    potential of Zhang, Djolonga and Krause, *Higher-Order Inference for Multi-class
+    Log-supermodular Models*, less its constant. Submodular for any number of labels; identically
+    zero for :math:`\alpha = 1`. An energy costs O(N), compiled, whatever the number of labels.
+
+    Parameters
+    ----------
+    regions : array-like of int, shape (N,)
+        The region of each variable, any numbers from 0 on; -1 for none. Overlapping regions need a
+        potential for each layer.
+    weight : float or array-like of shape (R,)
+        Not negative; one for all, or one for each region in the order of their numbers.
+    alpha : float
+        Above 0 and at most 1: the smaller, the less matters a pixel beyond the first.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> layer = sw.fields.RegionConsistency([0, 0, 0, 0, -1], weight=2.0, alpha=0.5)
+    >>> field = sw.fields.Field([[0.0, 0.0, 0.0]] * 5) + layer
+    >>> field.energy([[1, 1, 1, 1, 0], [1, 1, 1, 0, 0], [0, 1, 1, 2, 2]]).round(6).tolist()
+    [0.0, 1.464102, 1.75663]
+    >>> layer
+    RegionConsistency(regions=1, weight=2, alpha=0.5)
+    """
+
+    alpha: float
+
+    def __init__(self, regions: ArrayLike, weight: ArrayLike, alpha: float) -> None:
+        power = as_number(alpha, "alpha", positive=True)
+        if power > 1:
+            raise ValueError(f"alpha must be at most 1, got {power:g}")
+        self._set(alpha=power)
+        self._set_regions(regions, weight)
+
+    @property
+    def is_submodular(self) -> bool:
+        return True
+
+    def _table(self) -> FloatArray:
+        r"""h(n) = w s^a ((1 - n/s)^a - 1 + n/s), concave, zero at n = 0 and n = s.
+
+        Summed over the labels of a region of s variables it is the potential, because their counts
+        add up to s: no constant is left, and none cancels.
+        """
+
+        def tabulate() -> FloatArray:
+            _, region, count = self._counts()
+            size = self.sizes[region]
+            # Each form keeps its digits on its half, where the other cancels.
+            few, rest = np.minimum(count / size, 0.5), (size - count) / size
+            near = np.expm1(self.alpha * np.log1p(-few)) + few
+            bend = np.where(2 * count <= size, near, rest**self.alpha - rest)
+            return np.asarray(self.weight[region] * size**self.alpha * bend)
+
+        return self._remember("table", tabulate)
+
+    def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
+        energies = np.empty(len(labels))
+        members, offsets = self._members()
+        _core.count_energies(labels, n_labels, members, offsets, self._table(), energies)
+        return energies
+
+    def _terms(self, n_variables: int, n_labels: int) -> tuple[CountTerm, ...]:
+        return (self._count_term(self._table()),) if self.n_regions else ()
+
+    def __repr__(self) -> str:
+        return (
+            f"RegionConsistency(regions={self.n_regions}, weight={span(self.weight)}, "
+            f"alpha={self.alpha:g})"
+        )

@@ -1,0 +1,254 @@
+"""What a model file in the UAI format says, its sizes compared with its length."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray, IntArray
+
+# Variables are padded to equally many labels: to at most so many entries, or so many times the
+# numbers in the file. A header of a few bytes cannot ask for more memory than that.
+_MOST_ENTRIES = 1 << 24
+_MOST_TIMES = 16
+
+# A packed file may hold so many bytes, or so many times its own, which numbers do not exceed.
+_MOST_UNPACKED = 1 << 28
+_MOST_PACKING = 32
+_LONGEST = 1 << 12  # bytes of a word
+
+
+@dataclass(frozen=True, eq=False)
+class UaiModel:
+    """Variables and factors; the tables stay among the numbers of the file until asked for."""
+
+    name: str
+    numbers: FloatArray
+    """All numbers of the file."""
+    cards: IntArray
+    """(N,): the number of labels of each variable."""
+    sizes: IntArray
+    """(F,): the number of variables of each factor, at most 2."""
+    scopes: IntArray
+    """(F, 2): the variables of each factor, -1 where there is none."""
+    starts: IntArray
+    """(F,): where the table of each factor begins among the numbers."""
+
+    def energies(self, factors: IntArray, shape: tuple[int, ...]) -> FloatArray:
+        """-log of the tables of factors that have the same shape; +inf for 0."""
+        within = np.arange(int(np.prod(shape)))
+        with np.errstate(divide="ignore"):
+            energies = -np.log(self.numbers[self.starts[factors, None] + within])
+        return np.asarray(energies.reshape(len(factors), *shape))
+
+    def afford(self, entries: int) -> None:
+        """Raise a ``ValueError`` when padding takes far more memory than the file."""
+        if entries > max(_MOST_ENTRIES, _MOST_TIMES * len(self.numbers)):
+            raise ValueError(
+                f"{self.name}: padding all variables to {self.cards.max()} labels would take "
+                f"{entries} numbers, for {len(self.numbers)} in the file"
+            )
+
+
+def as_path(path: str | os.PathLike[str]) -> Path:
+    """Where a model file is."""
+    try:
+        return Path(path)
+    except TypeError:
+        raise TypeError(f"path must be a string or a path, got {type(path).__name__}") from None
+
+
+def parse_uai(path: Path) -> UaiModel:
+    """The model in a file: O(its length), and an error for whatever does not fit."""
+    numbers = _Numbers(path)
+    n = int(numbers.wholes(0, 1, "the number of variables", least=1)[0])
+    cards = numbers.wholes(1, n, "the number of labels of a variable", least=1)
+    n_factors = int(numbers.wholes(1 + n, 1, "the number of factors")[0])
+    numbers.require(2 + n + n_factors, f"{n_factors} factors")
+    sizes, places = _sizes(numbers, 2 + n, n_factors)
+    scopes = np.full((n_factors, 2), -1, np.int64)
+    for k in range(2):
+        has = np.flatnonzero(sizes > k)
+        scopes[has, k] = numbers.checked(places[has] + 1 + k, "a variable of a factor", below=n)
+    twice = np.flatnonzero((sizes == 2) & (scopes[:, 0] == scopes[:, 1]))
+    if len(twice):
+        raise numbers.error(f"factor {twice[0]} has the variable {scopes[twice[0], 0]} twice")
+    end = int(places[-1] + 1 + sizes[-1]) if n_factors else 2 + n
+    starts = _starts(numbers, end, cards, scopes)
+    return UaiModel(path.name, numbers.values, cards, sizes, scopes, starts)
+
+
+class _Numbers:
+    """The numbers of a file, and sentences about what is wrong with them."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        first, self.values, bad = _numbers(path)
+        if first.upper() not in (b"MARKOV", b"BAYES"):
+            found = _quoted(first) if first else "an empty file"
+            raise self.error(f"a model must begin with MARKOV or BAYES, got {found}")
+        if bad is not None:
+            raise self.error(f"a model must hold numbers, got {_quoted(bad)}")
+
+    def error(self, what: str) -> ValueError:
+        return ValueError(f"{self.name}: {what}")
+
+    def require(self, length: int, what: str) -> None:
+        if length > len(self.values):
+            raise self.error(f"the file ends before {what}")
+
+    def wholes(self, start: int, count: int, what: str, *, least: int = 0) -> IntArray:
+        self.require(start + count, what)
+        return self.checked(np.arange(start, start + count), what, least=least)
+
+    # Beyond 2^31 nothing fits a file; the bound keeps products within 64 bits.
+    def checked(self, at: IntArray, what: str, *, least: int = 0, below: int = 2**31) -> IntArray:
+        """The integers at some places."""
+        self.require(int(at.max(initial=-1)) + 1, what)
+        values = self.values[at]
+        good = (values >= least) & (values < below) & (values == np.floor(values))
+        if not good.all():
+            bad = values[~good][0]
+            raise self.error(
+                f"{what} must be an integer from {least} to {below - 1}, got {bad:.15g}"
+            )
+        return values.astype(np.int64)
+
+
+def _sizes(numbers: _Numbers, start: int, n_factors: int) -> tuple[IntArray, IntArray]:
+    """The number of variables of each factor, and where it stands: one depends on the other."""
+    words = numbers.values[start : start + 3 * n_factors].tolist()
+    sizes, places, at = [], [], 0
+    for factor in range(n_factors):
+        size = words[at] if at < len(words) else 0
+        if size not in (0, 1, 2):
+            place = np.array([start + at])
+            count = numbers.checked(place, f"the number of variables of factor {factor}")
+            raise numbers.error(
+                f"factors must have at most 2 variables, factor {factor} has {count[0]}"
+            )
+        sizes.append(size)
+        places.append(at)
+        at += 1 + int(size)
+    numbers.require(start + at, f"the variables of {n_factors} factors")
+    return np.array(sizes, np.int64), start + np.array(places, np.int64)
+
+
+def _starts(numbers: _Numbers, start: int, cards: IntArray, scopes: IntArray) -> IntArray:
+    """Where each table begins, once its length is found to be what its variables need."""
+    padded = np.append(cards, 1)  # the variable -1 has one label
+    lengths = padded[scopes[:, 0]] * padded[scopes[:, 1]]
+    what = f"the tables of {len(scopes)} factors"
+    numbers.require(int(lengths.max(initial=0)), what)  # so that their sum is within 64 bits
+    counts = start + np.arange(len(scopes)) + np.cumsum(lengths) - lengths
+    values = numbers.values
+    inside = np.flatnonzero(counts < len(values))
+    wrong = inside[values[counts[inside]] != lengths[inside]]
+    if len(wrong):
+        raise numbers.error(
+            f"the table of factor {wrong[0]} must have {lengths[wrong[0]]} entries, "
+            f"got {values[counts[wrong[0]]]:.15g}"
+        )
+    end = start + len(scopes) + int(lengths.sum())
+    numbers.require(end, what)
+    if end < len(values):
+        raise numbers.error(
+            f"nothing must follow the last table, got {len(values) - end} more numbers"
+        )
+    bad = start + np.flatnonzero(~((values[start:] >= 0) & (values[start:] < np.inf)))
+    if len(bad):
+        factor = np.searchsorted(counts, bad[0]) - 1
+        raise numbers.error(
+            f"tables must hold finite numbers, none negative, that of factor {factor} has "
+            f"{values[bad[0]]:g}"
+        )
+    return np.asarray(counts + 1, np.int64)
+
+
+def _numbers(path: Path) -> tuple[bytes, FloatArray, bytes | None]:
+    """The first word of a file, the numbers after it, and a word that is none.
+
+    Eight bytes are kept for each number. Reading ends where there are more numbers than the first
+    of them announce: what is wrong is then known, however long a packed file would go on.
+    """
+    first, rest = b"", b""
+    values = array("d")
+    for piece in _pieces(path):
+        words = (rest + piece).split()
+        cut = bool(words) and not piece[-1:].isspace()
+        rest = words.pop() if cut else b""
+        if words and not first:
+            first = words.pop(0)
+        bad = _extend(values, words)
+        if bad is None and len(rest) > _LONGEST:
+            bad = rest
+        if bad is not None or len(values) > _announced(values):
+            return first, np.frombuffer(values, np.float64), bad
+    if rest and not first:
+        first, rest = rest, b""
+    bad = _extend(values, [rest] if rest else [])
+    return first, np.frombuffer(values, np.float64), bad
+
+
+def _extend(values: array[float], words: list[bytes]) -> bytes | None:
+    """Append what the words say; the first that is no number, if there is one."""
+    try:
+        values.extend(list(map(float, words)))
+    except ValueError:
+        return next(word for word in words if not _is_number(word))
+    return None
+
+
+def _announced(values: array[float]) -> float:
+    """As many numbers as a model that begins like this may have: 2 + n + 4 F + F L^2 at most."""
+    if len(values) == 0:
+        return np.inf
+    n = values[0]
+    if not (1 <= n < 2**31):
+        return 0
+    if len(values) < n + 2:
+        return np.inf
+    largest, n_factors = max(values[1 : int(n) + 1]), values[int(n) + 1]
+    if not (largest < 2**31 and n_factors < 2**31):
+        return 0
+    return float(n + 2 + n_factors * (4 + largest**2))
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """The text of a file, 64 kilobytes at a time; a packed one is not unpacked beyond measure."""
+    packed = path.suffix == ".gz"
+    size = path.stat().st_size
+    most = max(_MOST_UNPACKED, _MOST_PACKING * size) if packed else size
+    total = 0
+    try:
+        with gzip.open(path) if packed else path.open("rb") as file:
+            while piece := file.read(1 << 16):
+                total += len(piece)
+                if packed and total > most:
+                    raise ValueError(
+                        f"{path.name}: a packed file of {size} bytes must hold at most {most}, "
+                        "got more: unpack it first if it is to be trusted"
+                    )
+                yield piece
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{path.name}: the file must be packed by gzip, got: {error}") from error
+
+
+def _is_number(token: bytes) -> bool:
+    try:
+        float(token)
+    except ValueError:
+        return False
+    return True
+
+
+def _quoted(token: bytes) -> str:
+    text = token[:24].decode("ascii", "backslashreplace")
+    return repr(text if len(token) <= 24 else f"{text}...")

@@ -1,0 +1,196 @@
+"""Reading models in the UAI format: pairwise Markov networks as fields."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
+from setwise.fields._field import Field
+from setwise.fields._potentials._pairwise import Pairwise, extend_tables
+from setwise.fields._uai._model import UaiModel, as_path, parse_uai
+
+
+def read_uai(path: str | os.PathLike[str]) -> Field:
+    r"""The field of a model file, with the energy :math:`E(x) = -\sum_f \log f(x)`.
+
+    The format is that of the UAI competitions: ``MARKOV`` or ``BAYES``, the number of variables,
+    their numbers of labels, the number of factors, the variables of each factor, and a table for
+    each, the last variable fastest. Factors of one and two variables are taken, in any order of
+    them; factors that are repeated add, and a factor of no variable is a constant, which joins the
+    unaries of the first variable.
+
+    Variables with fewer labels than others get the rest as forbidden ones, with ``+inf`` unaries.
+    So does a label whose table entries are 0 for every label that its neighbour may take; any other
+    0 in a table of two variables is an infinite energy that no potential has, and is refused.
+
+    The cost is that of the file: about ten million numbers a second. What the header promises is
+    compared with the file's length before memory is taken for it.
+
+    Parameters
+    ----------
+    path : str or path
+        A text file, or one packed by gzip whose name ends in ``.gz``: of at most 256 MiB, or 32
+        times the packed file if that is more, when unpacked.
+
+    Returns
+    -------
+    Field
+        With at most one potential, a ``Pairwise``.
+
+    Raises
+    ------
+    ValueError
+        When the file is not such a model; the sentence names the file and the place.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "two.uai")
+    >>> size = path.write_text("MARKOV 2  2 2  2  1 0  2 0 1  2  0.5 1  4  1 0.25 0.25 1")
+    >>> field = sw.fields.read_uai(path)
+    >>> field
+    Field(2 variables, 2 labels) + Pairwise(edges=1, labels=2)
+    >>> round(field.energy([0, 1]), 6)  # -log(0.5 * 0.25)
+    2.079442
+    """
+    model = parse_uai(as_path(path))
+    unary = _unary(model)
+    groups = list(_pairwise_groups(model))
+    _forbid(model, unary, groups)
+    impossible = np.flatnonzero(np.isinf(unary).all(axis=1))
+    if len(impossible):
+        raise ValueError(
+            f"{model.name}: every variable must have a possible label, {impossible[0]} has none"
+        )
+    field = Field(unary)
+    if not groups:
+        return field
+    n_labels = field.n_labels
+    total = sum(len(group.edges) for group in groups)
+    model.afford(total * n_labels**2)
+    edges, tables = np.empty((total, 2), np.int64), np.empty((total, n_labels, n_labels))
+    for group in groups:
+        edges[group.places] = group.edges
+        # A table's zeros are forbidden labels by now, for which any entry will do.
+        finite = np.where(np.isinf(group.tables), 0.0, group.tables)
+        tables[group.places] = extend_tables(finite, n_labels)
+    return field + Pairwise(edges, tables)
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """The factors over two variables with a and b labels."""
+
+    factors: IntArray
+    places: IntArray
+    """Where each stands among all factors of two variables."""
+    edges: IntArray
+    tables: FloatArray
+    """(G, a, b), +inf where the file has 0."""
+
+
+def _unary(model: UaiModel) -> FloatArray:
+    """Energies (N, L) of the factors of at most one variable, +inf beyond a variable's labels."""
+    n_labels = int(model.cards.max())
+    model.afford(len(model.cards) * n_labels)
+    unary = np.where(np.arange(n_labels) < model.cards[:, None], 0.0, np.inf)
+    alone = np.flatnonzero(model.sizes == 1)
+    counts = model.cards[model.scopes[alone, 0]]
+    for count in np.unique(counts):
+        factors = alone[counts == count]
+        energies = model.energies(factors, (int(count),))
+        np.add.at(unary[:, :count], model.scopes[factors, 0], energies)
+    constants = np.flatnonzero(model.sizes == 0)
+    if len(constants):
+        unary[0] += model.energies(constants, ()).sum()
+    return unary
+
+
+def _pairwise_groups(model: UaiModel) -> Iterator[_Group]:
+    pairs = np.flatnonzero(model.sizes == 2)
+    shapes = model.cards[model.scopes[pairs]]
+    for a, b in np.unique(shapes, axis=0).tolist():
+        places = np.flatnonzero((shapes == (a, b)).all(axis=1))
+        factors = pairs[places]
+        yield _Group(factors, places, model.scopes[factors], model.energies(factors, (a, b)))
+
+
+def _forbid(model: UaiModel, unary: FloatArray, groups: list[_Group]) -> None:
+    """Forbid, in place, the labels that only meet zeros; refuse what zeros then remain."""
+    forbidden = np.isinf(unary)
+    zeros = [_Zeros.of(group) for group in groups]
+    for part in zeros:
+        for here, there, tables in part.directions():
+            never = (tables | forbidden[here, : tables.shape[1], None]).all(axis=1)
+            edges, labels = np.nonzero(never)
+            forbidden[there[edges], labels] = True
+    _propagate(forbidden, np.flatnonzero((forbidden != np.isinf(unary)).any(axis=1)), zeros)
+    unary[forbidden] = np.inf
+    for part in zeros:
+        first, second = part.edges.T
+        _, a, b = part.tables.shape
+        possible = ~(forbidden[first, :a, None] | forbidden[second, None, :b])
+        bad = np.flatnonzero((part.tables & possible).any(axis=(1, 2)))
+        if len(bad):
+            raise ValueError(
+                f"{model.name}: a 0 in a table of two variables must belong to a label that is "
+                f"impossible altogether, one in factor {part.factors[bad[0]]} does not"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class _Zeros:
+    """The factors of a group that have zeros, and where."""
+
+    factors: IntArray
+    edges: IntArray
+    tables: BoolArray
+    """(Z, a, b)"""
+
+    @classmethod
+    def of(cls, group: _Group) -> Self:
+        tables = np.isinf(group.tables)
+        has = np.flatnonzero(tables.any(axis=(1, 2)))
+        return cls(group.factors[has], group.edges[has], tables[has])
+
+    def directions(self) -> list[tuple[IntArray, IntArray, BoolArray]]:
+        """From one variable of each factor to the other, whose labels are the last axis."""
+        first, second = self.edges.T
+        return [(first, second, self.tables), (second, first, self.tables.transpose(0, 2, 1))]
+
+
+def _propagate(forbidden: BoolArray, changed: IntArray, zeros: list[_Zeros]) -> None:
+    """Forbid what only meets zeros and forbidden labels: again at the neighbours of each change.
+
+    O(L^2) for each factor and each time that one of its variables loses labels.
+    """
+    if len(changed) == 0:
+        return
+    arcs = [arc for part in zeros for arc in part.directions()]
+    tails = np.concatenate([here for here, _, _ in arcs])
+    kinds = np.repeat(np.arange(len(arcs)), [len(here) for here, _, _ in arcs])
+    rows = np.concatenate([np.arange(len(here)) for here, _, _ in arcs])
+    order = np.argsort(tails, kind="stable")
+    starts = np.searchsorted(tails[order], np.arange(len(forbidden) + 1)).tolist()
+    leaving = list(zip(kinds[order].tolist(), rows[order].tolist(), strict=True))
+    waiting, is_waiting = deque(changed.tolist()), set(changed.tolist())
+    while waiting:
+        i = waiting.popleft()
+        is_waiting.remove(i)
+        for kind, row in leaving[starts[i] : starts[i + 1]]:
+            _, heads, tables = arcs[kind]
+            j, table = int(heads[row]), tables[row]
+            allowed = ~forbidden[i, : len(table)]
+            lost = table[allowed].all(axis=0) & ~forbidden[j, : table.shape[1]]
+            if lost.any():
+                forbidden[j, : table.shape[1]] |= lost
+                if j not in is_waiting:
+                    waiting.append(j)
+                    is_waiting.add(j)

@@ -1,0 +1,129 @@
+"""Writing fields in the UAI format."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterator
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise.fields._base import Potential
+from setwise.fields._field import Field
+from setwise.fields._potentials._pairwise import Pairwise
+from setwise.fields._potentials._potts import Potts
+from setwise.fields._uai._model import as_path
+
+# exp(-energy) keeps all its digits up to here; a table with a higher entry becomes several factors,
+# which multiply to it, and beyond so many of them it is refused.
+_HIGHEST = 700.0
+_MOST_FACTORS = 100
+
+Factor = tuple[tuple[int, ...], FloatArray]
+
+
+def write_uai(field: Field, path: str | os.PathLike[str]) -> None:
+    r"""Write a field as a model file, with factors :math:`f = e^{-\text{energy}}`.
+
+    One factor for the unaries of each variable, one for each edge of a ``Potts`` or ``Pairwise``
+    potential; several where an energy is beyond 700, too large for one. No other potential can be
+    written, and nothing is written then. Reading the file with ``read_uai`` gives the same energies
+    up to rounding, constants included.
+
+    The last labels of a variable, if forbidden, are left out of its number of labels. The first
+    variable keeps all L, so that reading gives L again.
+
+    Parameters
+    ----------
+    field : Field
+        With at least one variable, and no energies beyond 70000.
+    path : str or path
+        The file is packed by gzip if its name ends in ``.gz``.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "two.uai")
+    >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]]) + sw.fields.Potts([[0, 1]], 0.5)
+    >>> sw.fields.write_uai(field, path)
+    >>> print(path.read_text())
+    MARKOV
+    2
+    2 2
+    3
+    1 0
+    1 1
+    2 0 1
+    <BLANKLINE>
+    2
+    1.0 0.36787944117144233
+    2
+    0.1353352832366127 1.0
+    4
+    1.0 0.6065306597126334 0.6065306597126334 1.0
+    <BLANKLINE>
+    >>> sw.fields.read_uai(path).energy([0, 1]) == field.energy([0, 1])
+    True
+    """
+    if not isinstance(field, Field):
+        raise TypeError(f"field must be a Field, got {type(field).__name__}")
+    if field.n_variables == 0:
+        raise ValueError("field must have at least one variable, got none")
+    target = as_path(path)
+    cards = _cards(field.unary)
+    factors = list(_factors(field, cards))
+    lines = ["MARKOV", str(len(cards)), " ".join(map(str, cards.tolist())), str(len(factors))]
+    lines += [" ".join(map(str, (len(scope), *scope))) for scope, _ in factors]
+    lines.append("")
+    for _, energies in factors:
+        lines += [str(energies.size), " ".join(map(repr, np.exp(-energies).ravel().tolist()))]
+    text = "\n".join(lines).encode("ascii") + b"\n"
+    target.write_bytes(gzip.compress(text) if target.suffix == ".gz" else text)
+
+
+def _cards(unary: FloatArray) -> IntArray:
+    """The labels of each variable, without the last ones if they are forbidden."""
+    finite = np.isfinite(unary)
+    cards = unary.shape[1] - np.argmax(finite[:, ::-1], axis=1)
+    cards[0] = unary.shape[1]
+    return np.asarray(cards, np.int64)
+
+
+def _factors(field: Field, cards: IntArray) -> Iterator[Factor]:
+    for i, (energies, card) in enumerate(zip(field.unary, cards.tolist(), strict=True)):
+        yield from _split((i,), energies[:card])
+    for potential in field.potentials:
+        for (i, j), table in _tables(potential, field):
+            yield from _split((i, j), table[: cards[i], : cards[j]])
+
+
+def _tables(potential: Potential, field: Field) -> Iterator[tuple[list[int], FloatArray]]:
+    n_labels = field.n_labels
+    if isinstance(potential, Potts):
+        unequal = 1.0 - np.eye(n_labels)
+        for edge, weight in zip(potential.edges.tolist(), potential.weights, strict=True):
+            yield edge, weight * unequal
+    elif isinstance(potential, Pairwise):
+        shape = (len(potential.edges), n_labels, n_labels)
+        yield from zip(
+            potential.edges.tolist(), np.broadcast_to(potential.tables, shape), strict=True
+        )
+    elif potential._terms(field.n_variables, n_labels):
+        raise ValueError(
+            f"a model file holds Potts and Pairwise potentials only, got {potential!r}"
+        )
+
+
+def _split(scope: tuple[int, ...], energies: FloatArray) -> Iterator[Factor]:
+    """One factor, or as many as its energies need."""
+    highest = float(np.abs(energies[np.isfinite(energies)]).max(initial=0.0))
+    if highest > _HIGHEST * _MOST_FACTORS:
+        raise ValueError(
+            f"energies must lie within {_HIGHEST * _MOST_FACTORS:g} of 0 to be written as factors "
+            f"exp(-energy), got {highest:g}"
+        )
+    parts = max(int(np.ceil(highest / _HIGHEST)), 1)
+    for _ in range(parts):
+        yield scope, energies / parts

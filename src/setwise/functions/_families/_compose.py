@@ -1,0 +1,308 @@
+"""Set functions made of set functions: sums, restriction, contraction, complement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise._foundation._arguments import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_list,
+    as_numbers,
+    as_subset,
+)
+from setwise.functions._base import SetFunction, as_set_function
+from setwise.functions._families._cardinality import Cardinality
+from setwise.functions._families._modular import Modular
+
+Property = Literal["is_submodular", "is_supermodular", "is_increasing"]
+
+
+def _known(function: SetFunction, name: Property) -> bool | None:
+    answer: bool | None = getattr(function, name)
+    return answer
+
+
+class Sum(SetFunction):
+    """A weighted sum of set functions on one ground set: A -> sum_t c_t F_t(A).
+
+    What ``F + G``, ``2.0 * F`` and ``-F`` give. A sum of sums is one sum. Cost of a greedy pass:
+    that of its terms.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> F = sw.functions.Modular([1.0, 2.0]) + 2.0 * sw.functions.Cardinality([0.0, 1.0, 1.0])
+    >>> F.gains([1, 0]).tolist()
+    [4.0, 1.0]
+    """
+
+    terms: tuple[SetFunction, ...]
+    coefficients: FloatArray
+
+    def __init__(self, terms: Sequence[SetFunction], coefficients: ArrayLike | None = None) -> None:
+        terms = as_list(terms, "terms", "set functions")
+        if not terms:
+            raise ValueError("terms must hold at least one set function, got none")
+        for term in terms:
+            if not isinstance(term, SetFunction):
+                raise TypeError(f"terms must be set functions, got {type(term).__name__}")
+            if term.n != terms[0].n:
+                raise ValueError(
+                    f"terms must have one ground set, got {terms[0].n} and {term.n} elements"
+                )
+        scales = as_numbers(
+            np.ones(len(terms)) if coefficients is None else coefficients,
+            "coefficients",
+            shape=(len(terms),),
+        )
+        flat: list[SetFunction] = []
+        flat_scales: list[float] = []
+        for term, scale in zip(terms, scales, strict=True):
+            inner = (
+                zip(term.terms, term.coefficients, strict=True)
+                if isinstance(term, Sum)
+                else [(term, 1.0)]
+            )
+            for part, part_scale in inner:
+                flat.append(part)
+                flat_scales.append(float(scale * part_scale))
+        self._set(n=terms[0].n, terms=tuple(flat), coefficients=np.array(flat_scales))
+
+    def _values(self, masks: BoolArray) -> FloatArray:
+        total = np.zeros(len(masks))
+        for term, scale in zip(self.terms, self.coefficients, strict=True):
+            total += scale * term._values(masks)
+        return total
+
+    def _gains(self, order: IntArray) -> FloatArray:
+        total = np.zeros(len(order))
+        for term, scale in zip(self.terms, self.coefficients, strict=True):
+            total += scale * term._gains(order)
+        return total
+
+    def _holds(self, plain: Property, negated: Property | None) -> bool | None:
+        """True when every scaled term has the property; False if one fails and the rest is neutral.
+
+        Modular terms are neutral to curvature; nothing is neutral to growth.
+        """
+        whole = collected(self)
+        if not isinstance(whole, Sum):
+            return _known(whole, plain)  # a sum that is left has terms that know themselves
+        answers: list[bool | None] = []
+        for term, scale in zip(whole.terms, whole.coefficients, strict=True):
+            if scale == 0 or (negated and term.is_submodular and term.is_supermodular):
+                continue
+            if scale > 0:
+                answers.append(_known(term, plain))
+            else:
+                answers.append(_known(term, negated) if negated else None)
+        if all(answer is True for answer in answers):
+            return True
+        return False if len(answers) == 1 and answers[0] is False else None
+
+    @property
+    def is_submodular(self) -> bool | None:
+        return self._holds("is_submodular", "is_supermodular")
+
+    @property
+    def is_supermodular(self) -> bool | None:
+        return self._holds("is_supermodular", "is_submodular")
+
+    @property
+    def is_increasing(self) -> bool | None:
+        return self._holds("is_increasing", None)
+
+    def __repr__(self) -> str:
+        parts = (
+            repr(term) if scale == 1 else f"{scale:g} * {term!r}"
+            for term, scale in zip(self.terms, self.coefficients, strict=True)
+        )
+        return " + ".join(parts)
+
+
+def collected(function: SetFunction) -> SetFunction:
+    """A sum with its modular terms in one and its cardinality terms in one, or what is left of it.
+
+    >>> from setwise.functions import Cardinality, Modular
+    >>> collected(2.0 * Cardinality([0.0, 1.0]) + Modular([3.0])).values.tolist()
+    [0.0, 5.0]
+    """
+    if not isinstance(function, Sum):
+        return function
+    n = function.n
+    modular, sizes = np.zeros(n), np.zeros(n + 1)
+    others: list[SetFunction] = []
+    scales: list[float] = []
+    for term, scale in zip(function.terms, function.coefficients, strict=True):
+        if isinstance(term, Modular):
+            modular += scale * term.weights
+        elif isinstance(term, Cardinality):
+            sizes += scale * term.values
+        else:
+            others.append(term)
+            scales.append(float(scale))
+    if np.any(sizes != 0) and np.all(modular == modular[:1]):
+        sizes += np.arange(n + 1) * modular[:1].sum()
+        modular = np.zeros(n)
+    if np.any(sizes != 0):
+        others.append(Cardinality(sizes))
+        scales.append(1.0)
+    if np.any(modular != 0) or not others:
+        others.append(Modular(modular))
+        scales.append(1.0)
+    if len(others) == 1 and scales[0] == 1.0:
+        return others[0]
+    return Sum(others, scales)
+
+
+def _enclosed(function: SetFunction) -> str:
+    """The repr, in brackets where a method call would otherwise bind to the last term only."""
+    return f"({function!r})" if isinstance(function, Sum) else repr(function)
+
+
+class Restriction(SetFunction):
+    """F on the subsets of a part of its ground set: A -> F(subset[A]).
+
+    Element k of the restriction is ``subset[k]``. A greedy pass costs one of F.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> sw.functions.Modular([1.0, 2.0, 4.0]).restrict([2, 0]).gains([0, 1]).tolist()
+    [4.0, 1.0]
+    """
+
+    function: SetFunction
+    subset: IntArray
+
+    def __init__(self, function: SetFunction, subset: ArrayLike) -> None:
+        indices = as_subset(subset, as_set_function(function).n, "subset")
+        self._set(n=len(indices), function=function, subset=indices)
+
+    def _values(self, masks: BoolArray) -> FloatArray:
+        whole = np.zeros((len(masks), self.function.n), np.bool_)
+        whole[:, self.subset] = masks
+        return self.function._values(whole)
+
+    def _gains(self, order: IntArray) -> FloatArray:
+        return self.function._gains(self.subset[order])
+
+    @property
+    def is_submodular(self) -> bool | None:
+        return self.function.is_submodular or None
+
+    @property
+    def is_supermodular(self) -> bool | None:
+        return self.function.is_supermodular or None
+
+    @property
+    def is_increasing(self) -> bool | None:
+        return self.function.is_increasing or None
+
+    def __repr__(self) -> str:
+        return f"{_enclosed(self.function)}.restrict({self.n} of {self.function.n} elements)"
+
+
+class Contraction(SetFunction):
+    """What F adds to a given set: A -> F(A + subset) - F(subset), on the other elements.
+
+    Element k of the contraction is ``rest[k]``, the k-th element outside ``subset``. A greedy pass
+    costs one of F over the subset and the order.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> F = sw.functions.Cardinality([0.0, 4.0, 6.0, 7.0]).contract([1])
+    >>> F.gains([0, 1]).tolist()
+    [2.0, 1.0]
+    """
+
+    function: SetFunction
+    subset: IntArray
+    rest: IntArray
+
+    def __init__(self, function: SetFunction, subset: ArrayLike) -> None:
+        indices = as_subset(subset, as_set_function(function).n, "subset")
+        rest = np.setdiff1d(np.arange(function.n), indices)
+        self._set(n=len(rest), function=function, subset=indices, rest=rest)
+
+    def _values(self, masks: BoolArray) -> FloatArray:
+        whole = np.zeros((len(masks) + 1, self.function.n), np.bool_)
+        whole[:, self.subset] = True
+        whole[1:, self.rest] = masks
+        values = self.function._values(whole)
+        added: FloatArray = values[1:] - values[0]
+        return added
+
+    def _gains(self, order: IntArray) -> FloatArray:
+        chain = np.concatenate([self.subset, self.rest[order]])
+        return self.function._gains(chain)[len(self.subset) :]
+
+    @property
+    def is_submodular(self) -> bool | None:
+        return self.function.is_submodular or None
+
+    @property
+    def is_supermodular(self) -> bool | None:
+        return self.function.is_supermodular or None
+
+    @property
+    def is_increasing(self) -> bool | None:
+        return self.function.is_increasing or None
+
+    def __repr__(self) -> str:
+        whole = _enclosed(self.function)
+        return f"{whole}.contract({len(self.subset)} of {self.function.n} elements)"
+
+
+class Complement(SetFunction):
+    """A -> F(V - A): submodular when F is. A greedy pass costs a full one of F.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> F = sw.functions.Cardinality([0.0, 4.0, 6.0]).complement()
+    >>> F([True, False]), F([True, True])
+    (4.0, 0.0)
+    """
+
+    function: SetFunction
+
+    def __init__(self, function: SetFunction) -> None:
+        self._set(n=as_set_function(function).n, function=function)
+
+    def _values(self, masks: BoolArray) -> FloatArray:
+        return self.function._values(~masks)
+
+    def _gains(self, order: IntArray) -> FloatArray:
+        # The chain V, V - o_0, V - {o_0, o_1}, ... read backwards is a chain of F.
+        outside = np.ones(self.n, np.bool_)
+        outside[order] = False
+        chain = np.concatenate([np.flatnonzero(outside), order[::-1]])
+        return -self.function._gains(chain)[self.n - len(order) :][::-1]
+
+    @property
+    def is_submodular(self) -> bool | None:
+        return self.function.is_submodular
+
+    @property
+    def is_supermodular(self) -> bool | None:
+        return self.function.is_supermodular
+
+    @property
+    def is_increasing(self) -> bool | None:
+        if self.function.is_increasing is not True:
+            return None
+        # An increasing F has an increasing complement only if it is constant.
+        ends = np.array([[False] * self.n, [True] * self.n], np.bool_)
+        low, high = self.function._values(ends)
+        return bool(low == high)
+
+    def __repr__(self) -> str:
+        return f"{_enclosed(self.function)}.complement()"

@@ -1,0 +1,169 @@
+"""Functions of two counts: how many elements of each side of a split."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise._foundation._arguments import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_array,
+    as_numbers,
+    call_on_arrays,
+)
+from setwise._foundation._immutable import Immutable
+from setwise.functions._base import SetFunction
+from setwise.functions._families._cardinality import slack_of
+from setwise.functions._families._ratio import Ratio
+
+# A grid of counts up to this many cells is written out to answer questions about a formula.
+GRID_CELLS = 1 << 22
+
+
+class Counts(SetFunction):
+    r"""F(A) = l(n, q) with n = :math:`|A \cap P|` and q = :math:`|A \setminus P|`.
+
+    As a loss, A are the mistakes and P the positives of the truth: n false negatives and q false
+    positives. A greedy pass is O(m) and one call of the formula on arrays.
+
+    Parameters
+    ----------
+    formula : callable or array of shape (m + 1, r + 1)
+        l(n, q), called with arrays; or its values on the grid of all counts, m = |P|, r = |V - P|.
+    positive : boolean array of shape (n,)
+        Which elements lie in P.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> F = sw.functions.Counts(lambda n, q: np.minimum(n, 2) + 0.5 * q, [True, True, False])
+    >>> F([True, False, True])
+    1.5
+    >>> F.is_submodular
+    True
+    """
+
+    formula: Callable[..., ArrayLike]
+    positive: BoolArray
+    m: int
+    r: int
+
+    def __init__(self, formula: Callable[..., ArrayLike] | ArrayLike, positive: ArrayLike) -> None:
+        split = as_array(positive, "positive")
+        if split.dtype != np.bool_ and split.size:
+            raise TypeError(f"positive must be boolean, got dtype {split.dtype}")
+        if split.ndim != 1:
+            raise ValueError(f"positive must have shape (n,), got {split.shape}")
+        split = split.astype(np.bool_)
+        m = int(np.count_nonzero(split))
+        r = len(split) - m
+        if not callable(formula):
+            formula = CountsGrid(as_numbers(formula, "formula", shape=(m + 1, r + 1)))
+        elif isinstance(formula, Ratio) and formula.m != m:
+            raise ValueError(f"formula is made for {formula.m} positives, got {m} in positive")
+        self._set(n=len(split), formula=formula, positive=split, m=m, r=r)
+
+    def _at(self, n: ArrayLike, q: ArrayLike) -> FloatArray:
+        if isinstance(self.formula, Ratio):
+            return self.formula._at(np.asarray(n, np.float64), np.asarray(q, np.float64))
+        return call_on_arrays(self.formula, "formula", n, q)
+
+    def _values(self, masks: BoolArray) -> FloatArray:
+        n = np.count_nonzero(masks[:, self.positive], axis=1)
+        return self._at(n, np.count_nonzero(masks, axis=1) - n)
+
+    def _gains(self, order: IntArray) -> FloatArray:
+        positive = self.positive[order]
+        n = np.concatenate([[0], np.cumsum(positive)])
+        q = np.arange(len(order) + 1) - n
+        if isinstance(self.formula, Ratio):
+            return ratio_gains(self.formula, positive, n[:-1], q[:-1])
+        return np.diff(self._at(n, q))
+
+    def grid(self) -> FloatArray:
+        """l on all counts, shape (m + 1, r + 1); an error above 2**22 cells."""
+        if (self.m + 1) * (self.r + 1) > GRID_CELLS:
+            raise ValueError(
+                f"a grid of counts must have at most {GRID_CELLS} cells, "
+                f"got {self.m + 1} x {self.r + 1}"
+            )
+        n, q = np.meshgrid(np.arange(self.m + 1), np.arange(self.r + 1), indexing="ij")
+        return self._remember("grid", lambda: self._at(n, q))
+
+    def _curvatures(self) -> list[FloatArray]:
+        """Second differences of l: in n, in q and mixed."""
+        grid = self.grid()
+        return [
+            np.diff(grid, 2, axis=0),
+            np.diff(grid, 2, axis=1),
+            np.diff(np.diff(grid, axis=0), axis=1),
+        ]
+
+    def _is_curved(self, sign: float) -> bool | None:
+        if (self.m + 1) * (self.r + 1) > GRID_CELLS:
+            return None
+        slack = slack_of(self.grid())
+        return all(bool(np.all(sign * part <= slack)) for part in self._curvatures())
+
+    @property
+    def is_submodular(self) -> bool | None:
+        if isinstance(self.formula, Ratio):
+            return self.formula.is_submodular(self.r)
+        return self._remember("is_submodular", lambda: self._is_curved(1.0))
+
+    @property
+    def is_supermodular(self) -> bool | None:
+        if isinstance(self.formula, Ratio):
+            known = self.formula.is_supermodular(self.r)
+            if known is not None:
+                return known
+        return self._remember("is_supermodular", lambda: self._is_curved(-1.0))
+
+    @property
+    def is_increasing(self) -> bool | None:
+        if isinstance(self.formula, Ratio):
+            return self.formula.is_increasing(self.r)
+        return self._remember("is_increasing", self._rises)
+
+    def _rises(self) -> bool | None:
+        if (self.m + 1) * (self.r + 1) > GRID_CELLS:
+            return None
+        slack = slack_of(self.grid())
+        return all(bool(np.all(np.diff(self.grid(), axis=axis) >= -slack)) for axis in (0, 1))
+
+    def __repr__(self) -> str:
+        return f"Counts({self.formula!r}, m={self.m}, r={self.r})"
+
+
+def ratio_gains(formula: Ratio, positive: BoolArray, n: IntArray, q: IntArray) -> FloatArray:
+    """Gains of a ratio: element k is positive or not and finds n[k], q[k] mistakes before it."""
+    gains = np.empty(len(positive))
+    negative = ~positive
+    gains[negative] = formula._step_positive(
+        n[negative].astype(np.float64), q[negative].astype(np.float64)
+    )
+    if positive.any():
+        gains[positive] = formula._step_negative(
+            n[positive].astype(np.float64), q[positive].astype(np.float64)
+        )
+    return gains
+
+
+class CountsGrid(Immutable):
+    """A formula of counts that looks its values up in an array (m + 1, r + 1)."""
+
+    values: FloatArray
+
+    def __init__(self, values: FloatArray) -> None:
+        self._set(values=values)
+
+    def __call__(self, n: ArrayLike, q: ArrayLike) -> FloatArray:
+        return self.values[np.asarray(n, np.int64), np.asarray(q, np.int64)]
+
+    def __repr__(self) -> str:
+        return f"<table of {self.values.shape[0]} x {self.values.shape[1]} counts>"

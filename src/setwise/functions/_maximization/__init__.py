@@ -1,0 +1,1 @@
+"""Maximisation of submodular functions, with its bound."""

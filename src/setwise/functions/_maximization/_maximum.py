@@ -1,0 +1,93 @@
+"""The record of a maximisation: a set, and what is known of how good it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from setwise._foundation._arguments import BoolArray, IntArray
+from setwise._foundation._certificate import relative_gap
+
+
+@dataclass(frozen=True, eq=False)
+class Maximum:
+    """What ``maximize`` found, and what is known of how good it is.
+
+    Attributes
+    ----------
+    mask : boolean array of shape (n,)
+        The set.
+    value : float
+        F(mask).
+    bound : float
+        No set in question has a higher value, if ``certified``.
+    guarantee : float or None
+        The share of the best value that the method reaches on every function that fulfils
+        ``assumes``; None when F is not known to.
+    assumes : str
+        What the guarantee rests on, in a sentence.
+    order : integer array
+        The elements of the set, in the order in which they were chosen.
+    method : str
+        "greedy", "double", "double-random", or "whole" when F is increasing and nothing limits it.
+    n_iter : int
+        Steps: elements chosen by the greedy method, elements decided by the double one.
+    certified : bool
+        Whether F is known to be what the bound rests on. If not, ``bound`` is a number without a
+        meaning.
+    excess : float
+        No set in question is higher by more than this, if ``certified``. It is at most the gap,
+        into which the rounding of ``value`` and ``bound`` goes: that of F(empty), if it is large.
+    room : float
+        What there was to gain: the trivial bound F(empty) + sum_i max(0, F({i}) - F(empty)), over
+        the k largest, less the value.
+    rounding : float
+        What of the excess is rounding.
+    interrupted : bool
+        Whether Ctrl-C stopped it: the set is what had been chosen, and there is no guarantee.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> best = sw.functions.maximize(sw.functions.Coverage([[0, 1], [1], [2]]), 2)
+    >>> best.order.tolist(), best.value, best.gap
+    ([0, 2], 3.0, 0.0)
+    """
+
+    mask: BoolArray
+    value: float
+    bound: float
+    guarantee: float | None
+    assumes: str
+    order: IntArray
+    method: str
+    n_iter: int
+    certified: bool
+    excess: float
+    room: float
+    rounding: float = 0.0
+    interrupted: bool = False
+
+    def __post_init__(self) -> None:
+        self.mask.flags.writeable = self.order.flags.writeable = False
+
+    @property
+    def gap(self) -> float:
+        """Bound - value, never negative."""
+        return self.bound - self.value
+
+    @property
+    def relative_gap(self) -> float:
+        """The share of ``room`` that is not proved to be gained, excess / room: in [0, 1].
+
+        0 where the excess is rounding. Neither a constant added to F nor a change of its unit
+        changes it.
+        """
+        return relative_gap(self.excess, self.room, self.rounding)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the set is proved to be a maximiser: certified, and no excess but rounding.
+
+        What rounding is granted stays below a millionth of the smallest number that F is made of.
+        """
+        return self.certified and self.excess <= self.rounding

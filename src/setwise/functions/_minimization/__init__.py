@@ -1,0 +1,1 @@
+"""Minimisation of submodular functions, with its proof."""

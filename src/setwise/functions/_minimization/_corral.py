@@ -1,0 +1,112 @@
+"""Wolfe's corral: the point of least norm in a hull of vertices that grows one at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray
+from setwise._foundation._certificate import EPS
+from setwise._foundation._imports import load
+
+_linalg = load("scipy.linalg")
+
+
+class Corral:
+    r"""Affinely independent points, and the point of least norm in their convex hull.
+
+    It keeps a thin QR factorisation of the matrix M with columns :math:`(\sigma, q)`, one for each
+    point q, where :math:`\sigma` is about the length of the first point: these columns are linearly
+    independent exactly when the points are affinely independent. The point of least norm of the
+    affine hull has the barycentric coordinates of the least-squares solution of
+    :math:`M u = e_0`, that is :math:`R^{-1} Q^T e_0`, made to sum to one.
+
+    Each point may carry a tag, which ``tags`` lists. Changing one point costs O(n k) for k points
+    in n dimensions.
+    """
+
+    def __init__(self, first: FloatArray, tag: object = None) -> None:
+        # Lengths are in a unit that is a power of two: squares cannot overflow, nothing is rounded.
+        self._unit = float(np.ldexp(1.0, np.frexp(np.abs(first).max(initial=0.0))[1] - 1))
+        self.points = first[None, :] / self._unit
+        self.weights = np.ones(1)
+        self.tags: list[Any] = [tag]
+        self._longest = float(np.linalg.norm(self.points))
+        self._height = max(self._longest, 1.0)
+        column = np.concatenate([[self._height], self.points[0]])
+        norm = float(np.linalg.norm(column))
+        self._q, self._r = (column / norm)[:, None], np.array([[norm]])
+
+    def point(self) -> FloatArray:
+        """The current point: a convex combination, so in the hull whatever rounding did."""
+        return self.weights @ self.points * self._unit
+
+    @property
+    def vertices(self) -> FloatArray:
+        """The points as they were given: the unit is a power of two."""
+        return self.points * self._unit
+
+    def length(self) -> float:
+        """The norm of the point, in a unit of the corral's own."""
+        return float(np.linalg.norm(self.weights @ self.points))
+
+    def add(self, vertex: FloatArray, tag: object = None) -> bool:
+        """Take in a vertex and move to the least norm; False if rounding leaves no way to."""
+        x, vertex = self.weights @ self.points, vertex / self._unit
+        self._longest = max(self._longest, float(np.linalg.norm(vertex)))
+        # Within the rounding of the two products, the vertex is not beyond the point: x is optimal.
+        # The norm itself is no measure of progress, for it is flat to 1e-16 where x is off by 1e-8.
+        if x @ x - x @ vertex <= 4 * EPS * np.linalg.norm(x) * self._longest:
+            return False
+        if not self._insert(vertex, tag):
+            return False
+        while True:
+            target = self._barycentric()
+            if target is None:
+                break
+            falling = np.flatnonzero(target < 0)
+            if not len(falling):
+                self.weights = target
+                break
+            # As far towards the target as no weight falls below zero; who gets there leaves.
+            steps = self.weights[falling] / (self.weights[falling] - target[falling])
+            step = float(steps.min())
+            self.weights += step * (target - self.weights)
+            self.weights[falling[steps == step]] = 0.0
+            for k in np.flatnonzero(self.weights <= EPS)[::-1]:
+                self._delete(int(k))
+            self.weights /= self.weights.sum()
+        return not np.array_equal(x, self.weights @ self.points)
+
+    def _insert(self, vertex: FloatArray, tag: object) -> bool:
+        """False if the vertex is in the affine hull, where no vertex beyond the point can be."""
+        # The vertices of a base polytope in n dimensions lie in a hyperplane.
+        if len(self.weights) == max(1, len(vertex)):
+            return False
+        column = np.concatenate([[self._height], vertex])
+        try:
+            self._q, self._r = _linalg.qr_insert(
+                self._q, self._r, column, len(self.weights), which="col", rcond=1e-14
+            )
+        except _linalg.LinAlgError:
+            return False
+        self.points = np.concatenate([self.points, vertex[None, :]])
+        self.weights = np.append(self.weights, 0.0)
+        self.tags.append(tag)
+        return True
+
+    def _delete(self, k: int) -> None:
+        self._q, self._r = _linalg.qr_delete(self._q, self._r, k, which="col")
+        self.points = np.delete(self.points, k, axis=0)
+        self.weights = np.delete(self.weights, k)
+        del self.tags[k]
+
+    def _barycentric(self) -> FloatArray | None:
+        """Coordinates of the least norm in the affine hull; None if rounding made M singular."""
+        try:
+            u = _linalg.solve_triangular(self._r, self._q[0])
+        except _linalg.LinAlgError:
+            return None
+        total = u.sum()
+        return u / total if total > 0 and np.isfinite(total) else None

@@ -1,0 +1,1 @@
+"""The numbers that set functions are made of, and what rounding does to them."""

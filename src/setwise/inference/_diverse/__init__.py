@@ -1,0 +1,1 @@
+"""Diverse lists of labellings."""

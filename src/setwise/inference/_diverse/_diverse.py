@@ -1,0 +1,238 @@
+"""Diverse lists of labellings, item by item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from setwise._foundation._arguments import IntArray, as_choice, as_count, check_callback
+from setwise._foundation._certificate import relative_gap
+from setwise._foundation._threads import as_threads
+from setwise.diversities._base import Diversity
+from setwise.diversities._concatenated import Concatenated
+from setwise.fields._field import Field
+from setwise.inference._diverse._guarantee import guarantee
+from setwise.inference._diverse._result import DiverseProgress, DiverseResult
+from setwise.inference._diverse._step import METHODS, GreedyStep
+from setwise.inference._map._energy_scale import (
+    NEGLIGIBLE,
+    EnergyScale,
+    trivial_bound,
+    trivial_of_tables,
+)
+from setwise.inference._map._enumerate import most_items
+from setwise.inference._map._ground import Ground, difference_below, ground
+from setwise.inference._map._reach import (
+    digits_lost,
+    rounding_of,
+    rounding_of_prices,
+)
+from setwise.inference._map._result import MapResult
+
+
+def diverse(
+    field: Field,
+    m: int,
+    diversity: Diversity | Concatenated,
+    *,
+    method: str = "auto",
+    n_jobs: int | None = None,
+    callback: Callable[[DiverseProgress], object] | None = None,
+) -> DiverseResult:
+    r"""A list of m labellings of low energy that differ from each other, with a gap for each.
+
+    The first item is the best labelling; each next one is the labelling with the least
+    :math:`E(y) - d(y \mid S)`, as far as it can be found, S the items before it: greedy
+    maximisation of :math:`\sum_{y \in S} (c - E(y)) + d(S)` (Prasad, Jegelka and Batra, *Submodular
+    meets Structured*). Each step is MAP inference in ``diversity.augment(field, S)``.
+
+    Parameters
+    ----------
+    field : Field
+        The energy E.
+    m : int
+        How many items, at least 1. The list, or each of those concatenated, ends at as many as the
+        field has labellings without a forbidden label, and ``reason`` says so; items may repeat all
+        the same.
+    diversity : Diversity or Concatenated
+        d, or several with a list each.
+    method : str
+        How the steps after the first are solved. "auto": with Hamming terms "multipliers", and on
+        fields of up to 1500 variables, where these leave a gap above a hundredth of a ball's
+        weight, "messages" too, and the better answer; without such terms what ``solve_map`` would
+        choose; enumeration where labellings are few. Or any method of ``solve_map``.
+    n_jobs : int, optional
+        Threads; None for all cores. The answer does not depend on it.
+    callback : callable, optional
+        Called with a ``DiverseProgress`` after each item; a true answer ends the list.
+
+    Returns
+    -------
+    DiverseResult
+        ``labelings`` (m, N), ``values`` (m,), ``gains``, ``bounds``, ``gaps``, ``guarantee``. With
+        a callback that ends it, Ctrl-C after the first item, or fewer than m labellings, the list
+        is shorter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> rng = np.random.default_rng(0)
+    >>> field = sw.fields.Field(rng.normal(size=(600, 2)))
+    >>> field = field + sw.fields.Potts(sw.fields.grid_edges((20, 30)), 0.5)
+    >>> six = sw.diverse(field, 6, sw.diversities.HammingBall(weight=20.0, gamma=0.05))
+    >>> six.labelings.shape, bool(six.values[0] == sw.solve_map(field).value)
+    ((6, 600), True)
+    """
+    if not isinstance(field, Field):
+        raise TypeError(f"field must be a Field, got {type(field).__name__}")
+    m = as_count(m, "m", least=1)
+    if not isinstance(diversity, Diversity | Concatenated):
+        raise TypeError(
+            f"diversity must be a Diversity or Concatenated, got {type(diversity).__name__}"
+        )
+    method = as_choice(method, "method", ["auto", *METHODS])
+    check_callback(callback)
+    as_threads(n_jobs)
+    if isinstance(diversity, Concatenated):
+        parts, shares = diversity.parts, diversity.shares_of(m)
+    else:
+        parts, shares = (diversity,), [m - 1]
+    most = most_items(field, m)
+    ends = max(shares) >= most  # no part has a list of more items than there are labellings
+    shares = [min(share, most - 1) for share in shares]
+    for part in parts:
+        part._augment(field, np.zeros((0, field.n_variables), np.int64))  # does it fit the field?
+    base = ground(field)
+    grounded = base.field
+    steps = GreedyStep(method, n_jobs)
+    best = _within_digits(steps.first(grounded), grounded, grounded, 0.0)
+    best = _first(grounded, parts[0], best)
+    items = _Items(field, base)
+    items.add(best, parts[0], 0)
+    interrupted = best.interrupted or (items.ends(callback) and sum(shares) > 0)
+    try:
+        for part, share in zip(parts, shares, strict=True):
+            for k in range(share if not interrupted else 0):
+                earlier = items.after_first(k)
+                augmented = part._augment(grounded, earlier)
+                found = steps.next(augmented, [best.labels, earlier[-1]][: k + 1])
+                gain = part._gain(found.labels, earlier, field.n_labels)
+                found = _within_digits(found, augmented, grounded, gain)
+                items.add(found, part, k + 1)
+                last = k + 1 == share and part is parts[-1]
+                interrupted = found.interrupted or (items.ends(callback) and not last)
+                if interrupted:
+                    break
+    except KeyboardInterrupt:  # the list so far holds
+        interrupted = True
+    result = items.result(diversity, interrupted)
+    if ends and not interrupted:
+        told = f"{result.reason} The list ends at {most} items: the field has no more labellings."
+        return replace(result, reason=told)
+    return result
+
+
+def _first(field: Field, diversity: Diversity, best: MapResult) -> MapResult:
+    """The best labelling of the field as a step: d(y | no items) counts in its value and bound."""
+    augmented = diversity._augment(field, np.zeros((0, field.n_variables), np.int64))
+    if augmented is field:
+        return best
+    value = float(augmented._energies(best.labels[None])[0])
+    extra = trivial_bound(augmented) - trivial_bound(field)
+    scale = EnergyScale.of(augmented)
+    bound = min(best.bound + extra, value)
+    return replace(
+        best,
+        value=value,
+        bound=bound,
+        relative_gap=relative_gap(value - bound, value - trivial_of_tables(augmented)),
+        exact=scale.is_exact(value, bound),
+    )
+
+
+def _within_digits(found: MapResult, step: Field, field: Field, gain: float) -> MapResult:
+    """The answer of a step, less what the rounding of prices that it does not pay may hide."""
+    room = float(field._energies(found.labels[None])[0]) - trivial_of_tables(field) + abs(gain)
+    if found.method == "enumerate":  # which adds up what each labelling pays
+        rounding = rounding_of(found.value - trivial_of_tables(step))
+    else:
+        rounding = rounding_of_prices(step, by_cut=found.method == "cut")
+    allowed = np.isfinite(field.unary)  # where unaries of the diversity take digits
+    added = np.abs(step.unary[allowed] - field.unary[allowed]).max(initial=0.0)
+    rounding = max(rounding, rounding_of(float(added)))
+    if found.gap == np.inf or room == 0.0 or rounding <= NEGLIGIBLE * room:
+        return found
+    lost = digits_lost(step) + len(step.unary) * rounding
+    share = relative_gap(found.gap + lost, room + lost)
+    return replace(found, bound=found.bound - lost, relative_gap=share, exact=False)
+
+
+class _Items:
+    """The list as it grows."""
+
+    def __init__(self, field: Field, base: Ground) -> None:
+        self._field, self._base = field, base
+        self._labels: list[IntArray] = []
+        self._rows: list[tuple[float, float, float]] = []
+        self._found: list[MapResult] = []
+
+    def after_first(self, k: int) -> IntArray:
+        """The first item and the latest k."""
+        return np.array([self._labels[0], *self._labels[len(self._labels) - k :]])
+
+    def add(self, found: MapResult, diversity: Diversity, before: int) -> None:
+        """One more item: the diversity sees the first and the latest, ``before`` of them.
+
+        It was found in the field of the step, which may leave out constants: the gap is the same.
+        """
+        labels = found.labels
+        earlier = self.after_first(before - 1) if before else np.zeros((0, len(labels)), np.int64)
+        gain = diversity._gain(labels, earlier, self._field.n_labels)
+        value = float(self._field._energies(labels[None])[0])
+        self._labels.append(labels)
+        self._rows.append((value, gain, difference_below(value - gain, found.gap)))
+        self._found.append(found)
+
+    def ends(self, callback: Callable[[DiverseProgress], object] | None) -> bool:
+        """Whether the callback, told of the latest item, ends the list."""
+        if callback is None:
+            return False
+        value, gain, bound = self._rows[-1]
+        n = len(self._labels)
+        return bool(
+            callback(DiverseProgress(n, self._labels[-1], value, gain, value - gain - bound))
+        )
+
+    def result(self, diversity: Diversity | Concatenated, interrupted: bool) -> DiverseResult:
+        n = len(self._found)  # written last: Ctrl-C may have come in the middle of an item
+        labelings = np.array(self._labels[:n])
+        values, gains, bounds = np.array(self._rows[:n]).T
+        if isinstance(diversity, Concatenated):
+            claim, reason = None, "no guarantee for the list: concatenated lists maximise no score"
+        else:
+            gaps = np.array([found.gap for found in self._found])
+            heights, n_labels = self._base.field._energies(labelings), self._field.n_labels
+            claim, reason = guarantee(diversity, labelings, heights, gains, gaps, n_labels)
+            if claim is not None:
+                claim = replace(claim, shift=claim.shift + self._base.constant)
+        seen: set[bytes] = set()
+        repeated = []
+        for labels in labelings:
+            repeated.append(labels.tobytes() in seen)
+            seen.add(labels.tobytes())
+        return DiverseResult(
+            labelings=labelings,
+            values=values,
+            gains=gains,
+            bounds=bounds,
+            methods=tuple(found.method for found in self._found),
+            repeated=np.array(repeated),
+            guarantee=claim,
+            reason=reason,
+            interrupted=interrupted,
+            relative_gaps=np.array([found.relative_gap for found in self._found]),
+            exact=all(found.exact for found in self._found),
+        )

@@ -1,0 +1,235 @@
+r"""The best labelling of a field with functions of Hamming distances, by multipliers.
+
+Functions of counts :math:`T_s(\mathrm{Ham}(y, c_s))` lie above lines, and each line is a change of
+unaries: for every vector of multipliers :math:`\mu`
+
+.. math:: \min_y R(y) + \sum_s T_s(\mathrm{Ham}(y, c_s)) \;\ge\;
+    \min_y \Bigl( R(y) - \sum_s \mu_s \mathrm{Ham}(y, c_s) \Bigr)
+    + \sum_s \min_k \bigl( T_s(k) + \mu_s k \bigr).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import fsum
+from typing import NamedTuple, TypeGuard
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._interrupts import whole
+from setwise.fields._base import Potential
+from setwise.fields._field import Field
+from setwise.fields._potentials._cardinality import CardinalityPotential
+from setwise.inference._diverse._labeling_mixture import best_mixture
+from setwise.inference._diverse._recombination import Recombination
+from setwise.inference._flows._two_label_cut import TwoLabelCut
+from setwise.inference._map._solve_map import solve_map
+from setwise.inference._relaxation._count_tables import CountTables
+
+_MOST_CUTS = 40
+_MOST_KEPT = 32
+# Of the height of a table: what is left to gain from better multipliers when the search ends.
+_SOLVED = 0.01
+# On fields of so many entries at most, multiples of the best multipliers are tried too where a gap
+# stays, and parts of every labelling that is kept.
+_SMALL, _SCALES = 100_000, (0.5, 1.5, 2.0, 3.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A labelling, its energy, and a bound on every other, ``-inf`` where there is none.
+
+    ``paid`` is the sum of the sizes of what the bound is a sum of.
+    """
+
+    labels: IntArray
+    value: float
+    bound: float
+    paid: float
+    n_iter: int
+
+
+class _Scored(NamedTuple):
+    labels: IntArray
+    value: float
+
+
+class HammingSearch:
+    r"""Searches over multipliers, one after the other: what one found is where the next starts.
+
+    The best bound is the value of a concave function of the multipliers. Its cutting-plane model is
+    the best mixture of the labellings found so far (``best_mixture``); the slopes at the mixture
+    are the next multipliers, their best labelling joins the mixture, and the search ends when that
+    promises less than a hundredth of a table's height (fully corrective Frank-Wolfe). For two
+    labels and a submodular rest R each labelling is one cut, from the flow of the last. Otherwise
+    it is what moves find, and bounds nothing.
+    """
+
+    def __init__(self, n_jobs: int | None) -> None:
+        self._n_jobs = n_jobs
+        self._rest: Field | None = None
+        self._unary: FloatArray | None = None
+        self._cut: TwoLabelCut | None = None
+        # Labellings in the smallest type that holds them, and their energies in the rest.
+        self._pool: list[IntArray] = []
+        self._energies: list[float] = []
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the last field's labellings were cuts, so that its bound is one."""
+        return self._cut is not None
+
+    def takes_by_cut(self, field: Field) -> bool:
+        """Whether one cut finds the best labelling of the field."""
+        if field.n_labels != 2 or any(map(is_ball, field.potentials)):
+            return False
+        self._split(field)
+        return self.is_exact
+
+    def solve(self, field: Field) -> Found:
+        """The best labelling met of a field, its cardinality potentials by multipliers."""
+        rest, balls = self._split(field)
+        kind = np.min_scalar_type(field.n_labels - 1)
+        centers = np.array([ball.center for ball in balls], kind)
+        centers = centers.reshape(len(balls), field.n_variables)
+        if not balls or not self._pool:
+            labels, exact = self._best(rest, centers[:0], np.zeros(0))
+            self._keep(rest, labels.astype(kind))
+            value = self._energies[-1]
+            if not balls:
+                return Found(labels, value, value if exact else -np.inf, abs(value), 1)
+        return self._multiply(rest, centers, CountTables([ball.table for ball in balls]))
+
+    def offer(self, labels: IntArray) -> None:
+        """A labelling that was found elsewhere, for the searches to come."""
+        if self._rest is not None and self._pool:
+            self._keep(self._rest, labels.astype(self._pool[0].dtype))
+
+    def _multiply(self, rest: Field, centers: IntArray, tables: CountTables) -> Found:
+        counts = [np.count_nonzero(centers != y, axis=1) for y in self._pool]
+        tolerance = _SOLVED * tables.spread
+        bound, paid, n_iter, weights = -np.inf, 0.0, 0, None
+        while True:
+            energies, mixable = np.array(self._energies), np.array(counts, np.float64)
+            weights = best_mixture(energies, mixable, tables, 0.1 * tolerance, weights)
+            mixed = weights @ mixable
+            model = float(weights @ energies) + float(tables.hull_heights(mixed).sum())
+            multipliers = -tables.slopes(mixed)
+            found, exact = self._best(rest, centers, multipliers)
+            labels = found.astype(centers.dtype)
+            self._keep(rest, labels)
+            counts.append(np.count_nonzero(centers != labels, axis=1))
+            parts = [self._energies[-1], *(-multipliers * counts[-1]), *tables.intercepts(mixed)]
+            promise = fsum(parts)
+            n_iter += 1
+            if exact and promise > bound:
+                bound, paid = promise, fsum(map(abs, parts))
+            if model - promise <= tolerance or n_iter == _MOST_CUTS:
+                break
+        values = np.array(self._energies) + tables.heights(np.array(counts)).sum(axis=1)
+        k = int(values.argmin())
+        best = _Scored(self._pool[k], float(values[k]))
+        recombination = self._recombination
+        for k in np.argsort(-weights)[: np.count_nonzero(weights > 0.01)].tolist():
+            if best.value - bound <= tolerance:
+                break
+            best = self._mix(recombination, rest, best, self._pool[k], centers, tables)
+        if best.value - bound > tolerance and rest.unary.size <= _SMALL:
+            for scale in _SCALES:
+                found, _ = self._best(rest, centers, scale * multipliers)
+                best = self._score(rest, best, found.astype(centers.dtype), centers, tables)
+            for labels in self._pool.copy():
+                best = self._mix(recombination, rest, best, labels, centers, tables)
+        # The first is the best labelling of all, without which a mixture would have no anchor.
+        del self._pool[1:-_MOST_KEPT], self._energies[1:-_MOST_KEPT]
+        bound = min(bound, best.value)
+        return Found(best.labels.astype(np.int64), best.value, bound, paid, n_iter)
+
+    def _mix(
+        self,
+        recombination: Recombination,
+        rest: Field,
+        best: _Scored,
+        other: IntArray,
+        centers: IntArray,
+        tables: CountTables,
+    ) -> _Scored:
+        """The better of a labelling and of what parts of another make of it."""
+        mixed = recombination.between(best.labels, other, centers, tables)
+        return best if mixed is None else self._score(rest, best, mixed, centers, tables)
+
+    def _score(
+        self, rest: Field, best: _Scored, labels: IntArray, centers: IntArray, tables: CountTables
+    ) -> _Scored:
+        """The better of two labellings; the second is kept for the searches to come."""
+        self._keep(rest, labels)
+        counts = np.count_nonzero(centers != labels, axis=1)
+        value = self._energies[-1] + float(tables.heights(counts).sum())
+        return _Scored(labels, value) if value < best.value else best
+
+    def _split(self, field: Field) -> tuple[Field, list[CardinalityPotential]]:
+        """The field without the counts that no cut takes, and these; kept while it is the same."""
+        balls, others = [], []
+        for potential in field.potentials:
+            if is_ball(potential):
+                balls.append(potential)
+            else:
+                others.append(potential)
+        rest = self._rest
+        known = rest is not None and len(others) == len(rest.potentials)
+        if rest is not None and known:
+            known = all(a is b for a, b in zip(others, rest.potentials, strict=True))
+        if rest is None or not known:
+            rest = Field(field.unary)
+            for potential in others:
+                rest = rest + potential
+            self._cut = _as_cut(rest)
+            self._recombination = Recombination(rest)
+        elif self._unary is None or not np.may_share_memory(self._unary, field.unary):
+            rest = rest.with_unary(field.unary)
+            self._recombination = Recombination(rest)
+        if rest is not self._rest:
+            self._energies = [_energy(rest, labels) for labels in self._pool]
+            self._rest, self._unary = rest, field.unary
+        return rest, balls
+
+    def _best(
+        self, rest: Field, centers: IntArray, multipliers: FloatArray
+    ) -> tuple[IntArray, bool]:
+        """The best labelling for the multipliers, and whether it is proved so."""
+        if self._cut is not None:
+            costs = rest.unary[:, 1] - rest.unary[:, 0] - multipliers.sum()
+            for center, multiplier in zip(centers, multipliers, strict=True):
+                costs += (2.0 * multiplier) * center
+            return self._cut.ones(costs).astype(np.int64), True
+        unary = rest.unary.copy()
+        everyone = np.arange(len(unary))
+        for center, multiplier in zip(centers, multipliers, strict=True):
+            unary[everyone, center] += multiplier
+        init = self._pool[-1].astype(np.int64) if self._pool else None
+        changed = rest.with_unary(unary)
+        found = whole(solve_map(changed, tol=np.inf, init=init, n_jobs=self._n_jobs))
+        return found.labels, False
+
+    def _keep(self, rest: Field, labels: IntArray) -> None:
+        self._pool.append(labels)
+        self._energies.append(_energy(rest, labels))
+
+
+def is_ball(potential: Potential) -> TypeGuard[CardinalityPotential]:
+    """Whether a potential is a function of a count that is not concave."""
+    return isinstance(potential, CardinalityPotential) and not potential.is_submodular
+
+
+def _as_cut(field: Field) -> TwoLabelCut | None:
+    if field.n_labels != 2:
+        return None
+    try:
+        return TwoLabelCut(field)
+    except ValueError:  # not a cut, or one with too many arcs
+        return None
+
+
+def _energy(field: Field, labels: IntArray) -> float:
+    return float(field._energies(labels.astype(np.int64)[None])[0])

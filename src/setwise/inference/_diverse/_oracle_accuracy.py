@@ -1,0 +1,178 @@
+"""How good the best item of a list is: what a user who picks from it would get."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise._foundation._arguments import (
+    FloatArray,
+    IntArray,
+    as_array,
+    as_choice,
+    as_count,
+    as_list,
+)
+from setwise.diversities._base import MOST_LABELS
+
+METRICS = ("accuracy", "iou")
+
+
+def oracle_accuracy(
+    labelings: ArrayLike | Sequence[ArrayLike],
+    truth: ArrayLike | Sequence[ArrayLike],
+    metric: str = "accuracy",
+    *,
+    ignore: int = -1,
+) -> float:
+    r"""The accuracy of the best item of a list, of one image or over a corpus of images.
+
+    "accuracy": the share of the pixels that have the right label; over a corpus the mean of the
+    images' best. "iou": intersection over union. Of each image the item whose own mean over the
+    classes in it or in the truth is largest is taken; then pixels are pooled over the corpus,
+
+    .. math:: \frac{1}{|C|} \sum_{c \in C}
+              \frac{\sum_k |P_{kc} \cap T_{kc}|}{\sum_k |P_{kc} \cup T_{kc}|},
+
+    C the classes that the truth of the corpus holds.
+
+    Parameters
+    ----------
+    labelings : array-like of int, shape (m, N), or a sequence of such arrays
+        A list of labellings; with a sequence of truths one list an image.
+    truth : array-like of int, shape (N,), or a sequence of such arrays
+        The right labels; ``ignore`` where nobody knows.
+    metric : {"accuracy", "iou"}
+        What is measured.
+    ignore : int
+        The label of pixels that do not count.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 1 where no pixel counts.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> pair = [[0, 0, 1, 1], [0, 1, 1, 1]]
+    >>> sw.inference.oracle_accuracy(pair, [0, 1, 1, 0])
+    0.75
+    >>> sw.inference.oracle_accuracy([pair, [[1, 1]]], [[0, 1, 1, 0], [1, -1]])
+    0.875
+    """
+    lists, truths = _as_corpus(labelings, truth, ignore)
+    best = _best_items(lists, truths, as_choice(metric, "metric", METRICS), ignore)
+    chosen = [items[k] for items, k in zip(lists, best, strict=True)]
+    if metric == "accuracy":
+        scores = [_accuracies(y[None], t, ignore)[0] for y, t in zip(chosen, truths, strict=True)]
+        return float(np.mean(scores))
+    n_classes = 1 + max(
+        max(int(array.max(initial=0)) for array in chosen),
+        max(int(array.max(initial=0)) for array in truths),
+    )
+    pooled = sum(_overlaps(y, t, ignore, n_classes) for y, t in zip(chosen, truths, strict=True))
+    both, either, present = np.asarray(pooled)
+    held = present > 0
+    return float((both[held] / either[held]).mean()) if held.any() else 1.0
+
+
+def oracle_items(
+    labelings: ArrayLike | Sequence[ArrayLike],
+    truth: ArrayLike | Sequence[ArrayLike],
+    metric: str = "accuracy",
+    *,
+    ignore: int = -1,
+) -> IntArray:
+    """Which item of each image's list is the best one, (number of images,); the first of equals.
+
+    Parameters as in :func:`oracle_accuracy`.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> sw.inference.oracle_items([[0, 0, 1, 1], [0, 1, 1, 1]], [0, 1, 1, 0]).tolist()
+    [1]
+    """
+    lists, truths = _as_corpus(labelings, truth, ignore)
+    return _best_items(lists, truths, as_choice(metric, "metric", METRICS), ignore)
+
+
+def _best_items(
+    lists: list[IntArray], truths: list[IntArray], metric: str, ignore: int
+) -> IntArray:
+    score = _accuracies if metric == "accuracy" else _mean_overlaps
+    best = [int(score(items, t, ignore).argmax()) for items, t in zip(lists, truths, strict=True)]
+    return np.array(best, np.int64)
+
+
+def _accuracies(items: IntArray, truth: IntArray, ignore: int) -> FloatArray:
+    counts = truth != ignore
+    if not counts.any():
+        return np.ones(len(items))
+    return np.asarray((items[:, counts] == truth[counts]).mean(axis=1))
+
+
+def _mean_overlaps(items: IntArray, truth: IntArray, ignore: int) -> FloatArray:
+    n_classes = 1 + max(int(items.max(initial=0)), int(truth.max(initial=0)))
+    scores = np.ones(len(items))
+    for k, labels in enumerate(items):
+        both, either, _ = _overlaps(labels, truth, ignore, n_classes)
+        if (either > 0).any():
+            scores[k] = (both[either > 0] / either[either > 0]).mean()
+    return scores
+
+
+def _overlaps(labels: IntArray, truth: IntArray, ignore: int, n_classes: int) -> FloatArray:
+    """(3, classes): pixels in both, in either, and in the truth."""
+    counts = truth != ignore
+    y, t = labels[counts], truth[counts]
+    both = np.bincount(t[y == t], minlength=n_classes)
+    present = np.bincount(t, minlength=n_classes)
+    either = np.bincount(y, minlength=n_classes) + present - both
+    return np.array([both, either, present], np.float64)
+
+
+def _as_corpus(
+    labelings: ArrayLike | Sequence[ArrayLike], truth: ArrayLike | Sequence[ArrayLike], ignore: int
+) -> tuple[list[IntArray], list[IntArray]]:
+    """Lists (m, N) and truths (N,) of as many images."""
+    as_count(ignore, "ignore", least=-(2**62), most=2**62)
+    if isinstance(truth, Sequence) and len(truth) and as_array(truth[0], "truth").ndim > 0:
+        truths: list[Any] = list(truth)
+        lists: list[Any] = as_list(labelings, "labelings", "lists of labellings")
+        if len(lists) != len(truths):
+            raise ValueError(
+                f"labelings must hold a list for each of the {len(truths)} truths, got {len(lists)}"
+            )
+    else:
+        truths, lists = [truth], [labelings]
+    checked = [as_labels(array, "truth", 1) for array in truths]
+    items = [as_labels(array, "labelings", 2) for array in lists]
+    for y, t in zip(items, checked, strict=True):
+        if y.shape[1] != len(t) or len(y) == 0:
+            raise ValueError(
+                f"labelings must have shape (m, {len(t)}) with m at least 1, got {y.shape}"
+            )
+        if y.size and y.min() < 0:
+            raise ValueError(f"labelings must not be negative, got {y.min()}")
+        wrong = (t < 0) & (t != ignore)
+        if wrong.any():
+            raise ValueError(f"truth must not be negative but for ignore, got {t[wrong][0]}")
+    return items, checked
+
+
+def as_labels(values: ArrayLike, name: str, ndim: int) -> IntArray:
+    """Labels of a few dimensions, none beyond what can be counted; negative ones may mean void."""
+    array = as_array(values, name)
+    if array.ndim != ndim:
+        shape = "(N,)" if ndim == 1 else "(m, N)"
+        raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
+    if array.dtype.kind not in "iu" and array.size:
+        raise TypeError(f"{name} must hold integers, got dtype {array.dtype}")
+    if array.size and array.max() >= MOST_LABELS:
+        raise ValueError(f"{name} must hold labels below {MOST_LABELS}, got {array.max()}")
+    return array.astype(np.int64)

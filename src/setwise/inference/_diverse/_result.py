@@ -1,0 +1,150 @@
+"""What a search for a diverse list returns: the items, a gap for each, a guarantee for all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class DiverseProgress:
+    """Where a search stands after an item, for a callback: a true answer of it ends the list.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]])
+    >>> seen = []
+    >>> two = sw.diverse(field, 2, sw.diversities.DivMBest(1.5), callback=seen.append)
+    >>> [(step.n_items, step.value, step.gain, step.gap) for step in seen]
+    [(1, 0.0, 0.0, 0.0), (2, 1.0, 1.5, 0.0)]
+    """
+
+    n_items: int
+    labels: IntArray
+    value: float
+    gain: float
+    gap: float
+
+
+@dataclass(frozen=True, eq=False)
+class Guarantee:
+    r"""How good a greedy list is, beside the best list of as many items (Lemma 2 of the paper).
+
+    For the score :math:`F_c(S) = \sum_{y \in S} (c - E(y)) + d(S)` of lists of m items, repeats
+    allowed,
+
+    .. math:: F_c(S) \ge \rho \, F_c(S^*) - \varepsilon, \qquad \rho = 1 - (1 - 1/m)^m \ge 1 - 1/e.
+
+    The relative form of Section 5, for F without the shift: with :math:`F_{\min} = -m c`,
+    :math:`(F(S) - F_{\min}) / (F(S^*) - F_{\min}) \ge \rho - \varepsilon / (F(S^*) - F_{\min})`.
+
+    Attributes
+    ----------
+    factor : float
+        :math:`\rho`.
+    slack : float
+        :math:`\varepsilon`, the sum of the gaps of the steps.
+    shift : float
+        c, so large that no item of the list would lose by being added to any list of m items that
+        holds those before it.
+    score : float
+        :math:`F_c(S)`, not negative.
+    bound : float
+        No list of m items has a larger :math:`F_c`: the least of :math:`F_c` of the first t items
+        plus m times a bound on the next gain, over t.
+    n_items : int
+        m.
+    assumes : str
+        What makes it true, in a sentence.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]])
+    >>> pair = sw.diverse(field, 2, sw.diversities.HammingBall(weight=4.0, gamma=1.0))
+    >>> g = pair.guarantee
+    >>> g.factor, g.slack, g.score >= g.factor * g.bound - g.slack
+    (0.75, 0.0, True)
+    """
+
+    factor: float
+    slack: float
+    shift: float
+    score: float
+    bound: float
+    n_items: int
+    assumes: str
+
+    @property
+    def ratio(self) -> float:
+        """score / bound: the list is at least this close to the best one, for the shifted score."""
+        return self.score / self.bound if self.bound > 0 else 1.0
+
+    @property
+    def f_min(self) -> float:
+        """F_min = -m c of the relative form; ``bound`` and ``score`` are F - F_min."""
+        return -self.n_items * self.shift
+
+
+@dataclass(frozen=True, eq=False)
+class DiverseResult:
+    """A list of labellings, with the certificate of every step and of the whole.
+
+    Attributes
+    ----------
+    labelings : array of shape (m, N)
+        The items, in the order found; the first is the best labelling of the field alone.
+    values : array of shape (m,)
+        Their energies E.
+    gains : array of shape (m,)
+        What each added to the diversity of those before it, d(y | S).
+    bounds : array of shape (m,)
+        No labelling has E(y) - d(y | S) below this, S the items before.
+    methods : tuple of str
+        The method of each step.
+    repeated : array of shape (m,), bool
+        Which items equal an earlier one: where the weight is small next to the energies the best
+        next item may be one that is there.
+    guarantee : Guarantee or None
+        How the list compares with the best list; None where nothing can be said.
+    reason : str
+        What the guarantee assumes, or why there is none; and that the field has no more labellings,
+        where the list is shorter than asked for.
+    interrupted : bool
+        Whether a callback or Ctrl-C ended the list before m items.
+    relative_gaps : array of shape (m,)
+        The share of each gap of what there was to gain in its step, E(y) - d(y | S) minus the sum
+        of the least values of all terms: as ``relative_gap`` of a ``MapResult``.
+    exact : bool
+        Whether every step is the best one, up to rounding: as ``exact`` of a ``MapResult``.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]])
+    >>> three = sw.diverse(field, 3, sw.diversities.HammingBall(weight=4.0, gamma=1.0))
+    >>> three.labelings.tolist(), three.values.tolist()
+    ([[0, 1], [1, 1], [0, 0]], [0.0, 1.0, 2.0])
+    >>> three.gaps.tolist(), three.exact, three.repeated.tolist()
+    ([0.0, 0.0, 0.0], True, [False, False, False])
+    """
+
+    labelings: IntArray
+    values: FloatArray
+    gains: FloatArray
+    bounds: FloatArray
+    methods: tuple[str, ...]
+    repeated: BoolArray
+    guarantee: Guarantee | None
+    reason: str
+    interrupted: bool
+    relative_gaps: FloatArray
+    exact: bool
+
+    @property
+    def gaps(self) -> FloatArray:
+        """(m,): E(y) - d(y | S) - bound of each step, never negative."""
+        gaps: FloatArray = (self.values - self.gains - self.bounds).clip(min=0.0)
+        return gaps

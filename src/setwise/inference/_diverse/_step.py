@@ -1,0 +1,106 @@
+"""One step of a diverse list: MAP inference in the field that the diversity makes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from setwise._foundation._arguments import IntArray
+from setwise.fields._field import Field
+from setwise.inference._diverse._carried_bound import CarriedBound
+from setwise.inference._diverse._multiplier_search import HammingSearch, is_ball
+from setwise.inference._map._enumerate import count_labellings
+from setwise.inference._map._messages._factor_graph import obstacle as obstacle_to_messages
+from setwise.inference._map._options import MapOptions
+from setwise.inference._map._result import MapResult
+from setwise.inference._map._solve_map import solve_map
+
+METHODS = ("multipliers", "cut", "expansion", "swap", "convex", "messages", "enumerate")
+
+# So few labellings are enumerated before a method without a guarantee is tried.
+_FEW = 1 << 14
+# Messages are tried too where the gap is above this share of a ball's height, up to so many
+# variables, for so many passes.
+_NEAR, _SMALL, _PASSES = 0.01, 1500, 40
+
+
+class GreedyStep:
+    """The steps of one list; flows and labellings carry over from each to the next."""
+
+    def __init__(self, method: str, n_jobs: int | None) -> None:
+        self._method, self._n_jobs = method, n_jobs
+        self._search = HammingSearch(n_jobs)
+        self._bounds = CarriedBound()
+
+    def first(self, field: Field) -> MapResult:
+        """The best labelling of the field itself."""
+        if self._search.takes_by_cut(field):
+            return self._multipliers(field)
+        return self._moves(field, [None])
+
+    def next(self, field: Field, inits: list[IntArray]) -> MapResult:
+        """The best labelling of an augmented field; moves start from each of ``inits``."""
+        if self._method not in ("auto", "multipliers"):
+            return solve_map(field, self._method, init=inits[0], n_jobs=self._n_jobs)
+        if self._method == "multipliers":
+            return self._bounded(field, self._multipliers(field))
+        if self._search.takes_by_cut(field):
+            return self._multipliers(field)
+        if count_labellings(field) <= _FEW:
+            return solve_map(field, "enumerate")
+        if not any(map(is_ball, field.potentials)):
+            return self._moves(field, [None, *inits])
+        return self._bounded(field, self._with_messages(field, self._multipliers(field)))
+
+    def _moves(self, field: Field, inits: Sequence[IntArray | None]) -> MapResult:
+        """The best that moves find from any start; other methods need but one."""
+        found = solve_map(field, tol=np.inf, init=inits[0], n_jobs=self._n_jobs)
+        by_messages = obstacle_to_messages(field) is None and not field.is_submodular
+        if found.interrupted:
+            return found
+        if found.method not in ("expansion", "swap") or by_messages:
+            return solve_map(field, init=inits[-1], n_jobs=self._n_jobs)
+        for init in inits[1:]:
+            other = solve_map(field, tol=np.inf, init=init, n_jobs=self._n_jobs)
+            if other.value < found.value:
+                found = other
+            if other.interrupted:
+                return replace(found, interrupted=True)
+        return self._bounds.improve(field, found, MapOptions.read(field, n_jobs=self._n_jobs))
+
+    def _multipliers(self, field: Field) -> MapResult:
+        found = self._search.solve(field)
+        by_cut = not any(map(is_ball, field.potentials))
+        return MapOptions.read(field).result(
+            found.labels,
+            found.value,
+            found.bound,
+            method="cut" if by_cut and found.bound > -np.inf else "multipliers",
+            n_iter=found.n_iter,
+            converged=True,
+            paid=found.paid,
+        )
+
+    def _with_messages(self, field: Field, found: MapResult) -> MapResult:
+        """The better answer of two: a few passes of messages, from the labelling found."""
+        balls = [potential for potential in field.potentials if is_ball(potential)]
+        height = max(float(np.ptp(ball.table)) for ball in balls)
+        small = field.n_variables <= _SMALL
+        if found.gap <= _NEAR * height or not small or obstacle_to_messages(field) is not None:
+            return found
+        passed = solve_map(field, "messages", init=found.labels, max_iter=_PASSES)
+        bound = max(found.bound, passed.bound)
+        better = passed if passed.value < found.value else found
+        if better is passed:
+            self._search.offer(passed.labels)
+        return MapOptions.read(field).improved(better, bound, passed.interrupted)
+
+    def _bounded(self, field: Field, found: MapResult) -> MapResult:
+        """With the bound of the relaxation, where no cut gave one."""
+        if self._search.is_exact or found.interrupted:
+            return found
+        options = MapOptions.read(field, n_jobs=self._n_jobs)
+        found = options.improved(found, options.scale.trivial, False)
+        return self._bounds.improve(field, found, options)

@@ -1,0 +1,1 @@
+"""Flows and cuts, and energies of two labels as cuts."""

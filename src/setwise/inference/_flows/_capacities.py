@@ -1,0 +1,129 @@
+"""Capacities and edges, checked where they enter a graph."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from setwise import _core
+from setwise._foundation._arguments import IntArray, as_array, as_integers
+
+Capacities = NDArray[np.int64 | np.float64]
+
+# Nodes and arcs, of which every edge is two, have numbers of 32 bits.
+MOST_NODES = 2**31 - 2
+MOST_EDGES = 2**30 - 1
+
+
+def check_size(n: int, n_edges: int, nodes: str = "n", edges: str = "edges") -> None:
+    """Refuse what the kernel cannot number or the system cannot hold, before any of it is filled.
+
+    ``nodes`` and ``edges`` are the arguments to name.
+    """
+    if n > MOST_NODES:
+        raise ValueError(f"{nodes} must give at most {MOST_NODES} nodes, got {n}")
+    if n_edges > MOST_EDGES:
+        raise ValueError(f"{edges} must give at most {MOST_EDGES} edges, got {n_edges}")
+    try:
+        np.empty(44 * n + 52 * n_edges, np.int8)  # about what the kernel takes; never touched
+    except MemoryError:
+        raise ValueError(
+            f"{nodes} must give a graph that fits into memory, got {n} nodes and {n_edges} edges"
+        ) from None
+
+
+def as_kind(dtype: DTypeLike, name: str = "dtype") -> type[np.int64] | type[np.float64]:
+    """The type a graph computes in: int64 for whole numbers, float64 for real ones."""
+    try:
+        kind = np.dtype(dtype).kind
+    except (TypeError, ValueError, SyntaxError) as error:
+        raise TypeError(f"{name} must be a type of numbers, got {dtype!r}") from error
+    if kind in "biu":
+        return np.int64
+    if kind == "f":
+        return np.float64
+    raise TypeError(f"{name} must hold real numbers, got dtype {np.dtype(dtype)}")
+
+
+def kind_of(*values: tuple[ArrayLike | None, str]) -> type[np.int64] | type[np.float64]:
+    """float64 as soon as one of the named arrays holds floats (an empty list does not)."""
+    arrays = [(as_array(x, name), name) for x, name in values if x is not None]
+    kinds = [(as_kind(array.dtype, name), array.size) for array, name in arrays]
+    floats = any(kind is np.float64 and size for kind, size in kinds)
+    return np.float64 if floats else np.int64
+
+
+def as_capacities(
+    values: ArrayLike,
+    name: str,
+    kind: type[np.int64] | type[np.float64],
+    shape: tuple[int, ...],
+    *,
+    infinite: bool = False,
+) -> Capacities:
+    """Numbers of one type that are not negative, flat; a single number stands for all.
+
+    They may come flat or in ``shape``.
+    """
+    array = as_array(values, name)
+    given = as_kind(array.dtype, name)
+    if kind is np.int64 and given is np.float64 and array.size:
+        raise TypeError(
+            f"{name} must hold integers in a graph of integers, got dtype {array.dtype}: "
+            "make the graph with dtype=float"
+        )
+    length = math.prod(shape)
+    if array.ndim == 0:
+        array = np.broadcast_to(array, length)
+    if array.shape not in (shape, (length,)):
+        raise ValueError(f"{name} must be a number or have shape {shape}, got {array.shape}")
+    if array.dtype == np.uint64 and kind is np.int64 and length and array.max() > 2**63 - 1:
+        raise ValueError(f"{name} must be below 2**63, got {array.max()}")
+    array = array.reshape(-1)
+    numbers: Capacities = np.ascontiguousarray(array, dtype=kind)
+    bad = _core.first_not_capacity(numbers, infinite)
+    if bad >= 0:
+        if not infinite:
+            wanted = "be finite and not negative"
+        else:
+            wanted = "hold numbers" if np.isnan(array[bad]) else "not be negative"
+        raise ValueError(f"{name} must {wanted}, got {array[bad]}")
+    return numbers
+
+
+def as_edges(edges: ArrayLike, n: int) -> NDArray[np.int32] | NDArray[np.int64]:
+    """Pairs of different nodes, as rows; 32-bit and 64-bit integers are taken as they are."""
+    pairs = as_array(edges, "edges")
+    if pairs.size == 0:
+        pairs = np.zeros((0, 2), np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise ValueError(f"edges must have shape (E, 2), got {pairs.shape}")
+    check_size(n, len(pairs))
+    if pairs.dtype not in (np.int32, np.int64):
+        pairs = as_integers(pairs, "edges", below=n)
+    pairs = np.ascontiguousarray(pairs)
+    bad = _core.first_not_edge(pairs, n)
+    if bad >= 0:
+        tail, head = map(int, pairs[bad])
+        if tail == head and 0 <= tail < n:
+            raise ValueError(f"edges must join two different nodes, got ({tail}, {head})")
+        raise ValueError(f"edges must lie between 0 and {n - 1}, got ({tail}, {head})")
+    return pairs
+
+
+def as_places(places: ArrayLike, count: int, name: str) -> IntArray:
+    """Distinct nodes or edges, by their number; checked in one compiled pass."""
+    array = as_array(places, name)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
+    if array.size and array.dtype.kind not in "iu":
+        raise TypeError(f"{name} must hold integers, got dtype {array.dtype}")
+    which = np.ascontiguousarray(array, dtype=np.int64)
+    bad = _core.first_not_distinct(which, count)
+    if bad >= 0 and not 0 <= array[bad] < count:
+        raise ValueError(f"{name} must lie between 0 and {count - 1}, got {array[bad]}")
+    if bad >= 0:
+        raise ValueError(f"{name} must be distinct, got {array[bad]} more than once")
+    return which

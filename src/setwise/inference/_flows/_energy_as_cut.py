@@ -1,0 +1,113 @@
+"""Two labels: an energy as a cut with auxiliary nodes, functions of counts included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise.fields._field import Field
+from setwise.fields._terms import (
+    CardinalityTerm,
+    ConstantTerm,
+    CountTerm,
+    LabelTerm,
+    PottsTerm,
+    UnaryTerm,
+)
+
+MOST_ARCS = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class ConcaveCut:
+    r"""G(A) = min over Z of sum of costs of A + Z and of the arcs that leave it, A = {i: x_i = 1}.
+
+    An edge (i, j) costs ``there`` if i is in and j is not, ``back`` the other way round. Nodes
+    0..N-1 are the variables, the rest (Z) are auxiliary: a concave count is linear plus
+    :math:`\sum_m c_m \min(k, m)`, and :math:`\min(k, m)` is the cheaper of a node z inside (m) and
+    of the arcs from the k variables to it outside (1 each).
+    """
+
+    costs: FloatArray
+    """(M,)"""
+    edges: IntArray
+    """(E, 2)"""
+    there: FloatArray
+    back: FloatArray
+
+
+def as_cut(field: Field, unary: FloatArray) -> ConcaveCut:
+    """The cut of a field of two labels; ``unary`` is finite and has all unary terms in it."""
+    n = field.n_variables
+    costs = [unary[:, 1] - unary[:, 0]]
+    edges: list[IntArray] = [np.zeros((0, 2), np.int64)]
+    there, back = [np.zeros(0)], [np.zeros(0)]
+    n_nodes, n_arcs = n, 0
+    for potential, term in field._terms():
+        if isinstance(term, PottsTerm):
+            edges.append(term.edges)
+            there.append(term.weights)
+            back.append(term.weights)
+            continue
+        counts = _counts(term, n)
+        if counts is None:
+            raise ValueError(
+                "field must be a cut of its two labels for exact_binary, "
+                f"got {type(potential).__name__}, which is not"
+            )
+        for variables, values in counts:
+            slopes = np.diff(values)
+            costs[0][variables] += slopes[-1]
+            pieces = slopes[:-1] - slopes[1:]
+            kept = np.flatnonzero(pieces > 1e-14 * max(float(np.abs(values).max()), 1e-300))
+            n_arcs += len(kept) * len(variables)
+            if n_arcs > MOST_ARCS:
+                raise ValueError(
+                    f"field must need at most {MOST_ARCS} auxiliary arcs for exact_binary, got "
+                    f"more from {type(potential).__name__}: take projection"
+                )
+            heads = n_nodes + np.arange(len(kept))
+            costs.append(pieces[kept] * (kept + 1))
+            edges.append(
+                np.stack([np.tile(variables, len(kept)), np.repeat(heads, len(variables))], axis=1)
+            )
+            there.append(np.repeat(pieces[kept], len(variables)))
+            back.append(np.zeros(len(kept) * len(variables)))
+            n_nodes += len(kept)
+    return ConcaveCut(
+        np.concatenate(costs), np.concatenate(edges), np.concatenate(there), np.concatenate(back)
+    )
+
+
+def _counts(term: object, n: int) -> list[tuple[IntArray, FloatArray]] | None:
+    """Variables, and a function of how many take label 1 (size + 1 values); None if it is none."""
+    everyone = np.arange(n)
+    match term:
+        case ConstantTerm() | UnaryTerm():
+            return []
+        case CountTerm():
+            order = np.argsort(term.regions, kind="stable")
+            order = order[term.regions[order] >= 0]
+            ends = np.cumsum(np.diff(term.starts) - 1)
+            tables = np.split(term.table, term.starts[1:-1])
+            regions = np.split(order, ends[:-1])
+            return [
+                (variables, table + table[::-1])
+                for variables, table in zip(regions, tables, strict=True)
+                if len(variables)
+            ]
+        case LabelTerm():
+            if n == 0 or term.labels.all() or not term.labels.any():
+                return []
+            used = np.full(n + 1, term.cost)
+            used[0 if term.labels[1] else n] = 0.0
+            return [(everyone, used)]
+        case CardinalityTerm():
+            if n == 0:
+                return []
+            if (term.center != term.center[0]).any():
+                return None
+            return [(everyone, term.table if term.center[0] == 0 else term.table[::-1].copy())]
+    return None

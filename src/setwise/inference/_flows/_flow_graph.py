@@ -1,0 +1,320 @@
+"""Flow problems that can be changed and solved again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from setwise import _core
+from setwise._foundation._arguments import BoolArray, IntArray, as_count
+from setwise.inference._flows._capacities import (
+    Capacities,
+    as_capacities,
+    as_edges,
+    as_kind,
+    as_places,
+    kind_of,
+)
+from setwise.inference._flows._grid_edges import grid_arrays
+
+
+class FlowGraph:
+    r"""A maximum-flow problem with terminals, to be solved, changed and solved again.
+
+    Node :math:`i` is joined to the source with capacity :math:`s_i` and to the sink with
+    :math:`t_i`; an edge :math:`e = (i, j)` lets :math:`c_e` pass from :math:`i` to :math:`j` and
+    :math:`r_e` back. :meth:`solve` finds a largest flow and with it a set :math:`A` that minimises
+
+    .. math:: \sum_{i \notin A} s_i + \sum_{i \in A} t_i
+       + \sum_{e = (i, j)} c_e \, [i \in A, j \notin A] + r_e \, [j \in A, i \notin A].
+
+    Integers are computed with exactly; the sum of all capacities must be below :math:`2^{63}`,
+    and below :math:`2^{1022}` for floats. With floats no tolerance is used: a capacity is used up
+    when it is exactly zero, which every augmentation makes of one. What rounding takes from the
+    capacities on the way is counted, and a flow that lost more than 64 units in the last place of
+    what is sent is found anew, with capacities beyond twice the cut lowered to that. So ``mask`` is
+    a smallest cut up to such a share (more only where paths are so long that no float could do
+    better), whatever was set and solved before and however large the terminals are that it leaves
+    whole: what is sent beyond :math:`\sum_i \min(s_i, t_i)` is what the share is of. ``value`` is
+    what was sent, at most ``bound``, from which that share and one rounding of the whole separate
+    it. An infinite terminal capacity ties a node to its side.
+
+    Threads may share a graph; an answer is that of the whole problem as it is, or a
+    ``RuntimeError`` when it was changed and not yet solved again.
+
+    A second :meth:`solve` starts from the first one's flow and costs time in proportion to the
+    part of the graph that the changes reach. The search is that of Goldberg et al., *Maximum flows
+    by incremental breadth-first search* (ESA 2011).
+
+    Parameters
+    ----------
+    n : int
+        The number of nodes.
+    edges : array-like of int, shape (E, 2)
+        Pairs of different nodes. Repeated edges are kept apart, each with its own flow.
+    capacities : array-like of shape (E,) or a number
+        :math:`c_e`, finite and not negative.
+    reverse : array-like of shape (E,) or a number, optional
+        :math:`r_e`; zero unless given. For undirected edges repeat ``capacities``.
+    dtype : dtype, optional
+        Integers or floats; by default what ``capacities`` and ``reverse`` hold.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> graph = sw.inference.FlowGraph(3, [[0, 1], [1, 2]], [2, 1], [2, 1])
+    >>> graph.set_terminals([4, 0, 0], [0, 0, 3])
+    >>> graph.solve()
+    1
+    >>> graph.mask.tolist(), graph.flows.tolist()
+    ([True, True, False], [1, 1])
+    >>> graph.set_terminals(1, 2, nodes=[1])  # node 1: 1 from the source, 2 to the sink
+    >>> graph.solve()
+    3
+    """
+
+    def __init__(
+        self,
+        n: int,
+        edges: ArrayLike,
+        capacities: ArrayLike,
+        reverse: ArrayLike | None = None,
+        *,
+        dtype: DTypeLike | None = None,
+    ) -> None:
+        self.n = as_count(n, "n")
+        self.shape: tuple[int, ...] = (self.n,)
+        pairs = as_edges(edges, self.n)
+        self.dtype = np.dtype(
+            kind_of((capacities, "capacities"), (reverse, "reverse"))
+            if dtype is None
+            else as_kind(dtype)
+        )
+        self.n_edges = len(pairs)
+        there, back = self._both(capacities, reverse, self.n_edges)
+        self._graph = _core.make_flow_graph(self.n, pairs, np.empty(0, self.dtype))
+        self._graph.set_all_capacities(there, back)
+
+    @classmethod
+    def grid(
+        cls,
+        shape: Sequence[int],
+        weights: ArrayLike,
+        reverse: ArrayLike | None = None,
+        *,
+        offsets: ArrayLike | None = None,
+        dtype: DTypeLike | None = None,
+    ) -> Self:
+        r"""The graph of a grid of pixels, of any dimension and connectivity.
+
+        Pixels are numbered in C order; ``set_terminals`` takes arrays of the grid's shape, and
+        ``mask`` is one. The edges come offset by offset, those that would leave the grid left out.
+
+        Parameters
+        ----------
+        shape : sequence of int
+            The sides of the grid.
+        weights : a number, or array-like that broadcasts to (K, \*shape)
+            Entry ``[k, p]`` is the capacity from pixel ``p`` to pixel ``p + offsets[k]``.
+        reverse : the same, optional
+            The capacity back; by default equal to ``weights``, so that edges are undirected.
+        offsets : array-like of int, shape (K, len(shape)), optional
+            Where the neighbours are; by default the next pixel along each axis. Name one of each
+            pair of opposite offsets.
+        dtype : dtype, optional
+            Integers or floats; by default what ``weights`` and ``reverse`` hold.
+
+        Examples
+        --------
+        Four neighbours, then eight:
+
+        >>> import setwise as sw
+        >>> graph = sw.inference.FlowGraph.grid((2, 3), 1)
+        >>> graph.set_terminals([[9, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 9]])
+        >>> graph.solve(), graph.n_edges
+        (2, 7)
+        >>> eight = [[0, 1], [1, 0], [1, 1], [1, -1]]
+        >>> sw.inference.FlowGraph.grid((2, 3), 1, offsets=eight).n_edges
+        11
+        """
+        sides, edges, there, back = grid_arrays(shape, weights, reverse, offsets)
+        graph = cls(math.prod(sides), edges, there, back, dtype=dtype)
+        graph.shape = sides
+        return graph
+
+    def _both(
+        self, capacities: ArrayLike, reverse: ArrayLike | None, count: int
+    ) -> tuple[Capacities, Capacities]:
+        """Capacities of ``count`` edges; an empty array stands for a reverse of zeros."""
+        kind = as_kind(self.dtype)
+        there = as_capacities(capacities, "capacities", kind, (count,))
+        if reverse is None:
+            return there, np.empty(0, kind)
+        if reverse is capacities:
+            return there, there
+        return there, as_capacities(reverse, "reverse", kind, (count,))
+
+    def set_terminals(
+        self, source: ArrayLike, sink: ArrayLike, *, nodes: ArrayLike | None = None
+    ) -> None:
+        """Replaces the capacities from the source and to the sink, of all nodes or of some.
+
+        Parameters
+        ----------
+        source, sink : array-like of shape (n,), or one entry for each of ``nodes``, or a number
+            Not negative. A grid also takes arrays of its shape. ``inf`` (in a graph of floats)
+            ties the node to that side; one node cannot be tied to both.
+        nodes : array-like of int, optional
+            Distinct nodes; all of them by default.
+
+        Examples
+        --------
+        >>> import setwise as sw
+        >>> graph = sw.inference.FlowGraph(2, [[0, 1]], 1.5)
+        >>> graph.set_terminals([2.0, 0.0], [0.0, float("inf")])
+        >>> graph.solve()
+        1.5
+        """
+        which = None if nodes is None else as_places(nodes, self.n, "nodes")
+        count = self.n if which is None else len(which)
+        kind = as_kind(self.dtype)
+        shape = self.shape if which is None else (count,)
+        out = as_capacities(source, "source", kind, shape, infinite=True)
+        into = as_capacities(sink, "sink", kind, shape, infinite=True)
+        if kind is np.float64:
+            torn = np.flatnonzero(np.isinf(out) & np.isinf(into))
+            if len(torn):
+                node = torn[0] if which is None else which[torn[0]]
+                raise ValueError(
+                    f"source and sink must not both be infinite at one node, got node {node}"
+                )
+        if which is None:
+            self._graph.set_all_terminals(out, into)
+        else:
+            self._graph.set_terminals(which, out, into)
+
+    def _join(self, source: int, sink: int) -> None:
+        """Terminals that tie one node to each side: more than can pass between the two."""
+        most = min(self._graph.through(source, True), self._graph.through(sink, False))
+        terminals = np.zeros((2, self.n), self.dtype)
+        terminals[0, source] = terminals[1, sink] = most + 1 if self.dtype.kind == "i" else np.inf
+        self._graph.set_all_terminals(*terminals)
+
+    def set_capacities(
+        self, edges: ArrayLike, capacities: ArrayLike, reverse: ArrayLike | None = None
+    ) -> None:
+        """Replaces the capacities of some edges; they may fall below the present flow.
+
+        Parameters
+        ----------
+        edges : array-like of int, shape (m,)
+            Distinct edges, by their place in the edges that the graph was made of.
+        capacities, reverse : array-like of shape (m,) or a number
+            As in the constructor: without ``reverse`` it is zero.
+
+        Examples
+        --------
+        >>> import setwise as sw
+        >>> graph = sw.inference.FlowGraph(2, [[0, 1]], 5)
+        >>> graph.set_terminals([9, 0], [0, 9])
+        >>> graph.solve()
+        5
+        >>> graph.set_capacities([0], 3)
+        >>> graph.solve()
+        3
+        """
+        which = as_places(edges, self.n_edges, "edges")
+        there, back = self._both(capacities, reverse, len(which))
+        self._graph.set_capacities(which, there, back)
+
+    def solve(self) -> int | float:
+        """The value of a largest flow; found from the last one where there is one.
+
+        Examples
+        --------
+        >>> import setwise as sw
+        >>> sw.inference.FlowGraph(1, [], []).solve()
+        0
+        """
+        return self._graph.solve()
+
+    def copy(self) -> Self:
+        """An independent graph in the same state, its flow included.
+
+        Examples
+        --------
+        >>> import setwise as sw
+        >>> graph = sw.inference.FlowGraph(2, [[0, 1]], 5)
+        >>> other = graph.copy()
+        >>> other.set_terminals([1, 0], [0, 1])
+        >>> other.solve(), graph.solve()
+        (1, 0)
+        """
+        twin = self.__class__.__new__(self.__class__)
+        twin.__dict__.update(self.__dict__, _graph=self._graph.copy())
+        return twin
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self.copy()
+
+    @property
+    def value(self) -> int | float:
+        """The value of the flow."""
+        return self._graph.value()
+
+    @property
+    def bound(self) -> int | float:
+        """The capacity of the cut, from the problem and ``mask`` alone; never below ``value``."""
+        return self._graph.cut()
+
+    @property
+    def mask(self) -> BoolArray:
+        """(n,) booleans, or of the grid's shape: the nodes on the source side of a minimum cut."""
+        mask = np.empty(self.n, np.bool_)
+        self._graph.read_sides(mask)
+        return mask.reshape(self.shape)
+
+    @property
+    def flows(self) -> Capacities:
+        """(E,) the net flow on each edge, negative where it runs backwards."""
+        flows: Capacities = np.empty(self.n_edges, self.dtype)
+        self._graph.read_flows(flows, np.empty(0, self.dtype))
+        return flows
+
+    @property
+    def residuals(self) -> Capacities:
+        """(E, 2) what each edge could still carry, forwards and backwards."""
+        residuals: Capacities = np.empty((self.n_edges, 2), self.dtype)
+        self._graph.read_flows(np.empty(0, self.dtype), residuals.reshape(-1))
+        return residuals
+
+    @property
+    def edges(self) -> IntArray:
+        """(E, 2) the edges."""
+        edges = np.empty((self.n_edges, 2), np.int64)
+        self._graph.read_edges(edges)
+        return edges
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The problem; the flow is not kept, so the first solve of a loaded graph is a cold one."""
+        numbers: list[Capacities] = [
+            np.empty(k, self.dtype) for k in (self.n_edges, self.n_edges, self.n, self.n)
+        ]
+        self._graph.read_problem(*numbers)
+        return {"shape": self.shape, "edges": self.edges, "dtype": self.dtype, "numbers": numbers}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        capacities, reverse, source, sink = state["numbers"]
+        n, dtype = math.prod(state["shape"]), state["dtype"]
+        self.__init__(n, state["edges"], capacities, reverse, dtype=dtype)  # type: ignore[misc]
+        self.set_terminals(source, sink)
+        self.shape = state["shape"]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n={self.n}, n_edges={self.n_edges}, dtype={self.dtype})"

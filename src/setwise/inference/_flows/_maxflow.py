@@ -1,0 +1,187 @@
+"""Maximum flow and minimum cut of a graph given as arrays, one graph or many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise import _core
+from setwise._foundation._arguments import BoolArray, as_array, as_count, as_list
+from setwise._foundation._certificate import EPS
+from setwise._foundation._threads import as_threads
+from setwise.inference._flows._capacities import MOST_NODES, Capacities, kind_of
+from setwise.inference._flows._flow_graph import FlowGraph
+
+_UNITS = 64  # in the last place: what the sums of a flow may lose
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    r"""A largest flow and a smallest cut.
+
+    Attributes
+    ----------
+    value : int or float
+        The value of the flow.
+    bound : int or float
+        The capacity of the cut, computed from the problem and ``mask`` alone: no flow is larger.
+    gap : int or float
+        ``bound - value``: zero for integers, rounding for floats.
+    exact : bool
+        Whether the cut is proved to be the smallest up to the rounding of sums: 64 units in the
+        last place of what flows, over all edges and from the source, min(source, sink) of each
+        node apart. What is not used, as the rest of a large terminal, does not count.
+    mask : ndarray of bool, shape (n,)
+        The nodes on the source side of the cut.
+    flows : ndarray, shape (E,)
+        The net flow on each edge, negative where it runs backwards.
+    residuals : ndarray, shape (E, 2)
+        What each edge could still carry, forwards and backwards.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> flow = sw.inference.maxflow([[0, 1]], [3], source=0, sink=1)
+    >>> flow.value, flow.bound, flow.exact
+    (3, 3, True)
+    """
+
+    value: int | float
+    bound: int | float
+    gap: int | float
+    exact: bool
+    mask: BoolArray
+    flows: Capacities
+    residuals: Capacities
+
+
+def maxflow(
+    edges: ArrayLike,
+    capacities: ArrayLike,
+    reverse: ArrayLike | None = None,
+    *,
+    n: int | None = None,
+    source: ArrayLike,
+    sink: ArrayLike,
+) -> Flow:
+    """A largest flow from the source to the sink, and a smallest cut between them.
+
+    Parameters
+    ----------
+    edges : array-like of int, shape (E, 2)
+        Pairs of different nodes; repeated edges are kept apart.
+    capacities : array-like of shape (E,) or a number
+        What may pass from the first node of an edge to the second; finite and not negative.
+    reverse : array-like of shape (E,) or a number, optional
+        What may pass from the second to the first; zero unless given.
+    n : int, optional
+        The number of nodes; by default as many as ``edges``, ``source`` and ``sink`` name.
+    source, sink : int, or array-like of shape (n,)
+        Two different nodes, as in :func:`scipy.sparse.csgraph.maximum_flow`; or for every node
+        its capacity from the source and to the sink, where ``inf`` ties it to that side.
+
+    Returns
+    -------
+    Flow
+        In integers, exactly, if no argument holds floats; see :class:`FlowGraph`.
+
+    Examples
+    --------
+    Between two nodes:
+
+    >>> import setwise as sw
+    >>> flow = sw.inference.maxflow(
+    ...     [[0, 1], [0, 2], [1, 3], [2, 3]], [3, 2, 2, 3], source=0, sink=3
+    ... )
+    >>> flow.value, flow.flows.tolist(), flow.mask.tolist()
+    (4, [2, 2, 2, 2], [True, True, False, False])
+
+    With a capacity for every node:
+
+    >>> sw.inference.maxflow([[0, 1]], 0.5, 0.5, source=[2.0, 0.0], sink=[0.0, 1.0]).value
+    0.5
+    """
+    shapes = as_array(source, "source").shape, as_array(sink, "sink").shape
+    between = shapes == ((), ())
+    if not between and [len(shape) for shape in shapes] != [1, 1]:
+        raise ValueError(
+            "source and sink must be two nodes or two arrays of shape (n,), "
+            f"got shapes {shapes[0]} and {shapes[1]}"
+        )
+    numbers = [(capacities, "capacities"), (reverse, "reverse")]
+    if between:
+        first, last = _as_node(source, "source"), _as_node(sink, "sink")
+        if first == last:
+            raise ValueError(f"source and sink must be different nodes, got {first} twice")
+        size = _size(edges, first + 1, last + 1) if n is None else as_count(n, "n")
+        for node, name in ((first, "source"), (last, "sink")):
+            if node >= size:
+                raise ValueError(f"{name} must lie between 0 and {size - 1}, got {node}")
+    else:
+        numbers += [(source, "source"), (sink, "sink")]
+        size = _size(edges, *shapes[0]) if n is None else as_count(n, "n")
+    graph = FlowGraph(size, edges, capacities, reverse, dtype=kind_of(*numbers))
+    if between:
+        graph._join(first, last)
+    else:
+        graph.set_terminals(source, sink)
+    value = graph.solve()
+    bound = graph.bound
+    unproved, flowing = graph._graph.unproved()
+    exact = bool(unproved <= _UNITS * EPS * flowing)
+    return Flow(value, bound, bound - value, exact, graph.mask, graph.flows, graph.residuals)
+
+
+def _as_node(node: ArrayLike, name: str) -> int:
+    """A node's number; an array of no dimension stands for its entry."""
+    return as_count(node[()] if isinstance(node, np.ndarray) else node, name)
+
+
+def _size(edges: ArrayLike, *least: int) -> int:
+    """The number of nodes that the edges name, or what it must be at least."""
+    array = as_array(edges, "edges")
+    named = int(array.max()) + 1 if array.size and array.dtype.kind in "iu" else 0
+    size = max(named, *least)
+    if size > MOST_NODES:
+        raise ValueError(
+            f"edges, source and sink must name nodes below {MOST_NODES}, got {size - 1}"
+        )
+    return size
+
+
+def maxflow_batch(graphs: Sequence[FlowGraph], *, n_jobs: int | None = None) -> list[int | float]:
+    """Solves many graphs on several threads; each keeps its answer.
+
+    Parameters
+    ----------
+    graphs : sequence of FlowGraph
+        Solved as by :meth:`FlowGraph.solve`, warm where they were solved before.
+    n_jobs : int, optional
+        The number of threads; None or -1: all processors. The answers do not depend on it.
+
+    Returns
+    -------
+    list of int or float
+        The values.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> graphs = [sw.inference.FlowGraph(2, [[0, 1]], c) for c in (1, 2)]
+    >>> for graph in graphs:
+    ...     graph.set_terminals([5, 0], [0, 5])
+    >>> sw.inference.maxflow_batch(graphs, n_jobs=2)
+    [1, 2]
+    """
+    given = as_list(graphs, "graphs", "FlowGraphs")
+    for graph in given:
+        if not isinstance(graph, FlowGraph):
+            raise TypeError(f"graphs must hold FlowGraphs, got {type(graph).__name__}")
+    threads = as_threads(n_jobs)
+    distinct = list({id(graph): graph._graph for graph in given}.values())
+    if distinct:
+        _core.solve_flow_graphs(distinct, min(threads, len(distinct)))
+    return [graph.value for graph in given]

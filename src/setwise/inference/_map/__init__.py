@@ -1,0 +1,1 @@
+"""The best labelling of a field."""

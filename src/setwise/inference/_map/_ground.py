@@ -1,0 +1,87 @@
+r"""A field without what is the same for every labelling, or beyond what any good one pays.
+
+Sums of energies are rounded at the size of the numbers in them. A constant of :math:`10^9` in the
+unaries, or a seed of :math:`10^{20}`, would so cost the digits that certificates are made of.
+"""
+
+from __future__ import annotations
+
+from math import fsum, inf, isfinite, nextafter
+from operator import is_
+from typing import NamedTuple
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray
+from setwise.fields._base import Potential
+from setwise.fields._field import Field
+from setwise.inference._map._energy_scale import least_of_rows, trivial_bound
+
+# A label that alone costs so many times what the unaries' favourites cost is in no good labelling.
+_HOPELESS = 1024.0
+
+
+class Ground(NamedTuple):
+    """A field, and what was taken out of it."""
+
+    field: Field
+    least: FloatArray
+    """(N,): the least unary of each row"""
+    below: float
+    """the constants of the potentials"""
+
+    @property
+    def constant(self) -> float:
+        """By how much all energies are below those that the field stands for."""
+        return fsum(self.least) + self.below
+
+
+def ground(field: Field) -> Ground:
+    """Every row of unaries with a least entry of 0, and potentials without their constants."""
+    least = least_of_rows(field.unary)
+    unary = field.unary - least[:, None] if least.any() else field.unary
+    potentials: list[Potential] = []
+    below = 0.0
+    for potential in field.potentials:
+        grounded, constant = potential._grounded()
+        potentials.append(grounded)
+        below += constant
+    if not all(map(is_, potentials, field.potentials)):
+        return Ground(Field._of(unary, tuple(potentials)), least, below)
+    return Ground(field if unary is field.unary else field._over(unary), least, below)
+
+
+def without_hopeless(field: Field) -> Field:
+    r"""A field with the same least energy and the same best labellings, its unaries in reach.
+
+    With the labelling z of least unaries and a bound b on every term's sum, :math:`E(z) - b` is
+    all that there is to gain. Who takes a label that costs more than that above its row's least is
+    worse off than with z, whatever the price: so prices stop at 1024 times it. ``field`` is
+    grounded.
+    """
+    largest = float(field.unary.max(initial=0.0))
+    if largest == inf:
+        largest = float(field.unary.max(initial=0.0, where=np.isfinite(field.unary)))
+    if largest == 0.0:
+        return field
+    if field.n_labels == 2:  # twice as fast as argmin
+        start = (field.unary[:, 1] < field.unary[:, 0]).astype(np.int64)
+    else:
+        start = field.unary.argmin(axis=1)
+    limit = _HOPELESS * (float(field._energies(start[None])[0]) - trivial_bound(field))
+    if not 0.0 < limit < largest:
+        return field
+    return field._over(np.where(field.unary < inf, np.minimum(field.unary, limit), inf))
+
+
+def difference_below(value: float, part: float) -> float:
+    """value - part, rounded down: a rounding may lower a lower bound, never raise it."""
+    rest = value - part
+    if not isfinite(rest):
+        return rest
+    return nextafter(rest, -inf) if fsum((value, -part, -rest)) < 0.0 else rest
+
+
+def difference_above(value: float, part: float) -> float:
+    """value - part, rounded up, for upper bounds."""
+    return -difference_below(-value, -part)

@@ -1,0 +1,1 @@
+"""Messages in a factor graph, and the bound of their dual."""

@@ -1,0 +1,177 @@
+"""The factors of a field: its terms, sorted by how messages treat them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
+from setwise.fields._field import Field
+from setwise.fields._terms import (
+    CardinalityTerm,
+    ConstantTerm,
+    CountTerm,
+    LabelTerm,
+    PottsTerm,
+    RobustTerm,
+    TableTerm,
+    TransitionTerm,
+    UnaryTerm,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs of variables low < high, each once, with a Potts weight or a table."""
+
+    low: IntArray
+    high: IntArray
+    weights: FloatArray
+    """(E,): of the pairs without a table"""
+    table: IntArray
+    """(E,): the position in ``tables``, -1 for Potts"""
+    tables: FloatArray
+    """(T, L, L): [label of low, label of high]"""
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of a pair's energy over its labels, on average."""
+        labels = self.tables.shape[1]
+        potts = self.weights[self.table < 0] * np.sqrt(labels - 1.0) / labels
+        spreads = np.append(potts, self.tables.std(axis=(1, 2)))
+        return float(spreads.mean()) if len(spreads) else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class CountFactor:
+    """table[number of members whose label is in their pattern]."""
+
+    variables: IntArray
+    patterns: BoolArray
+    """(P, L)"""
+    pattern: IntArray
+    """The pattern of each member."""
+    table: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class RobustFactor:
+    """weight min(1, least number of members that differ from one label / truncation)."""
+
+    variables: IntArray
+    weight: float
+    truncation: float
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """The terms of a field, sorted by how messages treat them."""
+
+    constant: float
+    unary: FloatArray
+    pairs: Pairs
+    counts: list[CountFactor]
+    robust: list[RobustFactor]
+
+
+def obstacle(field: Field) -> str | None:
+    """Why messages cannot take the field, in a sentence; None if they can."""
+    for potential, term in field._terms():
+        if isinstance(term, TransitionTerm):
+            return f"messages cannot take {potential!r}: its counts are of pairs, not of variables"
+    return None
+
+
+def factors_of(field: Field) -> Factors:
+    """The factors whose sum is the field's energy; a potential that has none is refused."""
+    why = obstacle(field)
+    if why is not None:
+        raise ValueError(why)
+    constant, unary = 0.0, field.unary
+    potts: list[PottsTerm] = []
+    tables: list[TableTerm] = []
+    counts: list[CountFactor] = []
+    robust: list[RobustFactor] = []
+    for _, term in field._terms():
+        match term:
+            case ConstantTerm():
+                constant += term.value
+            case UnaryTerm():
+                unary = unary + term.unary
+            case PottsTerm():
+                potts.append(term)
+            case TableTerm():
+                tables.append(term)
+            case CardinalityTerm():
+                everyone, others = np.arange(field.n_variables), ~np.eye(field.n_labels, dtype=bool)
+                counts.append(CountFactor(everyone, others, term.center, term.table))
+            case LabelTerm():
+                everyone = np.arange(field.n_variables)
+                table = np.where(everyone > 0, term.cost, 0.0)
+                counts.append(
+                    CountFactor(
+                        everyone,
+                        term.labels[None],
+                        np.zeros_like(everyone),
+                        np.append(table, term.cost if field.n_variables else 0.0),
+                    )
+                )
+            case CountTerm():
+                counts += _counts_of_regions(term, field.n_labels)
+            case RobustTerm():
+                members = _members(term.regions, len(term.weights))
+                robust += [
+                    RobustFactor(region, float(weight), float(truncation))
+                    for region, weight, truncation in zip(
+                        members, term.weights, term.truncation, strict=True
+                    )
+                    if len(region)
+                ]
+            case _:
+                raise TypeError(f"a term of an unknown kind: {type(term).__name__}")
+    pairs = _merge(potts, tables, field.n_variables, field.n_labels)
+    return Factors(constant, unary, pairs, counts, robust)
+
+
+def _counts_of_regions(term: CountTerm, n_labels: int) -> list[CountFactor]:
+    """A factor for each region and label: the number of variables that take it."""
+    found: list[CountFactor] = []
+    single = np.eye(n_labels, dtype=bool)
+    for r, members in enumerate(_members(term.regions, len(term.starts) - 1)):
+        table = term.table[term.starts[r] : term.starts[r + 1]]
+        found += [
+            CountFactor(members, single, np.full(len(members), j), table) for j in range(n_labels)
+        ]
+    return found
+
+
+def _members(regions: IntArray, count: int) -> list[IntArray]:
+    """The variables of each region."""
+    order = np.argsort(regions, kind="stable")
+    bounds = np.searchsorted(regions[order], np.arange(count + 1))
+    return [order[a:b] for a, b in pairwise(bounds)]
+
+
+def _merge(potts: list[PottsTerm], tables: list[TableTerm], n: int, n_labels: int) -> Pairs:
+    """Each pair of variables once: weights add, tables add, and a table takes weights in."""
+    ends = np.concatenate(
+        [np.zeros((0, 2), np.int64), *(t.edges for t in potts), *(t.edges for t in tables)]
+    )
+    low, high = ends.min(axis=1), ends.max(axis=1)
+    keys, pair = np.unique(low * n + high, return_inverse=True)
+    split = sum(len(term.edges) for term in potts)
+    weights = np.zeros(len(keys))
+    np.add.at(weights, pair[:split], np.concatenate([np.zeros(0), *(t.weights for t in potts)]))
+    table = np.full(len(keys), -1)
+    with_table, place = np.unique(pair[split:], return_inverse=True)
+    table[with_table] = np.arange(len(with_table))
+    sums = np.zeros((len(with_table), n_labels, n_labels))
+    if tables:
+        given = np.concatenate([term.tables for term in tables])
+        turned = ends[split:, 0] > ends[split:, 1]
+        given[turned] = given[turned].transpose(0, 2, 1)
+        np.add.at(sums, place, given)
+        sums += weights[with_table, None, None] * ~np.eye(n_labels, dtype=bool)
+    return Pairs(keys // max(n, 1), keys % max(n, 1), weights, table, sums)

@@ -1,0 +1,127 @@
+"""The compiled message search of a field's factors: in which order, and with which shares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+from setwise._core import MessageSearch
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
+from setwise.inference._map._messages._factor_graph import Factors, Pairs
+
+
+def _visit_order(pairs: Pairs, n: int) -> tuple[IntArray, bool]:
+    """In which order messages visit the variables, and whether the pairs form a forest.
+
+    A forest is visited from its roots (breadth first), so that one sweep to the roots and one
+    back are dynamic programming. Otherwise the order is the variables' own.
+    """
+    links = coo_array((np.ones(len(pairs.low)), (pairs.low, pairs.high)), shape=(n, n))
+    components, component = connected_components(links, directed=False)
+    if len(pairs.low) != n - components:
+        return np.arange(n), False
+    _, roots = np.unique(component, return_index=True)
+    above = coo_array(
+        (
+            np.ones(len(pairs.low) + len(roots)),
+            (np.append(pairs.low, np.full(len(roots), n)), np.append(pairs.high, roots)),
+        ),
+        shape=(n + 1, n + 1),
+    )
+    order = breadth_first_order(above.tocsr(), n, directed=False, return_predecessors=False)
+    return order[1:].astype(np.int64), True
+
+
+def _in_order(pairs: Pairs, rank: IntArray) -> Pairs:
+    """The pairs with variables numbered by rank, sorted."""
+    first, second = rank[pairs.low], rank[pairs.high]
+    tables = pairs.tables.copy()
+    turned = pairs.table[(first > second) & (pairs.table >= 0)]
+    tables[turned] = tables[turned].transpose(0, 2, 1)
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    order = np.lexsort((high, low))
+    return replace(
+        pairs,
+        low=low[order],
+        high=high[order],
+        weights=pairs.weights[order],
+        table=pairs.table[order],
+        tables=tables,
+    )
+
+
+def _shares(
+    pairs: Pairs, n: int, is_forest: bool, other_factors: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """What part of a variable's unaries each pair ahead gets, in forward and backward sweeps.
+
+    1 / max(pairs ahead, pairs behind), the weights of sequential tree-reweighted message passing,
+    counting one more for the other factors of a variable; a lone forest gives all to its roots.
+    """
+    ahead = np.bincount(pairs.low, minlength=n)
+    behind = np.bincount(pairs.high, minlength=n)
+    shares = 1.0 / np.maximum(np.maximum(ahead, behind) + other_factors, 1)
+    if is_forest and not other_factors.any():
+        return 1.0 / np.maximum(ahead, 1), np.ones(n)
+    return shares, shares
+
+
+def message_search(factors: Factors, damping: float) -> tuple[MessageSearch, IntArray]:
+    """The compiled search, and the order of its variables: its i is the field's order[i]."""
+    n, n_labels = factors.unary.shape
+    order, is_forest = _visit_order(factors.pairs, n)
+    rank = np.empty(n, np.int64)
+    rank[order] = np.arange(n)
+    pairs = _in_order(factors.pairs, rank)
+    counts, robust = factors.counts, factors.robust
+    tables, table_starts = _share_tables([factor.table for factor in counts])
+    pattern_starts = np.cumsum([0, *(len(factor.patterns) for factor in counts)])
+    count_variables = _joined([rank[factor.variables] for factor in counts])
+    robust_variables = _joined([rank[factor.variables] for factor in robust])
+    others = np.zeros(n, np.bool_)
+    others[count_variables] = others[robust_variables] = True
+    forward, backward = _shares(pairs, n, is_forest, others)
+    search = MessageSearch(
+        n=n,
+        labels=n_labels,
+        constant=factors.constant,
+        unary=np.ascontiguousarray(factors.unary[order]).ravel(),
+        low=pairs.low,
+        high=pairs.high,
+        table=pairs.table,
+        weight=pairs.weights,
+        tables=pairs.tables.ravel(),
+        count_starts=np.cumsum([0, *(len(factor.variables) for factor in counts)]),
+        count_variables=count_variables,
+        count_patterns=_joined(
+            [factor.pattern + start for factor, start in zip(counts, pattern_starts, strict=False)]
+        ),
+        count_tables=table_starts,
+        count_values=tables,
+        patterns=np.concatenate(
+            [np.zeros((0, n_labels), np.bool_), *(factor.patterns for factor in counts)]
+        )
+        .astype(np.uint8)
+        .ravel(),
+        robust_starts=np.cumsum([0, *(len(factor.variables) for factor in robust)]),
+        robust_variables=robust_variables,
+        robust_weights=np.array([factor.weight for factor in robust], float),
+        robust_truncations=np.array([factor.truncation for factor in robust], float),
+        forward=forward,
+        backward=backward,
+        damping=damping,
+    )
+    return search, order
+
+
+def _joined(parts: list[IntArray]) -> IntArray:
+    return np.concatenate([np.zeros(0, np.int64), *parts])
+
+
+def _share_tables(tables: list[FloatArray]) -> tuple[FloatArray, IntArray]:
+    """All tables in one array, and where each starts."""
+    starts = np.cumsum([0, *(len(table) for table in tables)])
+    return np.concatenate([np.zeros(0), *tables]), starts[:-1]

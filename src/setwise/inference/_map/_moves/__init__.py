@@ -1,0 +1,1 @@
+"""Moves by graph cuts."""

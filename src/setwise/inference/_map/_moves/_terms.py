@@ -1,0 +1,153 @@
+"""The terms of a field as the moves of graph cuts read them, and what each method must refuse."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from setwise._core import Moves
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise.fields._base import Potential
+from setwise.fields._field import Field
+from setwise.fields._terms import (
+    CardinalityTerm,
+    ConstantTerm,
+    CountTerm,
+    LabelTerm,
+    PottsTerm,
+    RobustTerm,
+    TableTerm,
+    TransitionTerm,
+    UnaryTerm,
+)
+
+Method = Literal["cut", "expansion", "swap"]
+
+# Entries of tables that are held at a time while they are checked: 32 MB.
+_CHUNK = 1 << 22
+
+
+def start_moves(field: Field, method: Method, init: IntArray | None) -> tuple[Moves, IntArray]:
+    """A kernel that holds the field's terms, and the labelling that it starts from.
+
+    That is ``init``, or the label of least unary energy for each variable. Raises a
+    ``ValueError`` that names the potential where the method's moves are not submodular.
+    """
+    n, labels = field.n_variables, field.n_labels
+    why = obstacle(field, method)
+    if why is not None:
+        raise ValueError(why)
+    unary = field.unary
+    for _, term in field._terms():
+        if isinstance(term, UnaryTerm):
+            unary = unary + term.unary
+    start = np.argmin(unary, axis=1) if init is None else init
+    kernel = Moves(np.ascontiguousarray(unary.T).ravel(), n, labels)
+    for potential, term in field._terms():
+        _add(kernel, term, potential, n, labels)
+    _add_costs(kernel, [term for _, term in field._terms() if isinstance(term, LabelTerm)], labels)
+    kernel.start(start)
+    return kernel, start
+
+
+def obstacle(field: Field, method: Method) -> str | None:
+    """Why the moves of this method cannot take the field, in a sentence; None if they can."""
+    for potential, term in field._terms():
+        reason = _why_not(term, method)
+        if reason is not None:
+            return f"{method} cannot take {potential!r}: {reason}"
+    return None
+
+
+def _add(kernel: Moves, term: object, potential: Potential, n: int, labels: int) -> None:
+    own = np.arange(labels)  # every label is a group of its own
+    match term:
+        case PottsTerm(edges, weights):
+            kernel.add_potts(_ints(edges), _floats(weights))
+        case TableTerm(edges, tables):
+            kernel.add_tables(_ints(edges), _floats(tables))
+        case CountTerm(regions, starts, table):
+            kernel.add_counts(_ints(regions), _ints(starts), _floats(table), own)
+        case RobustTerm(regions, weights, truncation):
+            kernel.add_robust(_ints(regions), _floats(weights), _floats(truncation), own)
+        case CardinalityTerm(center, table) if n > 0:
+            # h(k) = table[n - k] of the count k of the one label that is the center.
+            kernel.add_counts(
+                np.zeros(n, np.int64),
+                np.array([0, n + 1]),
+                _floats(table[::-1]),
+                np.where(own == center[0], 0, -1),
+            )
+        case TransitionTerm(edges, costs, concave):
+            counts = np.arange(len(edges) + 1, dtype=np.float64)
+            values = np.minimum(counts, 1.0) if concave is None else concave(counts)
+            kernel.add_transitions(_ints(edges), _floats(costs), _floats(values))
+        case ConstantTerm() | UnaryTerm() | LabelTerm() | CardinalityTerm():
+            pass
+        case _:
+            raise TypeError(f"{potential!r} has a term of an unknown kind: {type(term).__name__}")
+
+
+def _add_costs(kernel: Moves, terms: list[LabelTerm], labels: int) -> None:
+    """Label costs in layers of groups that do not overlap, as few as the first fit makes them."""
+    layers: list[tuple[list[float], IntArray]] = []
+    for term in terms:
+        free = [layer for layer in layers if (layer[1][term.labels] < 0).all()]
+        if not free:
+            layers.append(([], np.full(labels, -1)))
+        costs, groups = free[0] if free else layers[-1]
+        groups[term.labels] = len(costs)
+        costs.append(term.cost)
+    for costs, groups in layers:
+        kernel.add_costs(np.array(costs, np.float64), groups)
+
+
+def _ints(array: IntArray) -> IntArray:
+    return np.ascontiguousarray(array, np.int64).ravel()
+
+
+def _floats(array: FloatArray) -> FloatArray:
+    return np.ascontiguousarray(array, np.float64).ravel()
+
+
+def _why_not(term: object, method: Method) -> str | None:
+    """Why moves of this method cannot take the term, or None."""
+    match term:
+        case TableTerm(edges, tables):
+            worst = _worst_expansion if method == "expansion" else _worst_swap
+            for begin in range(0, len(edges), step := max(1, _CHUNK // tables[:1].size)):
+                chunk = tables[begin : begin + step]
+                excess = worst(chunk) - 1e-12 * np.abs(chunk).max(axis=(1, 2))
+                if (excess > 0).any():
+                    i, j = edges[begin + int(np.argmax(excess > 0))]
+                    moves = "" if method == "cut" else f" in every {method}"
+                    return f"its table is not submodular{moves} on edge ({i}, {j})"
+        case RobustTerm() if method == "expansion":
+            return "its truncation is above half of a region, which is for swaps alone"
+        case TransitionTerm() if method != "swap":
+            return "the cost of a pair of labels that touch is for swaps alone"
+        case CardinalityTerm(center, _):
+            if len(center) and (center != center[0]).any():
+                return "its center must be the same label for all variables"
+            if not term.is_submodular:
+                return "its table is not concave"
+        case _:
+            pass
+    return None
+
+
+def _worst_swap(tables: FloatArray) -> FloatArray:
+    """The largest t(a, a) + t(b, b) - t(a, b) - t(b, a) of each table (E, L, L)."""
+    same = np.diagonal(tables, axis1=1, axis2=2)
+    rise = same[:, :, None] + same[:, None, :] - tables - tables.transpose(0, 2, 1)
+    return np.asarray(rise.max(axis=(1, 2)))
+
+
+def _worst_expansion(tables: FloatArray) -> FloatArray:
+    """The largest t(a, a) + t(b, c) - t(b, a) - t(a, c) of each table (E, L, L)."""
+    worst = np.zeros(len(tables))
+    for a in range(tables.shape[1]):
+        rise = tables + tables[:, a, a, None, None] - tables[:, :, a, None] - tables[:, a, None, :]
+        np.maximum(worst, rise.max(axis=(1, 2)), out=worst)
+    return worst

@@ -1,0 +1,82 @@
+"""What every search for the best labelling returns: the labels, and how good they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from setwise._foundation._arguments import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class MapProgress:
+    """Where a search stands, for a callback: a true answer of it ends the search.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]])
+    >>> seen = []
+    >>> best = sw.solve_map(field, callback=seen.append)
+    >>> seen[-1]
+    MapProgress(n_iter=1, value=0.0, bound=0.0)
+    """
+
+    n_iter: int
+    value: float
+    bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class MapResult:
+    """A labelling of low energy, with its certificate.
+
+    Attributes
+    ----------
+    labels : array of shape (N,)
+        The best labelling met.
+    value : float
+        Its energy.
+    bound : float
+        No labelling has a lower energy; ``-inf`` where the method knows none.
+    method : str
+        The method that ran.
+    reason : str
+        Why it was chosen, in one sentence.
+    n_iter : int
+        Rounds of the method: cuts, sweeps over the labels, passes.
+    converged : bool
+        Whether the method came to its own end (a local optimum for moves), not to ``max_iter``.
+    interrupted : bool
+        Whether a callback or Ctrl-C ended it; ``labels`` and ``bound`` hold all the same.
+    relative_gap : float
+        The gap's share of what there was to gain, value minus the sum of the least values of all
+        terms: 0 to 1, or ``inf`` without a bound. A constant or another unit does not change it.
+    exact : bool
+        Whether the gap is within the rounding error of the two sums, of the energies that the
+        labelling pays and of those that the bound adds up: no labelling is better. Each row's
+        least unary is taken out first, so neither a constant nor a large price that nobody pays
+        excuses a gap; whole-numbered energies with a gap of 1 are never exact.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> best = sw.solve_map(sw.fields.Field([[0.0, 1.0], [2.0, 0.0]]))
+    >>> best.labels.tolist(), best.value, best.gap, best.exact
+    ([0, 1], 0.0, 0.0, True)
+    """
+
+    labels: IntArray
+    value: float
+    bound: float
+    method: str
+    reason: str
+    n_iter: int
+    converged: bool
+    interrupted: bool
+    relative_gap: float
+    exact: bool
+
+    @property
+    def gap(self) -> float:
+        """value - bound, never negative."""
+        return max(0.0, self.value - self.bound)

@@ -1,0 +1,219 @@
+"""The best labelling of a field, by the method that fits it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from numpy.typing import ArrayLike
+
+from setwise._foundation._arguments import as_choice
+from setwise.fields._field import Field
+from setwise.inference._map._convex import certify, convex
+from setwise.inference._map._energy_scale import EnergyScale
+from setwise.inference._map._enumerate import count_labellings, enumerate_labels
+from setwise.inference._map._ground import difference_below, ground, without_hopeless
+from setwise.inference._map._messages._factor_graph import obstacle as obstacle_to_messages
+from setwise.inference._map._messages._messages import messages
+from setwise.inference._map._moves._cut import cut
+from setwise.inference._map._moves._expansion import expansion
+from setwise.inference._map._moves._swap import swap
+from setwise.inference._map._moves._terms import obstacle as obstacle_to_moves
+from setwise.inference._map._options import MapOptions
+from setwise.inference._map._reach import (
+    out_of_reach,
+    remeasured,
+    within_reach,
+    without_lost_digits,
+)
+from setwise.inference._map._result import MapProgress, MapResult
+
+_METHODS: dict[str, Callable[[Field, MapOptions], MapResult]] = {
+    "cut": cut,
+    "expansion": expansion,
+    "swap": swap,
+    "convex": convex,
+    "messages": messages,
+    "enumerate": enumerate_labels,
+}
+
+# Moves find labels and prove little: the relaxation supplies the bound.
+_WITHOUT_BOUND = ("expansion", "swap")
+
+# The most searches with prices cut down: each finds at least the labelling of the one before.
+_AGAIN = 4
+
+# So few labellings are enumerated before a method without a guarantee is tried.
+_FEW = 1 << 14
+
+
+def solve_map(
+    field: Field,
+    method: str = "auto",
+    *,
+    tol: float = 1e-9,
+    max_iter: int | None = None,
+    init: ArrayLike | None = None,
+    n_jobs: int | None = None,
+    random_state: object = None,
+    callback: Callable[[MapProgress], object] | None = None,
+) -> MapResult:
+    r"""The labelling of least energy, as far as it can be found, with a bound on every other.
+
+    ========== ==================================== =====================================
+    method     fields                               answer
+    ========== ==================================== =====================================
+    cut        two labels, submodular               exact: a minimum cut
+    expansion  any number of labels; metric tables, no expansion to a label is better;
+               regions, label costs                 the bound is that of ``convex``
+    swap       tables with zero diagonal and more,  no swap of two labels is better;
+               label transitions                    the bound is that of ``convex``
+    convex     any, transitions and tables through  rounded minimiser of the Lovász
+               a submodular minorant                relaxation, and its bound
+    messages   any pairwise tables, any function of max-product and dual decomposition
+               a count
+    enumerate  at most about 2e7 labellings         exact
+    ========== ==================================== =====================================
+
+    Parameters
+    ----------
+    field : Field
+        Unaries plus potentials; ``+inf`` unaries are never chosen.
+    method : str
+        "auto" takes the first that fits of cut, enumerate (when labellings are few), expansion,
+        swap where labels touch, messages; the result says which and why.
+    tol : float
+        Stop when ``relative_gap`` is at most this: the gap's share of what there was to gain, which
+        no constant and no unit changes. With ``tol=inf`` any labelling of a local optimum will do,
+        and moves skip the search for a bound beyond the trivial one.
+    max_iter : int, optional
+        The most rounds: sweeps over the labels for moves, passes for relaxations and messages.
+    init : array of shape (N,), optional
+        Where moves start; elsewhere a labelling to beat.
+    n_jobs : int, optional
+        Threads; None for all cores. The answer does not depend on it.
+    random_state : optional
+        Order of the moves, and the forests that messages relabel; None for the order of the
+        labels and a fixed seed, so that a call gives the same answer every time.
+    callback : callable, optional
+        Called with a ``MapProgress`` each round; the search stops when it returns a true value.
+
+    Returns
+    -------
+    MapResult
+        ``labels``, ``value``, ``bound``, ``gap``, ``exact``, ``method``, ``reason``. Ctrl-C ends
+        the search too, with the best so far and ``interrupted`` True; while a method is set up, or
+        its answer is written down, it raises ``KeyboardInterrupt`` as usual.
+
+    Examples
+    --------
+    Five pixels in a row, two labels:
+
+    >>> import setwise as sw
+    >>> field = sw.fields.Field([[0, 2], [1, 0], [0, 2], [2, 0], [2, 0]])
+    >>> field = field + sw.fields.Potts([[0, 1], [1, 2], [2, 3], [3, 4]], 0.75)
+    >>> best = sw.solve_map(field)
+    >>> best.labels.tolist(), best.value, best.exact, best.method
+    ([0, 0, 0, 1, 1], 1.75, True, 'cut')
+    """
+    if not isinstance(field, Field):
+        raise TypeError(f"field must be a Field, got {type(field).__name__}")
+    method = as_choice(method, "method", ["auto", *_METHODS])
+    parts = ground(field)
+    grounded = parts.field
+    problem = without_hopeless(grounded)
+    options = MapOptions.read(
+        problem,
+        tol=tol,
+        max_iter=max_iter,
+        init=init,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        callback=callback,
+        offset=0.0 if callback is None else parts.constant,
+    )
+    method, reason = _choose(problem) if method == "auto" else (method, "asked for")
+    result = _search(problem, method, options)
+    if method != "enumerate":
+        if out_of_reach(problem, result, result.value):
+            result = _search_again(problem, method, options, result)
+        elif not result.exact and out_of_reach(problem, result, result.bound):
+            result = without_lost_digits(problem, result)
+    if problem is not grounded:
+        # Only a start that nothing better was found than may pay a price that was cut down.
+        value = float(grounded._energies(result.labels[None])[0])
+        if value != result.value:
+            result = replace(result, value=value, exact=False)
+            result = options.improved(result, result.bound, False)
+    if grounded is field:
+        return replace(result, reason=reason)
+    value = float(field._energies(result.labels[None])[0])
+    return replace(result, value=value, bound=difference_below(value, result.gap), reason=reason)
+
+
+def _search(field: Field, method: str, options: MapOptions) -> MapResult:
+    """The answer of a method, with the bound of another where it has none of its own."""
+    result = _METHODS[method](field, options)
+    proved = options.close_enough(result.value, result.bound)
+    if method in _WITHOUT_BOUND and not (proved or result.interrupted):
+        try:
+            result = _certify(field, result, options)
+        except KeyboardInterrupt:  # while the dual is set up: the labelling stands
+            result = replace(result, interrupted=True)
+    return result
+
+
+def _search_again(field: Field, method: str, options: MapOptions, result: MapResult) -> MapResult:
+    """The search without the prices that the labelling puts out of reach, as long as that helps."""
+    within = field
+    for _ in range(_AGAIN):
+        if result.interrupted:
+            break
+        nearer = within_reach(field, result.value)
+        again = replace(options, init=result.labels, scale=EnergyScale.of(nearer))
+        try:
+            found = _search(nearer, method, again)
+        except ValueError:  # a table that was cut down may not be one for the method's moves
+            break
+        found = replace(found, n_iter=result.n_iter + found.n_iter)
+        if found.value > result.value or field._energies(found.labels[None])[0] != found.value:
+            break
+        result, within = found, nearer
+        if not out_of_reach(within, result, result.value):
+            if result.exact or not out_of_reach(within, result, result.bound):
+                return remeasured(within, result)
+            break
+    return without_lost_digits(within, result)
+
+
+def _choose(field: Field) -> tuple[str, str]:
+    """The method for a field, and why."""
+    if field.n_labels <= 2 and obstacle_to_moves(field, "cut") is None:
+        return "cut", "at most two labels and a submodular energy: a cut is exact"
+    if count_labellings(field) <= _FEW:
+        return "enumerate", "no cut is exact, and the labellings are few"
+    no_expansion = obstacle_to_moves(field, "expansion")
+    if no_expansion is None:
+        return "expansion", "more than two labels, and every potential can take expansion moves"
+    no_messages = obstacle_to_messages(field)
+    if no_messages is None:
+        return "messages", no_expansion
+    no_swap = obstacle_to_moves(field, "swap")
+    if no_swap is None:
+        return "swap", no_messages
+    return "convex", f"{no_messages}; {no_swap}"
+
+
+def _certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
+    """The result of moves with a bound that is better than theirs.
+
+    The relaxation sees a table that is not Potts through a minorant; the dual of messages sees the
+    table itself, and their labellings are no worse than the one they start from.
+    """
+    if field.is_submodular or obstacle_to_messages(field) is not None:
+        return certify(field, result, options)
+    dual = messages(field, replace(options, init=result.labels, max_iter=None))
+    better = replace(
+        result, labels=dual.labels, value=dual.value, bound=dual.bound, exact=dual.exact
+    )
+    return options.improved(better, result.bound, dual.interrupted)

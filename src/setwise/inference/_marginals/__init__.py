@@ -1,0 +1,1 @@
+"""Marginals and bounds on the partition function."""

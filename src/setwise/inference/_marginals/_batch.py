@@ -1,0 +1,80 @@
+"""Marginals of many fields, over threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from setwise._foundation._arguments import as_list
+from setwise._foundation._interrupts import whole
+from setwise._foundation._pool import Pool
+from setwise._foundation._threads import as_threads
+from setwise.fields._field import Field
+from setwise.inference._marginals._marginals import DType, marginals
+from setwise.inference._marginals._result import MarginalsResult
+
+
+def marginals_batch(
+    fields: Iterable[Field],
+    method: str = "auto",
+    *,
+    tol: float = 1e-3,
+    max_iter: int | None = None,
+    temperature: float = 1.0,
+    n_jobs: int | None = None,
+    dtype: DType = "float64",
+) -> list[MarginalsResult]:
+    """``marginals`` of each field: one thread a field, as many fields at once as there are threads.
+
+    Parameters
+    ----------
+    fields : iterable of Field
+        For instance one an image, of any sizes.
+    method, tol, max_iter, temperature, dtype
+        As in :func:`marginals`, for every field.
+    n_jobs : int, optional
+        Threads; None for all cores. The answers do not depend on it, and are those of
+        :func:`marginals`, to the last bit.
+
+    Returns
+    -------
+    list of MarginalsResult
+        In the order of the fields. Memory: that of as many fields as there are threads, and the
+        results.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        By Ctrl-C: it ends the batch, all threads after the pass that they are in, and there is no
+        result.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> fields = [sw.fields.Field([[0.0, u]]) for u in (0.0, 5.0)]
+    >>> [post.probabilities.round(2).tolist() for post in sw.inference.marginals_batch(fields)]
+    [[[0.5, 0.5]], [[0.99, 0.01]]]
+    """
+    if isinstance(fields, Field):
+        raise TypeError("fields must be an iterable of Fields, got a Field")
+    given = as_list(fields, "fields", "Fields")
+    for field in given:
+        if not isinstance(field, Field):
+            raise TypeError(f"fields must hold Fields, got {type(field).__name__}")
+
+    def one(field: Field) -> MarginalsResult:
+        post = marginals(
+            field,
+            method,
+            tol=tol,
+            max_iter=max_iter,
+            temperature=temperature,
+            n_jobs=1,
+            dtype=dtype,
+        )
+        return whole(post)
+
+    threads = min(as_threads(n_jobs), len(given))
+    if threads <= 1:
+        return [one(field) for field in given]
+    with Pool(threads) as pool:
+        return pool.map(one, given)

@@ -1,0 +1,274 @@
+"""Approximate marginals and bounds on the partition function, by the method that fits a field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from setwise._foundation._arguments import (
+    FloatArray,
+    as_choice,
+    as_count,
+    as_number,
+    check_callback,
+)
+from setwise._foundation._randomness import as_generator
+from setwise._foundation._threads import as_threads
+from setwise.fields._field import Field
+from setwise.inference._map._energy_scale import NEGLIGIBLE, trivial_of_tables
+from setwise.inference._map._ground import difference_above, difference_below, ground
+from setwise.inference._map._largest_energy import check_magnitude
+from setwise.inference._map._reach import (
+    digits_lost,
+    rounding_of_prices,
+    rounding_of_unaries,
+    within_sight,
+)
+from setwise.inference._map._solve_map import solve_map
+from setwise.inference._marginals._belief_propagation import belief_propagation
+from setwise.inference._marginals._exact_binary import exact_binary
+from setwise.inference._marginals._frank_wolfe import frank_wolfe, line_search_frank_wolfe
+from setwise.inference._marginals._lower_bound import SWEEPS, raised_bound
+from setwise.inference._marginals._mean_field import mean_field
+from setwise.inference._marginals._options import Options, Solution
+from setwise.inference._marginals._pairwise_frank_wolfe import pairwise_frank_wolfe
+from setwise.inference._marginals._perturb import perturb
+from setwise.inference._marginals._projection import projection
+from setwise.inference._marginals._result import MarginalsProgress, MarginalsResult
+
+DType = str | type[Any] | np.dtype[Any]
+
+_METHODS: dict[str, Callable[[Field, Options], Solution]] = {
+    "projection": projection,
+    "frank_wolfe": frank_wolfe,
+    "line_search_frank_wolfe": line_search_frank_wolfe,
+    "pairwise_frank_wolfe": pairwise_frank_wolfe,
+    "exact_binary": exact_binary,
+    "mean_field": mean_field,
+    "belief_propagation": belief_propagation,
+    "perturb": perturb,
+}
+_WITHOUT_START = ("exact_binary", "belief_propagation", "perturb")
+_WITHOUT_CERTIFICATE = ("mean_field", "belief_propagation", "perturb")
+
+
+def marginals(
+    field: Field,
+    method: str = "auto",
+    *,
+    tol: float = 1e-3,
+    max_iter: int | None = None,
+    temperature: float = 1.0,
+    warm_start: MarginalsResult | None = None,
+    n_jobs: int | None = None,
+    random_state: object = None,
+    dtype: DType = "float64",
+    callback: Callable[[MarginalsProgress], object] | None = None,
+) -> MarginalsResult:
+    r"""Approximate marginals of a field, and two bounds that log Z lies between.
+
+    The distribution is :math:`P_t(x) = \exp(-E(x) / t) / Z_t` with :math:`Z_t = \sum_x \exp(-E(x) /
+    t)`; ``temperature`` is t, and every log Z below is :math:`\log Z_t`. A submodular energy is
+    :math:`E(x) = c + F(\{(i, x_i)\})` with F submodular on the pairs (variable, label); each point
+    s of its base polytope B(F) gives an upper bound, and the best one a factorised distribution:
+
+    .. math:: \log Z_t \le -c / t + \min_{s \in B(F)} \sum_i \log \sum_j \exp(-s_{ij} / t), \qquad
+       p_{ij} \propto \exp(-s_{ij} / t)
+
+    (equations (2) and (13) of Zhang, Djolonga and Krause, *Higher-Order Inference for Multi-class
+    Log-supermodular Models*). Its dual is :math:`\min_p f(p) - t \sum_i H(p_i)`, f the Lovász
+    extension: the relaxation of the MAP problem, smoothed (equation (9)).
+
+    ======================= ============================ =====================================
+    method                  fields                       answer
+    ======================= ============================ =====================================
+    projection              submodular                   the least upper bound, by passes of
+                                                         exact block steps; over threads
+    frank_wolfe             submodular                   the same, steps 2 / (k + 2): the paper's
+    line_search_frank_wolfe submodular                   the same, with the best step
+    pairwise_frank_wolfe    submodular, small            the same, to any precision
+    exact_binary            two labels, submodular       the same, exactly, by cuts
+    mean_field              any                          a local maximum of the lower bound
+    belief_propagation      unaries and pairs            a fixed point, on trees exact
+    perturb                 any                          how often a label is the best one under
+                                                         Gumbel noise; log Z bounded up to chance
+    ======================= ============================ =====================================
+
+    Parameters
+    ----------
+    field : Field
+        Unaries plus potentials; ``+inf`` unaries have probability 0.
+    method : str
+        "auto" is projection where the energy is submodular, else mean_field; the result says which
+        and why.
+    tol : float
+        Stop when ``relative_gap`` is at most this; mean field and belief propagation stop when no
+        probability, or message, moves by more.
+    max_iter : int, optional
+        The most passes, or samples; by default 10,000, less for methods without a certificate.
+    temperature : float
+        t > 0.
+    warm_start : MarginalsResult, optional
+        A result for a field like this one (other unaries, other weights) to go on from. Projection
+        goes on from a projection's blocks; mean field and Frank-Wolfe from any probabilities.
+    n_jobs : int, optional
+        Threads; None for all cores. The answer does not depend on it, to the last bit.
+    random_state : optional
+        The noise of ``perturb``; nothing else is random.
+    dtype : {"float64", "float32"}
+        Of the state of ``projection``, and of ``probabilities``; numpy's types do too. float32
+        halves the memory of the state, and reaches a relative gap of about 1e-6; the bounds hold
+        all the same, since the last pass and all sums are in double precision.
+    callback : callable, optional
+        Called with a ``MarginalsProgress`` after each pass (level of cuts, sample); the search
+        stops when it returns a true value.
+
+    Returns
+    -------
+    MarginalsResult
+        ``probabilities``, ``log_partition_upper``, ``log_partition_lower``, ``width``, ``gap``,
+        ``relative_gap``, ``entropy``, ``n_iter``, ``converged``, ``method``, ``reason``. Ctrl-C
+        ends the search too, with what it has; before the first pass (while a method is set up, or
+        in the first sample of ``perturb``) it raises ``KeyboardInterrupt`` as usual.
+
+    Notes
+    -----
+    Memory, in arrays of N L numbers: at most 3 G + 6 of ``dtype`` for ``projection``, G the number
+    of groups of disjoint blocks (rows, columns, one a layer of regions), of which G + 1 stay in the
+    result; after that about 8 float64 ones for the last pass of float32, and for the lower bound.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> field = sw.fields.Field([[0, 2], [1, 0], [0, 2], [2, 0], [2, 0]])
+    >>> field = field + sw.fields.Potts([[0, 1], [1, 2], [2, 3], [3, 4]], 0.75)
+    >>> post = sw.marginals(field, tol=1e-6)
+    >>> post.probabilities[:, 1].round(2).tolist()
+    [0.22, 0.38, 0.38, 0.84, 0.84]
+    >>> round(post.log_partition_lower, 2), round(post.log_partition_upper, 2)  # log Z: -0.66
+    (-0.76, -0.19)
+    """
+    if not isinstance(field, Field):
+        raise TypeError(f"field must be a Field, got {type(field).__name__}")
+    method = as_choice(method, "method", ["auto", *_METHODS])
+    check_callback(callback)
+    reason = "asked for"
+    if method == "auto":
+        method, reason = _choose(field)
+    start, state = _as_start(warm_start, field, method)
+    parts = ground(field)
+    problem = parts.field
+    options = Options(
+        tol=as_number(tol, "tol", nonnegative=True),
+        max_iter=None if max_iter is None else as_count(max_iter, "max_iter"),
+        temperature=as_number(temperature, "temperature", positive=True, smallest=0.0),
+        n_threads=as_threads(n_jobs),
+        dtype=_as_dtype(dtype),
+        callback=callback,
+        start=start,
+        state=state,
+        random=as_generator(random_state),
+    )
+    check_magnitude(field, options.temperature, options.dtype)
+    offset = parts.constant / options.temperature
+    options = replace(options, offset=offset, from_below=method == "mean_field")
+    problem, lost = _within_sight(problem, options)
+    solution = _METHODS[method](problem, options)
+    lower, interrupted = solution.lower, solution.interrupted
+    if lower == -np.inf:
+        q = _allowed(solution.probabilities.astype(np.float64, copy=False), problem)
+        try:
+            sweeps = 0 if interrupted else SWEEPS
+            lower = raised_bound(problem, q, options.temperature, options.n_threads, sweeps=sweeps)
+        except KeyboardInterrupt:
+            interrupted = True
+    probabilities = solution.probabilities
+    if probabilities[np.isinf(problem.unary)].any():  # of a label whose price was too small
+        probabilities = _allowed(probabilities.astype(np.float64), problem)
+    return MarginalsResult(
+        probabilities=probabilities.astype(options.dtype, copy=False),
+        log_partition_upper=difference_above(solution.upper + lost, offset),
+        log_partition_lower=difference_below(lower - lost, offset),
+        gap=solution.gap + lost,
+        relative_gap=solution.relative_gap + lost,
+        n_iter=solution.n_iter,
+        converged=solution.converged,
+        certified=method not in _WITHOUT_CERTIFICATE,
+        method=method,
+        reason=reason,
+        temperature=options.temperature,
+        history=[options.told(value) for value in solution.history],
+        interrupted=interrupted,
+        state=solution.state,
+    )
+
+
+def _within_sight(field: Field, options: Options) -> tuple[Field, float]:
+    """The field without prices whose rounding is seen in log Z, and what is left of it, in nats."""
+    t = options.temperature
+    rounding = max(rounding_of_prices(field), rounding_of_unaries(field))
+    if rounding <= NEGLIGIBLE * t:
+        return field, 0.0
+    value = solve_map(field, tol=np.inf, n_jobs=options.n_threads).value
+    if rounding <= NEGLIGIBLE * (value - trivial_of_tables(field)):
+        return field, 0.0
+    near = within_sight(field, t, value)
+    return near, digits_lost(near) / t
+
+
+def _choose(field: Field) -> tuple[str, str]:
+    """The method for a field, and why."""
+    for potential, term in field._terms():
+        if not term.is_submodular:
+            name = type(potential).__name__
+            return "mean_field", f"{name} is not submodular: no upper bound, a lower one only"
+    return "projection", "the energy is submodular: the least upper bound on log Z"
+
+
+def _as_dtype(dtype: object) -> str:
+    """The name of a dtype that is given by name, by numpy's type or by a dtype object."""
+    if not isinstance(dtype, str | type | np.dtype):
+        raise TypeError(f"dtype must be a string or a numpy dtype, got {type(dtype).__name__}")
+    for name in ("float64", "float32"):
+        if dtype in (name, np.dtype(name).type) or (
+            isinstance(dtype, np.dtype) and dtype == np.dtype(name)
+        ):
+            return name
+    raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
+
+
+def _as_start(
+    warm_start: object, field: Field, method: str
+) -> tuple[FloatArray | None, FloatArray | None]:
+    """Probabilities and state to go on from."""
+    if warm_start is None:
+        return None, None
+    if not isinstance(warm_start, MarginalsResult):
+        raise TypeError(f"warm_start must be a MarginalsResult, got {type(warm_start).__name__}")
+    if method in _WITHOUT_START:
+        raise ValueError(f"warm_start must be None for {method}, which starts afresh")
+    if method == "projection" and warm_start.method != method:
+        raise ValueError(f"warm_start must be a result of {method}, got one of {warm_start.method}")
+    shape = field.unary.shape
+    if warm_start.probabilities.shape != shape:
+        raise ValueError(
+            f"warm_start must be for a field of shape {shape}, got {warm_start.probabilities.shape}"
+        )
+    for name in ("probabilities", "state"):
+        array = getattr(warm_start, name)
+        if array is not None and not np.isfinite(array).all():
+            raise ValueError(f"warm_start must have finite {name}, got nan or inf in them")
+    q = _allowed(np.array(warm_start.probabilities, np.float64), field)
+    return q, warm_start.state
+
+
+def _allowed(q: FloatArray, field: Field) -> FloatArray:
+    """q without the labels that the field forbids, rows summing to 1 in double precision."""
+    q = np.where(np.isfinite(field.unary), q, 0.0)
+    total = q.sum(axis=1, keepdims=True)
+    q = np.where(total > 0, q, np.isfinite(field.unary))
+    q /= q.sum(axis=1, keepdims=True)
+    return q

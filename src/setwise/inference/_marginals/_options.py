@@ -1,0 +1,62 @@
+"""What the methods for marginals are given, and what they hand back to ``marginals``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from setwise._foundation import _kernels as _core
+from setwise._foundation._arguments import FloatArray
+from setwise.inference._map._ground import difference_above, difference_below
+from setwise.inference._marginals._result import MarginalsProgress
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """The arguments of ``marginals``, checked."""
+
+    tol: float
+    max_iter: int | None
+    temperature: float
+    n_threads: int
+    dtype: str
+    callback: Callable[[MarginalsProgress], object] | None
+    random: np.random.Generator
+    start: FloatArray | None = None
+    """Probabilities (N, L) of an earlier result."""
+    state: FloatArray | None = None
+    """Its ``state``, where the method was the same."""
+    offset: float = 0.0
+    """By how much the method's log Z is above the one that the callback is told of."""
+    from_below: bool = False
+    """Whether the values on the way are lower bounds, as those of mean field."""
+
+    def told(self, value: float) -> float:
+        """A value on the way, as one of the log Z in question: rounded outwards."""
+        return (difference_below if self.from_below else difference_above)(value, self.offset)
+
+    def report(self, n_iter: int, value: float, relative_gap: float) -> bool:
+        """Tell the callback; whether it ends the search."""
+        _core.poll()
+        if self.callback is None:
+            return False
+        return bool(self.callback(MarginalsProgress(n_iter, self.told(value), relative_gap)))
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A method's answer; bounds on log Z, so divided by the temperature."""
+
+    probabilities: FloatArray
+    upper: float
+    gap: float
+    relative_gap: float
+    n_iter: int
+    converged: bool
+    interrupted: bool
+    history: list[float]
+    state: FloatArray | None = None
+    lower: float = -inf

@@ -1,0 +1,133 @@
+"""What every method for marginals returns: probabilities, and what they say about log Z."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class MarginalsProgress:
+    """Where a method stands, for a callback: a true answer of it ends the search.
+
+    Attributes
+    ----------
+    n_iter : int
+        Passes so far.
+    value : float
+        The upper bound on log Z so far; of mean field the lower one.
+    relative_gap : float
+        As last measured; ``inf`` where a method has none.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> seen = []
+    >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]]) + sw.fields.Potts([[0, 1]], 1.0)
+    >>> post = sw.marginals(field, tol=1e-9, callback=lambda state: seen.append(state.n_iter))
+    >>> seen == list(range(1, post.n_iter + 1))
+    True
+    """
+
+    n_iter: int
+    value: float
+    relative_gap: float
+
+
+@dataclass(frozen=True, eq=False)
+class MarginalsResult:
+    r"""Approximate marginals of :math:`P(x) \propto \exp(-E(x) / t)`, with bounds on its log Z.
+
+    Attributes
+    ----------
+    probabilities : array of shape (N, L)
+        Of each label at each variable, rows summing to 1; 0 where a unary is infinite.
+    log_partition_upper : float
+        log Z is at most this; ``inf`` for methods that know no such bound.
+    log_partition_lower : float
+        log Z is at least this: :math:`H(Q) - E_Q[E] / t` of a factorised Q, which coordinate ascent
+        found from ``probabilities``; neither end need be close to log Z.
+    gap : float
+        The duality gap of the upper bound: the least upper bound that the method could reach is at
+        most this far below. It goes to 0; ``width`` need not.
+    relative_gap : float
+        gap / max(1, abs(upper bound of the problem with min_j u_ij = 0 and F(empty) = 0)).
+    n_iter : int
+        Passes.
+    converged : bool
+        Whether ``relative_gap`` is at most ``tol``; for mean field and belief propagation, which
+        have none, whether nothing moved by more than ``tol`` in the last pass.
+    certified : bool
+        Whether ``gap`` is a proof. False for mean field, belief propagation and for perturb, whose
+        upper bound holds up to chance.
+    method : str
+        The method that ran.
+    reason : str
+        Why it was chosen, in one sentence.
+    temperature : float
+        t.
+    history : list of float
+        The upper bound after each pass that was kept (of mean field the lower one, of perturb the
+        samples).
+    interrupted : bool
+        Whether a callback or Ctrl-C ended it; all the rest holds all the same.
+    state : array or None
+        What ``warm_start`` goes on from, beside the probabilities.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]]) + sw.fields.Potts([[0, 1]], 1.0)
+    >>> post = sw.marginals(field, tol=1e-9)
+    >>> post.probabilities.round(3).tolist()
+    [[0.5, 0.5], [0.269, 0.731]]
+    >>> post.log_partition_lower <= post.log_partition_upper, post.converged, post.method
+    (True, True, 'projection')
+    """
+
+    probabilities: FloatArray
+    log_partition_upper: float
+    log_partition_lower: float
+    gap: float
+    relative_gap: float
+    n_iter: int
+    converged: bool
+    certified: bool
+    method: str
+    reason: str
+    temperature: float
+    history: list[float] = field(default_factory=list, repr=False)
+    interrupted: bool = False
+    state: FloatArray | None = field(default=None, repr=False)
+
+    @property
+    def value(self) -> float:
+        """The value of the problem that was minimised: ``log_partition_upper``."""
+        return self.log_partition_upper
+
+    @property
+    def bound(self) -> float:
+        """value - gap: no point of the base polytope gives a smaller upper bound on log Z."""
+        return self.value - self.gap if np.isfinite(self.gap) else -np.inf
+
+    @property
+    def width(self) -> float:
+        """log_partition_upper - log_partition_lower, never negative; log Z lies within."""
+        return max(0.0, self.log_partition_upper - self.log_partition_lower)
+
+    @property
+    def entropy(self) -> FloatArray:
+        """(N,): the entropy of each variable's probabilities, in nats."""
+        p = self.probabilities.astype(np.float64, copy=False)
+        logs = np.log(p, out=np.zeros_like(p), where=p > 0)
+        entropy: FloatArray = np.maximum(-(p * logs).sum(axis=1), 0.0)
+        return entropy
+
+    @property
+    def labels(self) -> IntArray:
+        """(N,): the most probable label of each variable."""
+        labels: IntArray = self.probabilities.argmax(axis=1)
+        return labels

@@ -1,0 +1,1 @@
+"""The Lovász relaxation of a field, and its minimisation by projected logits."""

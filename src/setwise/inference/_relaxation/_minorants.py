@@ -1,0 +1,129 @@
+r"""Terms with a convex relaxation below any terms: what lets it bound every field.
+
+A lower bound on a smaller energy is one on the energy. Each term that is not a submodular function
+of the pairs (variable, label) gives way to one below it for every labelling:
+
+- a table of two variables to unaries plus the largest Potts term that fits under it;
+- label transitions to a Potts term, by the chord of the concave function;
+- a robust term whose truncation is above half its region to one truncated at half, scaled down;
+- a cardinality table that is not concave to its lower convex hull.
+
+Every formula is checked against all labellings of small fields in the tests.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from setwise.fields._field import Field
+from setwise.fields._terms import (
+    CardinalityTerm,
+    ConstantTerm,
+    CountTerm,
+    PottsTerm,
+    RobustTerm,
+    TableTerm,
+    Term,
+    TransitionTerm,
+    UnaryTerm,
+    rounding_of_heights,
+)
+from setwise.inference._relaxation._count_tables import convex_hull
+
+
+def relaxable_minorant(field: Field) -> tuple[list[Term], bool]:
+    """Relaxable terms whose sum is at most that of the field's, and whether it equals it."""
+    terms: list[Term] = []
+    equal = True
+    for _, term in field._terms():
+        if term.is_submodular:
+            terms.append(term)
+            continue
+        below, same = _below(term, field)
+        terms.extend(below)
+        equal = equal and same
+    return terms, equal
+
+
+def _below(term: Term, field: Field) -> tuple[list[Term], bool]:
+    match term:
+        case TableTerm():
+            return _below_tables(term, field.n_variables)
+        case TransitionTerm():
+            return _below_transitions(term), False
+        case RobustTerm():
+            return _below_robust(term), False
+        case CardinalityTerm():
+            return _below_cardinality(term)
+        case _:
+            raise TypeError(f"no submodular term below a {type(term).__name__} is known")
+
+
+def _below_tables(term: TableTerm, n: int) -> tuple[list[Term], bool]:
+    r"""theta(a, b) >= alpha_a + beta_b + w [a != b] for each edge; equal where a = b, if w > 0.
+
+    alpha_a = theta(a, a) / 2 + gamma_a and beta_b = theta(b, b) / 2 - gamma_b touch the diagonal
+    for every gamma; the best gamma makes w the least mean of theta - its diagonal over the cycles
+    of labels. Half the difference of its row and column means is that gamma for two labels and
+    wherever the table is a Potts term plus unaries, so these come out equal. Where w would be
+    negative the term is no minorant of that form: w = 0 and the unaries are lowered until they fit.
+    """
+    n_labels = term.tables.shape[1]
+    half = np.einsum("eaa->ea", term.tables) / 2
+    rest = term.tables - half[:, :, None] - half[:, None, :]
+    gamma = (rest.mean(axis=2) - rest.mean(axis=1)) / 2
+    alpha, beta = half + gamma, half - gamma
+    off_diagonal = 1.0 - np.eye(n_labels)
+    rest = term.tables - alpha[:, :, None] - beta[:, None, :]
+    weights = np.where(off_diagonal > 0, rest, np.inf).min(axis=(1, 2), initial=np.inf)
+    weights = np.where(np.isfinite(weights), np.maximum(weights, 0.0), 0.0)
+    rest -= weights[:, None, None] * off_diagonal
+    raised = rest.min(axis=2)
+    rest -= raised[:, :, None]
+    lifted = rest.min(axis=1)
+    rest -= lifted[:, None, :]
+    unary = np.zeros((n, n_labels))
+    np.add.at(unary, term.edges[:, 0], alpha + raised)
+    np.add.at(unary, term.edges[:, 1], beta + lifted)
+    scale = float(np.abs(term.tables).max(initial=0.0))
+    equal = float(np.abs(rest).max(initial=0.0)) <= 1e-12 * scale
+    return [UnaryTerm(unary), PottsTerm(term.edges, weights)], equal
+
+
+def _below_transitions(term: TransitionTerm) -> list[Term]:
+    """h(c) >= c h(E) / E for 0 <= c <= E, h concave, h(0) = 0; costs[a, b] >= the least one."""
+    n_edges, n_labels = len(term.edges), len(term.costs)
+    if n_edges == 0 or n_labels < 2:
+        return []
+    whole = np.array([float(n_edges)])
+    height = np.minimum(whole, 1.0) if term.concave is None else np.asarray(term.concave(whole))
+    least = term.costs[~np.eye(n_labels, dtype=np.bool_)].min()
+    chord = max(float(height[0]), 0.0) / n_edges
+    return [PottsTerm(term.edges, np.full(n_edges, least * chord))]
+
+
+def _below_robust(term: RobustTerm) -> list[Term]:
+    r"""c (1 + sum_j min(0, 1 - 2 n_j / S)) = c min(1, 2 r), r = (S - max_j n_j) / S.
+
+    At most one label has more than half of the region, and only that one has a summand below 0. The
+    term is weight min(1, r S / Q) with the truncation Q > S / 2: it is c min(1, 2 r) with
+    c = weight S / (2 Q) up to r = 1/2, and not below c from there on. A truncation of at most half
+    stays as it is: c = weight, and Q for S / 2.
+    """
+    inside = term.regions[term.regions >= 0]
+    sizes = np.bincount(inside, minlength=len(term.weights))
+    halves = np.minimum(term.truncation, sizes / 2)
+    scales = term.weights * halves / term.truncation
+    tables = [np.zeros(0)]
+    for size, scale, half in zip(sizes, scales, halves, strict=True):
+        missing = size - np.arange(size + 1)
+        tables.append(scale * np.minimum(0.0, missing / half - 1.0) if size else np.zeros(1))
+    starts = np.concatenate([[0], np.cumsum(sizes + 1)])
+    return [CountTerm(term.regions, starts, np.concatenate(tables)), ConstantTerm(scales.sum())]
+
+
+def _below_cardinality(term: CardinalityTerm) -> tuple[list[Term], bool]:
+    """The lower convex hull of the table, O(N): what all lines below the table amount to."""
+    below = convex_hull(term.table)
+    same = bool(np.allclose(below, term.table, 1e-12, rounding_of_heights(term.table)))
+    return [CardinalityTerm(term.center, below)], same

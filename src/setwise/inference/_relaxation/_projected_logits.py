@@ -1,0 +1,222 @@
+"""Passes of projected logits over a relaxation, with momentum that cannot diverge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import exp, inf, log, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from setwise import _core
+from setwise._foundation._arguments import FloatArray
+
+LIGHT = 0.5  # of a group's even share of the gap: below it a group takes turns
+
+if TYPE_CHECKING:
+    from setwise.inference._relaxation._relaxation import Relaxation
+
+
+class Descent:
+    r"""A relaxation being minimised: its blocks, and what is known about them.
+
+    With momentum a pass starts at :math:`y = s_k + \beta_k (s_k - s_{k-1})` with Nesterov's
+    :math:`\beta_k = (\theta_k - 1) / \theta_{k+1}`; y may lie outside the base polytope, its
+    projections do not. No proof covers this for cyclic passes, so the objective decides: a pass
+    that raises it is undone, and the next is a plain one, which cannot raise it.
+
+    A pass costs as much for a group that is all but done as for any other. Groups that have little
+    of the gap when it is measured take turns until it is measured again, one a pass, before the
+    others are extrapolated; they need no momentum.
+
+    The kernel is given unaries whose least in each row is 0: what is the same for all labels of a
+    variable would cost digits and moves nothing.
+    """
+
+    def __init__(
+        self,
+        relaxation: Relaxation,
+        temperature: float,
+        n_threads: int,
+        blocks: FloatArray | None = None,
+        *,
+        dtype: str = "float64",
+        unit: float = 1.0,
+    ) -> None:
+        """``dtype`` is that of the blocks; ``unit`` the least value that the gap is relative to."""
+        self._relaxation = relaxation
+        self._dtype = np.dtype(dtype)
+        self._unit = unit
+        # a thread costs more than it saves on a few thousand entries
+        small = relaxation.unary.size * (1 + len(relaxation.groups)) < 20_000
+        self._threads = 1 if small else n_threads
+        self._offsets: FloatArray = relaxation.unary.min(axis=1)
+        self._least = float(self._offsets.sum())
+        kind = _core.RelaxationState32 if self._dtype == np.float32 else _core.RelaxationState
+        self._state: Any = relaxation.fill(kind, self._unary(temperature))
+        self._p: FloatArray = np.empty(relaxation.unary.shape, self._dtype)
+        if blocks is not None:
+            self._state.set_blocks(np.ascontiguousarray(blocks, self._dtype), self._threads)
+        self.temperature = temperature
+        self.n_iter = 0
+        self.best_bound = -inf
+        self.set_temperature(temperature)
+
+    @property
+    def is_integral(self) -> bool:
+        """Whether the relaxation's bound is the least energy."""
+        return self._relaxation.is_integral
+
+    def set_blocks(self, blocks: FloatArray) -> None:
+        """Go on from other blocks, at the same temperature."""
+        self._state.set_blocks(np.ascontiguousarray(blocks, self._dtype), self._threads)
+        self.set_temperature(self.temperature)
+
+    def set_temperature(self, temperature: float) -> None:
+        """Go on from the same blocks at another temperature; momentum starts anew."""
+        changes = not np.isfinite(self._relaxation.unary).all()
+        self.temperature = temperature
+        if changes:
+            self._state.set_unary(self._unary(temperature), self._threads)
+        self._theta = 1.0
+        self._restarted = True
+        self.gap = self.relative_gap = inf
+        self._evaluate()
+        self.history = [self.objective]
+
+    def _unary(self, temperature: float) -> FloatArray:
+        unary: FloatArray = self._relaxation.finite_unary(temperature) - self._offsets[:, None]
+        return unary
+
+    @property
+    def objective(self) -> float:
+        """The smoothed objective at the present blocks, without the energy's constant."""
+        return self._height - self._least
+
+    def _evaluate(self) -> None:
+        self._height: float
+        self._height, bound = self._state.evaluate(self.temperature, self._threads)
+        self.bound = bound + self._least + self._relaxation.constant
+        self.best_bound = max(self.best_bound, self.bound)
+
+    def sweep(self, momentum: bool = True) -> None:
+        """One pass; with one that would raise the objective undone."""
+        theta = (1.0 + sqrt(1.0 + 4.0 * self._theta**2)) / 2.0
+        beta = (self._theta - 1.0) / theta if momentum else 0.0
+        before = self._height
+        self._state.sweep(self.temperature, beta, self._threads)
+        self.n_iter += 1
+        self._evaluate()
+        if beta > 0.0 and self._height > before:
+            self._state.revert(self._threads)
+            self._theta = 1.0
+            self._evaluate()
+            return
+        self._theta = theta
+        self.history.append(self.objective)
+
+    def measure(self) -> None:
+        """The duality gap f(p) - <s, p> at p = softmax(-s / t), f the Lovász extension of F."""
+        self._state.probabilities(self.temperature, self._p, self._threads)
+        gaps = np.empty(len(self._relaxation.groups))
+        self._state.gaps(self._p, gaps, self._threads)
+        self.gap = max(0.0, float(gaps.sum()))
+        self.relative_gap = self.gap / max(self._unit, abs(self._height))
+        if self.n_iter > 0 and self.gap > 0:
+            light = gaps < LIGHT * self.gap / len(gaps)
+            self._state.set_light(light.astype(np.uint8), self._threads)
+
+    def look_again(self) -> None:
+        """Objective, history and gap of the blocks as they are: Ctrl-C may have come in between."""
+        self._evaluate()
+        if self.objective != self.history[-1]:
+            self.history.append(self.objective)
+        self.measure()
+
+    def slack(self, cooler: float = 1.0) -> tuple[float, float]:
+        """f(p) - <s, p> and <s, p> - sum_i min_j s_ij, at p = softmax(-s / (cooler t)).
+
+        No s has a bound above the present one plus the sum of the two.
+        """
+        self._state.probabilities(cooler * self.temperature, self._p, self._threads)
+        undone = max(self._state.gap(self._p, self._threads), 0.0)
+        scores = self.scores()
+        scores -= scores.min(axis=1, keepdims=True)
+        return undone, float(np.vdot(self._p, scores))
+
+    def run(
+        self,
+        tol: float,
+        max_iter: int | None,
+        *,
+        momentum: bool = True,
+        callback: Callable[[Descent], bool | None] | None = None,
+    ) -> tuple[bool, bool]:
+        """Passes until the relative gap is at most ``tol``; whether it is, and whether interrupted.
+
+        The gap costs up to half a pass, so it is measured where it is expected to matter, at least
+        every tenth pass. Where it has not fallen by a tenth in half as many passes as there were
+        before, and in a hundred, rounding has the last word, and they end.
+        """
+        self.measure()
+        passes, check, last, measured = 0, 1, 0, self.relative_gap
+        lowest, at = self.relative_gap, 0
+        limit = 10_000 if max_iter is None else max_iter
+        while self.relative_gap > tol and passes < limit:
+            self.sweep(momentum)
+            passes += 1
+            if passes in (check, limit):
+                self.measure()
+                ahead = self._ahead(tol, passes, last, measured)
+                last, measured = passes, self.relative_gap
+                check = passes + int(max(1, min(10, 2 * passes, ahead)))
+                if self.relative_gap <= 0.9 * lowest:
+                    lowest, at = self.relative_gap, passes
+                elif passes >= 1.5 * at + 100:
+                    break
+            if callback is not None and callback(self):
+                self.measure()
+                return self.relative_gap <= tol, True
+        return self.relative_gap <= tol, False
+
+    def _ahead(self, tol: float, passes: int, last: int, measured: float) -> float:
+        """After how many more passes the gap may reach ``tol``.
+
+        Far from the minimum it falls as a power of the number of passes (about the second), near it
+        by a factor a pass: halfway between what the two say of the fall since the last measurement.
+        """
+        if not 0.0 < tol < self.relative_gap < measured or last == 0:
+            return passes if tol == 0.0 else min(passes, 3)
+        togo, fall = log(self.relative_gap / tol), log(measured / self.relative_gap)
+        by_factor = togo * (passes - last) / fall
+        by_power = passes * (exp(min(togo * log(passes / last) / fall, 10.0)) - 1.0)
+        return (by_factor + by_power) / 2
+
+    def finish(self) -> None:
+        """Give back the memory that only further passes need."""
+        self._state.finish()
+
+    def scores(self) -> FloatArray:
+        """s of shape (N, L), where infinite unaries count as finite ones."""
+        scores: FloatArray = np.empty(self._p.shape)
+        self._state.scores(scores)
+        scores += self._offsets[:, None]
+        return scores
+
+    def paid(self) -> float:
+        """The sum of the sizes of what the bound is a sum of."""
+        scores: FloatArray = np.empty(self._p.shape)
+        self._state.scores(scores)
+        return float(np.abs(scores.min(axis=1)).sum()) + abs(self._relaxation.constant)
+
+    def probabilities(self) -> FloatArray:
+        """p of shape (N, L) at the present blocks."""
+        p: FloatArray = np.empty_like(self._p)
+        self._state.probabilities(self.temperature, p, self._threads)
+        return p
+
+    def blocks(self) -> FloatArray:
+        """The summands of s, group after group."""
+        blocks: FloatArray = np.empty(self._state.size(), self._dtype)
+        self._state.blocks(blocks)
+        return blocks

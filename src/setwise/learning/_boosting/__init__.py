@@ -1,0 +1,1 @@
+"""Boosting by column generation."""

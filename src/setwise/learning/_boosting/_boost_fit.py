@@ -1,0 +1,152 @@
+"""What a booster returns: weak learners, their weights, and how far they can be from the best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from setwise._foundation._arguments import FloatArray
+from setwise.learning._boosting._problem import Column
+from setwise.learning._room import share_left
+
+
+@dataclass(frozen=True, eq=False)
+class BoostHistory:
+    """How a fit went, one entry a round; the first has no weak learner yet.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from setwise.learning import BoostHistory
+    >>> history = BoostHistory(
+    ...     *np.array([[2.0, 1.0], [0.5, 0.9], [0.0, 0.1]]), *np.array([[0, 1], [1, 3], [1, 3]])
+    ... )
+    >>> history.gap.round(2).tolist()
+    [1.5, 0.1]
+    """
+
+    primal: FloatArray
+    """The best objective so far."""
+    dual: FloatArray
+    """The best bound so far."""
+    seconds: FloatArray
+    """Since the start of the fit."""
+    n_columns: NDArray[np.int64]
+    """Weak learners."""
+    n_planes: NDArray[np.int64]
+    """Planes in the linear program."""
+    n_cuts: NDArray[np.int64]
+    """Questions to the risk so far."""
+
+    @property
+    def gap(self) -> FloatArray:
+        """Primal - dual."""
+        return self.primal - self.dual
+
+
+@dataclass(frozen=True)
+class BoostProgress:
+    """What a booster tells its callback after each round.
+
+    Examples
+    --------
+    >>> from setwise.learning import BoostProgress
+    >>> BoostProgress(1, 2.0, 0.5, 0.75, 0.1, n_columns=0, n_planes=1, n_cuts=1).value
+    2.0
+    """
+
+    n_iter: int
+    value: float
+    bound: float
+    relative_gap: float
+    seconds: float
+    n_columns: int
+    n_planes: int
+    n_cuts: int
+
+
+@dataclass(frozen=True, eq=False)
+class BoostFit:
+    """The minimiser of 1'w + C R(f) over weak learners as far as it was found.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        The weak learners in the order of their arrival.
+    w : array of shape (n_columns,)
+        Their weights, not negative.
+    scores : array of shape (S,)
+        f, the weighted sum of the responses.
+    value : float
+        1'w + C R(f), the primal.
+    bound : float
+        No weak learners and weights have a lower objective (the dual); if not ``certified``, none
+        of those that the search met.
+    zero : float
+        C R(0), the objective without weak learners: ``zero - bound`` is what there was to gain.
+    certified : bool
+        Whether ``bound`` is a proof: the search was exact, so that it holds for all weak learners
+        and not for those alone that were met. It does not say that the bound was reached; that is
+        ``relative_gap``.
+    n_iter : int
+        Rounds.
+    converged : bool
+        Whether the relative gap came down to the tolerance.
+    interrupted : bool
+        Whether a callback or Ctrl-C ended the fit; the weights are the best so far all the same.
+    stages : sparse array of shape (n_stages, n_columns)
+        The best weights after each round that added weak learners, of those that were there.
+    history : BoostHistory
+        Primal, dual, seconds and sizes of each round.
+    rounding : float
+        The rounding error of the bound beyond that of its size, of sums whose terms cancel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from setwise.learning import Column, struct_boost
+    >>> class Hinge:  # of two examples with labels +1 and -1
+    ...     offsets = np.array([0, 2])
+    ...
+    ...     def __call__(self, f):
+    ...         y = np.array([1.0, -1.0])
+    ...         return np.maximum(1 - y * f, 0).mean(), np.where(y * f < 1, -y, 0) / 2
+    >>> class Signs:  # of the weights themselves, the best there is
+    ...     exact = True
+    ...
+    ...     def __call__(self, weights):
+    ...         return [Column("sign", 0, np.sign(weights))]
+    >>> fit = struct_boost(Hinge(), Signs(), C=10.0)
+    >>> fit.w.tolist(), fit.value, fit.gap, fit.certified
+    ([1.0], 1.0, 0.0, True)
+    """
+
+    columns: tuple[Column, ...]
+    w: FloatArray
+    scores: FloatArray
+    value: float
+    bound: float
+    zero: float
+    certified: bool
+    n_iter: int
+    converged: bool
+    interrupted: bool
+    stages: csr_array
+    history: BoostHistory
+    rounding: float = 0.0
+
+    @property
+    def gap(self) -> float:
+        """Value - bound, never negative."""
+        return self.value - self.bound
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap / min(zero - bound, value), in [0, 1]; 0 where it is within rounding.
+
+        ``zero - bound`` is what there was to gain; no learners have 1, unless they are the best.
+        """
+        return share_left(self.value, self.bound, self.zero, self.rounding)

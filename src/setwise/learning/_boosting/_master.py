@@ -1,0 +1,160 @@
+"""The linear program of boosting: planes below the risk against weak learners."""
+
+from __future__ import annotations
+
+from math import frexp, ldexp
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._imports import load
+
+# The numbers that HiGHS gives its two simplex methods.
+_DUAL, _PRIMAL = 1, 4
+_TOLERANCE = 1e-9
+
+
+class MasterSolution(NamedTuple):
+    """Optimal weights (K,), slacks (n_slacks,), multipliers of the planes (P,), and the value."""
+
+    w: FloatArray
+    slacks: FloatArray
+    multipliers: FloatArray
+    value: float
+
+
+class Master:
+    r"""A linear program that grows in both directions and is solved again from where it stood.
+
+    .. math:: \min_{w \ge 0,\ \xi \ge 0} 1^\top w + \frac{C}{n} \sum_i \xi_i \quad \text{s.t.} \quad
+        \xi_{i(p)} \ge b_p + \sum_j a_{pj} w_j \quad \text{for each plane } p
+
+    with n = 1 slack for equation (9) and one an example for equation (3). HiGHS holds the dual,
+
+    .. math:: \max_{\lambda \ge 0} \sum_p b_p \lambda_p \quad \text{s.t.} \quad
+        -\sum_p a_{pj} \lambda_p \le 1 \ \ \forall j, \qquad
+        \sum_{p:\, i(p) = i} \lambda_p \le \frac{C}{n} \ \ \forall i
+
+    (equation (10), with the 1/m that (10a) lacks inside b), because its basis is of the order of
+    the weak learners, not of the planes, which are more. A new plane is a variable there: the basis
+    stays feasible and the primal simplex method goes on from it. A new weak learner is a row, and
+    the dual simplex method does.
+
+    The solver's tolerances are absolute, so that it sees slacks in parts of ``risk`` and the
+    objective in parts of C ``risk``, if that is below 1 (above, 1 is what a weight costs). Both are
+    rounded to powers of two, which change no digit.
+
+    Parameters
+    ----------
+    C : float
+    n_slacks : int
+    risk : float
+        The size of the slacks, positive: the risk of no weak learners.
+    """
+
+    def __init__(self, C: float, n_slacks: int = 1, risk: float = 1.0) -> None:
+        # Imported by need: `import setwise` must not load a solver.
+        highspy = load("highspy")
+        self._highs: Any = highspy.Highs()
+        self._solved = highspy.HighsModelStatus.kOptimal
+        self._infinity = highspy.kHighsInf
+        for option, value in (
+            ("output_flag", False),
+            ("presolve", "off"),  # it would throw the basis away
+            ("solver", "simplex"),
+            ("parallel", "off"),
+            ("primal_feasibility_tolerance", _TOLERANCE),
+            ("dual_feasibility_tolerance", _TOLERANCE),
+        ):
+            self._highs.setOptionValue(option, value)
+        self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
+        self._risk = _power_of_two(risk)
+        self._cost = min(1.0, _power_of_two(C * self._risk))
+        self._share = self._cost / self._risk
+        nothing = np.zeros(n_slacks, np.int32)
+        self._highs.addRows(
+            n_slacks,
+            np.full(n_slacks, -self._infinity),
+            np.full(n_slacks, C / n_slacks / self._share),
+            0,
+            nothing,
+            nothing[:0],
+            np.empty(0),
+        )
+        self._C = C
+        self.n_slacks = n_slacks
+        self.n_columns = 0
+        self.n_planes = 0
+        self._strategy = _PRIMAL
+
+    def add_planes(self, slack: IntArray, offsets: FloatArray, coefficients: FloatArray) -> None:
+        """Plane p bounds slack ``slack[p]`` by offsets[p] + coefficients[p] @ w, (r, K)."""
+        r, width = len(offsets), 1 + self.n_columns
+        rows = np.empty((r, width), np.int32)
+        rows[:, 0] = slack
+        rows[:, 1:] = np.arange(self.n_slacks, self.n_slacks + self.n_columns)
+        values = np.empty((r, width))
+        values[:, 0] = 1.0
+        values[:, 1:] = -self._share * coefficients
+        self._highs.addCols(
+            r,
+            offsets / self._risk,
+            np.zeros(r),
+            np.full(r, self._infinity),
+            r * width,
+            np.arange(0, r * width, width, dtype=np.int32),
+            rows.ravel(),
+            values.ravel(),
+        )
+        self.n_planes += r
+        self._strategy = _PRIMAL
+
+    def add_column(self, coefficients: FloatArray) -> None:
+        """A weak learner, (P,): what one unit of its weight adds to each plane."""
+        planes = np.arange(self.n_planes, dtype=np.int32)
+        self._highs.addRow(-self._infinity, 1.0, self.n_planes, planes, -self._share * coefficients)
+        self.n_columns += 1
+        self._strategy = _DUAL
+
+    def drop_planes(self, planes: IntArray) -> None:
+        """Delete planes; where their multipliers are zero the solution stays optimal."""
+        self._highs.deleteCols(len(planes), planes.astype(np.int32))
+        self.n_planes -= len(planes)
+
+    def solve(self) -> MasterSolution:
+        """Solve from the present basis, or from none where that fails.
+
+        At large C, where the numbers lie far apart, the simplex method may fail from there too: the
+        interior point method, which ends in a basis as well, comes last.
+        """
+        self._highs.setOptionValue("simplex_strategy", self._strategy)
+        self._highs.run()
+        if self._highs.getModelStatus() != self._solved:
+            self._highs.clearSolver()
+            self._highs.setOptionValue("simplex_strategy", _DUAL)
+            self._highs.run()
+        if self._highs.getModelStatus() != self._solved:
+            self._highs.clearSolver()
+            self._highs.setOptionValue("solver", "ipm")
+            self._highs.run()
+            self._highs.setOptionValue("solver", "simplex")
+        status = self._highs.getModelStatus()
+        if status != self._solved:
+            said = self._highs.modelStatusToString(status)
+            raise RuntimeError(
+                f"the linear program of boosting was not solved at C={self._C:g} ({said}): lower C"
+            )
+        solution = self._highs.getSolution()
+        prices = np.maximum(np.array(solution.row_dual), 0.0)
+        return MasterSolution(
+            w=self._cost * prices[self.n_slacks :],
+            slacks=self._risk * prices[: self.n_slacks],
+            multipliers=self._share * np.maximum(np.array(solution.col_value), 0.0),
+            value=self._cost * float(self._highs.getInfo().objective_function_value),
+        )
+
+
+def _power_of_two(x: float) -> float:
+    """The largest that is not above x > 0."""
+    return float(ldexp(1.0, frexp(x)[1] - 1))

@@ -1,0 +1,73 @@
+"""The planes that a booster keeps: their slopes in the scores, for weak learners yet to come."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from setwise._foundation._arguments import FloatArray, IntArray
+
+
+class ScorePlanes:
+    """Affine lower bounds of slacks in the scores f: slack >= offset + <slope, f>.
+
+    The slopes are rows of one sparse matrix whose storage grows by doubling, with entries for the
+    violated examples alone. A product with all of them costs O(entries).
+    """
+
+    def __init__(self, n_scores: int) -> None:
+        self.n_scores = n_scores
+        self.offsets: FloatArray = np.empty(0)
+        self.slack: IntArray = np.empty(0, np.int64)
+        self._ends: IntArray = np.zeros(1, np.int64)
+        self._indices: IntArray = np.empty(1024, np.int64)
+        self._values: FloatArray = np.empty(1024)
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @property
+    def slopes(self) -> csr_array:
+        """(P, S), a view of the storage."""
+        used = self._ends[-1]
+        parts = self._values[:used], self._indices[:used], self._ends
+        return csr_array(parts, shape=(len(self), self.n_scores))
+
+    def append(self, slack: IntArray, offsets: FloatArray, slopes: csr_array) -> None:
+        """Add rows, slopes of shape (r, S)."""
+        used = int(self._ends[-1])
+        end = used + slopes.nnz
+        if end > len(self._values):
+            room = max(2 * len(self._values), end)
+            self._values = np.concatenate([self._values[:used], np.empty(room - used)])
+            self._indices = np.concatenate([self._indices[:used], np.empty(room - used, np.int64)])
+        self._values[used:end] = slopes.data
+        self._indices[used:end] = slopes.indices
+        self._ends = np.concatenate([self._ends, used + slopes.indptr[1:].astype(np.int64)])
+        self.offsets = np.concatenate([self.offsets, offsets])
+        self.slack = np.concatenate([self.slack, slack])
+
+    def keep(self, rows: IntArray) -> None:
+        """Forget all other rows."""
+        kept = self.slopes[rows]
+        self.offsets, self.slack = self.offsets[rows], self.slack[rows]
+        self._ends, self._indices = kept.indptr.astype(np.int64), kept.indices.astype(np.int64)
+        self._values = kept.data
+
+    def column(self, segment: slice, response: FloatArray) -> FloatArray:
+        """What one unit of a weak learner on one segment adds to each plane, (P,)."""
+        scores = np.zeros(self.n_scores)
+        scores[segment] = response
+        product: FloatArray = self.slopes @ scores
+        return product
+
+    def descent(self, multipliers: FloatArray) -> FloatArray:
+        """Minus the sum of the slopes, weighted: where the scores should go, (S,)."""
+        product: FloatArray = -(multipliers @ self.slopes)
+        return product
+
+
+def as_row(slope: FloatArray) -> csr_array:
+    """A dense slope as one sparse row."""
+    at = np.flatnonzero(slope)
+    return csr_array((slope[at], at, np.array([0, len(at)])), shape=(1, len(slope)))

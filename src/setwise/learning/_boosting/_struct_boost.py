@@ -1,0 +1,271 @@
+"""Boosting for structured outputs: column generation over cutting planes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from time import perf_counter
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from setwise._foundation._arguments import (
+    FloatArray,
+    as_choice,
+    as_count,
+    as_number,
+    check_callback,
+)
+from setwise.learning._boosting._boost_fit import BoostFit, BoostHistory, BoostProgress
+from setwise.learning._boosting._pricing import DualPoint, Pricing
+from setwise.learning._boosting._problem import Risk, Search
+from setwise.learning._boosting._restricted import Restricted
+from setwise.learning._room import room_of, share_left
+
+# The cutting planes of a round need not be more accurate than a share of what weak learners yet to
+# come may bring, nor than a share of the tolerance.
+_SHARE_OF_GAP, _SHARE_OF_TOLERANCE = 0.2, 0.2
+_ROUNDING = 1e-9
+_LARGEST = 1e15  # of C: beyond, the weights of the learners are less than the rounding of the risk
+
+
+def struct_boost(
+    risk: Risk,
+    search: Search,
+    C: float = 100.0,
+    *,
+    tol: float = 1e-3,
+    n_estimators: int = 200,
+    slack: str = "one",
+    columns_per_round: int = 1,
+    callback: Callable[[BoostProgress], object] | None = None,
+) -> BoostFit:
+    r"""Minimise 1'w + C R(f) over all weak learners, f = sum_j w_j h_j with w >= 0.
+
+    A boosting problem is two things that do not know one another: ``risk`` answers scores with a
+    plane (the most violated outputs), ``search`` answers weights with the best weak learner. Each
+    round
+
+    1. cuts: the problem over the learners in use is solved by cutting planes, as accurately as the
+       present gap asks for;
+    2. prices: the multipliers :math:`\lambda_p` of the planes :math:`(b_p, g_p)` weigh the scores
+       by :math:`u = -\sum_p \lambda_p g_p`, and the search looks for the learner of the largest
+       edge :math:`e = \langle u, h \rangle`. It is violated, and enters, if e > 1.
+
+    The planes hold for all learners, so that every round gives a bound for the whole problem,
+    :math:`\sum_p \lambda_p b_p / \max(1, e)`, with 1'w + C R(f) computed in full above it: the gap
+    is a certificate if the search is exact. The fit stops when no learner is violated, at the gap,
+    or after ``n_estimators`` columns.
+
+    Algorithm 1 and 2 of the paper, with three differences: one linear program gains planes and
+    columns in turn and goes on from its last basis; questions lie on the way from the best weights
+    to the model's optimum, and the search sees multipliers averaged with the best ones, because
+    the program's own optimum jumps, and early on cancels one learner against another; planes that
+    are not needed any more are dropped.
+
+    A round costs one search and several questions to the risk, O(S K) each for S scores and K
+    learners, and as many linear programs whose basis is of order K.
+
+    Parameters
+    ----------
+    risk : Risk
+        Scores (flat, cut into segments by ``risk.offsets``) -> (value, subgradient); convex, not
+        negative.
+    search : Search
+        Weights (flat like the scores) -> list of ``Column``, best first.
+    C : float
+        Weight of the risk against the sum of the weights; positive, at most 1e15.
+    tol : float
+        Stop when value - bound is at most this share of C R(0) - bound, what there was to gain,
+        and of the value.
+    n_estimators : int
+        The most columns.
+    slack : {"one", "example"}
+        One slack for the whole risk (equation (9)), or one an example (equation (3)), which needs
+        ``risk.each``: a finer model and a much larger linear program. The optimum is the same
+        (Theorem 2.1).
+    columns_per_round : int
+        How many of the violated columns that the search returns enter in a round.
+    callback : callable, optional
+        Called with a ``BoostProgress`` after each round; any true answer stops the fit.
+
+    Returns
+    -------
+    BoostFit
+        With ``columns``, ``w``, ``value``, ``bound``, ``gap``, ``stages``, ``history``. Ctrl-C
+        stops the fit too and gives the best weights so far, with ``interrupted`` True.
+
+    Warns
+    -----
+    UserWarning
+        If all weights are zero: C is too small for any learner to pay, or ``n_estimators`` for
+        them to do so together (then a ``ConvergenceWarning``).
+
+    References
+    ----------
+    C. Shen, G. Lin, A. van den Hengel, StructBoost: boosting methods for predicting structured
+    output variables, 2014. V. Franc, S. Sonnenburg, Optimized cutting plane algorithm for
+    large-scale risk minimization, 2009 (the line search). P. Wentges, Weighted Dantzig-Wolfe
+    decomposition for linear mixed-integer programming, 1997 (the averages).
+
+    Examples
+    --------
+    Two examples with labels +1 and -1, the hinge loss, and signs as weak learners:
+
+    >>> import numpy as np
+    >>> from setwise.learning import Column, struct_boost
+    >>> class Hinge:
+    ...     offsets = np.array([0, 2])
+    ...
+    ...     def __call__(self, f):
+    ...         y = np.array([1.0, -1.0])
+    ...         return np.maximum(1 - y * f, 0).mean(), np.where(y * f < 1, -y, 0) / 2
+    >>> class Signs:
+    ...     exact = True
+    ...
+    ...     def __call__(self, weights):
+    ...         return [Column("signs", 0, np.sign(weights))]
+    >>> fit = struct_boost(Hinge(), Signs(), C=10.0)
+    >>> fit.w.tolist(), fit.value, fit.bound, fit.converged
+    ([1.0], 1.0, 1.0, True)
+    """
+    C = as_number(C, "C", positive=True)
+    if C > _LARGEST:
+        raise ValueError(f"C must be at most {_LARGEST:g}, got {C:g}")
+    tol = as_number(tol, "tol", nonnegative=True)
+    most = as_count(n_estimators, "n_estimators", least=1)
+    width = as_count(columns_per_round, "columns_per_round", least=1)
+    examplewise = as_choice(slack, "slack", ("one", "example")) == "example"
+    parts: tuple[tuple[object, str, str], ...] = (
+        (risk, "risk", "offsets"),
+        (search, "search", "exact"),
+    )
+    for part, name, needs in parts:
+        if not (callable(part) and hasattr(part, needs)):
+            raise TypeError(f"{name} must be callable and have {needs}, got {type(part).__name__}")
+    if examplewise and not hasattr(risk, "each"):
+        raise TypeError(
+            f"risk must have a method each for slack='example', got {type(risk).__name__}"
+        )
+    check_callback(callback)
+    rounds = _Rounds(tol, callback)
+    problem = Restricted(risk, C, examplewise=examplewise)
+    pricing = Pricing(search)
+    before = (np.inf, np.inf, np.inf)
+    try:
+        while True:
+            value = problem.best.value
+            room = room_of(value, pricing.best.bound, problem.zero)
+            floor = max(_SHARE_OF_TOLERANCE * tol * room, _ROUNDING * value)
+            model = problem.minimize(floor, _SHARE_OF_GAP, pricing.best.bound)
+            columns = pricing(problem, model)
+            if rounds.end(problem, pricing.best) or len(problem.responses) >= most:
+                break
+            now = problem.best.value, model.value, pricing.best.bound
+            if not columns and now == before:
+                break  # no learner is violated, and nothing is left to cut
+            before = now
+            for column in columns[: min(width, most - len(problem.responses))]:
+                problem.add_column(column)
+                pricing.meet(column, problem)
+            problem.drop_idle()
+    except KeyboardInterrupt:
+        rounds.interrupt()
+    fit = rounds.fit(problem, pricing.best, certified=bool(search.exact))
+    if not (fit.interrupted or fit.w.any()):
+        _warn_of_zero(fit, C, tol)
+    return fit
+
+
+class _Rounds:
+    """What happened in each round, and when to stop."""
+
+    def __init__(self, tol: float, callback: Callable[[BoostProgress], object] | None) -> None:
+        self._tol = tol
+        self._callback = callback
+        self._rounds: list[BoostProgress] = []
+        self._stages: dict[int, FloatArray] = {}
+        self._interrupted = False
+        self._start = perf_counter()
+
+    def end(self, problem: Restricted, dual: DualPoint) -> bool:
+        """Write a round down; True if it was the last."""
+        value = problem.best.value
+        bound = min(dual.bound, value)
+        progress = BoostProgress(
+            n_iter=len(self._rounds) + 1,
+            value=value,
+            bound=bound,
+            relative_gap=share_left(value, bound, problem.zero, dual.rounding),
+            seconds=perf_counter() - self._start,
+            n_columns=len(problem.responses),
+            n_planes=len(problem.planes),
+            n_cuts=problem.n_cuts,
+        )
+        self._stages.setdefault(len(problem.best.w), problem.best.w)  # as if it ended here
+        self._rounds.append(progress)
+        answer = None if self._callback is None else self._callback(progress)
+        if bool(answer):
+            self._interrupted = progress.relative_gap > self._tol
+            return True
+        return progress.relative_gap <= self._tol
+
+    def interrupt(self) -> None:
+        """Ctrl-C: what there is stands, unless there is nothing yet."""
+        if not self._rounds:
+            raise KeyboardInterrupt
+        self._interrupted = True
+
+    def fit(self, problem: Restricted, dual: DualPoint, *, certified: bool) -> BoostFit:
+        """The record of it all."""
+        best = problem.best
+        rounds = self._rounds
+        floats = np.array([(r.value, r.bound, r.seconds) for r in rounds])
+        counts = np.array([(r.n_columns, r.n_planes, r.n_cuts) for r in rounds], np.int64)
+        bound = min(dual.bound, best.value)
+        self._stages[len(best.w)] = best.w
+        del self._stages[0]
+        return BoostFit(
+            columns=tuple(problem.responses.columns[: len(best.w)]),
+            w=best.w,
+            scores=best.scores,
+            value=best.value,
+            bound=bound,
+            zero=problem.zero,
+            certified=certified,
+            n_iter=len(rounds),
+            converged=share_left(best.value, bound, problem.zero, dual.rounding) <= self._tol,
+            interrupted=self._interrupted,
+            stages=_as_rows(list(self._stages.values()), len(best.w)),
+            history=BoostHistory(*floats.T.copy(), *counts.T.copy()),
+            rounding=dual.rounding,
+        )
+
+
+def _as_rows(stages: list[FloatArray], width: int) -> csr_array:
+    """Weights of growing length as rows of one sparse array."""
+    rows = np.zeros((len(stages), width))
+    for row, w in zip(rows, stages, strict=True):
+        row[: len(w)] = w
+    return csr_array(rows)
+
+
+def _warn_of_zero(fit: BoostFit, C: float, tol: float) -> None:
+    category: type[UserWarning] = UserWarning
+    if fit.converged and fit.relative_gap > _ROUNDING:
+        message = (
+            f"the gap of {fit.relative_gap:.1e} without any weak learner is within tol={tol:g}: "
+            "all weights are 0, lower tol, or raise C if that brings none"
+        )
+    elif fit.converged:
+        message = f"no weak learner lowers the objective at C={C:g}: all weights are 0, raise C"
+    else:
+        from sklearn.exceptions import ConvergenceWarning
+
+        category = ConvergenceWarning
+        message = (
+            f"{len(fit.columns)} weak learners together do not lower the objective at C={C:g}: all "
+            f"weights are 0 and the relative gap is {fit.relative_gap:.1e}, above tol={tol:g}: "
+            "raise n_estimators or C"
+        )
+    warnings.warn(message, category, stacklevel=3)

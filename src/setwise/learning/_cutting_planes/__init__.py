@@ -1,0 +1,1 @@
+"""Cutting planes for any convex risk."""

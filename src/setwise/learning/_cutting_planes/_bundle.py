@@ -1,0 +1,161 @@
+"""The master problem of cutting planes: a small quadratic program over the planes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from setwise import _core
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._certificate import EPS
+from setwise.learning._cutting_planes._basis import coordinates
+from setwise.learning._cutting_planes._fit import Planes
+
+_IDLE_ROUNDS = 10
+# A share of the weights, which sum to 1: what is below is rounding.
+_IN_USE = 1e-12
+
+
+class _Model(NamedTuple):
+    """What grows with the planes, replaced as a whole: Ctrl-C leaves the old one or the new.
+
+    The basis (r, d) is orthonormal and spans the slopes and the coordinates that must not be
+    negative, which come first; ``vectors`` (s + k, r) holds minus those and the slopes in it.
+    ``sizes`` are what the offsets were summed from, in magnitude.
+    """
+
+    slopes: FloatArray
+    offsets: FloatArray
+    sizes: FloatArray
+    idle: IntArray
+    basis: FloatArray
+    vectors: FloatArray
+
+
+class Bound(NamedTuple):
+    """A lower bound of the objective, and the magnitude of the terms that were summed for it."""
+
+    value: float
+    size: float
+
+
+class Bundle:
+    r"""Planes :math:`risk(w) \ge b_k + \langle a_k, w \rangle`, and the best w under them.
+
+    The dual of min 1/2 |w|^2 + C max_k (b_k + <a_k, w>) over the simplex of :math:`\alpha`,
+
+    .. math:: \max_{\alpha \ge 0, \sum \alpha = 1} C \langle b, \alpha \rangle
+        - \tfrac12 \Bigl| C \sum_k \alpha_k a_k - \beta \Bigr|^2, \qquad
+        w = \beta - C \sum_k \alpha_k a_k,
+
+    has one variable a plane and one, :math:`\beta_j \ge 0`, for each coordinate of w that must not
+    be negative. Divided by :math:`C^2` its quadratic part depends on no C, and a change of unit
+    (slopes by s, C by :math:`s^{-2}`) on the scale alone: the solver's steps are the same. It works
+    in an orthonormal basis of the slopes, O(r d) for a new plane and O(r k) for a step. Any
+    feasible point bounds the primal from below, so rounding in the solver costs tightness, never
+    truth.
+    """
+
+    def __init__(self, dimension: int, nonnegative: IntArray) -> None:
+        self.nonnegative = nonnegative
+        s = len(nonnegative)
+        signs = np.zeros((s, dimension))
+        signs[np.arange(s), nonnegative] = 1.0
+        none = np.empty(0)
+        self._model = _Model(
+            np.empty((0, dimension)), none, none, np.empty(0, np.int64), signs, -np.eye(s)
+        )
+        # Without a pull and with one: each starts from its own last optimum.
+        self._programs = _core.PlaneProgram(), _core.PlaneProgram()
+
+    def add(self, slopes: FloatArray, offsets: FloatArray, sizes: FloatArray | None = None) -> None:
+        """More planes: slopes (m, d), offsets (m,), and the magnitudes of the offsets' terms."""
+        old = self._model
+        new, basis = coordinates(slopes, old.basis)
+        vectors = np.vstack([_widened(old.vectors, len(basis)), new])
+        self._model = _Model(
+            np.vstack([old.slopes, slopes]),
+            np.append(old.offsets, offsets),
+            np.append(old.sizes, np.abs(offsets) if sizes is None else sizes),
+            np.append(old.idle, np.zeros(len(offsets), np.int64)),
+            basis,
+            vectors,
+        )
+
+    def bound(self, C: float) -> Bound:
+        """The dual value at the optimum over the planes; the others have been idle once more."""
+        alpha, _ = self._optimum(C, np.zeros(self._model.slopes.shape[1]), 0.0)
+        model = self._model
+        self._model = model._replace(idle=np.where(alpha > _IN_USE, 0, model.idle + 1))
+        w = self._cut_off(-C * (alpha @ model.slopes))
+        squares = 0.5 * float(w @ w)
+        # The terms of w may cancel: it is known to a share of them, and its square accordingly.
+        terms = C * float(np.linalg.norm(model.vectors[len(self.nonnegative) :], axis=1) @ alpha)
+        size = C * float(model.sizes @ alpha) + squares
+        size += np.sqrt(2.0 * squares) * terms + EPS * terms * terms
+        return Bound(float(C * (model.offsets @ alpha)) - squares, float(size))
+
+    def near(self, C: float, centre: FloatArray, pull: float) -> tuple[FloatArray, float]:
+        """The minimiser of 1/2 |w|^2 + C max_k (b_k + <a_k, w>) + pull / 2 |w - centre|^2.
+
+        With its objective under the planes, the pull left out. The planes it rests on are in use.
+        """
+        alpha, total = self._optimum(C, centre, pull)
+        model = self._model
+        self._model = model._replace(idle=np.where(alpha > _IN_USE, 0, model.idle))
+        w = self._cut_off((pull * centre - C * (total @ model.basis)) / (1.0 + pull))
+        risk = float((model.offsets + model.slopes @ w).max())
+        return w, 0.5 * float(w @ w) + C * risk
+
+    def _cut_off(self, w: FloatArray) -> FloatArray:
+        w[self.nonnegative] = np.maximum(w[self.nonnegative], 0.0)
+        return w
+
+    def _optimum(self, C: float, centre: FloatArray, pull: float) -> tuple[FloatArray, FloatArray]:
+        r"""Where the dual is largest: alpha, and sum alpha_k a_k - beta / C in the basis.
+
+        With a pull towards the centre the dual, times 1 + pull, is the one above with
+        :math:`(1 + pull)\, b + pull\, a^\top centre` for b, and - pull centre for each beta.
+        """
+        model = self._model
+        k, s = len(model.offsets), len(self.nonnegative)
+        heights = model.offsets
+        if pull > 0:
+            heights = heights + pull * (model.offsets + model.slopes @ centre)
+        # On the simplex only their differences count, and those are on the program's own scale.
+        gains = np.concatenate([-pull * centre[self.nonnegative], heights - heights.max()]) / C
+        x, total = np.empty(s + k), np.empty(len(model.basis))
+        self._programs[int(pull > 0)].solve(model.vectors, s, gains, x, total)
+        alpha = x[s:]
+        return alpha / alpha.sum(), total
+
+    def drop_idle(self) -> None:
+        """Forget the planes that had no weight for 10 rounds."""
+        model = self._model
+        kept = model.idle < _IDLE_ROUNDS
+        if kept.all():
+            return
+        s = len(self.nonnegative)
+        rows = np.flatnonzero(np.append(np.ones(s, np.bool_), kept))
+        slopes, basis, vectors = model.slopes[kept], model.basis, model.vectors[rows]
+        stale = len(basis) > 2 * len(rows)
+        if stale:
+            new, basis = coordinates(slopes, basis[:s])
+            vectors = np.vstack([_widened(-np.eye(s), len(basis)), new])
+        self._model = _Model(
+            slopes, model.offsets[kept], model.sizes[kept], model.idle[kept], basis, vectors
+        )
+        for program in self._programs:
+            program.keep(rows)
+            if stale:
+                program.forget()
+
+    def planes(self) -> Planes:
+        """A copy that can start another fit."""
+        return Planes(self._model.slopes.copy(), self._model.offsets.copy())
+
+
+def _widened(vectors: FloatArray, width: int) -> FloatArray:
+    """With zeros for the coordinates that are new."""
+    return np.pad(vectors, ((0, 0), (0, width - vectors.shape[1])))

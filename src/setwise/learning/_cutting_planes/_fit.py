@@ -1,0 +1,149 @@
+"""What every learner returns: the weights, and how far they can be from the best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from setwise._foundation._arguments import FloatArray
+from setwise._foundation._certificate import relative_gap
+from setwise.learning._room import room_of
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """How a fit went, one entry a round.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> fit = sw.learning.one_slack(lambda w: (abs(w[0] - 1), np.sign(w - 1)), 1, C=0.5)
+    >>> bool((fit.history.primal >= fit.history.dual).all())
+    True
+    """
+
+    primal: FloatArray
+    """The best objective so far."""
+    dual: FloatArray
+    """The best bound so far."""
+    seconds: FloatArray
+    """Since the start of the fit."""
+
+
+@dataclass(frozen=True, eq=False)
+class Planes:
+    """Affine lower bounds of the risk, risk(w) >= offsets + slopes w: they hold for every C.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> fit = sw.learning.one_slack(lambda w: (abs(w[0] - 1), np.sign(w - 1)), 1, C=0.5)
+    >>> fit.planes.slopes.shape[1]
+    1
+    """
+
+    slopes: FloatArray
+    offsets: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The minimiser of 1/2 |w|^2 + C risk(w) as far as it was found, with its certificate.
+
+    Attributes
+    ----------
+    w : array of shape (d,)
+        The best weights met.
+    value : float
+        Their objective (the primal).
+    bound : float
+        No weights have a lower objective (the dual).
+    n_iter : int
+        Rounds.
+    converged : bool
+        Whether the relative gap came down to the tolerance. A fit that neither did nor was
+        interrupted met ``max_iter``, or made no progress any more.
+    interrupted : bool
+        Whether a callback or Ctrl-C ended the fit; ``w`` is then the best so far all the same.
+    history : History
+        Primal, dual and seconds of each round.
+    C : float
+        The price of the risk.
+    risk_at_zero : float
+        The risk of w = 0.
+    least_risk : float or None
+        The risk is nowhere lower, if that is known.
+    rounding : float
+        The rounding error of the sums that value and bound are: a smaller gap is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> fit = sw.learning.one_slack(lambda w: (abs(w[0] - 1), np.sign(w - 1)), 1, C=0.5)
+    >>> fit.value >= fit.bound, fit.relative_gap <= 1e-3
+    (True, True)
+    """
+
+    w: FloatArray
+    value: float
+    bound: float
+    n_iter: int
+    converged: bool
+    interrupted: bool
+    history: History
+    planes: Planes = field(repr=False)
+    C: float
+    risk_at_zero: float
+    least_risk: float | None
+    rounding: float
+
+    def __post_init__(self) -> None:
+        self.w.flags.writeable = False
+
+    @property
+    def gap(self) -> float:
+        """Value - bound, never negative."""
+        return self.value - self.bound
+
+    @property
+    def room(self) -> float:
+        """What there is to gain over w = 0, P(0) - bound, or to lose, P - C least_risk.
+
+        The smaller one: a gap that is small beside it is small beside both.
+        """
+        least = None if self.least_risk is None else self.C * self.least_risk
+        return room_of(self.value, self.bound, self.C * self.risk_at_zero, least)
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap as a share of ``room``, in [0, 1]; 0 where it is within rounding.
+
+        It changes neither with the unit of the risk or of the features nor with a constant added
+        to the risk and to the least of it. w = 0 has 1, unless it is the minimum: then 0.
+        """
+        return relative_gap(self.gap, self.room, self.rounding)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a learner tells its callback after each round.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> rounds = []
+    >>> fit = sw.learning.one_slack(
+    ...     lambda w: (abs(w[0] - 1), np.sign(w - 1)), 1, callback=rounds.append
+    ... )
+    >>> len(rounds) == fit.n_iter
+    True
+    """
+
+    n_iter: int
+    value: float
+    bound: float
+    relative_gap: float
+    seconds: float

@@ -1,0 +1,1 @@
+"""Weak learners, and how the best is found."""

@@ -1,0 +1,85 @@
+"""What every search for weak learners takes: rows of features, and weights of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csc_array, issparse
+
+from setwise._foundation._arguments import FloatArray, as_array, as_count, as_float64, as_numbers
+from setwise.learning._boosting._problem import Column
+
+MOST_FEATURES = 1 << 30
+
+
+def check_sign(sign: object) -> None:
+    """Raise unless it is 1 or -1."""
+    as_count(sign, "sign", least=-1, most=1)
+    if sign == 0:
+        raise ValueError("sign must be 1 or -1, got 0")
+
+
+def respond(learner: Any, X: Any) -> FloatArray:
+    """What a weak learner says of rows that were checked: those of this library look no more."""
+    response: FloatArray = getattr(learner, "_respond", learner.predict)(X)
+    return response
+
+
+def as_rows(X: Any, *, least: int = 1) -> Any:
+    """Finite features (m, d), m and d at least 1: float64, C-ordered and not copied if they were.
+
+    A sparse matrix comes back as a CSC array of its own, without stored zeros.
+    """
+    if issparse(X):
+        if X.dtype.kind not in "fiub":
+            raise TypeError(f"X must hold real numbers, got dtype {X.dtype}")
+        rows = csc_array(X, dtype=np.float64, copy=True)
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+        values = rows.data
+    else:
+        rows = as_array(X, "X")
+        if rows.dtype.kind not in "fiub":
+            raise TypeError(f"X must hold real numbers, got dtype {rows.dtype}")
+        if rows.dtype != np.float64 or not rows.flags.c_contiguous:
+            rows = as_float64(rows)
+        values = rows
+    if rows.ndim != 2 or min(rows.shape) < least:
+        some = ", both at least 1" if least else ""
+        raise ValueError(f"X must have shape (m, d){some}, got {rows.shape}")
+    if not np.isfinite(values).all():
+        raise ValueError(f"X must be finite, got {values[~np.isfinite(values)][0]}")
+    return rows
+
+
+def as_segments(weights: Any, m: int) -> FloatArray:
+    """Finite weights as (n_segments, m), from one flat vector or from that shape."""
+    array = as_array(weights, "weights")
+    if array.size == 0 or array.size % m or (array.ndim == 2 and array.shape[1] != m):
+        raise ValueError(
+            f"weights must have a multiple of {m} entries, one for each row and segment, "
+            f"got shape {array.shape}"
+        )
+    return as_numbers(array.reshape(-1, m), "weights", shape=(None, m))
+
+
+def best_of_segments(
+    segments: FloatArray, n_columns: int, fit: Callable[[int, FloatArray], Column]
+) -> list[Column]:
+    """The columns of largest gain, best first, from one fit a segment.
+
+    No response in [-1, 1] gains more than the sum of abs(weights): segments come in that order, and
+    the rest are left out once they cannot enter.
+    """
+    bounds = np.abs(segments).sum(axis=1)
+    found: list[tuple[float, Column]] = []
+    for segment in np.argsort(-bounds, kind="stable").tolist():
+        if len(found) == n_columns and bounds[segment] <= found[-1][0]:
+            break
+        column = fit(segment, segments[segment])
+        found.append((float(segments[segment] @ column.response), column))
+        found.sort(key=lambda pair: (-pair[0], pair[1].segment))
+        del found[n_columns:]
+    return [column for _, column in found]

@@ -1,0 +1,1 @@
+"""What users pass: tensors, labels, weights, losses."""

@@ -1,0 +1,1 @@
+"""The losses as custom operators, and their derivatives."""

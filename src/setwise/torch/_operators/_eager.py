@@ -1,0 +1,108 @@
+"""CUDA tensors outside ``torch.compile``: one node in the graph and no more calls than it takes.
+
+A custom operator with its autograd registration costs more host time than the kernels of a million
+pixels take. Its autograd.Function does the same; a compiler would have to look into it, so that it
+never sees it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from setwise.torch import _cuda
+from setwise.torch._dispatch import evaluate
+from setwise.torch._inputs._loss_words import loss_of
+
+
+def is_transformed() -> bool:
+    """Whether a transform of ``torch.func`` or a level of forward mode is at work."""
+    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+
+
+def is_eager(tensor: Tensor) -> bool:
+    """Whether a tensor lies on a CUDA device and no compiler, tracer or wrapper is at work."""
+    return (
+        tensor.is_cuda
+        and type(tensor) is Tensor
+        and not torch.compiler.is_compiling()
+        and not is_transformed()
+        and not torch._C._len_torch_dispatch_stack()
+    )
+
+
+def times(gradient: Tensor, slopes: Tensor, dtype: torch.dtype) -> Tensor:
+    """gradient (S, ...) times slopes (S,) or (), in ``dtype``; itself differentiable."""
+    if is_eager(gradient) and not torch.is_grad_enabled():
+        answer = _cuda.scaled(gradient, slopes, dtype)
+        if isinstance(answer, Tensor):
+            return answer
+    if slopes.ndim:
+        slopes = slopes.view(-1, *(1,) * (gradient.ndim - 1))
+    return (slopes * gradient).to(dtype)
+
+
+def once(gradient: Tensor) -> Tensor:
+    """The gradient; an error where a graph of it is asked for, to differentiate it again.
+
+    That of the logits is the gradient at the probabilities through a softmax, so that as a constant
+    it would have second derivatives that are wrong in silence. To have them right, the logits would
+    have to be kept as well.
+    """
+    if torch.is_grad_enabled():
+        raise NotImplementedError(
+            "create_graph must be False for lovasz_softmax with reduction='mean', which keeps no "
+            "second derivative: take reduction='sum' or 'none', or torch.func.hessian"
+        )
+    return gradient
+
+
+class OneSet(torch.autograd.Function):
+    """The surrogate of all elements as one set, a scalar."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        input: Tensor,
+        target: Tensor,
+        surrogate: str,
+        loss: str,
+        ignore: float,
+        buckets: int,
+        scale: float,
+    ) -> Tensor:
+        """The value; the gradient is kept."""
+        rows = (input.reshape(1, -1), target.reshape(1, -1))
+        values, gradient = evaluate(surrogate, loss_of(loss), *rows, ignore, buckets, scale)
+        ctx.save_for_backward(gradient)
+        ctx.like = (input.shape, input.dtype)
+        return values.view(())
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+        """The gradient, times the slope."""
+        shape, dtype = ctx.like
+        return (times(ctx.saved_tensors[0], slopes[0], dtype).view(shape), *(None,) * 6)
+
+
+class MeanOfClasses(torch.autograd.Function):
+    """``setwise::softmax`` without its second output."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, *arguments: Any) -> Tensor:
+        """The mean; the gradient is kept."""
+        from setwise.torch._operators._softmax import mean_of_classes
+
+        total, gradient = mean_of_classes(logits, *arguments)
+        ctx.save_for_backward(gradient)
+        ctx.dtype, ctx.from_logits = logits.dtype, arguments[-1]
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+        """The gradient, times the slope."""
+        gradient = times(ctx.saved_tensors[0], slopes[0], ctx.dtype)
+        return (once(gradient) if ctx.from_logits else gradient, *(None,) * 9)

@@ -1,0 +1,66 @@
+"""The custom operator of every surrogate of scores: opaque to ``torch.compile``, with its gradient.
+
+``setwise::hinge`` returns the value of each set and the gradient with respect to its scores, both
+computed at once; all that is kept for the backward pass is that gradient, 4 bytes an element (8 in
+float64).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setwise.torch._dispatch import evaluate
+from setwise.torch._inputs._loss_words import loss_of
+from setwise.torch._operators._eager import times
+
+
+def wide(dtype: torch.dtype) -> torch.dtype:
+    """The precision of values and gradients: float64 of float64, else float32."""
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+@torch.library.custom_op("setwise::hinge", mutates_args=())
+def hinge(
+    scores: Tensor,
+    target: Tensor,
+    surrogate: str,
+    loss: str,
+    ignore: float,
+    buckets: int,
+    scale: float,
+) -> tuple[Tensor, Tensor]:
+    """Values (S,) and gradient (S, n) of a surrogate for scores (S, n) and targets (S, n)."""
+    return evaluate(surrogate, loss_of(loss), scores, target, ignore, buckets, scale)
+
+
+@hinge.register_fake
+def _(
+    scores: Tensor,
+    target: Tensor,
+    surrogate: str,
+    loss: str,
+    ignore: float,
+    buckets: int,
+    scale: float,
+) -> tuple[Tensor, Tensor]:
+    dtype = wide(scores.dtype)
+    return scores.new_empty(scores.shape[:1], dtype=dtype), scores.new_empty(
+        scores.shape, dtype=dtype
+    )
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    ctx.save_for_backward(output[1])
+    ctx.mark_non_differentiable(output[1])
+    ctx.dtype = inputs[0].dtype
+
+
+def _backward(ctx: Any, slopes: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    (gradient,) = ctx.saved_tensors
+    return (times(gradient, slopes, ctx.dtype), *(None,) * 6)
+
+
+hinge.register_autograd(_backward, setup_context=_keep)

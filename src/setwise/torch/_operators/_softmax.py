@@ -1,0 +1,159 @@
+"""The custom operators of Lovász-softmax: the mean over classes with the gradient of the logits.
+
+``setwise::softmax`` gives the mean and keeps its gradient, 4 bytes a pixel and class.
+``setwise::probabilities`` gives the value of each class, for whoever combines them otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setwise.losses._counts import OfRatio
+from setwise.surrogates._base import unscaled
+from setwise.torch import _cuda
+from setwise.torch._inputs._class_sets import check_probabilities, class_values, coefficients
+from setwise.torch._inputs._loss_words import loss_of
+from setwise.torch._operators._eager import once, times
+from setwise.torch._operators._scores import wide
+
+
+def mean_of_classes(
+    logits: Tensor,
+    target: Tensor,
+    loss: str,
+    ignore: int | None,
+    classes: list[int],
+    present: bool,
+    weight: Tensor | None,
+    per_image: bool,
+    buckets: int,
+    from_logits: bool,
+) -> tuple[Tensor, Tensor]:
+    """The mean over sets of images of the weighted mean over classes; its gradient (N, C, P)."""
+    bare, factor = unscaled(loss_of(loss))
+    kernel: Any = getattr(_cuda, "lovasz_softmax", None)
+    if logits.device.type == "cuda" and kernel is not None and isinstance(bare, OfRatio):
+        ratio = bare._ratio(0)
+        answer = kernel(
+            logits,
+            target,
+            ignore,
+            classes,
+            present,
+            weight,
+            per_image,
+            ratio.a,
+            ratio.c,
+            ratio.d,
+            buckets,
+            from_logits,
+        )
+        if answer is not NotImplemented:
+            total, gradient = answer
+            return total * factor, gradient * factor if factor != 1 else gradient
+    dtype = wide(logits.dtype)
+    p = torch.softmax(logits, 1, dtype=dtype) if from_logits else logits.to(dtype)
+    if not from_logits:
+        check_probabilities(p)
+    named = classes or list(range(logits.shape[1]))
+    values, gradient = class_values(p, target, bare, ignore, named, per_image, buckets)
+    scales = coefficients(target, p.shape[1], ignore, named, present, weight, per_image)
+    scales = factor * scales / max(len(scales), 1)
+    total = torch.where(scales == 0, 0.0, scales * values).sum().to(dtype)
+    gradient = gradient * scales.to(dtype)[:, :, None]
+    if named != list(range(p.shape[1])):
+        gradient = torch.zeros_like(p).index_copy_(
+            1, torch.as_tensor(named, device=p.device), gradient
+        )
+    if from_logits:
+        gradient = torch._softmax_backward_data(gradient, p, 1, dtype)
+    return total, gradient.contiguous()
+
+
+softmax = torch.library.custom_op("setwise::softmax", mean_of_classes, mutates_args=())
+
+
+@softmax.register_fake
+def _(
+    logits: Tensor,
+    target: Tensor,
+    loss: str,
+    ignore: int | None,
+    classes: list[int],
+    present: bool,
+    weight: Tensor | None,
+    per_image: bool,
+    buckets: int,
+    from_logits: bool,
+) -> tuple[Tensor, Tensor]:
+    dtype = wide(logits.dtype)
+    return logits.new_empty((), dtype=dtype), logits.new_empty(logits.shape, dtype=dtype)
+
+
+@torch.library.custom_op("setwise::probabilities", mutates_args=())
+def probabilities(
+    p: Tensor,
+    target: Tensor,
+    loss: str,
+    ignore: int | None,
+    classes: list[int],
+    per_image: bool,
+    buckets: int,
+) -> tuple[Tensor, Tensor]:
+    """Values (T, K) of the classes and the gradient (N, K, P) of probabilities (N, C, P)."""
+    bare, factor = unscaled(loss_of(loss))
+    values, gradient = class_values(p, target, bare, ignore, classes, per_image, buckets)
+    return values * factor, (gradient * factor).contiguous()
+
+
+@probabilities.register_fake
+def _(
+    p: Tensor,
+    target: Tensor,
+    loss: str,
+    ignore: int | None,
+    classes: list[int],
+    per_image: bool,
+    buckets: int,
+) -> tuple[Tensor, Tensor]:
+    return p.new_empty((p.shape[0] if per_image else 1, len(classes))), p.new_empty(
+        (p.shape[0], len(classes), p.shape[2])
+    )
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    ctx.save_for_backward(output[1])
+    ctx.mark_non_differentiable(output[1])
+    ctx.dtype, ctx.from_logits = inputs[0].dtype, inputs[-1]
+
+
+def _backward(ctx: Any, slope: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    gradient = times(ctx.saved_tensors[0], slope, ctx.dtype)
+    return (once(gradient) if ctx.from_logits else gradient, *(None,) * 9)
+
+
+def _keep_classes(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    ctx.save_for_backward(output[1])
+    ctx.mark_non_differentiable(output[1])
+    ctx.classes, ctx.n_classes = inputs[4], inputs[0].shape[1]
+
+
+def _backward_of_classes(ctx: Any, slopes: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    (gradient,) = ctx.saved_tensors
+    return (slopes_of_classes(gradient, slopes, ctx.classes, ctx.n_classes), *(None,) * 6)
+
+
+def slopes_of_classes(
+    gradient: Tensor, slopes: Tensor, classes: list[int], n_classes: int
+) -> Tensor:
+    """(N, C, P): the gradient (N, K, P) times slopes (T, K) at its classes, zero at the others."""
+    whole = gradient.new_zeros((gradient.shape[0], n_classes, gradient.shape[2]))
+    where = torch.tensor(classes, device=gradient.device)
+    return whole.index_copy(1, where, slopes[:, :, None] * gradient)
+
+
+softmax.register_autograd(_backward, setup_context=_keep)
+probabilities.register_autograd(_backward_of_classes, setup_context=_keep_classes)

@@ -1,0 +1,111 @@
+"""The Lovász hinge in plain torch: the reference on every device, sums in float64."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from setwise.losses import Loss
+from setwise.losses._counts import RatioPart
+from setwise.losses._labels import Labels
+from setwise.surrogates import LovaszHinge
+from setwise.torch._inputs._labels import read_target
+from setwise.torch._reference._gains import Chain, convex_step, gains, split_labels, table_rows
+
+Answer = tuple[Tensor, Tensor]
+
+
+@dataclass(frozen=True)
+class Sets:
+    """S sets of n elements: margins g y, truths, and which elements count."""
+
+    margins: Tensor
+    """(S, n), float32 or float64; infinite where void."""
+    positive: Tensor
+    """(S, n), bool; False where void."""
+    valid: Tensor | None
+    """(S, n), bool; None if every element is."""
+    offset: float = 1.0
+    """The error of an element is offset - margin."""
+
+    @classmethod
+    def read(cls, scores: Tensor, target: Tensor, ignore: float) -> Sets:
+        """Scores g and truths of shape (S, n); positive is target > 0, void is target == ignore."""
+        positive, valid = read_target(target, ignore)
+        wide = scores.double() if scores.dtype == torch.float64 else scores.float()
+        margins = torch.where(positive, wide, -wide)
+        if valid is not None:
+            margins = torch.where(valid, margins, math.inf)
+        return cls(margins, positive, valid)
+
+    def labels(self) -> Labels:
+        """The sets on the host, their positives first."""
+        negative = ~self.positive if self.valid is None else ~self.positive & self.valid
+        return split_labels(self.positive.sum(1), negative.sum(1))
+
+    def signed(self, slopes: Tensor) -> Tensor:
+        """y times slopes."""
+        return torch.where(self.positive, slopes, -slopes)
+
+    def answer(self, values: Tensor, slopes: Tensor) -> Answer:
+        """Values (S,) and the gradient y times slopes, in the precision of the margins.
+
+        A set with an undefined margin has an undefined value, and so has its gradient.
+        """
+        spoilt = self.margins.isnan().any(1) if self.margins.shape[1] else values.isnan()
+        values = torch.where(spoilt, math.nan, values)
+        gradient = torch.where(spoilt[:, None], math.nan, self.signed(slopes))
+        return values.to(self.margins.dtype), gradient.to(self.margins.dtype)
+
+
+def lovasz(loss: Loss, sets: Sets) -> Answer | None:
+    """The Lovász hinge of each set; None where the gains of the loss are known to the host only."""
+    chain, along = Chain.sort(sets.margins, sets.positive, sets.valid)
+    steps = gains(loss, chain)
+    if steps is None:
+        return None
+    componentwise = _componentwise(loss, chain)
+    if componentwise is None:
+        return None
+    errors = sets.offset - along.double()
+    counted = (errors > 0) | ~componentwise
+    if sets.valid is not None:
+        counted = counted & sets.valid.gather(1, chain.order)
+    steps = torch.where(counted, steps, 0.0)
+    # An infinite error of no gain adds nothing, and an element that does not count neither.
+    values = torch.where(steps == 0, 0.0, errors * steps).sum(1)
+    keep = componentwise.view(-1) | (values > 0)
+    values = torch.where(keep, values, 0.0)
+    steps = torch.where(keep[:, None], steps, 0.0)
+    slopes = torch.zeros_like(steps).scatter_(1, chain.order, -steps)
+    return sets.answer(values, slopes)
+
+
+def _componentwise(loss: Loss, chain: Chain) -> Tensor | None:
+    """(S, 1), bool: whether the loss of each set increases, so that only violators count."""
+    every = torch.ones_like(chain.positives, dtype=torch.bool)
+    if loss.is_increasing:
+        return every
+    if isinstance(loss, RatioPart):
+        return _is_increasing_part(loss, chain)
+    family = table_rows(loss, chain.labels())
+    if family is None:
+        return None
+    hinge = LovaszHinge(loss)
+    flags = [hinge._componentwise(loss, function) for function in family.functions]
+    which = torch.tensor(family.which, device=every.device)
+    return torch.tensor(flags, dtype=torch.bool, device=every.device)[which][:, None]
+
+
+def _is_increasing_part(part: RatioPart, chain: Chain) -> Tensor:
+    """The false-negative step of f, least at q = r, is nowhere negative; O(n) a set."""
+    ratio = part._ratio(1)
+    a, c, d = ratio.a, ratio.c, ratio.d
+    n = torch.arange(chain.order.shape[1], dtype=torch.float64, device=chain.order.device)
+    below = c * chain.positives - d * n + chain.negatives
+    step = (a * below + d * (a * n + chain.negatives)) / (below * (below - d))
+    falls = step < convex_step(n, c * chain.positives, a, d)
+    return ~(falls & (n < chain.positives)).any(1, keepdim=True)

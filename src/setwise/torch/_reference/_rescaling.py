@@ -1,0 +1,219 @@
+"""Margin and slack rescaling of losses of counts in plain torch: the exact maximum of each set."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from setwise.losses import Loss
+from setwise.losses._counts import OfRatio
+from setwise.losses._families import RatioRows, TableRows
+from setwise.surrogates import SlackRescaling
+from setwise.torch._reference._gains import Chain, convex, split_labels, table_rows
+from setwise.torch._reference._hinge import Answer, Sets
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What is maximised: l(I) - w <margins, I>, or l(I) (1 - w <margins, I>) with slack."""
+
+    slack: bool
+    weight: float
+
+    def objective(self, loss: Tensor, margin: Tensor) -> Tensor:
+        """For a set of this loss and of this sum of margins."""
+        if self.slack:
+            return loss * (1.0 - self.weight * margin)
+        return loss - self.weight * margin
+
+    def slope(self, loss: Tensor) -> Tensor:
+        """Its derivative with respect to the margin of a chosen element."""
+        return -self.weight * loss if self.slack else torch.full_like(loss, -self.weight)
+
+
+def rescaled(loss: Loss, sets: Sets, rule: Rule) -> Answer | None:
+    """The maximum over all sets of mistakes; None for a loss that is not one of counts."""
+    sides = Sides.sort(sets)
+    if isinstance(loss, OfRatio):
+        family = RatioRows(loss._ratio(0))
+        formula = RatioFormula(*family.arguments, sides.m)
+        if family.ratio.part == "supermodular":
+            chosen = _of_positives(formula, sides, rule)
+        else:
+            chosen = _search(formula, sides, rule)
+        return _answer(sets, sides, rule, *chosen)
+    labels = split_labels(sides.m.view(-1), sides.r.view(-1))
+    tables = table_rows(loss, labels)
+    if tables is None:
+        return None
+    if rule.slack:
+        SlackRescaling(loss)._refuse_negative(loss, labels)
+    if tables.of_counts:
+        return _answer(sets, sides, rule, *_scan(tables, sides, rule))
+    return _of_size(tables, sets, rule)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The margins of the positives and of the negatives, each sorted, summed from the left."""
+
+    missed: Tensor
+    """(S, n + 1), float64: the sum of the k least margins of positives; infinite beyond m."""
+    added: Tensor
+    """(S, n + 1): the same for the negatives."""
+    rank: Tensor
+    """(S, n): how many elements of its side come before an element."""
+    m: Tensor
+    """(S, 1), float64: positives."""
+    r: Tensor
+    """(S, 1), float64: negatives."""
+
+    @classmethod
+    def sort(cls, sets: Sets) -> Sides:
+        """One sort for both sides."""
+        chain, along = Chain.sort(sets.margins, sets.positive, sets.valid)
+        valid = torch.isfinite(along) if sets.valid is None else sets.valid.gather(1, chain.order)
+        sums = []
+        for side, place in (
+            (chain.positive, chain.missed),
+            (~chain.positive & valid, chain.added),
+        ):
+            total = torch.cumsum(torch.where(side, along.double(), 0.0), 1)
+            out = torch.full((len(total), total.shape[1] + 2), math.inf, dtype=torch.float64)
+            out = out.to(total.device)
+            out[:, 0] = 0.0
+            # Elements of the other side are written to a last column that is cut off.
+            where = torch.where(side, place.long() + 1, total.shape[1] + 1)
+            sums.append(out.scatter_(1, where, total)[:, :-1])
+        ranks = torch.where(chain.positive, chain.missed, chain.added)
+        rank = torch.zeros_like(ranks).scatter_(1, chain.order, ranks)
+        return cls(sums[0], sums[1], rank, chain.positives, chain.negatives)
+
+
+@dataclass(frozen=True)
+class RatioFormula:
+    """l(n, q) = (a n + q) / (c m - d n + q), or one of its parts, m an array (S, 1)."""
+
+    a: float
+    c: float
+    d: float
+    part: int
+    m: Tensor
+
+    def __call__(self, n: Tensor, q: Tensor) -> Tensor:
+        """Values at the counts."""
+        x = self.c * self.m
+        if self.part == RatioRows.PARTS["supermodular"]:
+            return convex(n + 0 * q, x, self.a, self.d)
+        ratio = torch.where(
+            self.m > 0, (self.a * n + q) / (x - self.d * n + q), (q > 0).to(q.dtype)
+        )
+        return ratio if self.part == 0 else ratio - convex(n, x, self.a, self.d)
+
+
+Chosen = tuple[Tensor, Tensor, Tensor, Tensor]
+
+
+def _search(formula: RatioFormula, sides: Sides, rule: Rule) -> Chosen:
+    """For each number n of false negatives a binary search for the number q of false positives.
+
+    The margin objective is concave in q; the slack product is unimodal where it is positive.
+    """
+    n = torch.arange(sides.missed.shape[1], dtype=torch.float64, device=sides.m.device)
+    n = n.expand(len(sides.m), -1)
+    allowed = n <= sides.m
+    n = torch.minimum(n, sides.m)
+    base = torch.where(allowed, sides.missed, 0.0)
+
+    def sums(q: Tensor) -> Tensor:
+        return base + sides.added.gather(1, q.long())
+
+    def at(q: Tensor) -> Tensor:
+        return rule.objective(formula(n, q), sums(q))
+
+    low = torch.zeros_like(n)
+    if rule.slack:
+        peak = (torch.diff(sides.added, dim=1) < 0).sum(1, keepdim=True).to(n.dtype)
+        low = low + peak
+        allowed = allowed & (1.0 - rule.weight * sums(low) > 0)
+    high = sides.r.expand_as(n).clone()
+    while bool((low < high).any()):
+        half = torch.floor((low + high) / 2)
+        after = torch.minimum(half + 1, sides.r)
+        rises = (half < sides.r) & (at(after) > at(half))
+        if rule.slack:
+            rises = rises & (1.0 - rule.weight * sums(after) > 0)
+        moving = low < high
+        low = torch.where(moving & rises, half + 1, low)
+        high = torch.where(moving & ~rises, half, high)
+    objective = torch.where(allowed, at(low), -math.inf)
+    return _best(objective, n, low, formula(n, low))
+
+
+def _best(objective: Tensor, n: Tensor, q: Tensor, losses: Tensor) -> Chosen:
+    """The largest objective of each set with its counts and loss; the empty set where it is 0."""
+    best, where = objective.max(1, keepdim=True)
+    empty = ~(best > 0)
+    zero = torch.zeros_like(best)
+    n, q, losses = (torch.where(empty, zero, values.gather(1, where)) for values in (n, q, losses))
+    return torch.where(empty, zero, best), n, q, losses
+
+
+def _of_positives(formula: RatioFormula, sides: Sides, rule: Rule) -> Chosen:
+    """A function of the false negatives alone: every negative of negative margin helps."""
+    q = (torch.diff(sides.added, dim=1) < 0).sum(1, keepdim=True).to(torch.float64)
+    n = torch.arange(sides.missed.shape[1], dtype=torch.float64, device=sides.m.device)
+    n = n.expand(len(sides.m), -1)
+    allowed = n <= sides.m
+    n = torch.minimum(n, sides.m)
+    sums = torch.where(allowed, sides.missed, 0.0) + sides.added.gather(1, q.long())
+    losses = formula(n, torch.zeros_like(n))
+    objective = torch.where(allowed, rule.objective(losses, sums), -math.inf)
+    return _best(objective, n, q.expand_as(n), losses)
+
+
+def _scan(tables: TableRows, sides: Sides, rule: Rule) -> Chosen:
+    """Every pair of counts, set by set."""
+    rows = []
+    flat = torch.tensor(tables.tables, device=sides.m.device)
+    for i, start in enumerate(tables.starts.tolist()):
+        m, r = int(sides.m[i]), int(sides.r[i])
+        table = flat[start : start + (m + 1) * (r + 1)]
+        sums = (sides.missed[i, : m + 1, None] + sides.added[i, None, : r + 1]).reshape(-1)
+        cells = torch.arange(len(table), device=flat.device, dtype=torch.float64)[None]
+        n = torch.floor(cells / (r + 1))
+        objective = rule.objective(table, sums)[None]
+        rows.append(_best(objective, n, cells - n * (r + 1), table[None]))
+    if not rows:
+        return (sides.m,) * 4
+    best, n, q, losses = (torch.cat([row[k] for row in rows]) for k in range(4))
+    return best, n, q, losses
+
+
+def _answer(
+    sets: Sets, sides: Sides, rule: Rule, best: Tensor, n: Tensor, q: Tensor, losses: Tensor
+) -> Answer:
+    chosen = sides.rank < torch.where(sets.positive, n, q)
+    if sets.valid is not None:
+        chosen = chosen & sets.valid
+    return sets.answer(best.view(-1), torch.where(chosen, rule.slope(losses), 0.0))
+
+
+def _of_size(tables: TableRows, sets: Sets, rule: Rule) -> Answer:
+    """A loss of the number of mistakes: the k smallest margins, for each k."""
+    chain, along = Chain.sort(sets.margins, sets.positive, sets.valid)
+    sizes = chain.positives + chain.negatives
+    k = torch.arange(along.shape[1] + 1, device=along.device)[None].expand(len(along), -1)
+    allowed = k <= sizes
+    flat = torch.tensor(tables.tables, device=along.device)
+    starts = torch.tensor(tables.starts, device=along.device)[:, None]
+    losses = flat[(starts + k).clamp(max=len(flat) - 1)]
+    sums = torch.cumsum(torch.where(allowed[:, 1:], along.double(), 0.0), 1)
+    sums = torch.cat([torch.zeros_like(sizes), sums], 1)
+    objective = torch.where(allowed, rule.objective(losses, sums), -math.inf)
+    best, n, _, loss = _best(objective, k.double(), k.double(), losses)
+    slopes = torch.where(k[:, :-1] < n, rule.slope(loss), 0.0)
+    return sets.answer(best.view(-1), torch.zeros_like(slopes).scatter_(1, chain.order, slopes))
