@@ -9,7 +9,8 @@ from scipy.sparse import coo_array, csc_matrix, csr_array
 from strategies import arrays
 
 from setwise import _core
-from setwise.learning import Stump, Stumps, _stumps
+from setwise.learning import Stump, Stumps
+from setwise.learning._weak_learners import _stumps
 from setwise.learning._weak_learners._stumps import midway
 
 
