@@ -103,13 +103,14 @@ def problems(draw, least_n=0, least_dimension=0):
 
 
 class Svm(Problem):
-    """Hinge losses of noisy points: large enough for some dozens of rounds."""
+    """Hinges of several pieces at noisy points: large enough for some dozens of rounds."""
 
     def __init__(self, n=40, d=4, seed=0):
         random = np.random.default_rng(seed)
         X = random.normal(size=(n, d))
         y = np.sign(X.sum(axis=1) + 2.0 * random.normal(size=n))
-        planes = [(np.vstack([np.zeros(d), row]), np.array([0.0, 1.0])) for row in -y[:, None] * X]
+        pieces, offsets = np.array([0.0, 0.3, 1.0, 3.0]), np.array([0.0, 0.5, 1.0, 0.2])
+        planes = [(np.outer(pieces, row), offsets) for row in -y[:, None] * X]
         super().__init__(planes, d)
 
     @cached_property

@@ -12,6 +12,9 @@ from setwise.learning._cutting_planes._blocks import Block, ExampleOracle, evalu
 from setwise.learning._cutting_planes._fit import Fit, Planes, Progress
 from setwise.learning._cutting_planes._search import MOST_WEIGHTS, Search
 
+# A sweep that changes weights by less has no direction but that of rounding.
+_SURE = 1e-8
+
 
 def n_slack(
     oracle: ExampleOracle,
@@ -91,10 +94,16 @@ def _maximize(blocks: list[Block], w: FloatArray, C: float, accuracy: float) -> 
         if apart <= accuracy:
             break
         changes = [block.alpha - alpha for block, alpha in zip(movable, before, strict=True)]
-        _go_on(movable, changes, w, w - w_before, C)
+        if max(float(np.abs(change).max()) for change in changes) > _SURE:
+            _go_on(movable, changes, w, w - w_before, C)
+            _sum_anew(blocks, w, C)
     for block in blocks:
         block.drop_idle()
-    # The sum is made anew: rounding of many small steps does not build up.
+    _sum_anew(blocks, w, C)
+
+
+def _sum_anew(blocks: list[Block], w: FloatArray, C: float) -> None:
+    """w as the sum that it is: rounding of many small steps does not build up."""
     w[:] = 0.0
     for block in blocks:
         w -= C * (block.alpha @ block.slopes)
@@ -119,5 +128,5 @@ def _go_on(
     if not 0.0 < step < np.inf:
         return
     for block, change in zip(blocks, changes, strict=True):
-        np.maximum(block.alpha + step * change, 0.0, out=block.alpha)
-    w += step * along
+        block.alpha = np.maximum(block.alpha + step * change, 0.0)
+        block.alpha /= block.alpha.sum()
