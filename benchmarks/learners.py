@@ -45,7 +45,7 @@ def main() -> None:
                 "one_slack": lambda w=whole, d=d, C=C: sw.learning.one_slack(w, d, C, tol=TOL),
                 "n_slack": lambda o=one, d=d, C=C: sw.learning.n_slack(o, n, d, C, tol=TOL),
                 "block_frank_wolfe": lambda o=one, d=d, C=C: sw.learning.block_frank_wolfe(
-                    o, n, d, C, tol=TOL, random_state=0
+                    o, n, d, C, tol=TOL, rng=0
                 ),
             }
             fits = {name: learner() for name, learner in learners.items()}

@@ -47,7 +47,7 @@ def proofs(oracle: Callable, dimension: int, path: np.ndarray) -> list[int]:
     planes, rounds = Planes(np.empty((0, dimension)), np.empty(0)), []
     for C in path:
         minimiser = one_slack(oracle, dimension, C, tol=1e-4)
-        fit = one_slack(oracle, dimension, C, warm_start=replace(minimiser, planes=planes))
+        fit = one_slack(oracle, dimension, C, init=replace(minimiser, planes=planes))
         planes = fit.planes
         rounds.append(fit.n_iter)
     return rounds
@@ -71,7 +71,7 @@ def main() -> None:
         for order, path in (("rising", grid), ("falling", grid[::-1])):
             fit, warm = None, []
             for C in path:
-                fit = one_slack(oracle, dimension, C, warm_start=fit)
+                fit = one_slack(oracle, dimension, C, init=fit)
                 warm.append(fit.n_iter)
             proof = proofs(oracle, dimension, path)
             row = [name, f"{grid[0]:g} to {grid[-1]:g}", order]

@@ -27,7 +27,7 @@ from _measure import (
 )
 from sklearn.tree import DecisionTreeClassifier
 
-from setwise.learning import Column, Stumps
+from setwise.learning import Column, StumpSearch
 
 CLASSES, TARGET = 10, 20.0
 HEAD = [
@@ -91,9 +91,9 @@ def measure(m: int, d: int, values: int | None) -> dict[str, object]:
     """
     X, weights = draw(m, d, values)
     start = process_time()
-    search = Stumps(X, n_columns=CLASSES)
+    search = StumpSearch(X, n_columns=CLASSES)
     sorting = process_time() - start
-    two = Stumps(X, n_columns=CLASSES, n_jobs=2)
+    two = StumpSearch(X, n_columns=CLASSES, n_jobs=2)
     orders = [np.argsort(column, kind="stable") for column in X.T]
     ends = [np.flatnonzero(np.diff(X[order, f])) for f, order in enumerate(orders)]
     ours = search(weights)

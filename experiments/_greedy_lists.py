@@ -57,17 +57,13 @@ def concatenated(
 def perturbed(case: Case, m: int, setting: Setting) -> np.ndarray:
     """The MAP labellings of fields with Gumbel noise of a scale on the unaries."""
     (scale,) = setting
-    return sw.inference.perturbed_list(
-        case.field, m, temperature=scale, n_jobs=1, random_state=SEED
-    )
+    return sw.inference.perturbed_list(case.field, m, temperature=scale, n_jobs=1, rng=SEED)
 
 
 def sampled(case: Case, m: int, setting: Setting) -> np.ndarray:
     """Labels drawn from the marginals at a temperature, each by itself."""
     (temperature,) = setting
-    return sw.inference.sampled_list(
-        case.field, m, temperature=temperature, n_jobs=1, random_state=SEED
-    )
+    return sw.inference.sampled_list(case.field, m, temperature=temperature, n_jobs=1, rng=SEED)
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,7 +67,7 @@ def path(risk: LabelRisk | BagRisk, Cs: Sequence[float], tol: float, max_iter: i
     fits: list[Fit] = []
     for C in sorted(Cs):
         warm = fits[-1] if fits and isinstance(risk.surrogate, sw.surrogates.Surrogate) else None
-        fits.append(one_slack(risk, risk.dimension, C, tol=tol, max_iter=max_iter, warm_start=warm))
+        fits.append(one_slack(risk, risk.dimension, C, tol=tol, max_iter=max_iter, init=warm))
     return fits
 
 

@@ -19,7 +19,7 @@ from skimage.color import rgb2lab
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.svm import LinearSVC
 
-from setwise.learning import Stumps
+from setwise.learning import StumpSearch
 
 CODES = 200  # visual words
 FOLDS = 5
@@ -84,7 +84,7 @@ def _learn(train: Sequence[Horse], test: Sequence[Horse], seed: int, rounds: int
 
 def ada_boost(X: np.ndarray, y: np.ndarray, rounds: int, others: np.ndarray) -> np.ndarray:
     """Scores of ``others`` by AdaBoost over all decision stumps; labels y are 0 and 1."""
-    search, sign = Stumps(X), 2.0 * y - 1.0
+    search, sign = StumpSearch(X), 2.0 * y - 1.0
     weights, scores = np.full(len(y), 1.0 / len(y)), np.zeros(len(others))
     for _ in range(rounds):
         best = search(weights * sign)[0]

@@ -18,7 +18,7 @@ from skimage.io import imread
 
 import setwise as sw
 from setwise.estimators._tracking._boxes import overlaps
-from setwise.learning import Stumps
+from setwise.learning import StumpSearch
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -41,7 +41,7 @@ class AdaBoostTracker(sw.StructBoostTracker):
         overlap = 1.0 - np.concatenate([loss for _, loss in self._memory])
         used = (overlap > 0.8) | (overlap <= 0.3)
         sign = np.where(overlap[used] > 0.8, 1.0, -1.0)
-        search = Stumps(features[used])
+        search = StumpSearch(features[used])
         weight = np.where(sign > 0, 0.5 / np.sum(sign > 0), 0.5 / np.sum(sign < 0))
         self.estimators_, weights = [], []
         for _ in range(self.n_estimators):

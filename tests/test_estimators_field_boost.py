@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 import setwise as sw
 from setwise import FieldBoost
 from setwise.estimators._fields._field_search import Features, FieldSearch, Indicators
-from setwise.learning import Stumps
+from setwise.learning import StumpSearch
 
 # So few weak learners by design.
 few = pytest.mark.filterwarnings("ignore:.* stopped at n_estimators")
@@ -173,7 +173,7 @@ def test_indicators_are_searched_exactly():
     every = all_stumps(X, 0.0)
     for _ in range(20):
         weights = rng.normal(size=12)
-        best = Indicators(Stumps(X))(weights)[0]
+        best = Indicators(StumpSearch(X))(weights)[0]
         assert weights @ best.response == pytest.approx((weights @ every).max())
         assert np.array_equal(best.response, best.learner.predict(X))
         assert set(best.response) <= {0.0, 1.0}

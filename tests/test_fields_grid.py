@@ -85,11 +85,20 @@ def test_weights_of_volumes_and_of_flat_images() -> None:
     assert coloured.tolist() == [1.0]
 
 
+@pytest.mark.parametrize(
+    ("shape", "neighbours"), [((5,), [2]), ((4, 3), [4, 8]), ((3, 2, 4), [6, 18, 26])]
+)
+def test_connectivity_as_in_scikit_image(shape, neighbours) -> None:
+    for differing, number in enumerate(neighbours, start=1):
+        edges = fields.grid_edges(shape, differing)
+        np.testing.assert_array_equal(edges, fields.grid_edges(shape, number))
+
+
 def test_many_dimensions_need_no_list_of_all_neighbours() -> None:
     assert fields.grid_edges((1,) * 16).shape == (0, 2)
     assert fields.grid_edges((2,) + (1,) * 30).tolist() == [[0, 1]]
     assert len(fields.grid_edges((2,) * 4, 3**4 - 1)) == 16 * 15 // 2
-    with pytest.raises(ValueError, match=r"connectivity must be 32 or 512 or .* got 43046720"):
+    with pytest.raises(ValueError, match=r"connectivity must be 1 or 2 .* 32 or 512 or .* got 430"):
         fields.grid_edges((1,) * 16, 3**16 - 1)
 
 
@@ -110,7 +119,7 @@ def test_weights_do_not_overflow() -> None:
 def test_connected_regions_are_the_components_of_each_label(seed: int, connectivity: int) -> None:
     rng = np.random.default_rng(seed)
     labels = rng.integers(-1, 3, (5, 6))
-    ours = fields.regions_from_labels(labels, void=-1, connected=True, connectivity=connectivity)
+    ours = fields.regions_from_labels(labels, ignore=-1, connected=True, connectivity=connectivity)
     structure = np.ones((3, 3)) if connectivity == 8 else None
     pieces = [ndimage.label(labels == value, structure) for value in range(3)]
     assert ours.max() + 1 == sum(count for _, count in pieces)
@@ -125,9 +134,9 @@ def test_connected_regions_are_the_components_of_each_label(seed: int, connectiv
 def test_regions_are_numbered_by_label() -> None:
     labels = np.array([[30, -5], [30, 2**40]])
     assert fields.regions_from_labels(labels).tolist() == [1, 0, 1, 2]
-    assert fields.regions_from_labels(labels, void=30).tolist() == [-1, 0, -1, 1]
+    assert fields.regions_from_labels(labels, ignore=30).tolist() == [-1, 0, -1, 1]
     assert fields.regions_from_labels(np.zeros((0, 3), int), connected=True).shape == (0,)
-    assert fields.regions_from_labels(np.array([[1, 0]], np.uint8), void=0).tolist() == [0, -1]
+    assert fields.regions_from_labels(np.array([[1, 0]], np.uint8), ignore=0).tolist() == [0, -1]
 
 
 IMAGE = np.zeros((2, 2))
@@ -194,8 +203,8 @@ REFUSED = {
         lambda: fields.regions_from_labels([0.5]), TypeError, "labels must hold integers",
     ),
     "one label": (lambda: fields.regions_from_labels(1), ValueError, "at least one axis"),
-    "void of float": (
-        lambda: fields.regions_from_labels([1], void=0.5), TypeError, "void must be an integer",
+    "ignore of float": (
+        lambda: fields.regions_from_labels([1], ignore=0.5), TypeError, "ignore must be an integer",
     ),
     "connected of int": (
         lambda: fields.regions_from_labels([1], connected=1), TypeError, "connected must be",

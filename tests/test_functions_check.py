@@ -60,7 +60,7 @@ def test_what_families_say_of_themselves_is_true(function):
 
 @given(submodular_functions(n=20), st.integers(0, 2**32 - 1))
 def test_a_random_search_never_refutes_what_is_true(function, seed):
-    report = check(function, n_trials=64, random_state=seed)
+    report = check(function, n_trials=64, rng=seed)
     assert not report.exact
     assert report.submodular is None
     assert_verifiable(function, report)
@@ -69,7 +69,7 @@ def test_a_random_search_never_refutes_what_is_true(function, seed):
 def test_a_random_search_finds_what_is_everywhere():
     n = 40
     function = Cardinality(np.arange(n + 1.0) ** 2) + Modular(np.full(n, -50.0))
-    report = check(function, n_trials=100, random_state=0)
+    report = check(function, n_trials=100, rng=0)
     assert report.submodular is False
     assert report.increasing is False
     assert report.nonnegative is False
@@ -92,7 +92,7 @@ def test_a_random_search_finds_what_is_everywhere():
 )
 def test_a_random_search_looks_near_the_ends(values, name):
     function = Cardinality(values)
-    report = check(function, n_trials=2000, random_state=0)
+    report = check(function, n_trials=2000, rng=0)
     assert getattr(report, name) is False
     assert_verifiable(function, report)
 
@@ -100,7 +100,7 @@ def test_a_random_search_looks_near_the_ends(values, name):
 def test_a_search_stops_when_nothing_is_left_to_refute():
     rng = np.random.default_rng(0)
     function = Cardinality(rng.normal(size=31))
-    report = check(function, n_trials=10**9, random_state=0)
+    report = check(function, n_trials=10**9, rng=0)
     assert report.n_sets < 10**5
     assert (report.submodular, report.supermodular) == (False, False)
 
@@ -108,19 +108,19 @@ def test_a_search_stops_when_nothing_is_left_to_refute():
 def test_a_search_over_more_elements_than_fit_a_batch():
     n = 5000
     chain = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
-    report = check(Cut(chain, n=n), n_trials=40, random_state=0)
+    report = check(Cut(chain, n=n), n_trials=40, rng=0)
     assert report.submodular is None
     assert report.supermodular is False
     assert report.n_sets == 161
 
 
-def test_random_state_makes_a_report_repeatable():
+def test_rng_makes_a_report_repeatable():
     function = Cardinality(np.sqrt(np.arange(31.0)))
-    first, second, other = (check(function, n_trials=50, random_state=seed) for seed in (1, 1, 2))
+    first, second, other = (check(function, n_trials=50, rng=seed) for seed in (1, 1, 2))
     assert first.counterexamples == second.counterexamples
     assert first.counterexamples != other.counterexamples
     generator = np.random.default_rng(1)
-    third = check(function, n_trials=50, random_state=generator)
+    third = check(function, n_trials=50, rng=generator)
     assert third.counterexamples == first.counterexamples
 
 
@@ -159,7 +159,7 @@ def test_printed():
         "  normalised:   yes",
         "  nonnegative:  yes",
     ]
-    search = str(check(Cardinality([0.0] * 29 + [1.0]), n_trials=2000, random_state=0))
+    search = str(check(Cardinality([0.0] * 29 + [1.0]), n_trials=2000, rng=0))
     assert "(a random search)" in search
     assert "  supermodular: not known, no counterexample found" in search
     assert "{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ... (29 elements)}" in search
@@ -182,8 +182,8 @@ def test_pickle():
     [
         ({"n_trials": -1}, ValueError, "n_trials must be at least 0, got -1"),
         ({"n_trials": 1.0}, TypeError, "n_trials must be an integer, got float"),
-        ({"random_state": "a"}, TypeError, "random_state must be None, an integer or .*, got str"),
-        ({"random_state": -1}, ValueError, "random_state must not be negative, got -1"),
+        ({"rng": "a"}, TypeError, "rng must be None, an integer or .*, got str"),
+        ({"rng": -1}, ValueError, "rng must not be negative, got -1"),
     ],
 )
 def test_bad_input(options, error, sentence):

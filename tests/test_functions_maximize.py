@@ -128,7 +128,7 @@ def test_the_double_greedy_reaches_a_third(function, shift):
 @given(submodular_functions(), numbers(), st.integers(0, 2**32 - 1))
 def test_the_bound_of_the_random_double_greedy(function, shift, seed):
     function = function + Cardinality(np.full(function.n + 1, shift))
-    result = maximize(function, method="double-random", random_state=seed)
+    result = maximize(function, method="double_random", rng=seed)
     assert_bound(function, result, reference.maximum(reference.all_values(function)))
 
 
@@ -139,16 +139,16 @@ def test_the_random_double_greedy_reaches_a_half_in_expectation():
         ends = ends[ends[:, 0] != ends[:, 1]]
         cut = Cut(ends, rng.random(len(ends)), n=8, directed=True)
         best = reference.maximum(reference.all_values(cut))
-        runs = [maximize(cut, method="double-random", random_state=rng) for _ in range(40)]
+        runs = [maximize(cut, method="double_random", rng=rng) for _ in range(40)]
         assert {run.guarantee for run in runs} == {0.5}
         assert np.mean([run.value for run in runs]) >= 0.5 * best
 
 
-def test_random_state_makes_a_run_repeatable():
+def test_rng_makes_a_run_repeatable():
     ring = np.stack([np.arange(30), (np.arange(30) + 1) % 30], axis=1)
     cut = Cut(ring, n=30)
     masks = [
-        maximize(cut, method="double-random", random_state=seed).mask.tolist()
+        maximize(cut, method="double_random", rng=seed).mask.tolist()
         for seed in (1, 1, np.random.default_rng(1), 2)
     ]
     assert masks[0] == masks[1] == masks[2] != masks[3]
@@ -169,7 +169,7 @@ def test_increasing_is_enough_without_a_limit():
         maximize(Cardinality([0.0, 1.0, 4.0]), 1)
 
 
-@pytest.mark.parametrize("method", ["auto", "greedy", "double", "double-random"])
+@pytest.mark.parametrize("method", ["auto", "greedy", "double", "double_random"])
 def test_no_element(method):
     result = maximize(Table([-2.0]), method=method)
     assert (result.value, result.bound) == (-2.0, -2.0)
@@ -198,8 +198,8 @@ def test_a_result_cannot_be_changed():
         ((1.0,), {}, TypeError, "k must be an integer, got float"),
         ((), {"method": "best"}, ValueError, "method must be one of 'auto', .*, got 'best'"),
         ((1,), {"method": "double"}, ValueError, "method must be 'greedy' or 'auto' when k is"),
-        ((), {"random_state": 1.5}, TypeError, "random_state must be None, an integer .* float"),
-        ((), {"random_state": -1}, ValueError, "random_state must not be negative, got -1"),
+        ((), {"rng": 1.5}, TypeError, "rng must be None, an integer .* float"),
+        ((), {"rng": -1}, ValueError, "rng must not be negative, got -1"),
     ],
 )
 def test_bad_input(arguments, options, error, sentence):

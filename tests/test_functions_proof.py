@@ -69,7 +69,7 @@ def test_a_unit_and_a_constant_change_no_minimum(function, scale, shift):
 @given(wide_functions(), st.data())
 def test_a_proved_maximum_is_one_in_rationals(function, data):
     k = data.draw(st.none() | st.integers(0, function.n))
-    result = maximize(function, k, random_state=0)
+    result = maximize(function, k, rng=0)
     if not result.certified:
         return
     sizes = [bin(index).count("1") for index in range(1 << function.n)]
@@ -248,7 +248,7 @@ def test_a_constant_does_not_hide_a_violation():
         assert not Cardinality(table[[0, 1, 3]] + constant).is_submodular
         assert check(Table(table + constant)).submodular is False
         larger = np.arange(19.0) + 1e-4 * (np.arange(19) == 9)
-        assert check(Cardinality(larger + constant), random_state=0).submodular is False
+        assert check(Cardinality(larger + constant), rng=0).submodular is False
 
 
 @given(set_functions(), st.sampled_from(SCALES))

@@ -20,7 +20,7 @@ def test_no_expansion_improves_the_answer(seed, n, n_labels, is_random):
     values = []
     best = expansion(
         field,
-        random_state=seed if is_random else None,
+        rng=seed if is_random else None,
         callback=lambda progress: values.append(progress.value),
     )
     assert best.converged
@@ -53,7 +53,7 @@ def test_it_starts_from_the_least_unaries_or_from_init():
 def test_a_random_order_is_the_same_for_the_same_seed():
     rng = np.random.default_rng(0)
     field = fields.Field(rng.normal(size=(100, 6))) + fields.Potts(grid(10, 10), 1.0)
-    first, again = (expansion(field, random_state=3) for _ in range(2))
+    first, again = (expansion(field, rng=3) for _ in range(2))
     assert first.labels.tolist() == again.labels.tolist()
 
 

@@ -148,7 +148,7 @@ def test_a_large_cardinality_is_exact_in_one_pass() -> None:
 def test_the_minimum_lies_between_bound_and_value(name: str) -> None:
     for seed in range(3):
         field = field_registry.of_seed(name, seed)
-        check(field, messages(field, random_state=0), reference.least_energy(field))
+        check(field, messages(field, rng=0), reference.least_energy(field))
 
 
 @pytest.mark.parametrize("name", EXACT)
@@ -183,7 +183,7 @@ def test_drawn_fields(data: st.DataObject) -> None:
         field += fields.RobustPn(
             regions, data.draw(strategies.numbers(0.0, 3.0)), data.draw(strategies.numbers(0.5, 6))
         )
-    check(field, messages(field, random_state=0), reference.least_energy(field))
+    check(field, messages(field, rng=0), reference.least_energy(field))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -195,8 +195,8 @@ def test_potts_messages_are_those_of_tables(seed: int) -> None:
     # A table that is Potts but for one entry, which no labelling has use for.
     tables_ = weights[:, None, None] * (1.0 - np.eye(4))
     tables_[:, 0, 1] += 1e-7
-    short = messages(field + fields.Potts(edges, weights), max_iter=5, random_state=0)
-    plain = messages(field + fields.Pairwise(edges, tables_), max_iter=5, random_state=0)
+    short = messages(field + fields.Potts(edges, weights), max_iter=5, rng=0)
+    plain = messages(field + fields.Pairwise(edges, tables_), max_iter=5, rng=0)
     assert short.bound == pytest.approx(plain.bound, abs=1e-5)
     assert short.value == pytest.approx(plain.value, abs=1e-5)
 
@@ -241,7 +241,7 @@ def test_cycles_pass_the_relaxation(seed: int, n_labels: int) -> None:
     field = fields.Field(rng.normal(0.0, 0.1, (16, n_labels)))
     signs = rng.choice([-1.0, 1.0], len(edges))
     field += fields.Pairwise(edges, signs[:, None, None] * np.eye(n_labels))
-    result = messages(field, random_state=0)
+    result = messages(field, rng=0)
     if n_labels == 2:
         labellings = reference.all_masks(16).astype(int)
         assert result.value == pytest.approx(field.energy(labellings).min(), abs=1e-9)
@@ -259,7 +259,7 @@ def test_cycles_with_forbidden_labels_and_counts() -> None:
         field = fields.Field(unary)
         field += fields.Pairwise(edges, rng.normal(size=(len(edges), 3, 3)))
         field += fields.CardinalityPotential(rng.integers(0, 3, 5), rng.normal(size=6))
-        check(field, messages(field, random_state=0), reference.least_energy(field))
+        check(field, messages(field, rng=0), reference.least_energy(field))
 
 
 @given(st.data())
@@ -342,7 +342,7 @@ def test_answers_repeat() -> None:
     edges = fields.grid_edges((8, 8))
     field = fields.Field(rng.normal(size=(64, 3)))
     field += fields.Pairwise(edges, rng.normal(0.0, 2.0, (len(edges), 3, 3)))
-    first, second = (messages(field, random_state=3, n_jobs=jobs) for jobs in (1, 2))
+    first, second = (messages(field, rng=3, n_jobs=jobs) for jobs in (1, 2))
     assert first.n_iter > 10
     assert np.array_equal(first.labels, second.labels)
     assert (first.value, first.bound) == (second.value, second.bound)
@@ -404,7 +404,7 @@ def test_ctrl_c_reaches_the_kernel() -> None:
         if progress.n_iter == 1:
             Timer(0.05, interrupt_main).start()
 
-    result = messages(field, callback=soon, random_state=0)
+    result = messages(field, callback=soon, rng=0)
     assert result.interrupted
     assert not result.converged
     assert result.n_iter >= 1

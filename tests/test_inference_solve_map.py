@@ -145,7 +145,7 @@ def test_with_an_infinite_tolerance_moves_do_not_look_for_a_bound(method: str) -
 
 def test_the_order_of_moves_is_random_on_request_and_repeats_with_a_seed() -> None:
     field = three_labels()
-    first, second = (sw.solve_map(field, "expansion", random_state=3) for _ in range(2))
+    first, second = (sw.solve_map(field, "expansion", rng=3) for _ in range(2))
     np.testing.assert_array_equal(first.labels, second.labels)
 
 
@@ -185,7 +185,7 @@ def test_tables_are_bounded_by_messages_not_by_a_minorant() -> None:
         ({"init": [0, 1, 1]}, ValueError, "init must take labels of finite unary, got 1 for var"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be at least 1, got 0"),
         ({"n_jobs": "a"}, TypeError, "n_jobs must be an integer, got str"),
-        ({"random_state": "a"}, TypeError, "random_state must be None, an integer"),
+        ({"rng": "a"}, TypeError, "rng must be None, an integer"),
         ({"callback": 3}, TypeError, "callback must be callable or None, got int"),
         ({"method": "enumerate", "field": three_labels(100)}, ValueError, "enumerate needs at mo"),
         ({"method": "cut", "field": three_labels()}, ValueError, "cut needs a field of at most"),

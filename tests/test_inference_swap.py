@@ -20,7 +20,7 @@ def test_no_swap_improves_the_answer(seed, n, n_labels, is_random):
     values = []
     best = swap(
         field,
-        random_state=seed if is_random else None,
+        rng=seed if is_random else None,
         callback=lambda progress: values.append(progress.value),
     )
     assert best.converged

@@ -77,9 +77,7 @@ LEARNERS = {
         lambda p, C, **o: n_slack(p.example, p.n, p.dimension, C, **o), lambda p: p.n
     ),
     "block Frank-Wolfe": Learner(
-        lambda p, C, **o: block_frank_wolfe(
-            p.example, p.n, p.dimension, C, **{"random_state": 0, **o}
-        ),
+        lambda p, C, **o: block_frank_wolfe(p.example, p.n, p.dimension, C, **{"rng": 0, **o}),
         lambda p: 6 * p.n,
         exact=False,
     ),
@@ -188,7 +186,7 @@ def test_planes_lie_below_the_risk(problem, C, data):
 def test_a_fit_at_another_price_is_a_start(problem, before, C):
     """Planes hold for every C: the same minimum, whatever it started from."""
     earlier = one_slack(problem.risk, problem.dimension, before)
-    fit = one_slack(problem.risk, problem.dimension, C, tol=1e-4, warm_start=earlier)
+    fit = one_slack(problem.risk, problem.dimension, C, tol=1e-4, init=earlier)
     assert fit.converged
     assert_honest(fit, problem, C, problem.least(C))
 
@@ -198,7 +196,7 @@ def test_a_path_of_prices(problem, Cs):
     """In any order: bounds hold at every C, and the answers are those of fits from scratch."""
     fit = None
     for C in Cs:
-        fit = one_slack(problem.risk, problem.dimension, C, tol=1e-4, warm_start=fit)
+        fit = one_slack(problem.risk, problem.dimension, C, tol=1e-4, init=fit)
         alone = one_slack(problem.risk, problem.dimension, C, tol=1e-4)
         assert fit.converged
         assert_honest(fit, problem, C, problem.least(C))
@@ -319,12 +317,12 @@ def test_idle_planes_are_dropped():
     assert fit.planes.slopes.shape == (len(fit.planes.offsets), problem.dimension)
 
 
-@pytest.mark.parametrize("random_state", [3, np.random.default_rng(3)])
-def test_the_order_of_the_examples_is_an_argument(random_state):
-    def fit(random_state):
-        return LEARNERS["block Frank-Wolfe"].call(SVM, 1.0, max_iter=3, random_state=random_state)
+@pytest.mark.parametrize("rng", [3, np.random.default_rng(3)])
+def test_the_order_of_the_examples_is_an_argument(rng):
+    def fit(rng):
+        return LEARNERS["block Frank-Wolfe"].call(SVM, 1.0, max_iter=3, rng=rng)
 
-    given = fit(random_state)
+    given = fit(rng)
     assert np.array_equal(given.w, fit(3).w)
     assert not np.array_equal(given.w, fit(4).w)
 
@@ -388,7 +386,7 @@ def test_a_warm_start_with_other_signs():
         return abs(w[0] + 1.0), np.sign(w + 1.0)
 
     free = one_slack(risk, 1, C=2.0)
-    fit = one_slack(risk, 1, C=2.0, nonnegative=[0], warm_start=free)
+    fit = one_slack(risk, 1, C=2.0, nonnegative=[0], init=free)
     assert fit.w[0] >= 0.0
     assert fit.value == pytest.approx(2.0)
 
@@ -399,7 +397,7 @@ def test_a_warm_start_with_other_signs():
 def test_a_warm_start_takes_fewer_rounds():
     earlier = one_slack(SVM.risk, SVM.dimension, C=5.0, tol=1e-6)
     cold = one_slack(SVM.risk, SVM.dimension, C=6.0, tol=1e-6)
-    warm = one_slack(SVM.risk, SVM.dimension, C=6.0, tol=1e-6, warm_start=earlier)
+    warm = one_slack(SVM.risk, SVM.dimension, C=6.0, tol=1e-6, init=earlier)
     assert warm.n_iter < cold.n_iter
     assert warm.value == pytest.approx(cold.value, rel=2e-6)
     assert warm.converged
@@ -407,7 +405,7 @@ def test_a_warm_start_takes_fewer_rounds():
 
 def test_a_warm_start_from_the_same_problem_is_done_at_once():
     earlier = one_slack(SVM.risk, SVM.dimension, tol=1e-4)
-    again = one_slack(SVM.risk, SVM.dimension, tol=1e-4, warm_start=earlier)
+    again = one_slack(SVM.risk, SVM.dimension, tol=1e-4, init=earlier)
     assert again.n_iter == 1
     assert again.value == pytest.approx(earlier.value, rel=1e-12)
     assert again.bound >= earlier.bound - 1e-9 * earlier.value
@@ -416,7 +414,7 @@ def test_a_warm_start_from_the_same_problem_is_done_at_once():
 @each_learner
 def test_a_warm_start_from_any_learner(learner):
     earlier = learner.call(SVM, 1.0, tol=1e-2)
-    fit = one_slack(SVM.risk, SVM.dimension, tol=1e-4, warm_start=earlier)
+    fit = one_slack(SVM.risk, SVM.dimension, tol=1e-4, init=earlier)
     assert fit.history.primal[0] <= earlier.value * (1 + 1e-12)
     assert_honest(fit, SVM, 1.0, SVM.minimum)
 
@@ -424,7 +422,7 @@ def test_a_warm_start_from_any_learner(learner):
 def test_an_interrupted_fit_can_be_continued():
     stopped = one_slack(SVM.risk, SVM.dimension, tol=1e-6, callback=lambda p: p.n_iter == 5)
     assert stopped.interrupted
-    fit = one_slack(SVM.risk, SVM.dimension, tol=1e-6, warm_start=stopped)
+    fit = one_slack(SVM.risk, SVM.dimension, tol=1e-6, init=stopped)
     assert fit.converged
     assert_honest(fit, SVM, 1.0, SVM.minimum)
 
@@ -432,7 +430,7 @@ def test_an_interrupted_fit_can_be_continued():
 def test_a_warm_start_does_not_change_the_earlier_fit():
     earlier = one_slack(SVM.risk, SVM.dimension)
     copy = pickle.loads(pickle.dumps(earlier))
-    one_slack(SVM.risk, SVM.dimension, C=7.0, warm_start=earlier)
+    one_slack(SVM.risk, SVM.dimension, C=7.0, init=earlier)
     assert np.array_equal(earlier.w, copy.w)
     assert np.array_equal(earlier.planes.slopes, copy.planes.slopes)
     assert np.array_equal(earlier.planes.offsets, copy.planes.offsets)
@@ -590,9 +588,9 @@ BAD = [
     (lambda: block_frank_wolfe(never, -1, 1), ValueError, "n must be at least 0, got -1"),
     (lambda: block_frank_wolfe(never, 1, 1, passes=0), ValueError, "passes must be at least 1"),
     (
-        lambda: block_frank_wolfe(never, 1, 1, random_state="a"),
+        lambda: block_frank_wolfe(never, 1, 1, rng="a"),
         TypeError,
-        "random_state must be None, an integer or a numpy generator, got str",
+        "rng must be None, an integer or a numpy generator, got str",
     ),
     (
         lambda: one_slack(never, 2, nonnegative=[2]),
@@ -612,9 +610,9 @@ BAD = [
     (lambda: one_slack(never, 2, least_risk=np.nan), ValueError, "least_risk must be finite"),
     (lambda: one_slack(never, 2, least_risk="0"), TypeError, "least_risk must be a real number"),
     (
-        lambda: one_slack(never, 2, warm_start=one_slack(SVM.risk, SVM.dimension, max_iter=1)),
+        lambda: one_slack(never, 2, init=one_slack(SVM.risk, SVM.dimension, max_iter=1)),
         ValueError,
-        "warm_start must have 2 weights, as this problem has, got 4",
+        "init must have 2 weights, as this problem has, got 4",
     ),
     (lambda: Threads(0), ValueError, "n_jobs must be at least 1, got 0"),
     (lambda: Threads(1.0), TypeError, "n_jobs must be an integer, got float"),

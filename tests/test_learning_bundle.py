@@ -109,7 +109,7 @@ def test_control_c_while_a_plane_is_added(monkeypatch, function, rounds):
     assert len(fit.planes.slopes) == len(fit.planes.offsets) == rounds + 1
     for w in (fit.w, target, np.zeros(3)):
         assert np.all(fit.planes.offsets + fit.planes.slopes @ w <= risk(w)[0] + 1e-9)
-    assert one_slack(risk, 3, C=2.0, warm_start=fit).converged
+    assert one_slack(risk, 3, C=2.0, init=fit).converged
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -175,7 +175,7 @@ def test_every_learner_measures_alike(learner, n):
         lambda w: tuple(map(sum, zip(*(example(i, w) for i in range(n)), strict=True))),
         4,
         3.0,
-        warm_start=fit,
+        init=fit,
     )
     assert again.risk_at_zero == n
     assert again.converged

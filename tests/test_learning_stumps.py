@@ -9,7 +9,7 @@ from scipy.sparse import coo_array, csc_matrix, csr_array
 from strategies import arrays
 
 from setwise import _core
-from setwise.learning import Stump, Stumps
+from setwise.learning import Stump, StumpSearch
 from setwise.learning._weak_learners import _stumps
 from setwise.learning._weak_learners._stumps import midway
 
@@ -47,7 +47,7 @@ def test_the_best_stump_is_that_of_enumeration(few, problem):
     known = _stumps._FEW_VALUES
     _stumps._FEW_VALUES = few
     try:
-        searches = [Stumps(X), Stumps(csr_array(X)), Stumps(X, n_jobs=2)]
+        searches = [StumpSearch(X), StumpSearch(csr_array(X)), StumpSearch(X, n_jobs=2)]
     finally:
         _stumps._FEW_VALUES = known
     gain, (segment, stump) = brute_best(X, weights)
@@ -65,7 +65,7 @@ def test_the_best_stump_is_that_of_enumeration(few, problem):
 @given(problems(), st.integers(1, 12))
 def test_several_columns_are_the_best_of_each_pair_of_feature_and_segment(problem, n_columns):
     X, weights = problem
-    columns = Stumps(X, n_columns=n_columns)(weights.ravel())
+    columns = StumpSearch(X, n_columns=n_columns)(weights.ravel())
     gains = [weights[c.segment] @ c.response for c in columns]
     assert gains == sorted(gains, reverse=True)
     assert gains[0] == brute_best(X, weights)[0]
@@ -86,8 +86,8 @@ def test_many_rows_whatever_the_number_of_values_threads_and_layout(values):
     X = rng.normal(size=(m, d)) if values is None else rng.integers(0, values, (m, d)) * 1.0
     X[rng.random((m, d)) < 0.3] = 0.0
     weights = rng.integers(-100, 100, (k, m)) * 1.0
-    one, two = (Stumps(X, n_columns=5, n_jobs=jobs)(weights.ravel()) for jobs in (None, 2))
-    sparse = Stumps(csc_matrix(X), n_columns=5)(weights.ravel())
+    one, two = (StumpSearch(X, n_columns=5, n_jobs=jobs)(weights.ravel()) for jobs in (None, 2))
+    sparse = StumpSearch(csc_matrix(X), n_columns=5)(weights.ravel())
     for a, b, c in zip(one, two, sparse, strict=True):
         assert a.learner == b.learner == c.learner
         assert a.segment == b.segment == c.segment
@@ -109,15 +109,15 @@ def test_what_is_equal_but_for_rounding_ties():
             for repeat in (1, 3):
                 copies = csr_array(rows) if repeat == 1 else csr_array(np.repeat(X, 3, axis=0))
                 shares = np.repeat(weights[order] / repeat, repeat)
-                first = Stumps(copies)(shares)[0].learner
+                first = StumpSearch(copies)(shares)[0].learner
                 assert first.feature == 0
-                assert first == Stumps(X[np.argsort(X[:, 0])])(weights)[0].learner
+                assert first == StumpSearch(X[np.argsort(X[:, 0])])(weights)[0].learner
 
 
 def test_a_constant_feature_and_weights_of_one_sign_give_a_constant():
     X = np.array([[5.0], [5.0], [5.0]])
     for rows in (X, csr_array(X)):
-        (column,) = Stumps(rows)(np.array([1.0, 1.0, -5.0]))
+        (column,) = StumpSearch(rows)(np.array([1.0, 1.0, -5.0]))
         assert column.learner == Stump(0, -np.inf, -1)
         assert column.response.tolist() == [-1.0, -1.0, -1.0]
     assert Stump(0, -np.inf, 1).importances(2).tolist() == [0.0, 0.0]
@@ -127,7 +127,7 @@ def test_a_constant_feature_and_weights_of_one_sign_give_a_constant():
 def test_stored_zeros_and_repeated_entries_of_a_sparse_matrix_count_as_what_they_are():
     entries = ([0.0, 1.0, 1.0, -1.0], ([0, 1, 1, 2], [0, 0, 0, 0]))
     X = coo_array(entries, shape=(4, 1))
-    (column,) = Stumps(X)(np.array([1.0, -2.0, 1.0, 1.0]))
+    (column,) = StumpSearch(X)(np.array([1.0, -2.0, 1.0, 1.0]))
     assert column.learner == Stump(0, 1.0, -1)
     assert X.nnz == 4, "the caller's matrix is left alone"
 
@@ -138,7 +138,7 @@ def test_stored_zeros_and_repeated_entries_of_a_sparse_matrix_count_as_what_they
 )
 def test_a_threshold_lies_between_its_neighbours(low, high):
     assert low <= midway(low, high) < high
-    (column,) = Stumps(np.array([[low], [high]]))(np.array([-1.0, 1.0]))
+    (column,) = StumpSearch(np.array([[low], [high]]))(np.array([-1.0, 1.0]))
     assert column.response.tolist() == [-1.0, 1.0]
 
 
@@ -148,22 +148,42 @@ X = np.eye(3)
 @pytest.mark.parametrize(
     ("call", "error", "sentence"),
     [
-        (lambda: Stumps([[np.nan]]), ValueError, "X must be finite, got nan"),
-        (lambda: Stumps(csr_array([[np.inf]])), ValueError, "X must be finite, got inf"),
+        (lambda: StumpSearch([[np.nan]]), ValueError, "X must be finite, got nan"),
+        (lambda: StumpSearch(csr_array([[np.inf]])), ValueError, "X must be finite, got inf"),
         (
-            lambda: Stumps([1.0]),
+            lambda: StumpSearch([1.0]),
             ValueError,
             r"X must have shape \(m, d\), both at lea",
         ),
-        (lambda: Stumps(np.zeros((0, 2))), ValueError, r"X must have shape \(m, d\), both at le"),
-        (lambda: Stumps([["a"]]), TypeError, "X must hold real numbers, got dtype <U1"),
-        (lambda: Stumps(csr_array([[1j]])), TypeError, "X must hold real numbers, got dtype comp"),
-        (lambda: Stumps(X, n_columns=0), ValueError, "n_columns must be at least 1, got 0"),
-        (lambda: Stumps(X, n_jobs="a"), TypeError, "n_jobs must be an integer, got str"),
-        (lambda: Stumps(X)(np.ones(4)), ValueError, "weights must have a multiple of 3 entries"),
-        (lambda: Stumps(X)(np.ones((3, 2))), ValueError, r"weights must have .* shape \(3, 2\)"),
-        (lambda: Stumps(X)([1.0, np.nan, 0.0]), ValueError, "weights must be finite, got nan"),
-        (lambda: Stumps(X)(np.ones(0)), ValueError, "weights must have a multiple of 3 entries"),
+        (
+            lambda: StumpSearch(np.zeros((0, 2))),
+            ValueError,
+            r"X must have shape \(m, d\), both at le",
+        ),
+        (lambda: StumpSearch([["a"]]), TypeError, "X must hold real numbers, got dtype <U1"),
+        (
+            lambda: StumpSearch(csr_array([[1j]])),
+            TypeError,
+            "X must hold real numbers, got dtype comp",
+        ),
+        (lambda: StumpSearch(X, n_columns=0), ValueError, "n_columns must be at least 1, got 0"),
+        (lambda: StumpSearch(X, n_jobs="a"), TypeError, "n_jobs must be an integer, got str"),
+        (
+            lambda: StumpSearch(X)(np.ones(4)),
+            ValueError,
+            "weights must have a multiple of 3 entries",
+        ),
+        (
+            lambda: StumpSearch(X)(np.ones((3, 2))),
+            ValueError,
+            r"weights must have .* shape \(3, 2\)",
+        ),
+        (lambda: StumpSearch(X)([1.0, np.nan, 0.0]), ValueError, "weights must be finite, got nan"),
+        (
+            lambda: StumpSearch(X)(np.ones(0)),
+            ValueError,
+            "weights must have a multiple of 3 entries",
+        ),
     ],
 )
 def test_bad_input_is_told_in_a_sentence(call, error, sentence):

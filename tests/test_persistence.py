@@ -64,15 +64,18 @@ OBJECTS = {
         lambda: learning.WeakClassifier(SHARP.fit(X, np.sign(WEIGHTS)), 1),
         lambda o: o.predict(X),
     ),
-    "Stumps": (lambda: learning.Stumps(X, 2, 2), lambda o: [c.response for c in o(WEIGHTS)]),
-    "Perceptrons": (lambda: learning.Perceptrons(X), lambda o: o(WEIGHTS)[0].response),
-    "SklearnLearners": (
-        lambda: learning.SklearnLearners(X, SHARP, random_state=0),
+    "StumpSearch": (
+        lambda: learning.StumpSearch(X, 2, 2),
+        lambda o: [c.response for c in o(WEIGHTS)],
+    ),
+    "PerceptronSearch": (lambda: learning.PerceptronSearch(X), lambda o: o(WEIGHTS)[0].response),
+    "ClassifierSearch": (
+        lambda: learning.ClassifierSearch(X, SHARP, random_state=0),
         lambda o: o(WEIGHTS)[0].response,
     ),
     "Serial": (learning.Serial, lambda o: o.map(abs, [-1, 2])),
     "Threads": (lambda: learning.Threads(2), lambda o: (o.map(abs, [-1, 2]), o.close())),
-    "Column": (lambda: learning.Stumps(X)(WEIGHTS)[0], lambda o: o.response),
+    "Column": (lambda: learning.StumpSearch(X)(WEIGHTS)[0], lambda o: o.response),
     "BoostFit": (lambda: boosted(), lambda o: o.scores),
     "BoostHistory": (lambda: boosted().history, lambda o: o.gap),
     "BoostProgress": (
@@ -97,7 +100,7 @@ def boosted():
         def __call__(self, scores):
             return np.abs(scores - y).mean(), np.sign(scores - y) / len(y)
 
-    return learning.struct_boost(Absolute(), learning.Stumps(X), C=10.0)
+    return learning.struct_boost(Absolute(), learning.StumpSearch(X), C=10.0)
 
 
 def same(one, other):
@@ -123,7 +126,7 @@ def fitted(name):
 def test_every_estimator_and_learner_has_an_example():
     assert set(ESTIMATORS) == set(estimators.__all__)
     classes = {name for name in learning.__all__ if isinstance(getattr(learning, name), type)}
-    protocols = {"Executor", "ExamplewiseRisk", "Risk", "Search"}
+    protocols = {"Executor", "ExamplewiseRisk", "Risk", "WeakLearnerSearch"}
     assert set(OBJECTS) == classes - protocols
 
 

@@ -67,7 +67,7 @@ PROTOCOLS = {
     "setwise.learning.ExamplewiseRisk",
     "setwise.learning.Executor",
     "setwise.learning.Risk",
-    "setwise.learning.Search",
+    "setwise.learning.WeakLearnerSearch",
 }
 ELSEWHERE = ("setwise.torch.",)  # tests/test_torch_*.py
 

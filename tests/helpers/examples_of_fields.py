@@ -222,7 +222,7 @@ listed(
     max_iter=50,
     init=LABELS,
     n_jobs=1,
-    random_state=0,
+    rng=0,
     callback=go_on,
 )
 POSTERIOR = inference.marginals(FIELD, tol=1e-6)

@@ -62,7 +62,7 @@ def first_response(columns: list[learning.Column]) -> Any:
     return [(column.segment, column.response) for column in columns]
 
 
-def priced(search: learning.Search) -> Any:
+def priced(search: learning.WeakLearnerSearch) -> Any:
     return first_response(search(np.resize(WEIGHTS, search.X.shape[0])))
 
 
@@ -81,7 +81,7 @@ listed(
     dimension=2,
     nonnegative=array(0),
     least_risk=0.0,
-    warm_start=FIRST,
+    init=FIRST,
     **ONE,
 )
 listed("learning.n_slack", outcome, oracle=hinge_of, n=1, dimension=2, **ONE)
@@ -92,14 +92,14 @@ listed(
     n=1,
     dimension=2,
     passes=2,
-    random_state=0,
+    rng=0,
     **ONE,
 )
 listed(
     "learning.struct_boost",
     outcome,
     risk=Hinge(),
-    search=learning.Stumps(ROWS),
+    search=learning.StumpSearch(ROWS),
     C=10.0,
     tol=1e-3,
     n_estimators=5,
@@ -109,15 +109,15 @@ listed(
 )
 TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
 SEARCHES: dict[str, dict[str, Any]] = {
-    "Perceptrons": {"X": ROWS, "n_columns": 1, "max_iter": 20, "n_jobs": 1},
-    "SklearnLearners": {
+    "PerceptronSearch": {"X": ROWS, "n_columns": 1, "max_iter": 20, "n_jobs": 1},
+    "ClassifierSearch": {
         "X": ROWS,
         "estimator": TREE,
         "n_columns": 1,
         "drop": 0.0,
         "random_state": 0,
     },
-    "Stumps": {"X": ROWS, "n_columns": 1, "n_jobs": 1},
+    "StumpSearch": {"X": ROWS, "n_columns": 1, "n_jobs": 1},
 }
 for name, arguments in SEARCHES.items():
     listed(f"learning.{name}", priced, **arguments)

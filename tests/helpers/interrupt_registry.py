@@ -324,7 +324,7 @@ def n_slack(size: int) -> Call:
 @long("learning.block_frank_wolfe")
 def block_frank_wolfe(size: int) -> Call:
     oracle, n = hinge(size)
-    return lambda: learning.block_frank_wolfe(oracle, n, 4, max_iter=20, random_state=0)
+    return lambda: learning.block_frank_wolfe(oracle, n, 4, max_iter=20, rng=0)
 
 
 class MeanHinge:
@@ -339,7 +339,7 @@ class MeanHinge:
 @long("learning.struct_boost", "stumps")
 def struct_boost(size: int) -> Call:
     X, Y = examples(size)
-    risk, search = MeanHinge(2.0 * Y[:, 0] - 1.0), learning.Stumps(X)
+    risk, search = MeanHinge(2.0 * Y[:, 0] - 1.0), learning.StumpSearch(X)
     return lambda: learning.struct_boost(risk, search, C=20.0, n_estimators=8 * size)
 
 
@@ -347,11 +347,14 @@ def struct_boost(size: int) -> Call:
 def struct_boost_of_perceptrons(size: int) -> Call:
     X, Y = examples(size)
     X, Y = X[: 10 * size], Y[: 10 * size]
-    risk, search = MeanHinge(2.0 * Y[:, 0] - 1.0), learning.Perceptrons(X, max_iter=5, n_jobs=2)
+    risk, search = (
+        MeanHinge(2.0 * Y[:, 0] - 1.0),
+        learning.PerceptronSearch(X, max_iter=5, n_jobs=2),
+    )
     return lambda: learning.struct_boost(risk, search, C=20.0, n_estimators=2 * size)
 
 
-def _search_with(make: Callable[[np.ndarray], learning.Search]) -> Callable[[int], Call]:
+def _search_with(make: Callable[[np.ndarray], learning.WeakLearnerSearch]) -> Callable[[int], Call]:
     def call(size: int) -> Call:
         X, Y = examples(size)
         search, weights = make(X[: 20 * size]), 2.0 * Y[: 20 * size, 0] - 1.0
@@ -360,15 +363,17 @@ def _search_with(make: Callable[[np.ndarray], learning.Search]) -> Callable[[int
     return call
 
 
-def _trees(X: np.ndarray) -> learning.Search:
+def _trees(X: np.ndarray) -> learning.WeakLearnerSearch:
     from sklearn.tree import DecisionTreeClassifier
 
-    return learning.SklearnLearners(X, DecisionTreeClassifier(max_depth=2, random_state=0))
+    return learning.ClassifierSearch(X, DecisionTreeClassifier(max_depth=2, random_state=0))
 
 
-long("learning.Stumps.__call__")(_search_with(learning.Stumps))
-long("learning.Perceptrons.__call__")(_search_with(lambda X: learning.Perceptrons(X, max_iter=10)))
-long("learning.SklearnLearners.__call__")(_search_with(_trees))
+long("learning.StumpSearch.__call__")(_search_with(learning.StumpSearch))
+long("learning.PerceptronSearch.__call__")(
+    _search_with(lambda X: learning.PerceptronSearch(X, max_iter=10))
+)
+long("learning.ClassifierSearch.__call__")(_search_with(_trees))
 
 
 def labels_of_draws(field: fields.Field) -> np.ndarray:

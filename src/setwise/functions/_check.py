@@ -72,7 +72,7 @@ class Check:
         return "\n".join(lines)
 
 
-def check(function: SetFunction, *, n_trials: int = 10000, random_state: object = None) -> Check:
+def check(function: SetFunction, *, n_trials: int = 10000, rng: object = None) -> Check:
     r"""Whether F is submodular, supermodular, increasing, normalised, nonnegative.
 
     What F says of itself is not asked: its values are. Up to 16 elements all of them are looked at
@@ -96,7 +96,7 @@ def check(function: SetFunction, *, n_trials: int = 10000, random_state: object 
     n_trials : int
         Draws of (C, P, Q) beyond 16 elements, four evaluations each; it stops earlier when there
         is nothing left to refute.
-    random_state : None, int or numpy.random.Generator
+    rng : None, int or numpy.random.Generator
         Where the draws come from.
 
     Returns
@@ -121,10 +121,10 @@ def check(function: SetFunction, *, n_trials: int = 10000, random_state: object 
       nonnegative:  yes
     """
     trials = as_count(n_trials, "n_trials")
-    rng = as_generator(random_state)
+    random = as_generator(rng)
     if as_set_function(function).n <= MOST_EXACT:
         return _check_all(tabulate(function))
-    return _check_some(function, trials, rng)
+    return _check_some(function, trials, random)
 
 
 class _Findings:

@@ -1,38 +1,38 @@
 """Learners: cutting planes for any convex risk, boosting, and where an oracle runs."""
 
 from setwise.learning._boosting._boost_fit import BoostFit, BoostHistory, BoostProgress
-from setwise.learning._boosting._problem import Column, ExamplewiseRisk, Risk, Search
+from setwise.learning._boosting._problem import Column, ExamplewiseRisk, Risk, WeakLearnerSearch
 from setwise.learning._boosting._struct_boost import struct_boost
 from setwise.learning._cutting_planes._fit import Fit, History, Planes, Progress
 from setwise.learning._cutting_planes._frank_wolfe import block_frank_wolfe
 from setwise.learning._cutting_planes._n_slack import n_slack
 from setwise.learning._cutting_planes._one_slack import one_slack
 from setwise.learning._executors import Executor, Serial, Threads
-from setwise.learning._weak_learners._perceptrons import Perceptron, Perceptrons
-from setwise.learning._weak_learners._sklearn_learners import SklearnLearners, WeakClassifier
-from setwise.learning._weak_learners._stumps import Stump, Stumps
+from setwise.learning._weak_learners._classifiers import ClassifierSearch, WeakClassifier
+from setwise.learning._weak_learners._perceptrons import Perceptron, PerceptronSearch
+from setwise.learning._weak_learners._stumps import Stump, StumpSearch
 
 __all__ = [
     "BoostFit",
     "BoostHistory",
     "BoostProgress",
+    "ClassifierSearch",
     "Column",
     "ExamplewiseRisk",
     "Executor",
     "Fit",
     "History",
     "Perceptron",
-    "Perceptrons",
+    "PerceptronSearch",
     "Planes",
     "Progress",
     "Risk",
-    "Search",
     "Serial",
-    "SklearnLearners",
     "Stump",
-    "Stumps",
+    "StumpSearch",
     "Threads",
     "WeakClassifier",
+    "WeakLearnerSearch",
     "block_frank_wolfe",
     "n_slack",
     "one_slack",

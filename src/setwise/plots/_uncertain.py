@@ -36,7 +36,7 @@ def uncertain_pieces(entropy: FloatArray, quantile: float) -> IntArray:
     Pixels that are sure, and pieces of fewer than 10 or a thousandth of all, are in none.
     """
     high = (entropy >= np.quantile(entropy, quantile)) & (entropy > 0)
-    pieces = regions_from_labels(high.astype(np.int64), void=0, connected=True)
+    pieces = regions_from_labels(high.astype(np.int64), ignore=0, connected=True)
     sizes = np.append(np.bincount(pieces[pieces >= 0]), 0)  # the last, of no piece, is number -1
     least = max(_LEAST_PIXELS, _LEAST_SHARE * entropy.size)
     kept = np.where(sizes[pieces] >= least, pieces, -1)

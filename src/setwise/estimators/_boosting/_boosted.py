@@ -18,7 +18,13 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._randomness import check_randomness
 from setwise.estimators._threads import threads
-from setwise.learning import BoostFit, Perceptrons, Search, SklearnLearners, Stumps
+from setwise.learning import (
+    BoostFit,
+    ClassifierSearch,
+    PerceptronSearch,
+    StumpSearch,
+    WeakLearnerSearch,
+)
 from setwise.learning._weak_learners._rows import respond
 
 WORDS = ("stump", "tree", "perceptron", "linear")
@@ -29,7 +35,7 @@ _ROUNDING = 1e-9  # a gap that the linear program cannot be asked to close
 
 def make_search(
     estimator: Any, X: Any, *, n_columns: int = 1, random_state: object, n_jobs: int | None
-) -> Search:
+) -> WeakLearnerSearch:
     """The search that ``estimator`` stands for: one of ``WORDS`` or a scikit-learn classifier.
 
     "tree" is a decision tree of depth 3; "linear" a linear support vector machine with the
@@ -37,23 +43,23 @@ def make_search(
     """
     n_threads = threads(n_jobs)
     check_estimator(estimator)
-    check_randomness(random_state)
+    check_randomness(random_state, "random_state")
     if not isinstance(estimator, str):
-        return SklearnLearners(X, estimator, n_columns, random_state=random_state)
+        return ClassifierSearch(X, estimator, n_columns, random_state=random_state)
     if estimator == "stump":
-        return Stumps(X, n_columns, n_threads)
+        return StumpSearch(X, n_columns, n_threads)
     if estimator == "perceptron":
-        return Perceptrons(X, n_columns, n_jobs=n_threads)
+        return PerceptronSearch(X, n_columns, n_jobs=n_threads)
     if estimator == "tree":
         tree = DecisionTreeClassifier(max_depth=3)
-        return SklearnLearners(X, tree, n_columns, random_state=random_state)
+        return ClassifierSearch(X, tree, n_columns, random_state=random_state)
     largest = float(abs(X).max())
     if largest > _LARGEST:
         raise ValueError(
             f"X must stay below {_LARGEST:g} for linear support vector machines, got {largest:g}"
         )
     machine = LinearSVC(C=1e8 / X.shape[0] ** 2)
-    return SklearnLearners(X, machine, n_columns, drop=0.1, random_state=random_state)
+    return ClassifierSearch(X, machine, n_columns, drop=0.1, random_state=random_state)
 
 
 def check_estimator(

@@ -27,7 +27,7 @@ from setwise.estimators._fields._potts_maps import Cuts
 from setwise.estimators._progress import check_display, progress_callback
 from setwise.estimators._threads import threads
 from setwise.learning import BoostProgress, struct_boost
-from setwise.learning._boosting._problem import Search
+from setwise.learning._boosting._problem import WeakLearnerSearch
 
 
 class FieldBoost(Boosted, FieldModel):
@@ -188,12 +188,12 @@ class FieldBoost(Boosted, FieldModel):
 
     def _search(self, graphs: Graphs) -> FieldSearch:
         options = {"random_state": self.random_state, "n_jobs": self.n_jobs}
-        nodes: Search
+        nodes: WeakLearnerSearch
         if isinstance(self.estimator, str) and self.estimator == "feature":
             nodes = Features(graphs.nodes, signed=True)
         else:
             nodes = make_search(self.estimator, graphs.nodes, **options)
-        edges: Search | None = None
+        edges: WeakLearnerSearch | None = None
         if graphs.pairs.size == 0:
             pass
         elif isinstance(self.edge_estimator, str) and self.edge_estimator == "feature":

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray
-from setwise.learning._boosting._problem import Column, Search
+from setwise.learning._boosting._problem import Column, WeakLearnerSearch
 from setwise.learning._weak_learners._rows import respond
 
 
@@ -18,7 +18,9 @@ class FieldSearch:
     Both searches answer every time, equations (27) and (28) of the paper.
     """
 
-    def __init__(self, nodes: Search, edges: Search | None, n_nodes: int) -> None:
+    def __init__(
+        self, nodes: WeakLearnerSearch, edges: WeakLearnerSearch | None, n_nodes: int
+    ) -> None:
         self._nodes, self._edges, self._n_nodes = nodes, edges, n_nodes
 
     @property
@@ -61,7 +63,7 @@ class Indicators:
     makes the best indicator.
     """
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: WeakLearnerSearch) -> None:
         self._search = search
 
     @property

@@ -182,7 +182,7 @@ class FieldSVM(FieldModel):
                     tol=0.0,  # the rounds stop, by the gap over both searches
                     max_iter=rounds.left,
                     nonnegative=np.arange(oracle.first_edge, oracle.dimension),
-                    warm_start=fit,
+                    init=fit,
                     callback=rounds,
                 )
                 rounds.end(fit)

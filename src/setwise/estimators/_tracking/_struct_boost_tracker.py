@@ -23,7 +23,7 @@ from setwise.estimators._boosting._boosted import importances, warn_of_gap
 from setwise.estimators._tracking._box_features import FEATURES, box_features, grey
 from setwise.estimators._tracking._box_risk import BoxRisk
 from setwise.estimators._tracking._boxes import LARGEST, boxes_around, overlaps
-from setwise.learning import Stumps, struct_boost
+from setwise.learning import StumpSearch, struct_boost
 from setwise.learning._weak_learners._rows import respond
 
 _MOST_BOXES = 1 << 24
@@ -249,7 +249,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         # A slack a frame: there are few, and the finer model saves most of the questions.
         fit = struct_boost(
             BoxRisk(losses, np.cumsum(sizes, dtype=np.int64)),
-            Stumps(features, n_columns=_PER_ROUND),
+            StumpSearch(features, n_columns=_PER_ROUND),
             self.C,
             tol=self.tol,
             n_estimators=self.n_estimators,

@@ -34,8 +34,10 @@ def grid_edges(shape: int | Sequence[int], connectivity: int | ArrayLike | None 
         The grid's shape, of any number d of dimensions.
     connectivity : int or array-like of int of shape (K, d), optional
         The number of neighbours of an inner pixel: 4 (the default) or 8 in an image, 6, 18 or 26 in
-        a volume, 2 in a row. Or the directions themselves, each an offset that leads from a pixel
-        to its neighbour; an edge is listed for each pixel that has the neighbour.
+        a volume, 2 in a row. Or, as in scikit-image, how many coordinates of neighbours may differ:
+        1 or 2 in an image, 1 to 3 in a volume, 1 in a row. Or the directions themselves, each an
+        offset that leads from a pixel to its neighbour; an edge is listed for each pixel that has
+        the neighbour.
 
     Returns
     -------
@@ -47,6 +49,8 @@ def grid_edges(shape: int | Sequence[int], connectivity: int | ArrayLike | None 
     >>> sw.fields.grid_edges((2, 2)).tolist()
     [[0, 1], [2, 3], [0, 2], [1, 3]]
     >>> sw.fields.grid_edges((2, 2), connectivity=8)[4:].tolist()
+    [[1, 2], [0, 3]]
+    >>> sw.fields.grid_edges((2, 2), connectivity=2)[4:].tolist()
     [[1, 2], [0, 3]]
     >>> sw.fields.grid_edges((1, 5), connectivity=[[0, 2]]).tolist()  # every other pixel
     [[0, 2], [1, 3], [2, 4]]
@@ -112,8 +116,11 @@ def _directions(connectivity: int | ArrayLike | None, dimensions: int) -> list[O
     wanted = 2 * dimensions if connectivity is None else as_count(connectivity, "connectivity")
     changes = range(1, dimensions + 1)
     sizes = list(accumulate(comb(dimensions, count) * 2**count for count in changes))
+    if wanted in changes:
+        wanted = sizes[wanted - 1]
     if wanted not in sizes or wanted > _MOST_NEIGHBOURS:
-        listed = " or ".join(str(size) for size in sizes if size <= _MOST_NEIGHBOURS)
+        few = [size for size in sizes if size <= _MOST_NEIGHBOURS]
+        listed = " or ".join(map(str, [*changes[: len(few)], *few]))
         raise ValueError(
             f"connectivity must be {listed} in {dimensions} dimensions, or a list of offsets, "
             f"got {wanted}"

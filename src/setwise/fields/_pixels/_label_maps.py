@@ -14,7 +14,7 @@ from setwise.fields._pixels._grid import grid_edges
 def regions_from_labels(
     labels: ArrayLike,
     *,
-    void: int | None = None,
+    ignore: int | None = None,
     connected: bool = False,
     connectivity: int | ArrayLike | None = None,
 ) -> IntArray:
@@ -24,7 +24,7 @@ def regions_from_labels(
     ----------
     labels : array-like of int, of any shape
         Superpixels, a segmentation, a human's annotation: any integers.
-    void : int, optional
+    ignore : int, optional
         The label of the pixels that belong to no region.
     connected : bool
         Whether pixels of one label that do not touch are regions of their own.
@@ -41,9 +41,9 @@ def regions_from_labels(
     --------
     >>> import setwise as sw
     >>> segments = [[7, 7, 0], [3, 0, 7]]
-    >>> sw.fields.regions_from_labels(segments, void=0).tolist()
+    >>> sw.fields.regions_from_labels(segments, ignore=0).tolist()
     [1, 1, -1, 0, -1, 1]
-    >>> sw.fields.regions_from_labels(segments, void=0, connected=True).tolist()
+    >>> sw.fields.regions_from_labels(segments, ignore=0, connected=True).tolist()
     [0, 0, -1, 1, -1, 2]
     """
     array = as_array(labels, "labels")
@@ -51,14 +51,16 @@ def regions_from_labels(
         raise ValueError("labels must be a map with at least one axis, got a number")
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"labels must hold integers, got dtype {array.dtype}")
-    if void is not None and (isinstance(void, bool) or not isinstance(void, int | np.integer)):
-        raise TypeError(f"void must be an integer or None, got {type(void).__name__}")
+    if ignore is not None and (
+        isinstance(ignore, bool) or not isinstance(ignore, int | np.integer)
+    ):
+        raise TypeError(f"ignore must be an integer or None, got {type(ignore).__name__}")
     if not isinstance(connected, bool | np.bool_):
         raise TypeError(f"connected must be True or False, got {type(connected).__name__}")
     if connectivity is not None and not connected:
         raise ValueError("connectivity must be left out unless connected is True")
     flat = array.ravel()
-    inside = np.ones(len(flat), np.bool_) if void is None else flat != void
+    inside = np.ones(len(flat), np.bool_) if ignore is None else flat != ignore
     keys = flat
     if connected:
         edges = grid_edges(array.shape, connectivity)

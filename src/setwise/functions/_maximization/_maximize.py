@@ -14,7 +14,7 @@ from setwise.functions._maximization._maximum import Maximum
 from setwise.functions._numbers._parts import SHARE, parts, without_constant
 from setwise.functions._numbers._tolerance import bend, fall
 
-_METHODS = ("auto", "greedy", "double", "double-random")
+_METHODS = ("auto", "greedy", "double", "double_random")
 
 
 def maximize(
@@ -22,7 +22,7 @@ def maximize(
     k: int | None = None,
     *,
     method: str = "auto",
-    random_state: object = None,
+    rng: object = None,
 ) -> Maximum:
     r"""A set at which a submodular function is large, with a guarantee and a bound.
 
@@ -35,7 +35,7 @@ def maximize(
 
     Without k, the **double** greedy method goes through the elements once with a set X that grows
     from the empty set and a set Y that shrinks from the whole one, and puts each element into X or
-    takes it from Y, whichever gains more; or, **double-random**, with the probabilities that the
+    takes it from Y, whichever gains more; or, **double_random**, with the probabilities that the
     two gains give. It reaches 1/3 of the best, or 1/2 in expectation, when F(empty) + F(V) >= 0
     (Buchbinder, Feldman, Naor and Schwartz, 2012). An increasing F is largest on the whole set.
 
@@ -58,10 +58,10 @@ def maximize(
         ``certified`` False and no guarantee.
     k : int, optional
         The most elements; None: any number.
-    method : {"auto", "greedy", "double", "double-random"}
+    method : {"auto", "greedy", "double", "double_random"}
         "auto": "greedy" with k; without, the whole set when F is increasing, else "double".
-    random_state : None, int or numpy.random.Generator
-        For "double-random".
+    rng : None, int or numpy.random.Generator
+        For "double_random".
 
     Returns
     -------
@@ -80,14 +80,14 @@ def maximize(
     as_choice(method, "method", _METHODS)
     if limit is not None and method.startswith("double"):
         raise ValueError(f"method must be 'greedy' or 'auto' when k is given, got {method!r}")
-    rng = as_generator(random_state)
+    random = as_generator(rng)
     if limit is None and method == "auto" and function.is_increasing is True:
         return _whole(function)
     if function.is_submodular is False:
         raise ValueError(f"function must be submodular to be maximised, got {function!r}")
     if limit is not None or method == "greedy":
         return _by_greedy(function, function.n if limit is None else min(limit, function.n))
-    return _by_double_greedy(function, rng if method == "double-random" else None)
+    return _by_double_greedy(function, random if method == "double_random" else None)
 
 
 def _whole(function: SetFunction) -> Maximum:
@@ -133,12 +133,12 @@ def _by_double_greedy(function: SetFunction, rng: np.random.Generator | None) ->
     ends = function._values(np.array([[False] * function.n, [True] * function.n], np.bool_))
     found = double_greedy(plain.function, rng)
     holds = function.is_submodular is True and ends.sum() >= 0 and not found.interrupted
-    share, how = (1 / 3, "") if rng is None else (1 / 2, ", in expectation over random_state")
+    share, how = (1 / 3, "") if rng is None else (1 / 2, ", in expectation over rng")
     return plain.record(
         found,
         guarantee=share if holds else None,
         assumes=f"F is submodular and F(empty) + F(V) is not negative{how}.",
-        method="double" if rng is None else "double-random",
+        method="double" if rng is None else "double_random",
         n_iter=function.n,
     )
 

@@ -28,7 +28,7 @@ class Maximum:
     order : integer array
         The elements of the set, in the order in which they were chosen.
     method : str
-        "greedy", "double", "double-random", or "whole" when F is increasing and nothing limits it.
+        "greedy", "double", "double_random", or "whole" when F is increasing and nothing limits it.
     n_iter : int
         Steps: elements chosen by the greedy method, elements decided by the double one.
     certified : bool

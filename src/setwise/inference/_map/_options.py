@@ -50,7 +50,7 @@ class MapOptions:
         max_iter: int | None = None,
         init: ArrayLike | None = None,
         n_jobs: int | None = None,
-        random_state: object = None,
+        rng: object = None,
         callback: Callable[[MapProgress], object] | None = None,
         offset: float = 0.0,
     ) -> MapOptions:
@@ -61,7 +61,7 @@ class MapOptions:
             max_iter=None if max_iter is None else as_count(max_iter, "max_iter"),
             init=None if init is None else _as_labelling(init, field),
             n_threads=as_threads(n_jobs),
-            random=None if random_state is None else as_generator(random_state),
+            random=None if rng is None else as_generator(rng),
             callback=callback,
             scale=EnergyScale.of(field),
             offset=offset,

@@ -55,7 +55,7 @@ def solve_map(
     max_iter: int | None = None,
     init: ArrayLike | None = None,
     n_jobs: int | None = None,
-    random_state: object = None,
+    rng: object = None,
     callback: Callable[[MapProgress], object] | None = None,
 ) -> MapResult:
     r"""The labelling of least energy, as far as it can be found, with a bound on every other.
@@ -92,7 +92,7 @@ def solve_map(
         Where moves start; elsewhere a labelling to beat.
     n_jobs : int, optional
         Threads; None for all cores. The answer does not depend on it.
-    random_state : optional
+    rng : optional
         Order of the moves, and the forests that messages relabel; None for the order of the
         labels and a fixed seed, so that a call gives the same answer every time.
     callback : callable, optional
@@ -128,7 +128,7 @@ def solve_map(
         max_iter=max_iter,
         init=init,
         n_jobs=n_jobs,
-        random_state=random_state,
+        rng=rng,
         callback=callback,
         offset=0.0 if callback is None else parts.constant,
     )

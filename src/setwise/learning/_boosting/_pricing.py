@@ -9,7 +9,7 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._certificate import EPS
 from setwise.learning._boosting._master import MasterSolution
-from setwise.learning._boosting._problem import Column, Search
+from setwise.learning._boosting._problem import Column, WeakLearnerSearch
 from setwise.learning._boosting._restricted import Restricted
 
 # The share of the best multipliers in those that the search sees. It steadies the bound; whether
@@ -58,7 +58,7 @@ class Pricing:
     too; where it finds nothing that the new ones call violated, it is asked again with those alone.
     """
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: WeakLearnerSearch) -> None:
         self._search = search
         self.best = DualPoint(np.zeros(0), 0.0)  # R >= 0: no plane is needed for a bound of 0
 

@@ -105,7 +105,7 @@ class ExamplewiseRisk(Risk, Protocol):
         """The examples' risks R_i(f), (n,), with R their mean, and a subgradient a row, (n, S)."""
 
 
-class Search(Protocol):
+class WeakLearnerSearch(Protocol):
     """Finds weak learners: the pricing step of column generation.
 
     Examples

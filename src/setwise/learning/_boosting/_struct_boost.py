@@ -18,7 +18,7 @@ from setwise._foundation._arguments import (
 )
 from setwise.learning._boosting._boost_fit import BoostFit, BoostHistory, BoostProgress
 from setwise.learning._boosting._pricing import DualPoint, Pricing
-from setwise.learning._boosting._problem import Risk, Search
+from setwise.learning._boosting._problem import Risk, WeakLearnerSearch
 from setwise.learning._boosting._restricted import Restricted
 from setwise.learning._room import room_of, share_left
 
@@ -31,7 +31,7 @@ _LARGEST = 1e15  # of C: beyond, the weights of the learners are less than the r
 
 def struct_boost(
     risk: Risk,
-    search: Search,
+    search: WeakLearnerSearch,
     C: float = 100.0,
     *,
     tol: float = 1e-3,
@@ -71,7 +71,7 @@ def struct_boost(
     risk : Risk
         Scores (flat, cut into segments by ``risk.offsets``) -> (value, subgradient); convex, not
         negative.
-    search : Search
+    search : WeakLearnerSearch
         Weights (flat like the scores) -> list of ``Column``, best first.
     C : float
         Weight of the risk against the sum of the weights; positive, at most 1e15.

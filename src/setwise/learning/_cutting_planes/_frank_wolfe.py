@@ -22,7 +22,7 @@ def block_frank_wolfe(
     tol: float = 1e-3,
     max_iter: int = 1000,
     passes: int = 5,
-    random_state: object = None,
+    rng: object = None,
     callback: Callable[[Progress], object] | None = None,
 ) -> Fit:
     r"""Minimise 1/2 |w|^2 + C sum_i risk_i(w) one example at a time, with its duality gap.
@@ -46,7 +46,7 @@ def block_frank_wolfe(
         Length of w.
     passes : int
         Sweeps over the examples between two evaluations of the gap: a round.
-    random_state : None, int or numpy Generator
+    rng : None, int or numpy Generator
         The order of the examples in each sweep.
     C, tol, max_iter, callback
         As in ``one_slack``; ``max_iter`` counts rounds.
@@ -75,7 +75,7 @@ def block_frank_wolfe(
     n = as_count(n, "n", most=MOST_WEIGHTS // max(dimension, 1))
     search = Search(dimension, C, tol, max_iter, callback)
     sweeps = as_count(passes, "passes", least=1)
-    random = as_generator(random_state)
+    random = as_generator(rng)
     parts, heights = np.zeros((n, dimension)), np.zeros(n)
     w = np.zeros(dimension)
     try:

@@ -25,7 +25,7 @@ def one_slack(
     max_iter: int = 10_000,
     nonnegative: ArrayLike = (),
     least_risk: float | None = 0.0,
-    warm_start: Fit | None = None,
+    init: Fit | None = None,
     callback: Callable[[Progress], object] | None = None,
 ) -> Fit:
     r"""Minimise 1/2 |w|^2 + C risk(w) for a convex risk, by cutting planes.
@@ -61,7 +61,7 @@ def one_slack(
         Coordinates of w that must not be negative.
     least_risk : float, optional
         A number that the risk never falls below, a plane for nothing; None if there is none.
-    warm_start : Fit, optional
+    init : Fit, optional
         An earlier fit of the same risk with any C: its planes hold for every C. It saves the
         rounds that lead to the neighbourhood of the minimum; the last ones, which prove it, are
         to be made for every C anew, unless C is large or has hardly changed.
@@ -101,17 +101,16 @@ def one_slack(
     if search.least is not None:
         bundle.add(np.zeros((1, dimension)), np.array([search.least]))
     w = search.best
-    if warm_start is not None:
-        if not isinstance(warm_start, Fit):
-            raise TypeError(f"warm_start must be a Fit, got {type(warm_start).__name__}")
-        if len(warm_start.w) != dimension:
+    if init is not None:
+        if not isinstance(init, Fit):
+            raise TypeError(f"init must be a Fit, got {type(init).__name__}")
+        if len(init.w) != dimension:
             raise ValueError(
-                f"warm_start must have {dimension} weights, as this problem has, "
-                f"got {len(warm_start.w)}"
+                f"init must have {dimension} weights, as this problem has, got {len(init.w)}"
             )
-        bundle.add(warm_start.planes.slopes, warm_start.planes.offsets)
-        search.offer(w, warm_start.risk_at_zero)
-        w = warm_start.w.copy()
+        bundle.add(init.planes.slopes, init.planes.offsets)
+        search.offer(w, init.risk_at_zero)
+        w = init.w.copy()
         w[bundle.nonnegative] = np.maximum(w[bundle.nonnegative], 0.0)
     level = Level()
     try:
@@ -126,7 +125,7 @@ def one_slack(
             bundle.drop_idle()
             if search.end_round(lower.value, lower.size):
                 break
-            cold = len(search.rounds) == 1 and warm_start is None  # no model to distrust yet
+            cold = len(search.rounds) == 1 and init is None  # no model to distrust yet
             w = level.ask(bundle, search, freely=cold)
     except KeyboardInterrupt:
         search.interrupt()

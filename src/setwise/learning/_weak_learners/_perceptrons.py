@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from setwise._foundation._arguments import FloatArray, as_count, as_number, as_numbers
 from setwise.learning._boosting._problem import Column
 from setwise.learning._weak_learners._rows import as_rows, as_segments, best_of_segments
-from setwise.learning._weak_learners._stumps import Stump, Stumps
+from setwise.learning._weak_learners._stumps import Stump, StumpSearch
 
 # How steep the ascent starts, in deviations of the feature: steep enough to be like the stump, flat
 # enough for rows far from the threshold to have a say.
@@ -68,7 +68,7 @@ class Perceptron:
         return sizes / total if total > 0 else sizes
 
 
-class Perceptrons:
+class PerceptronSearch:
     r"""Finds perceptrons :math:`h(x) = \mathrm{sign}(v^T x + b)` with a large gain, equation (31).
 
     For each segment k of the weights the smooth
@@ -76,8 +76,8 @@ class Perceptrons:
     .. math:: \sum_i U_{ki} \tanh(v^T x_i + b)
 
     is raised by L-BFGS from the segment's best stump. The answer is the better of the perceptron's
-    sign and the stump itself, so never worse than ``Stumps``; it is a local optimum, so not exact.
-    One step costs O(m d).
+    sign and the stump itself, so never worse than ``StumpSearch``; it is a local optimum, so not
+    exact. One step costs O(m d).
 
     Parameters
     ----------
@@ -100,10 +100,10 @@ class Perceptrons:
     A diagonal that no stump can follow:
 
     >>> import numpy as np
-    >>> from setwise.learning import Perceptrons
+    >>> from setwise.learning import PerceptronSearch
     >>> X = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 3.0], [1.0, 0.0], [2.0, 1.0], [3.0, 2.0]])
     >>> weights = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
-    >>> Perceptrons(X)(weights)[0].response.tolist()
+    >>> PerceptronSearch(X)(weights)[0].response.tolist()
     [1.0, 1.0, 1.0, -1.0, -1.0, -1.0]
     """
 
@@ -112,7 +112,7 @@ class Perceptrons:
     def __init__(
         self, X: Any, n_columns: int = 1, *, max_iter: int = 100, n_jobs: int | None = None
     ) -> None:
-        self._stumps = Stumps(X, n_jobs=n_jobs)
+        self._stumps = StumpSearch(X, n_jobs=n_jobs)
         self.X = self._stumps.X
         self.n_columns = as_count(n_columns, "n_columns", least=1)
         self.max_iter = as_count(max_iter, "max_iter")

@@ -74,7 +74,7 @@ class Stump:
         return shares
 
 
-class Stumps:
+class StumpSearch:
     r"""Finds the decision stumps h with the largest :math:`\sum_i U_{ki} h(x_i)`.
 
     Over all features, thresholds (midways between neighbouring values; a constant is a stump too),
@@ -105,8 +105,8 @@ class Stumps:
     Examples
     --------
     >>> import numpy as np
-    >>> from setwise.learning import Stumps
-    >>> search = Stumps(np.array([[0.0], [1.0], [2.0]]))
+    >>> from setwise.learning import StumpSearch
+    >>> search = StumpSearch(np.array([[0.0], [1.0], [2.0]]))
     >>> best = search(np.array([1.0, -1.0, -1.0]))[0]
     >>> best.learner, best.response.tolist()
     (Stump(feature=0, threshold=0.5, sign=-1), [1.0, -1.0, -1.0])
@@ -128,7 +128,7 @@ class Stumps:
             for f in range(features):
                 self._add_dense(np.ascontiguousarray(self.X[:, f]))
 
-    def __reduce__(self) -> tuple[type[Stumps], tuple[Any, int, int | None]]:
+    def __reduce__(self) -> tuple[type[StumpSearch], tuple[Any, int, int | None]]:
         """The compiled tables are made again from the rows."""
         return type(self), (self.X, self.n_columns, self.n_jobs)
 

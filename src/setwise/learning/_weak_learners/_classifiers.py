@@ -71,7 +71,7 @@ class WeakClassifier:
         return shares
 
 
-class SklearnLearners:
+class ClassifierSearch:
     r"""Finds weak learners by fitting a classifier to the signs of the weights.
 
     The best :math:`h` with values -1 and +1 for :math:`\sum_i U_{ki} h(x_i)` has the least weighted
@@ -103,9 +103,9 @@ class SklearnLearners:
     --------
     >>> import numpy as np
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from setwise.learning import SklearnLearners
+    >>> from setwise.learning import ClassifierSearch
     >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
-    >>> search = SklearnLearners(X, DecisionTreeClassifier(max_depth=2, random_state=0))
+    >>> search = ClassifierSearch(X, DecisionTreeClassifier(max_depth=2, random_state=0))
     >>> search(np.array([-1.0, 1.2, 1.0, -1.0]))[0].response.tolist()
     [-1.0, 1.0, 1.0, -1.0]
     """
@@ -132,7 +132,7 @@ class SklearnLearners:
         self.drop = as_number(drop, "drop", nonnegative=True)
         if self.drop >= 1:
             raise ValueError(f"drop must be below 1, got {drop}")
-        self._random = as_generator(random_state)
+        self._random = as_generator(random_state, "random_state")
         # Rows are picked for each fit, which CSC cannot do quickly.
         self._by_row = self.X.tocsr() if hasattr(self.X, "tocsr") else self.X
 
