@@ -14,21 +14,21 @@ import setwise as sw
 FOLDER = Path(__file__).parent.parent / "experiments"
 if not FOLDER.exists():
     pytest.skip("the experiments are not part of this copy", allow_module_level=True)
-sys.path.insert(0, str(FOLDER))
+sys.path.insert(0, str(FOLDER.parent))
 
 _data, _greedy, _labels, _linear, _report, early, jaccard, multilabel, gap, partition = map(
     import_module,
     (
-        "_data",
-        "_greedy",
-        "_labels",
-        "_linear",
-        "_report",
-        "lovasz_table1_early_detection",
-        "lovasz_table2_jaccard",
-        "lovasz_tables3_4_multilabel",
-        "lovasz_figure8_gap",
-        "uai_log_partition",
+        "experiments.shared.data",
+        "experiments.lovasz_hinge._greedy_rescaling",
+        "experiments.lovasz_hinge._multilabel_problems",
+        "experiments.lovasz_hinge._linear_models",
+        "experiments.shared.report",
+        "experiments.lovasz_hinge.table1_early_detection",
+        "experiments.lovasz_hinge.table2_jaccard",
+        "experiments.lovasz_hinge.tables3_4_multilabel",
+        "experiments.lovasz_hinge.figure8_gap",
+        "experiments.no_paper.uai_log_partition",
     ),
 )
 
