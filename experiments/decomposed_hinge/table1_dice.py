@@ -18,6 +18,7 @@ import setwise as sw
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from experiments.decomposed_hinge._bags import (
+    GREEDY_ROWS,
     ROUNDS,
     Bags,
     difference,
@@ -166,9 +167,7 @@ def main() -> None:
             "the row 0-1 by 0-1",
             "stop": f"relative gap 1e-3, or {ROUNDS} rounds (the greedy rows may never close it)",
             "0-1 column": "wrong elements a bag, of 6",
-            "S, greedy": "the authors' search, one pass in index order",
-            "S, published code": "the same search started from minus infinity, and a plane whose "
-            "margins the loss does not multiply, as in the program the authors put online",
+            **GREEDY_ROWS,
         },
         data={"chosen": values, "curves": curves, "shares": shares},
         notes=verdicts(values),

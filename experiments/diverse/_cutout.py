@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 import setwise as sw
 from experiments.diverse._judged_lists import Case
 from experiments.diverse._scribbles import Marked
-from experiments.shared.regions import appearances, majority, mean_colours, superpixels, touching
+from experiments.shared.regions import appearances, contrast_edges, majority, superpixels
 
 SUPERPIXELS = 500  # asked for; about 400 come
 SMOOTHING = 2.0  # of the Potts edges
@@ -57,7 +57,5 @@ def cutout(marked: Marked) -> Case:
     unary = np.stack([np.logaddexp(0, log_odds), np.logaddexp(0, -log_odds)], axis=1)
     unary[marks == 0, 1] += SURE
     unary[marks == 1, 0] += SURE
-    edges, _ = touching(regions)
-    contrast = sw.fields.contrast_weights(mean_colours(marked.image, regions)[:, None], edges)
-    field = sw.fields.Field(unary) + sw.fields.Potts(edges, SMOOTHING * contrast)
+    field = sw.fields.Field(unary) + contrast_edges(marked.image, regions, SMOOTHING)
     return Case.of(marked.name, marked.photograph, marked.image, marked.truth, regions, field)

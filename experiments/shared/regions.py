@@ -6,6 +6,7 @@ import numpy as np
 from skimage.color import rgb2lab
 from skimage.segmentation import slic
 
+import setwise as sw
 from experiments.shared.texture import binary_patterns, filter_bank
 
 COMPACTNESS = 10.0
@@ -40,9 +41,11 @@ def region_means(regions: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.stack(sums, axis=1) / np.bincount(flat)[:, None]
 
 
-def mean_colours(image: np.ndarray, regions: np.ndarray) -> np.ndarray:
-    """Mean L*a*b* colours (S, 3) of the regions."""
-    return region_means(regions, rgb2lab(image))
+def contrast_edges(image: np.ndarray, regions: np.ndarray, weight: float) -> sw.fields.Potts:
+    """Potts edges between regions that touch, the weaker the more their mean colours differ."""
+    edges, _ = touching(regions)
+    colours = region_means(regions, rgb2lab(image))
+    return sw.fields.Potts(edges, weight * sw.fields.contrast_weights(colours[:, None], edges))
 
 
 def appearances(image: np.ndarray, regions: np.ndarray) -> np.ndarray:
