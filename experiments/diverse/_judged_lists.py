@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import setwise as sw
+from experiments.shared.regions import label_counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +49,7 @@ class Case:
         field: sw.fields.Field,
     ) -> Case:
         """With the counts of the true labels."""
-        counts = np.zeros((field.n_variables, field.n_labels), np.int64)
-        known = truth >= 0
-        np.add.at(counts, (regions[known], truth[known]), 1)
+        counts = label_counts(regions, truth, (field.n_variables, field.n_labels))
         return cls(name, group, image, truth, regions, field, counts)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from experiments.msrc21._mean_shift import superpixels
 from experiments.shared.msrc import LABELS, image, names, store, truth
+from experiments.shared.regions import label_counts
 from experiments.shared.report import Table, arguments, parallel, report
 
 # Spatial and range bandwidth and least size, as in Section 7 of the paper.
@@ -32,9 +33,7 @@ def layers_of(name: str) -> tuple[np.ndarray, float]:
 
 def best_hits(regions: np.ndarray, labels: np.ndarray) -> int:
     """Right pixels if each region took its most frequent true label; void (-1) is left out."""
-    seen = labels >= 0
-    counts = np.zeros((int(regions.max()) + 1, LABELS), np.int64)
-    np.add.at(counts, (regions[seen], labels[seen]), 1)
+    counts = label_counts(regions, labels, (int(regions.max()) + 1, LABELS))
     return int(counts.max(axis=1).sum())
 
 

@@ -71,9 +71,15 @@ def _scaled(values: np.ndarray) -> np.ndarray:
     return (values - values.mean(axis=0)) / np.maximum(values.std(axis=0), 1e-9)
 
 
+def label_counts(regions: np.ndarray, labels: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Pixels of each region and label, of shape (S, L); those with label -1 are left out."""
+    counts = np.zeros(shape, np.int64)
+    known = labels >= 0
+    np.add.at(counts, (regions[known], labels[known]), 1)
+    return counts
+
+
 def majority(regions: np.ndarray, labels: np.ndarray, number: int) -> np.ndarray:
     """The most frequent label (S,) in each region, -1 where all its pixels have label -1."""
-    flat, known = labels.ravel(), labels.ravel() >= 0
-    counts = np.zeros((int(regions.max()) + 1, number), np.int64)
-    np.add.at(counts, (regions.ravel()[known], flat[known]), 1)
+    counts = label_counts(regions, labels, (int(regions.max()) + 1, number))
     return np.where(counts.any(axis=1), counts.argmax(axis=1), -1)

@@ -11,7 +11,7 @@ from skimage.color import rgb2lab, rgb2luv
 from skimage.filters import gabor_kernel
 from skimage.transform import resize
 
-from experiments.shared.regions import region_means, superpixels, touching
+from experiments.shared.regions import label_counts, region_means, superpixels, touching
 from experiments.shared.texture import (
     Boxes,
     binary_patterns,
@@ -69,8 +69,7 @@ def horse(name: str) -> Horse:
         for full, part in zip(truth.shape, size, strict=True)
     )
     segments = cells[np.ix_(rows, columns)]
-    n = int(cells.max()) + 1
-    counts = np.bincount((2 * segments + truth).ravel(), minlength=2 * n).reshape(n, 2)
+    counts = label_counts(segments, truth.astype(np.int64), (int(cells.max()) + 1, 2))
     edges, boundary = touching(cells)
     means = region_means(cells, rgb2luv(reduced))
     colour = np.linalg.norm(means[edges[:, 0]] - means[edges[:, 1]], axis=1)
