@@ -5,6 +5,7 @@
 #   make lint     ruff, mypy and the layers
 #   make format   let ruff rewrite the files
 #   make api      write tests/public_api.txt anew, after a change of the interface
+#   make experiments    the papers' tables, in hours; ARGS=--quick for a minute's look at each
 #   make fuzz     random tests until Ctrl-C, or FUZZ_SECONDS=600 make fuzz
 
 PYTHON ?= python3
@@ -17,7 +18,7 @@ INSTALL := $(PIP) install --quiet --constraint constraints.txt
 KERNELS := $(wildcard cpp/*/*.hpp cpp/*/*.cpp)
 
 .DELETE_ON_ERROR:
-.PHONY: build demo test lint format pytest wheel-check oldest docs fuzz sanitize bench api clean
+.PHONY: build demo test lint format pytest wheel-check oldest docs fuzz sanitize bench experiments api clean
 
 # ---- Set-up. A stamp in .venv stands for each step, so that a step runs when it must and no more.
 
@@ -126,6 +127,17 @@ build/sanitize_threads: cpp/tests/sanitize_threads.cpp $(KERNELS)
 bench: .venv/.built .venv/.bench
 	@set -e; for script in $(sort $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))); do \
 		echo "== $$script"; $(BIN)/python $$script; \
+	done
+
+# What others read comes first: MSRC-21's unaries and superpixels, and tables before figures. The data
+# is looked for where SETWISE_DATA says (see experiments/README.md).
+EXPERIMENTS := experiments/msrc21/unaries.py experiments/msrc21/superpixels.py \
+	$(sort $(wildcard experiments/*/table*.py)) $(sort $(wildcard experiments/*/figure*.py)) \
+	$(sort $(wildcard experiments/no_paper/*.py))
+
+experiments: .venv/.built .venv/.torch
+	@set -e; for script in $(EXPERIMENTS); do \
+		echo "== $$script"; $(BIN)/python $$script $(ARGS); \
 	done
 
 api: .venv/.built .venv/.torch

@@ -25,8 +25,8 @@ from threadpoolctl import threadpool_limits
 
 import setwise as sw
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "experiments"))
-from _data import svmlight
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from experiments.shared.data import svmlight
 
 ROUNDS = 200
 HEAD = ["model", "weak learners", "seconds", "training error", "test error", "relative gap"]

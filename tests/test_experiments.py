@@ -1,6 +1,7 @@
 """The parts of the experiments that need no data: generators, samplers, searches, readers."""
 
 import gzip
+import json
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -14,22 +15,26 @@ import setwise as sw
 FOLDER = Path(__file__).parent.parent / "experiments"
 if not FOLDER.exists():
     pytest.skip("the experiments are not part of this copy", allow_module_level=True)
-sys.path.insert(0, str(FOLDER))
+sys.path.insert(0, str(FOLDER.parent))
 
 _data, _greedy, _labels, _linear, _report, early, jaccard, multilabel, gap, partition = map(
     import_module,
     (
-        "_data",
-        "_greedy",
-        "_labels",
-        "_linear",
-        "_report",
-        "lovasz_table1_early_detection",
-        "lovasz_table2_jaccard",
-        "lovasz_tables3_4_multilabel",
-        "lovasz_figure8_gap",
-        "uai_log_partition",
+        "experiments.shared.data",
+        "experiments.lovasz_hinge._greedy_rescaling",
+        "experiments.lovasz_hinge._multilabel_problems",
+        "experiments.lovasz_hinge._linear_models",
+        "experiments.shared.report",
+        "experiments.lovasz_hinge.table1_early_detection",
+        "experiments.lovasz_hinge.table2_jaccard",
+        "experiments.lovasz_hinge.tables3_4_multilabel",
+        "experiments.lovasz_hinge.figure8_gap",
+        "experiments.no_paper.uai_log_partition",
     ),
+)
+bags, dice = map(
+    import_module,
+    ("experiments.decomposed_hinge._bags", "experiments.decomposed_hinge.table1_dice"),
 )
 
 
@@ -186,3 +191,38 @@ def test_estimates_and_tables() -> None:
     assert _report.beside(None, _report.Estimate(0.5, 0.25), 2) == ["–", "0.50 ± 0.25"]
     table = _report.Table("T", ["a", "b"], [["1", "22"]])
     assert table.markdown().splitlines()[-1] == "| 1 | 22 |"
+
+
+def test_results_lie_beside_their_script_under_its_name(tmp_path: Path) -> None:
+    script = tmp_path / "paper" / "table1.py"
+    script.parent.mkdir()
+    table = _report.Table("T", ["a"], [["1"]])
+    given = {"choices": {"seed": 0}, "data": {"mean": _report.Estimate(0.5)}}
+    _report.report(str(script), "Title", [table], **given, quick=True)
+    assert list(script.parent.iterdir()) == [], "a quick look writes nothing"
+    _report.report(str(script), "Title", [table], **given, quick=False)
+    assert _report.data_of(script) == {"mean": {"mean": 0.5, "error": None}}
+    written = sorted(path.name for path in (script.parent / "results").iterdir())
+    assert written == ["table1.json", "table1.md"]
+    assert json.loads((script.parent / "results" / "table1.json").read_text())["name"] == (
+        "paper/table1"
+    )
+
+
+def test_what_another_script_should_have_written_is_asked_for() -> None:
+    with pytest.raises(SystemExit, match=r"run experiments/diverse/none\.py first"):
+        _report.data_of(FOLDER / "diverse" / "none.py")
+
+
+def test_greedy_slack_is_the_librarys_and_a_sum_below_zero_counts_as_zero() -> None:
+    drawn = dice.draw(np.random.default_rng(0), 2)
+    bags.require_same_greedy(sw.losses.Dice(), drawn)
+    published = bags.GreedySlack(sw.losses.Dice(), published=True)
+    w = np.random.default_rng(1).standard_normal((200, 3))
+    sums = [published.value_and_gradient(drawn.y, drawn.X @ v, offsets=drawn.offsets) for v in w]
+    answers = [bags.risk(published, drawn)(v) for v in w]
+    for (values, slopes), (total, slope) in zip(sums, answers, strict=True):
+        below = values.sum() < 0
+        assert total == (0.0 if below else values.sum())
+        np.testing.assert_array_equal(slope, 0.0 if below else slopes @ drawn.X)
+    assert 0 < sum(values.sum() < 0 for values, _ in sums) < len(w)

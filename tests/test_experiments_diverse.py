@@ -13,10 +13,17 @@ FOLDER = Path(__file__).parent.parent / "experiments"
 if not FOLDER.exists():
     pytest.skip("the experiments are not part of this copy", allow_module_level=True)
 pytest.importorskip("skimage")
-sys.path.insert(0, str(FOLDER))
+sys.path.insert(0, str(FOLDER.parent))
 
 _cutout, _lists, _regions, _scribbles, _tuning = map(
-    import_module, ("_cutout", "_lists", "_regions", "_scribbles", "_tuning")
+    import_module,
+    (
+        "experiments.diverse._cutout",
+        "experiments.diverse._judged_lists",
+        "experiments.shared.regions",
+        "experiments.diverse._scribbles",
+        "experiments.diverse._tuning",
+    ),
 )
 
 
@@ -49,9 +56,13 @@ def test_strokes_go_on_an_object_thinner_than_their_margin() -> None:
     assert np.all(truth[marks == 1] == 1)
 
 
-def test_touching_regions_are_listed_once() -> None:
-    regions = np.array([[0, 0, 1], [0, 2, 1], [3, 3, 1]])
-    assert _regions.touching(regions).tolist() == [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
+def test_touching_regions_are_listed_once_with_the_length_of_their_boundary() -> None:
+    edges, lengths = _regions.touching(np.array([[0, 0, 1], [0, 2, 1], [3, 3, 1]]))
+    assert edges.tolist() == [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
+    assert lengths.tolist() == [1.0, 2.0, 1.0, 1.0, 1.0, 1.0]
+    edges, lengths = _regions.touching(np.array([[0, 0, 1], [0, 2, 1], [2, 2, 1]]))
+    assert edges.tolist() == [[0, 1], [0, 2], [1, 2]]
+    assert lengths.tolist() == [1.0, 3.0, 2.0]
 
 
 def test_majority_leaves_void_out() -> None:

@@ -11,22 +11,22 @@ pytest.importorskip("skimage")
 FOLDER = Path(__file__).parent.parent / "experiments"
 if not FOLDER.exists():
     pytest.skip("the experiments are not part of this copy", allow_module_level=True)
-sys.path.insert(0, str(FOLDER))
+sys.path.insert(0, str(FOLDER.parent))
 
-horses, pots, table = map(import_module, ("_horses", "_potentials", "structboost_table6"))
+horses, pots, table = map(
+    import_module,
+    (
+        "experiments.struct_boost._horse_graphs",
+        "experiments.struct_boost._potentials",
+        "experiments.struct_boost.table6_horses",
+    ),
+)
 
 
 def horse(counts):
     """A photograph of which only the pixels matter."""
     nothing = np.empty(0)
     return horses.Horse("none", nothing, np.array(counts), *[nothing] * 5)
-
-
-def test_neighbours_touch_and_boundaries_are_counted():
-    segments = np.array([[0, 0, 1], [0, 2, 1], [2, 2, 1]])
-    edges, lengths = horses.neighbours(segments)
-    assert edges.tolist() == [[0, 1], [0, 2], [1, 2]]
-    assert lengths.tolist() == [1.0, 3.0, 2.0]
 
 
 def test_two_steps_around():

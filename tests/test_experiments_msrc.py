@@ -11,28 +11,28 @@ FOLDER = Path(__file__).parent.parent / "experiments"
 if not FOLDER.exists():
     pytest.skip("the experiments are not part of this copy", allow_module_level=True)
 pytest.importorskip("skimage")
-sys.path.insert(0, str(FOLDER))
+sys.path.insert(0, str(FOLDER.parent))
 
 _models, _roc, smoothing, figures, table1 = map(
     import_module,
     (
-        "_models",
-        "_roc",
-        "marginals_smoothing_msrc",
-        "marginals_figures_msrc",
-        "marginals_table1_msrc",
+        "experiments.log_supermodular._models",
+        "experiments.log_supermodular._roc",
+        "experiments.log_supermodular.figures_smoothing",
+        "experiments.log_supermodular.figures_roc_and_maps",
+        "experiments.log_supermodular.table1_marginals",
     ),
 )
 _msrc, _mean_shift, _pixels, _texture, _unaries, unaries, layers = map(
     import_module,
     (
-        "_msrc",
-        "_mean_shift",
-        "_pixels",
-        "_texture",
-        "_unaries",
-        "msrc_unaries",
-        "msrc_superpixels",
+        "experiments.shared.msrc",
+        "experiments.msrc21._mean_shift",
+        "experiments.msrc21._pixel_classifier",
+        "experiments.shared.texture",
+        "experiments.msrc21._two_classifiers",
+        "experiments.msrc21.unaries",
+        "experiments.msrc21.superpixels",
     ),
 )
 
@@ -88,7 +88,7 @@ def test_enlarging_keeps_linear_images(shape: tuple[int, int]) -> None:
 
 def test_cache_goes_and_comes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SETWISE_CACHE", str(tmp_path))
-    with pytest.raises(SystemExit, match=r"run experiments/msrc_unaries\.py first"):
+    with pytest.raises(SystemExit, match=r"run experiments/msrc21/unaries\.py first"):
         _msrc.recall("unaries", "1_1_s")
     array = np.arange(6, dtype=np.float16).reshape(1, 2, 3)
     _msrc.store("unaries", "1_1_s", array)

@@ -1,0 +1,123 @@
+"""The lists that each diversity makes, over a grid of its parameters; and two lists without any.
+
+All lists are kept in the cache, under ``lists``: delete them after a change of the library.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+import setwise as sw
+from experiments.diverse._judged_lists import Case, Judged, judge, shares_of
+from experiments.diverse._tuning import Setting
+from experiments.shared.cache import cache_folder, keep
+from experiments.shared.report import parallel
+
+SEED = 0  # of the lists by chance
+Make = Callable[[Case, int, Setting], np.ndarray]
+"""A list (m, S) for a case, a length and a setting."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to make lists, and the settings to choose from."""
+
+    make: Make
+    settings: tuple[Setting, ...]
+
+
+def greedy(diversity: Callable[..., sw.diversities.Diversity], method: str = "auto") -> Make:
+    """Lists under a diversity, made from a case and the numbers of a setting."""
+
+    def make(case: Case, m: int, setting: Setting) -> np.ndarray:
+        made = diversity(case, *setting)
+        return sw.diverse(case.field, m, made, method=method, n_jobs=1).labelings
+
+    return make
+
+
+def concatenated(
+    case: Case, methods: Sequence[Method], settings: Sequence[Setting], m: int
+) -> np.ndarray:
+    """One list of m from each method's share, the MAP labelling once."""
+    shares = shares_of(m, len(methods))
+    lists = [
+        method.make(case, 1 + share, setting)
+        for method, setting, share in zip(methods, settings, shares, strict=True)
+    ]
+    return np.concatenate([lists[0][:1], *(one[1:] for one in lists)])
+
+
+def perturbed(case: Case, m: int, setting: Setting) -> np.ndarray:
+    """The MAP labellings of fields with Gumbel noise of a scale on the unaries."""
+    (scale,) = setting
+    return sw.inference.perturbed_list(case.field, m, temperature=scale, n_jobs=1, rng=SEED)
+
+
+def sampled(case: Case, m: int, setting: Setting) -> np.ndarray:
+    """Labels drawn from the marginals at a temperature, each by itself."""
+    (temperature,) = setting
+    return sw.inference.sampled_list(case.field, m, temperature=temperature, n_jobs=1, rng=SEED)
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """All lists of all cases: what they get right, and the seconds that a list took.
+
+    ``judged[name][setting]`` has an entry a case; ``seconds[name]`` is the mean over cases and
+    settings, in processor time.
+    """
+
+    judged: Mapping[str, Mapping[Setting, Sequence[Judged]]]
+    seconds: Mapping[str, float]
+
+
+def make_lists(
+    cases: Sequence[Case], methods: Mapping[str, Method], m: int, label: str, jobs: int
+) -> Lists:
+    """Every list of m labellings."""
+    task = partial(_lists_of_case, methods=methods, m=m)
+    made = [answer for _, answer in parallel(task, cases, label, jobs)]
+    judged = {
+        name: {s: [one[0][name][s] for one in made] for s in method.settings}
+        for name, method in methods.items()
+    }
+    seconds = {
+        name: float(np.mean([one[1][name] for one in made])) / len(method.settings)
+        for name, method in methods.items()
+    }
+    return Lists(judged, seconds)
+
+
+def _lists_of_case(
+    case: Case, methods: Mapping[str, Method], m: int
+) -> tuple[dict[str, dict[Setting, Judged]], dict[str, float]]:
+    judged: dict[str, dict[Setting, Judged]] = {name: {} for name in methods}
+    seconds = dict.fromkeys(methods, 0.0)
+    for name, method in methods.items():
+        for setting in method.settings:
+            labelings, spent = _kept(case, name, method, m, setting)
+            judged[name][setting] = judge(case, labelings)
+            seconds[name] += spent
+    return judged, seconds
+
+
+def _kept(
+    case: Case, name: str, method: Method, m: int, setting: Setting
+) -> tuple[np.ndarray, float]:
+    """A list and its seconds, from the cache if it is there: a run that was broken off goes on."""
+    words = [name.replace(" ", "-"), str(m), *map(str, setting)]
+    unaries = f"{zlib.crc32(case.field.unary.tobytes()):08x}"  # another field, another list
+    path = cache_folder() / "lists" / f"{case.name}-{unaries}" / f"{'_'.join(words)}.npz"
+    if not path.exists():
+        start = time.process_time()
+        labelings = method.make(case, m, setting)
+        keep(path, labelings=labelings, seconds=time.process_time() - start)
+    with np.load(path) as stored:
+        return stored["labelings"], float(stored["seconds"])

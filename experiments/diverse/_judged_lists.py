@@ -1,0 +1,133 @@
+"""Lists of labellings of superpixels, and how good the best of each list is at the pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import setwise as sw
+from experiments.shared.regions import label_counts
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """An image as a field of its S superpixels, with what is needed to judge a labelling.
+
+    Attributes
+    ----------
+    name, group : str
+        Cases of one group, such as two scribbles on a photograph, stay together in a split.
+    image : array of uint8, shape (h, w, 3)
+    truth : array of int8, shape (h, w)
+        True labels, -1 for void, which no measure counts.
+    regions : array of int, shape (h, w)
+        The superpixel of each pixel.
+    field : sw.fields.Field
+        S variables, L labels.
+    counts : array of int, shape (S, L)
+        Pixels of each true label in each superpixel.
+    """
+
+    name: str
+    group: str
+    image: np.ndarray
+    truth: np.ndarray
+    regions: np.ndarray
+    field: sw.fields.Field
+    counts: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        group: str,
+        image: np.ndarray,
+        truth: np.ndarray,
+        regions: np.ndarray,
+        field: sw.fields.Field,
+    ) -> Case:
+        """With the counts of the true labels."""
+        counts = label_counts(regions, truth, (field.n_variables, field.n_labels))
+        return cls(name, group, image, truth, regions, field, counts)
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What the labellings of a list get right, label by label, in pixels of one image.
+
+    Attributes
+    ----------
+    right, said : array of int, shape (m, L)
+        Pixels that a labelling gives a label to, rightly and in all; void is left out.
+    true : array of int, shape (L,)
+        Pixels of each true label.
+    """
+
+    right: np.ndarray
+    said: np.ndarray
+    true: np.ndarray
+
+    @property
+    def accuracies(self) -> np.ndarray:
+        """(m,): the share of right pixels of each labelling."""
+        return self.right.sum(axis=1) / self.true.sum()
+
+    def first(self, m: int) -> Judged:
+        """The list's first m labellings."""
+        return Judged(self.right[:m], self.said[:m], self.true)
+
+    @property
+    def overlaps(self) -> np.ndarray:
+        """(m,): intersection over union, mean of the labels that a labelling or the truth uses."""
+        union = self.said + self.true - self.right
+        return np.nanmean(np.where(union > 0, self.right / np.maximum(union, 1), np.nan), axis=1)
+
+
+def judge(case: Case, labelings: np.ndarray) -> Judged:
+    """The pixels that each labelling (m, S) gets right."""
+    labels = np.arange(case.field.n_labels)
+    chosen = labelings[:, :, None] == labels
+    right = (chosen * case.counts).sum(axis=1)
+    said = (chosen * case.counts.sum(axis=1)[:, None]).sum(axis=1)
+    return Judged(right, said, case.counts.sum(axis=0))
+
+
+def joined(lists: Sequence[Judged]) -> Judged:
+    """Lists of one image, one after the other."""
+    return Judged(
+        np.concatenate([one.right for one in lists]),
+        np.concatenate([one.said for one in lists]),
+        lists[0].true,
+    )
+
+
+def oracle_accuracies(lists: Sequence[Judged]) -> np.ndarray:
+    """(n,): for each of n images the share of right pixels of the best labelling of its list."""
+    return np.array([one.accuracies.max() for one in lists])
+
+
+def mean_accuracy(lists: Sequence[Judged]) -> float:
+    """The mean oracle accuracy over images."""
+    return float(oracle_accuracies(lists).mean())
+
+
+def corpus_overlap(lists: Sequence[Judged]) -> float:
+    """Intersection over union of each label over all images, mean of the labels that occur.
+
+    Of each list the labelling with the largest overlap in its image is taken, as
+    ``sw.inference.oracle_accuracy`` does.
+    """
+    best = [int(one.overlaps.argmax()) for one in lists]
+    right = sum(one.right[k] for one, k in zip(lists, best, strict=True))
+    said = sum(one.said[k] for one, k in zip(lists, best, strict=True))
+    true = sum(one.true for one in lists)
+    occurs = true > 0
+    return float(np.mean(right[occurs] / (said + true - right)[occurs]))
+
+
+def shares_of(m: int, parts: int) -> list[int]:
+    """How many of the m - 1 labellings after the best one each of the parts makes."""
+    each, more = divmod(m - 1, parts)
+    return [each + (k < more) for k in range(parts)]
