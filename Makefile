@@ -2,14 +2,16 @@
 # `make demo` and `make test` set up .venv, build the extension and do their job.
 #
 #   make build    (re)build the extension, as far as cpp/ changed
-#   make lint     ruff, mypy and the layers
-#   make format   let ruff rewrite the files
+#   make lint     ruff, mypy, the layers, clang-format and the workflows
+#   make format   let ruff and clang-format rewrite the files
+#   make coverage which lines of Python and C++ the tests reach
 #   make api      write tests/public_api.txt anew, after a change of the interface
 #   make fuzz     random tests until Ctrl-C, or FUZZ_SECONDS=600 make fuzz
 
 PYTHON ?= python3
 FUZZ_SECONDS ?= 0
 JOBS ?= 2
+GCOV ?= gcov
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -17,7 +19,8 @@ INSTALL := $(PIP) install --quiet --constraint constraints.txt
 KERNELS := $(wildcard cpp/*.hpp cpp/*.cpp)
 
 .DELETE_ON_ERROR:
-.PHONY: build demo test lint format pytest wheel-check oldest docs fuzz sanitize bench api clean
+.PHONY: build demo test lint format pytest coverage wheel-check oldest docs fuzz sanitize bench api \
+	clean
 
 # ---- Set-up. A stamp in .venv stands for each step, so that a step runs when it must and no more.
 
@@ -66,13 +69,41 @@ lint: .venv/.built .venv/.dev .venv/.torch
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run -Werror $(FORMATTED)
+	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
+	$(SCHEMA) custom.github-workflows-require-timeout .github/workflows/*.yml
+	$(SCHEMA) vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
+	$(SCHEMA) vendor.citation-file-format CITATION.cff
+
+# The schemas lie in the tool's own wheel.
+SCHEMA := $(BIN)/check-jsonschema --quiet --builtin-schema
+FORMATTED := $$(find cpp -name '*.[ch]pp')
 
 format: .venv/.dev
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
+	$(BIN)/clang-format -i $(FORMATTED)
 
 pytest: .venv/.built .venv/.dev .venv/.torch
 	$(BIN)/python -m pytest -n $(JOBS)
+
+# The tests on an installed copy whose kernels count their lines. An editable install comes before
+# PYTHONPATH by a hook of its own; an empty module of the hook's name keeps it away.
+COPY := $(CURDIR)/build/coverage/site
+COUNTED := --config-settings=build-dir=build/coverage/kernels --config-settings=install.strip=false \
+	--config-settings=cmake.define.CMAKE_CXX_FLAGS="--coverage -fprofile-update=prefer-atomic"
+
+coverage: .venv/.built .venv/.dev .venv/.torch
+	$(INSTALL) --no-build-isolation --no-deps --upgrade --target $(COPY) $(COUNTED) .
+	touch $(COPY)/_editable_skbc_setwise.py
+	find build/coverage/kernels -name '*.gcda' -delete
+	PYTHONPATH=$(COPY) COVERAGE_FILE=build/coverage/python \
+		$(BIN)/python -m pytest -n $(JOBS) tests --cov --cov-report=term
+	@$(GCOV) -n -r -s $(CURDIR) $$(find build/coverage/kernels/CMakeFiles/_core.dir -name '*.gcda') \
+		| awk -F "['%: ]+" '/^File/ { file = $$2 } \
+			/^Lines/ { line = sprintf("%6.2f %% of %5d lines  %s", $$3, $$5, file) } \
+			/^Lines/ && file { print line | "sort -n"; file = ""; line = "" } \
+			END { close("sort -n"); print line "all of cpp/"; exit !line }'
 
 # The wheel is built from the sdist and tried in an environment without extras: where every extra
 # is at hand a missing dependency hides.
