@@ -4,14 +4,13 @@
 #   make build    (re)build the extension, as far as cpp/ changed
 #   make lint     ruff, mypy, the layers, clang-format and the workflows
 #   make format   let ruff and clang-format rewrite the files
-#   make coverage which lines of Python and C++ the tests reach
+#   make coverage which lines of Python the tests reach
 #   make api      write tests/public_api.txt anew, after a change of the interface
 #   make fuzz     random tests until Ctrl-C, or FUZZ_SECONDS=600 make fuzz
 
 PYTHON ?= python3
 FUZZ_SECONDS ?= 0
 JOBS ?= 2
-GCOV ?= gcov
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -87,23 +86,9 @@ format: .venv/.dev
 pytest: .venv/.built .venv/.dev .venv/.torch
 	$(BIN)/python -m pytest -n $(JOBS)
 
-# The tests on an installed copy whose kernels count their lines. An editable install comes before
-# PYTHONPATH by a hook of its own; an empty module of the hook's name keeps it away.
-COPY := $(CURDIR)/build/coverage/site
-COUNTED := --config-settings=build-dir=build/coverage/kernels --config-settings=install.strip=false \
-	--config-settings=cmake.define.CMAKE_CXX_FLAGS="--coverage -fprofile-update=prefer-atomic"
-
 coverage: .venv/.built .venv/.dev .venv/.torch
-	$(INSTALL) --no-build-isolation --no-deps --upgrade --target $(COPY) $(COUNTED) .
-	touch $(COPY)/_editable_skbc_setwise.py
-	find build/coverage/kernels -name '*.gcda' -delete
-	PYTHONPATH=$(COPY) COVERAGE_FILE=build/coverage/python \
-		$(BIN)/python -m pytest -n $(JOBS) tests --cov --cov-report=term
-	@$(GCOV) -n -r -s $(CURDIR) $$(find build/coverage/kernels/CMakeFiles/_core.dir -name '*.gcda') \
-		| awk -F "['%: ]+" '/^File/ { file = $$2 } \
-			/^Lines/ { line = sprintf("%6.2f %% of %5d lines  %s", $$3, $$5, file) } \
-			/^Lines/ && file { print line | "sort -n"; file = ""; line = "" } \
-			END { close("sort -n"); print line "all of cpp/"; exit !line }'
+	@mkdir -p build
+	COVERAGE_FILE=build/coverage.data $(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term
 
 # The wheel is built from the sdist and tried in an environment without extras: where every extra
 # is at hand a missing dependency hides.
