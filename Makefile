@@ -2,8 +2,9 @@
 # `make demo` and `make test` set up .venv, build the extension and do their job.
 #
 #   make build    (re)build the extension, as far as cpp/ changed
-#   make lint     ruff, mypy and the layers
-#   make format   let ruff rewrite the files
+#   make lint     ruff, mypy, the layers, clang-format and the workflows
+#   make format   let ruff and clang-format rewrite the files
+#   make coverage which lines of Python the tests reach
 #   make api      write tests/public_api.txt anew, after a change of the interface
 #   make experiments    the papers' tables, in hours; ARGS=--quick for a minute's look at each
 #   make fuzz     random tests until Ctrl-C, or FUZZ_SECONDS=600 make fuzz
@@ -18,7 +19,8 @@ INSTALL := $(PIP) install --quiet --constraint constraints.txt
 KERNELS := $(wildcard cpp/*/*.hpp cpp/*/*.cpp)
 
 .DELETE_ON_ERROR:
-.PHONY: build demo test lint format pytest wheel-check oldest docs fuzz sanitize bench experiments api clean
+.PHONY: build demo test lint format pytest coverage wheel-check oldest docs fuzz sanitize bench \
+	experiments api clean
 
 # ---- Set-up. A stamp in .venv stands for each step, so that a step runs when it must and no more.
 
@@ -67,13 +69,27 @@ lint: .venv/.built .venv/.dev .venv/.torch
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run -Werror $(FORMATTED)
+	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
+	$(SCHEMA) custom.github-workflows-require-timeout .github/workflows/*.yml
+	$(SCHEMA) vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
+	$(SCHEMA) vendor.citation-file-format CITATION.cff
+
+# The schemas lie in the tool's own wheel.
+SCHEMA := $(BIN)/check-jsonschema --quiet --builtin-schema
+FORMATTED := $$(find cpp -name '*.[ch]pp')
 
 format: .venv/.dev
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
+	$(BIN)/clang-format -i $(FORMATTED)
 
 pytest: .venv/.built .venv/.dev .venv/.torch
 	$(BIN)/python -m pytest -n $(JOBS)
+
+coverage: .venv/.built .venv/.dev .venv/.torch
+	@mkdir -p build
+	COVERAGE_FILE=build/coverage.data $(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term
 
 # The wheel is built from the sdist and tried in an environment without extras: where every extra
 # is at hand a missing dependency hides.

@@ -10,11 +10,7 @@ import numpy as np
 import pytest
 from skimage import color
 
-from setwise.demo import _alternatives
-
-from setwise.demo import _digits
-
-from setwise.demo import _photograph
+from setwise.demo import _alternatives, _digits, _photograph
 from setwise.demo.__main__ import main
 from setwise.demo._findings import findings
 from setwise.surrogates import LovaszHinge

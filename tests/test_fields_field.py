@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import arrays, edges, numbers
 
-from setwise import _core
-
-from setwise import fields
+from setwise import _core, fields
 
 
 @st.composite

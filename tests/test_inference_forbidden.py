@@ -46,7 +46,7 @@ def taken(call):
 
 def assert_marginals(field, t, method, truth=None, **options):
     """A forbidden label has probability 0, and log Z lies between the bounds."""
-    post = taken(lambda: marginals(field, method, temperature=t, rng=0, **options))
+    post = taken(lambda: marginals(field, method, temperature=t, random_state=0, **options))
     if post is None:
         return
     assert not post.probabilities[np.isinf(field.unary)].any()

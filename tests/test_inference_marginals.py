@@ -14,7 +14,7 @@ from field_terms import SUBMODULAR, random_field
 
 import setwise as sw
 from setwise.inference._map._largest_energy import largest_energy
-from setwise.inference._marginals._marginals import _batch as _marginals_batch
+from setwise.inference._marginals import _batch as _marginals_batch
 from setwise.inference._relaxation._relaxation import Relaxation
 
 UPPER = ["projection", "frank_wolfe", "line_search_frank_wolfe", "pairwise_frank_wolfe"]
@@ -171,13 +171,13 @@ def test_history_never_rises_and_ends_at_the_bound():
 def test_warm_start_goes_on():
     field = small_grid()
     post = sw.marginals(field, tol=1e-9)
-    again = sw.marginals(field, tol=1e-9, init=post)
+    again = sw.marginals(field, tol=1e-9, warm_start=post)
     assert again.n_iter == 1
     assert close(again.log_partition_upper, post.log_partition_upper)
     near = field.with_unary(field.unary + 0.01)
-    assert sw.marginals(near, tol=1e-9, init=post).n_iter < post.n_iter
+    assert sw.marginals(near, tol=1e-9, warm_start=post).n_iter < post.n_iter
     for method in ["mean_field", "frank_wolfe", "pairwise_frank_wolfe"]:
-        assert sw.marginals(field, method, init=post, max_iter=50).n_iter >= 0
+        assert sw.marginals(field, method, warm_start=post, max_iter=50).n_iter >= 0
 
 
 def test_a_warm_start_from_other_weights_is_no_less_a_bound():
@@ -186,7 +186,7 @@ def test_a_warm_start_from_other_weights_is_no_less_a_bound():
     edges = sw.fields.grid_edges((3, 3))
     strong = sw.fields.Field(unary) + sw.fields.Potts(edges, 5.0)
     weak = sw.fields.Field(unary) + sw.fields.Potts(edges, 0.01)
-    post = sw.marginals(weak, tol=1e-2, max_iter=0, init=sw.marginals(strong, tol=1e-9))
+    post = sw.marginals(weak, tol=1e-2, max_iter=0, warm_start=sw.marginals(strong, tol=1e-9))
     least = sw.marginals(weak, tol=1e-12).log_partition_upper
     assert -1e-9 <= post.log_partition_upper - least <= post.gap + 1e-9
 
@@ -253,7 +253,7 @@ def test_one_label_needs_no_warm_start(dtype):
     region = np.zeros(3, int)
     strong = field + sw.fields.RegionConsistency(region, 5.3, 0.7)
     weak = field + sw.fields.RegionConsistency(region, 0.1, 0.7)
-    post = sw.marginals(weak, "projection", dtype=dtype, init=sw.marginals(strong))
+    post = sw.marginals(weak, "projection", dtype=dtype, warm_start=sw.marginals(strong))
     assert close(post.log_partition_upper, -weak.energy([0, 0, 0]), 1e-14)
 
 
@@ -356,7 +356,7 @@ def test_an_interrupt_returns_what_there_is(method):
             raise KeyboardInterrupt
 
     field = small_grid(0, 2)
-    post = sw.marginals(field, method, tol=0.0, callback=stop, rng=0)
+    post = sw.marginals(field, method, tol=0.0, callback=stop, random_state=0)
     assert (post.interrupted, post.converged, post.n_iter) == (True, False, 2)
     least = sw.marginals(field, "exact_binary")
     assert post.log_partition_lower <= least.log_partition_upper
@@ -432,13 +432,13 @@ def test_bad_warm_starts_and_fields():
     with pytest.raises(TypeError, match="field must be a Field"):
         sw.marginals(np.zeros((2, 2)))
     with pytest.raises(ValueError, match="warm_start must be a result of projection"):
-        sw.marginals(field, "projection", init=sw.marginals(field, "mean_field"))
+        sw.marginals(field, "projection", warm_start=sw.marginals(field, "mean_field"))
     with pytest.raises(ValueError, match="warm_start must be None for exact_binary"):
-        sw.marginals(small_grid(0, 2), "exact_binary", init=post)
+        sw.marginals(small_grid(0, 2), "exact_binary", warm_start=post)
     with pytest.raises(ValueError, match="warm_start must be for a field of shape"):
-        sw.marginals(small_grid(0, 2), init=post)
+        sw.marginals(small_grid(0, 2), warm_start=post)
     with pytest.raises(ValueError, match="warm_start must be a result with 0 block entries"):
-        sw.marginals(sw.fields.Field(np.zeros((30, 3))), "projection", init=post)
+        sw.marginals(sw.fields.Field(np.zeros((30, 3))), "projection", warm_start=post)
     with pytest.raises(TypeError, match="fields must be an iterable of Fields, got a Field"):
         sw.inference.marginals_batch(field)
     with pytest.raises(TypeError, match="fields must be a sequence of Fields, got NoneType"):
@@ -453,7 +453,7 @@ def test_a_warm_start_must_be_finite():
         post = sw.marginals(field)
         getattr(post, name)[3] = np.nan
         with pytest.raises(ValueError, match=f"warm_start must have finite {name}"):
-            sw.marginals(field, init=post)
+            sw.marginals(field, warm_start=post)
 
 
 def test_energies_that_overflow_are_refused():

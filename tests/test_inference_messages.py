@@ -13,9 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from searches import messages
 
-from setwise import _core
-
-from setwise import fields
+from setwise import _core, fields
 from setwise.inference._map._messages._bound_ascent import tighten
 from setwise.inference._map._messages._cycles import short_cycles
 from setwise.inference._map._messages._factor_graph import factors_of

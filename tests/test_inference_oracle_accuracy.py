@@ -72,9 +72,9 @@ def test_lists_by_chance():
         assert draw(field, 1).tolist() == [best.labels.tolist()]
         assert draw(field, 3, random_state=1).shape == (3, 8)
     forbidden = of_seed("forbidden-labels", 0)
-    assert np.isfinite(forbidden.energy(sampled_list(forbidden, 20, rng=0))).all()
+    assert np.isfinite(forbidden.energy(sampled_list(forbidden, 20, random_state=0))).all()
     three = of_seed("potts-on-three-labels", 0)
-    assert perturbed_list(three, 3, rng=0).shape == (3, 6)
+    assert perturbed_list(three, 3, random_state=0).shape == (3, 6)
 
 
 @pytest.mark.parametrize("draw", [perturbed_list, sampled_list])

@@ -5,11 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from setwise import _core
-
-from setwise import functions
-
-from setwise import losses
+from setwise import _core, functions, losses
 from setwise.surrogates import DecomposedHinge, LovaszHinge, MarginRescaling, SlackRescaling
 
 # -------------------------------------------------------------------------------------- plain NumPy

@@ -10,9 +10,7 @@ torch = pytest.importorskip("torch")
 
 import setwise as sw  # noqa: E402
 from setwise.torch import _cuda  # noqa: E402
-from setwise.torch._cuda import _hinge  # noqa: E402
-from setwise.torch._cuda import _softmax  # noqa: E402
-from setwise.torch._cuda import _sorted  # noqa: E402
+from setwise.torch._cuda import _hinge, _softmax, _sorted  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
