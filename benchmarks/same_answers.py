@@ -1,0 +1,114 @@
+"""Are the answers of two builds the same, to the last bit?
+
+    PYTHONPATH=OLD/src python benchmarks/same_answers.py save FILE.npz
+    PYTHONPATH=NEW/src python benchmarks/same_answers.py compare FILE.npz
+
+Runs the benchmarks' kinds of input at moderate sizes and small problems that reach every public
+function and estimator (``problems``), and keeps all arrays and numbers of the answers by name:
+values, bounds, gaps, labels, coefficients, gradients, rounds, methods; no times. ``compare`` says
+which differ, which are missing and which are new, and ends with status 1 if any does. A refactoring
+leaves no difference. One thread, so that two runs on one machine can be compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import _measure  # noqa: F401  one thread
+import numpy as np
+from problems import MODULES, Refusal, problems
+from problems.answers import parts
+
+import setwise as sw
+
+
+def run(modules: list[str] | None, verbose: bool) -> dict[str, np.ndarray]:
+    """The arrays and numbers of all answers."""
+    kept: dict[str, np.ndarray] = {}
+    seconds: Counter[str] = Counter()
+    refused = 0
+    for kind in ("wide", "timed"):
+        for name, ask in problems(kind, modules):
+            start = time.perf_counter()
+            answer = ask()
+            took = time.perf_counter() - start
+            seconds[name.split("/")[0]] += took
+            refused += isinstance(answer, Refusal)
+            if verbose and (took > 0.5 or isinstance(answer, Refusal)):
+                print(f"{took:6.2f} s  {name}", answer if isinstance(answer, Refusal) else "")
+            for path, array in parts(name, answer):
+                if path in kept:
+                    raise KeyError(f"two answers are called {path}")
+                kept[path] = array
+    spent = ", ".join(f"{module} {total:.0f} s" for module, total in seconds.items())
+    print(f"{len(kept)} numbers and arrays of {Path(sw.__file__).parent}; {refused} calls refused")
+    print(spent, flush=True)
+    return kept
+
+
+def alike(a: np.ndarray, b: np.ndarray) -> bool:
+    """The same bits; of text the same characters."""
+    if a.dtype.kind == b.dtype.kind == "U":
+        return a.shape == b.shape and bool((a == b).all())
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def difference(a: np.ndarray, b: np.ndarray) -> str:
+    """How two arrays differ, in words."""
+    if a.shape != b.shape or a.dtype.kind != b.dtype.kind or a.dtype.kind not in "fiub":
+        return f"{short(a)} became {short(b)}"
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(a.astype(float) - b.astype(float))
+    if a.ndim == 0:
+        return f"{a} became {b}"
+    largest = np.nanmax(apart, initial=0.0)
+    return f"{np.count_nonzero(apart)} of {a.size} entries, by {largest:.3g} at most"
+
+
+def short(a: np.ndarray) -> str:
+    return f"{str(a)[:60]!r} {a.dtype} {a.shape}"
+
+
+def compare(before: dict[str, np.ndarray], now: dict[str, np.ndarray], most: int) -> bool:
+    """Prints what differs, at most so many names of each kind; whether nothing does."""
+    groups = {
+        "differ": [name for name in before if name in now and not alike(before[name], now[name])],
+        "are missing": [name for name in before if name not in now],
+        "are new": [name for name in now if name not in before],
+    }
+    for kind, names in groups.items():
+        print(f"{len(names)} {kind}")
+        for name in names[:most]:
+            print(f"    {name}", difference(before[name], now[name]) if kind == "differ" else "")
+        if len(names) > most:
+            counts = Counter(name.split("/")[0] for name in names)
+            print(f"    and {len(names) - most} more; by part: {dict(counts)}")
+    return not any(groups.values())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("action", choices=["save", "compare"])
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--only", nargs="+", choices=MODULES, help="these parts alone")
+    parser.add_argument("--most", type=int, default=40, help="names to print of each kind")
+    parser.add_argument("--verbose", action="store_true", help="name what is slow or refused")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")  # fits that end early say so, and some losses
+    answers = run(args.only, args.verbose)
+    if args.action == "save":
+        np.savez_compressed(args.file, **answers)
+        return
+    with np.load(args.file) as file:
+        names = [n for n in file.files if args.only is None or n.split("/")[0] in args.only]
+        before = {name: file[name] for name in names}
+    sys.exit(0 if compare(before, answers, args.most) else 1)
+
+
+if __name__ == "__main__":
+    main()
