@@ -7,7 +7,8 @@ Runs the benchmarks' kinds of input at moderate sizes and small problems that re
 function and estimator (``problems``), and keeps all arrays and numbers of the answers by name:
 values, bounds, gaps, labels, coefficients, gradients, rounds, methods; no times. ``compare`` says
 which differ, which are missing and which are new, and ends with status 1 if any does. A refactoring
-leaves no difference. One thread, so that two runs on one machine can be compared.
+leaves no difference. ``--only`` takes some parts alone, and saves them into a file that has the
+rest. One thread, so that two runs on one machine can be compared.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import time
 import warnings
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 
 import _measure  # noqa: F401  one thread
@@ -91,6 +93,12 @@ def compare(before: dict[str, np.ndarray], now: dict[str, np.ndarray], most: int
     return not any(groups.values())
 
 
+def read(path: Path, modules: Collection[str]) -> dict[str, np.ndarray]:
+    """The answers of some parts that a file holds."""
+    with np.load(path) as file:
+        return {name: file[name] for name in file.files if name.split("/")[0] in modules}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("action", choices=["save", "compare"])
@@ -99,15 +107,16 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=40, help="names to print of each kind")
     parser.add_argument("--verbose", action="store_true", help="name what is slow or refused")
     args = parser.parse_args()
+    if not args.file.exists() and (args.action == "compare" or args.only):
+        parser.error(f"{args.file} does not exist: save all answers first")
     warnings.simplefilter("ignore")  # fits that end early say so, and some losses
     answers = run(args.only, args.verbose)
     if args.action == "save":
-        np.savez_compressed(args.file, **answers)
+        others = {} if args.only is None else read(args.file, set(MODULES) - set(args.only))
+        np.savez_compressed(args.file, **others, **answers)
         return
-    with np.load(args.file) as file:
-        names = [n for n in file.files if args.only is None or n.split("/")[0] in args.only]
-        before = {name: file[name] for name in names}
-    sys.exit(0 if compare(before, answers, args.most) else 1)
+    same = compare(read(args.file, args.only or MODULES), answers, args.most)
+    sys.exit(0 if same else 1)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def classified(loss: Any, surrogate: str, kind: str, n: int = 80, **options: Any
         y = np.where(Y[:, 0], "yes", "no")
         given = {} if kind == "sample" else {"groups": rng.integers(0, 9, n)}
         if kind == "weighted groups":
-            given["sample_weight"] = rng.uniform(0.5, 2.0, n)
+            given["sample_weight"] = rng.integers(1, 4, n)  # elements of a set, counted
     model.fit(X, y, **given)
     return [model, model.predict(X), model.decision_function(X), model.score(X, y, **given)]
 
