@@ -14,6 +14,7 @@ rest. One thread, so that two runs on one machine can be compared.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 import warnings
@@ -23,7 +24,7 @@ from pathlib import Path
 
 import _measure  # noqa: F401  one thread
 import numpy as np
-from problems import MODULES, Refusal, problems
+from problems import MODULES, Failure, Refusal, problems
 from problems.answers import parts
 
 import setwise as sw
@@ -33,14 +34,18 @@ def run(modules: list[str] | None, verbose: bool) -> dict[str, np.ndarray]:
     """The arrays and numbers of all answers."""
     kept: dict[str, np.ndarray] = {}
     seconds: Counter[str] = Counter()
-    refused = 0
+    kinds: Counter[type] = Counter()
     for kind in ("wide", "timed"):
         for name, ask in problems(kind, modules):
             start = time.perf_counter()
-            answer = ask()
+            try:
+                answer = ask()
+            except Exception as error:  # told, and the others are asked all the same
+                answer = Failure(f"{type(error).__name__}: {error}")
+                print(f"FAILED {name}: {answer}", flush=True)
             took = time.perf_counter() - start
             seconds[name.split("/")[0]] += took
-            refused += isinstance(answer, Refusal)
+            kinds[type(answer)] += 1
             if verbose and (took > 0.5 or isinstance(answer, Refusal)):
                 print(f"{took:6.2f} s  {name}", answer if isinstance(answer, Refusal) else "")
             for path, array in parts(name, answer):
@@ -48,7 +53,10 @@ def run(modules: list[str] | None, verbose: bool) -> dict[str, np.ndarray]:
                     raise KeyError(f"two answers are called {path}")
                 kept[path] = array
     spent = ", ".join(f"{module} {total:.0f} s" for module, total in seconds.items())
-    print(f"{len(kept)} numbers and arrays of {Path(sw.__file__).parent}; {refused} calls refused")
+    print(
+        f"{len(kept)} numbers and arrays of {kinds.total()} answers of {Path(sw.__file__).parent}; "
+        f"{kinds[Refusal]} calls refused, {kinds[Failure]} failed"
+    )
     print(spent, flush=True)
     return kept
 
@@ -93,10 +101,27 @@ def compare(before: dict[str, np.ndarray], now: dict[str, np.ndarray], most: int
     return not any(groups.values())
 
 
+def write(path: Path, answers: dict[str, np.ndarray]) -> None:
+    """One array for all answers of a type and shape: most are single numbers."""
+    groups: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    for name, array in answers.items():
+        groups.setdefault((array.dtype.str, array.shape), []).append(name)
+    stacks = {
+        str(k): np.stack([answers[name] for name in names])
+        for k, names in enumerate(groups.values())
+    }
+    np.savez_compressed(path, names=np.array(json.dumps([*groups.values()])), **stacks)
+
+
 def read(path: Path, modules: Collection[str]) -> dict[str, np.ndarray]:
     """The answers of some parts that a file holds."""
     with np.load(path) as file:
-        return {name: file[name] for name in file.files if name.split("/")[0] in modules}
+        return {
+            name: np.asarray(array)
+            for k, names in enumerate(json.loads(file["names"].item()))
+            for name, array in zip(names, file[str(k)], strict=True)
+            if name.split("/")[0] in modules
+        }
 
 
 def main() -> None:
@@ -107,13 +132,14 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=40, help="names to print of each kind")
     parser.add_argument("--verbose", action="store_true", help="name what is slow or refused")
     args = parser.parse_args()
-    if not args.file.exists() and (args.action == "compare" or args.only):
-        parser.error(f"{args.file} does not exist: save all answers first")
+    if args.action == "compare" and not args.file.exists():
+        parser.error(f"{args.file} does not exist: save answers first")
     warnings.simplefilter("ignore")  # fits that end early say so, and some losses
     answers = run(args.only, args.verbose)
     if args.action == "save":
-        others = {} if args.only is None else read(args.file, set(MODULES) - set(args.only))
-        np.savez_compressed(args.file, **others, **answers)
+        kept = args.only is not None and args.file.exists()
+        others = read(args.file, set(MODULES) - set(args.only)) if kept else {}
+        write(args.file, others | answers)
         return
     same = compare(read(args.file, args.only or MODULES), answers, args.most)
     sys.exit(0 if same else 1)

@@ -76,6 +76,10 @@ class Refusal(str):
     """The sentence of a ``ValueError``."""
 
 
+class Failure(str):
+    """An error that no build should raise: a spelling it does not know, or a fault."""
+
+
 class Heard(list[dict[str, Any]]):
     """A callback that notes what it is told, and never stops a search."""
 
@@ -84,5 +88,5 @@ class Heard(list[dict[str, Any]]):
         self.names = names
 
     def __call__(self, progress: Any) -> bool:
-        self.append({name: getattr(progress, name) for name in self.names})
+        self.append({k: getattr(progress, k) for k in self.names if hasattr(progress, k)})
         return False

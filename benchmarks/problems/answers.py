@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from problems import OLDER, Refusal, named
+from problems import OLDER, Failure, Refusal, named
 
 # Bytes of an array that is kept whole; of a larger one a digest is.
 MOST = 1 << 18
@@ -33,8 +33,8 @@ ATTRIBUTES = (
 
 def parts(name: str, answer: Any) -> Iterator[tuple[str, np.ndarray]]:
     """The leaves of an answer as arrays, each with a path for a name."""
-    if isinstance(answer, Refusal):
-        yield name, np.array("refused")
+    if isinstance(answer, Refusal | Failure):
+        yield name, np.array("refused" if isinstance(answer, Refusal) else "failed")
     elif answer is None or isinstance(answer, str):
         yield name, np.array("None" if answer is None else answer)
     elif isinstance(answer, np.ndarray | np.generic | bool | int | float):

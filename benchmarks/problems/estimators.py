@@ -134,7 +134,14 @@ def wide() -> Iterator[Problem]:
             (" several", {"columns_per_round": 3}),
             (" taxonomy", {"taxonomy": [3, 3, 4, 4, -1]}),
         ):
-            make = partial(sw.StructBoostClassifier, estimator, 12, 20.0, random_state=0, **options)
+            make = partial(
+                sw.StructBoostClassifier,
+                estimator=estimator,
+                n_estimators=12,
+                C=20.0,
+                random_state=0,
+                **options,
+            )
             yield (
                 f"StructBoostClassifier {estimator}{name}",
                 partial(quietly, attempt, boosted, make, X, classes, sample_weight=weight),
@@ -144,12 +151,19 @@ def wide() -> Iterator[Problem]:
             (" ordinal", {"ordinal": True}, classes),
             (" example", {"slack": "example"}, Y[:, 0]),
         ):
-            make = partial(sw.StructBoostRanker, estimator, 12, 20.0, random_state=0, **options)
+            make = partial(
+                sw.StructBoostRanker,
+                estimator=estimator,
+                n_estimators=12,
+                C=20.0,
+                random_state=0,
+                **options,
+            )
             yield (
                 f"StructBoostRanker {estimator}{name}",
                 partial(quietly, attempt, boosted, make, X, y, sample_weight=weight),
             )
-    make = partial(sw.StructBoostRanker, "stump", 12, 20.0)
+    make = partial(sw.StructBoostRanker, n_estimators=12, C=20.0)
     queries = {"groups": np.arange(150) % 5, "sample_weight": weight}
     yield "StructBoostRanker groups", partial(quietly, boosted, make, X, Y[:, 0], **queries)
     for L in (2, 3):
@@ -194,7 +208,7 @@ def timed() -> Iterator[Problem]:
     digits, classes = load_digits(return_X_y=True)
     for estimator, rounds, per_round in (("stump", 25, 1), ("perceptron", 6, 1), ("tree", 40, 10)):
         model = sw.StructBoostClassifier(
-            estimator, rounds, columns_per_round=per_round, random_state=0
+            estimator=estimator, n_estimators=rounds, columns_per_round=per_round, random_state=0
         )
         yield f"struct_boost {estimator}", partial(quietly, model.fit, digits, classes)
     rng = np.random.default_rng(0)
