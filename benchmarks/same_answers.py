@@ -68,6 +68,13 @@ def alike(a: np.ndarray, b: np.ndarray) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
+def near(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether floats differ by rounding alone: told apart, since its cause may be memory's place."""
+    if a.dtype != b.dtype or a.shape != b.shape or a.dtype.kind != "f":
+        return False
+    return np.allclose(a, b, rtol=1e-9, atol=1e-13, equal_nan=True)
+
+
 def difference(a: np.ndarray, b: np.ndarray) -> str:
     """How two arrays differ, in words."""
     if a.shape != b.shape or a.dtype.kind != b.dtype.kind or a.dtype.kind not in "fiub":
@@ -86,15 +93,17 @@ def short(a: np.ndarray) -> str:
 
 def compare(before: dict[str, np.ndarray], now: dict[str, np.ndarray], most: int) -> bool:
     """Prints what differs, at most so many names of each kind; whether nothing does."""
+    differ = [name for name in before if name in now and not alike(before[name], now[name])]
     groups = {
-        "differ": [name for name in before if name in now and not alike(before[name], now[name])],
+        "differ": [name for name in differ if not near(before[name], now[name])],
+        "differ in the last digits": [name for name in differ if near(before[name], now[name])],
         "are missing": [name for name in before if name not in now],
         "are new": [name for name in now if name not in before],
     }
     for kind, names in groups.items():
         print(f"{len(names)} {kind}")
         for name in names[:most]:
-            print(f"    {name}", difference(before[name], now[name]) if kind == "differ" else "")
+            print(f"    {name}", difference(before[name], now[name]) if name in differ else "")
         if len(names) > most:
             counts = Counter(name.split("/")[0] for name in names)
             print(f"    and {len(names) - most} more; by part: {dict(counts)}")

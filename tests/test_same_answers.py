@@ -37,9 +37,10 @@ print(name, missing, sep="|")
 def test_one_bit_is_a_difference() -> None:
     command = [sys.executable, "-c", SPOILT]
     run = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, check=True)
-    *told, names = run.stdout.split("spoilt\n")[1].splitlines()
+    nothing, *told, names = run.stdout.split("spoilt\n")[1].splitlines()
     name, missing = names.split("|")
-    assert told[0::2] == ["1 differ", "1 are missing", "1 are new"]
+    assert nothing == "0 differ"
+    assert told[0::2] == ["1 differ in the last digits", "1 are missing", "1 are new"]
     assert told[1].strip().startswith(f"{name} ")
     assert [line.strip() for line in told[3::2]] == [missing, "new"]
 
