@@ -69,7 +69,7 @@ def alike(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def near(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether floats differ by rounding alone: told apart, since its cause may be memory's place."""
+    """Whether floats differ by rounding alone, which has other causes than a changed method."""
     if a.dtype != b.dtype or a.shape != b.shape or a.dtype.kind != "f":
         return False
     return np.allclose(a, b, rtol=1e-9, atol=1e-13, equal_nan=True)
