@@ -11,8 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from setwise import __version__
-from setwise.demo import _alternatives
-from setwise.demo import _pictures
+from setwise.demo import _alternatives, _pictures
 from setwise.demo._alternatives import Alternatives, cut_out
 from setwise.demo._digits import QUICK, Settings, load, run
 from setwise.demo._findings import Findings, Row, findings

@@ -14,8 +14,7 @@ from setwise.losses._counts import OfCounts, OfRatio, RatioPart
 from setwise.losses._parts import NoLoss, parts
 from setwise.surrogates import DecomposedHinge
 from setwise.surrogates._base import unscaled
-from setwise.torch import _cpu
-from setwise.torch import _cuda
+from setwise.torch import _cpu, _cuda
 from setwise.torch._reference._buckets import bucketed
 from setwise.torch._reference._gains import has_gains
 from setwise.torch._reference._hinge import Answer, Sets, lovasz

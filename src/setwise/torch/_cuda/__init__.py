@@ -12,9 +12,7 @@ from typing import Any
 
 import torch
 
-from setwise.torch._cuda import _exact
-
-from setwise.torch._cuda import _sorted
+from setwise.torch._cuda import _exact, _sorted
 from setwise.torch._cuda._hinge import hinge_of_buckets
 from setwise.torch._cuda._scale import scaled
 from setwise.torch._cuda._softmax import softmax_of_buckets, weights_of
