@@ -66,50 +66,56 @@ void make_rank_pairs(LockedRankPairs* self, In<std::int32_t> levels, In<double> 
 
 void bind_boosting(nb::module_& m) {
     nb::class_<StumpSearch>(m, "StumpSearch")
-        .def("__init__",
-             [](StumpSearch* search, Index rows) {
-                 require(0 <= rows && rows < setwise::most_elements, "rows must lie below 2**31");
-                 new (search) StumpSearch(rows);
-             },
-             "rows"_a)
-        .def("add_rows",
-             [](StumpSearch& search, In<std::uint32_t> up, In<std::uint32_t> down) {
-                 search.add(SortedFeature(marked_rows(up, search.rows()),
-                                          marked_rows(down, search.rows())));
-             },
-             "up"_a.noconvert(), "down"_a.noconvert())
+        .def(
+            "__init__",
+            [](StumpSearch* search, Index rows) {
+                require(0 <= rows && rows < setwise::most_elements, "rows must lie below 2**31");
+                new (search) StumpSearch(rows);
+            },
+            "rows"_a)
+        .def(
+            "add_rows",
+            [](StumpSearch& search, In<std::uint32_t> up, In<std::uint32_t> down) {
+                search.add(SortedFeature(marked_rows(up, search.rows()),
+                                         marked_rows(down, search.rows())));
+            },
+            "up"_a.noconvert(), "down"_a.noconvert())
         .def("add_codes", &add_codes<std::uint8_t>, "codes"_a.noconvert(), "examples"_a.noconvert())
-        .def("add_codes", &add_codes<std::uint16_t>, "codes"_a.noconvert(), "examples"_a.noconvert())
-        .def("gains",
-             [](const StumpSearch& search, In2<double> weights, Out2<double> gains, int n_threads) {
-                 const auto segments = static_cast<Index>(weights.shape(0));
-                 require(static_cast<Index>(weights.shape(1)) == search.rows(),
-                         "weights must have a column for each row");
-                 require(static_cast<Index>(gains.shape(0)) == search.features() &&
-                             static_cast<Index>(gains.shape(1)) == segments,
-                         "gains must have shape (features, segments)");
-                 require(n_threads >= 1, "n_threads must be at least 1");
-                 search.gains(weights.data(), segments, gains.data(), n_threads, poll_signals);
-             },
-             "weights"_a.noconvert(), "gains"_a.noconvert(), "n_threads"_a, Unlocked())
-        .def("locate",
-             [](const StumpSearch& search, In<double> weights, Index feature, double slack) {
-                 require(static_cast<Index>(weights.size()) == search.rows(),
-                         "weights must have one entry a row");
-                 require(0 <= feature && feature < search.features(), "feature must be one of them");
-                 const setwise::Split split = search.locate(weights.data(), feature, slack);
-                 return std::make_tuple(split.gain, split.low, split.high);
-             },
-             "weights"_a.noconvert(), "feature"_a, "slack"_a, Unlocked());
+        .def("add_codes", &add_codes<std::uint16_t>, "codes"_a.noconvert(),
+             "examples"_a.noconvert())
+        .def(
+            "gains",
+            [](const StumpSearch& search, In2<double> weights, Out2<double> gains, int n_threads) {
+                const auto segments = static_cast<Index>(weights.shape(0));
+                require(static_cast<Index>(weights.shape(1)) == search.rows(),
+                        "weights must have a column for each row");
+                require(static_cast<Index>(gains.shape(0)) == search.features() &&
+                            static_cast<Index>(gains.shape(1)) == segments,
+                        "gains must have shape (features, segments)");
+                require(n_threads >= 1, "n_threads must be at least 1");
+                search.gains(weights.data(), segments, gains.data(), n_threads, poll_signals);
+            },
+            "weights"_a.noconvert(), "gains"_a.noconvert(), "n_threads"_a, Unlocked())
+        .def(
+            "locate",
+            [](const StumpSearch& search, In<double> weights, Index feature, double slack) {
+                require(static_cast<Index>(weights.size()) == search.rows(),
+                        "weights must have one entry a row");
+                require(0 <= feature && feature < search.features(), "feature must be one of them");
+                const setwise::Split split = search.locate(weights.data(), feature, slack);
+                return std::make_tuple(split.gain, split.low, split.high);
+            },
+            "weights"_a.noconvert(), "feature"_a, "slack"_a, Unlocked());
     nb::class_<LockedRankPairs>(m, "RankPairs")
         .def("__init__", &make_rank_pairs, "levels"_a.noconvert(), "weights"_a.noconvert(),
              "offsets"_a.noconvert())
-        .def("slopes",
-             [](LockedRankPairs& self, In<double> scores, double margin, Out<double> slopes) {
-                 require(scores.size() == self.pairs.rows() && slopes.size() == self.pairs.rows(),
-                         "scores and slopes must have one entry a level");
-                 const std::lock_guard<std::mutex> lock(self.mutex);
-                 return self.pairs.slopes(scores.data(), margin, slopes.data(), poll_signals);
-             },
-             "scores"_a.noconvert(), "margin"_a, "slopes"_a.noconvert(), Unlocked());
+        .def(
+            "slopes",
+            [](LockedRankPairs& self, In<double> scores, double margin, Out<double> slopes) {
+                require(scores.size() == self.pairs.rows() && slopes.size() == self.pairs.rows(),
+                        "scores and slopes must have one entry a level");
+                const std::lock_guard<std::mutex> lock(self.mutex);
+                return self.pairs.slopes(scores.data(), margin, slopes.data(), poll_signals);
+            },
+            "scores"_a.noconvert(), "margin"_a, "slopes"_a.noconvert(), Unlocked());
 }

@@ -1,6 +1,6 @@
 // Sets of equal size in buckets, and the classes of multi-class predictions.
-#include "bind/bind.hpp"
 #include "surrogates/buckets.hpp"
+#include "bind/bind.hpp"
 #include "surrogates/classes.hpp"
 #include "surrogates/labels.hpp"
 
@@ -103,9 +103,8 @@ void bucket_table(In<Byte> labels, In<float> scores, In<double> tables, In<Index
     run(rows, buckets, [&](Index i) { return table_of(rows, i, tables, starts); });
 }
 
-void bucket_table_16(In<Byte> labels, In<std::uint16_t> scores, In<double> tables,
-                     In<Index> starts, In<double> errors, Out<double> values,
-                     Out<float> gradient) {
+void bucket_table_16(In<Byte> labels, In<std::uint16_t> scores, In<double> tables, In<Index> starts,
+                     In<double> errors, Out<double> values, Out<float> gradient) {
     EvenRows<std::uint16_t> rows{labels, scores, values, gradient};
     run_16(rows, errors, [&](Index i) { return table_of(rows, i, tables, starts); });
 }
@@ -122,7 +121,8 @@ void lovasz_classes(In<float> p, In<std::int32_t> target, Index images, Index n_
                 static_cast<Index>(gradient.size()) == images * kept * pixels,
             "p and gradient must have an entry for each image, class and pixel");
     const Index sets = per_image ? images : 1, together = images / sets;
-    require(static_cast<Index>(values.size()) == sets * kept, "values must have one a set and class");
+    require(static_cast<Index>(values.size()) == sets * kept,
+            "values must have one a set and class");
     require(together * kept * pixels < setwise::most_elements,
             "the classes of a set must have fewer than 2**31 pixels");
     for (Index k = 0; k < kept; ++k)

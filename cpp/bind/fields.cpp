@@ -62,8 +62,7 @@ void table_energies(Labels labels, Index n_labels, In2<Index> edges, Doubles tab
                     Energies energies) {
     const auto x = labellings(labels, n_labels, energies);
     const Index area = n_labels * n_labels, size = static_cast<Index>(tables.size());
-    require(size % area == 0 &&
-                size / area == (shared ? 1 : static_cast<Index>(edges.shape(0))),
+    require(size % area == 0 && size / area == (shared ? 1 : static_cast<Index>(edges.shape(0))),
             "tables must have n_labels * n_labels entries for each edge, or once for all");
     setwise::table_energies(x, edge_list(edges, x), tables.data(), shared, energies.data(),
                             poll_signals);

@@ -85,114 +85,128 @@ void bind_problem(nb::module_& m, const char* name) {
     using Result = Out<Capacity>;
     nb::class_<Problem, setwise::AnyFlowProblem>(m, name)
         .def_prop_ro("compact", [](const Problem& g) { return g.compact(); })
-        .def("solve",
-             [](Problem& g) {
-                 const auto lock = locked(g);
-                 g.solve(poll_signals);
-                 return g.value();
-             },
-             Unlocked())
-        .def("copy",
-             [](const Problem& g) {
-                 const auto lock = locked(g);
-                 return g.clone().release();
-             },
-             nb::rv_policy::take_ownership, Unlocked())
-        .def("set_capacities",
-             [](Problem& g, In<Index> which, Values there, Values back) {
-                 const auto count = static_cast<Index>(which.size());
-                 require_distinct(which, g.edges());
-                 const auto lock = locked(g);
-                 require(g.set_capacities(which.data(), count, data_of(there, count),
-                                          back.size() ? data_of(back, count) : nullptr),
-                         too_large<Capacity>);
-             },
-             "which"_a.noconvert(), "there"_a.noconvert(), "back"_a.noconvert(), Unlocked())
-        .def("set_all_capacities",
-             [](Problem& g, Values there, Values back) {
-                 const Index count = g.edges();
-                 const auto lock = locked(g);
-                 require(g.set_capacities(nullptr, count, data_of(there, count),
-                                          back.size() ? data_of(back, count) : nullptr),
-                         too_large<Capacity>);
-             },
-             "there"_a.noconvert(), "back"_a.noconvert(), Unlocked())
-        .def("set_terminals",
-             [](Problem& g, In<Index> which, Values source, Values sink) {
-                 const auto count = static_cast<Index>(which.size());
-                 require_distinct(which, g.nodes());
-                 const auto lock = locked(g);
-                 require(g.set_terminals(which.data(), count, data_of(source, count),
-                                         data_of(sink, count)),
-                         too_large<Capacity>);
-             },
-             "which"_a.noconvert(), "source"_a.noconvert(), "sink"_a.noconvert(), Unlocked())
-        .def("set_all_terminals",
-             [](Problem& g, Values source, Values sink) {
-                 const Index count = g.nodes();
-                 const auto lock = locked(g);
-                 require(g.set_terminals(nullptr, count, data_of(source, count),
-                                         data_of(sink, count)),
-                         too_large<Capacity>);
-             },
-             "source"_a.noconvert(), "sink"_a.noconvert(), Unlocked())
-        .def("through",
-             [](const Problem& g, Index v, bool out) {
-                 require(0 <= v && v < g.nodes(), "v must be a node of the graph");
-                 const auto lock = locked(g);
-                 return g.through(static_cast<setwise::FlowNode>(v), out);
-             },
-             "v"_a, "out"_a, Unlocked())
-        .def("value",
-             [](const Problem& g) {
-                 const auto lock = locked_answer(g);
-                 return g.value();
-             },
-             Unlocked())
-        .def("unproved",
-             [](const Problem& g) {
-                 const auto lock = locked_answer(g);
-                 return g.unproved();
-             },
-             Unlocked())
-        .def("cut",
-             [](const Problem& g) {
-                 const auto lock = locked_answer(g);
-                 return g.cut();
-             },
-             Unlocked())
-        .def("read_sides",
-             [](const Problem& g, Out<bool> mask) {
-                 require(static_cast<Index>(mask.size()) == g.nodes(), "mask must have n entries");
-                 const auto lock = locked_answer(g);
-                 g.read_sides(mask.data());
-             },
-             "mask"_a.noconvert(), Unlocked())
-        .def("read_flows",
-             [](Problem& g, Result flows, Result residuals) {
-                 const auto lock = locked_answer(g);
-                 g.read_flows(data_of(flows, g.edges()), data_of(residuals, 2 * g.edges()),
-                              poll_signals);
-             },
-             "flows"_a.noconvert(), "residuals"_a.noconvert(), Unlocked())
-        .def("read_problem",
-             [](const Problem& g, Result there, Result back, Result source, Result sink) {
-                 require(static_cast<Index>(there.size()) == g.edges() &&
-                             static_cast<Index>(back.size()) == g.edges() &&
-                             static_cast<Index>(source.size()) == g.nodes() &&
-                             static_cast<Index>(sink.size()) == g.nodes(),
-                         "there and back must have E entries, source and sink n");
-                 const auto lock = locked(g);
-                 g.read_problem(there.data(), back.data(), source.data(), sink.data());
-             },
-             "there"_a.noconvert(), "back"_a.noconvert(), "source"_a.noconvert(),
-             "sink"_a.noconvert(), Unlocked())
-        .def("read_edges",
-             [](const Problem& g, OutPairs ends) {
-                 require(static_cast<Index>(ends.shape(0)) == g.edges(), "ends must have E rows");
-                 g.read_edges(ends.data());
-             },
-             "ends"_a.noconvert(), Unlocked());
+        .def(
+            "solve",
+            [](Problem& g) {
+                const auto lock = locked(g);
+                g.solve(poll_signals);
+                return g.value();
+            },
+            Unlocked())
+        .def(
+            "copy",
+            [](const Problem& g) {
+                const auto lock = locked(g);
+                return g.clone().release();
+            },
+            nb::rv_policy::take_ownership, Unlocked())
+        .def(
+            "set_capacities",
+            [](Problem& g, In<Index> which, Values there, Values back) {
+                const auto count = static_cast<Index>(which.size());
+                require_distinct(which, g.edges());
+                const auto lock = locked(g);
+                require(g.set_capacities(which.data(), count, data_of(there, count),
+                                         back.size() ? data_of(back, count) : nullptr),
+                        too_large<Capacity>);
+            },
+            "which"_a.noconvert(), "there"_a.noconvert(), "back"_a.noconvert(), Unlocked())
+        .def(
+            "set_all_capacities",
+            [](Problem& g, Values there, Values back) {
+                const Index count = g.edges();
+                const auto lock = locked(g);
+                require(g.set_capacities(nullptr, count, data_of(there, count),
+                                         back.size() ? data_of(back, count) : nullptr),
+                        too_large<Capacity>);
+            },
+            "there"_a.noconvert(), "back"_a.noconvert(), Unlocked())
+        .def(
+            "set_terminals",
+            [](Problem& g, In<Index> which, Values source, Values sink) {
+                const auto count = static_cast<Index>(which.size());
+                require_distinct(which, g.nodes());
+                const auto lock = locked(g);
+                require(g.set_terminals(which.data(), count, data_of(source, count),
+                                        data_of(sink, count)),
+                        too_large<Capacity>);
+            },
+            "which"_a.noconvert(), "source"_a.noconvert(), "sink"_a.noconvert(), Unlocked())
+        .def(
+            "set_all_terminals",
+            [](Problem& g, Values source, Values sink) {
+                const Index count = g.nodes();
+                const auto lock = locked(g);
+                require(
+                    g.set_terminals(nullptr, count, data_of(source, count), data_of(sink, count)),
+                    too_large<Capacity>);
+            },
+            "source"_a.noconvert(), "sink"_a.noconvert(), Unlocked())
+        .def(
+            "through",
+            [](const Problem& g, Index v, bool out) {
+                require(0 <= v && v < g.nodes(), "v must be a node of the graph");
+                const auto lock = locked(g);
+                return g.through(static_cast<setwise::FlowNode>(v), out);
+            },
+            "v"_a, "out"_a, Unlocked())
+        .def(
+            "value",
+            [](const Problem& g) {
+                const auto lock = locked_answer(g);
+                return g.value();
+            },
+            Unlocked())
+        .def(
+            "unproved",
+            [](const Problem& g) {
+                const auto lock = locked_answer(g);
+                return g.unproved();
+            },
+            Unlocked())
+        .def(
+            "cut",
+            [](const Problem& g) {
+                const auto lock = locked_answer(g);
+                return g.cut();
+            },
+            Unlocked())
+        .def(
+            "read_sides",
+            [](const Problem& g, Out<bool> mask) {
+                require(static_cast<Index>(mask.size()) == g.nodes(), "mask must have n entries");
+                const auto lock = locked_answer(g);
+                g.read_sides(mask.data());
+            },
+            "mask"_a.noconvert(), Unlocked())
+        .def(
+            "read_flows",
+            [](Problem& g, Result flows, Result residuals) {
+                const auto lock = locked_answer(g);
+                g.read_flows(data_of(flows, g.edges()), data_of(residuals, 2 * g.edges()),
+                             poll_signals);
+            },
+            "flows"_a.noconvert(), "residuals"_a.noconvert(), Unlocked())
+        .def(
+            "read_problem",
+            [](const Problem& g, Result there, Result back, Result source, Result sink) {
+                require(static_cast<Index>(there.size()) == g.edges() &&
+                            static_cast<Index>(back.size()) == g.edges() &&
+                            static_cast<Index>(source.size()) == g.nodes() &&
+                            static_cast<Index>(sink.size()) == g.nodes(),
+                        "there and back must have E entries, source and sink n");
+                const auto lock = locked(g);
+                g.read_problem(there.data(), back.data(), source.data(), sink.data());
+            },
+            "there"_a.noconvert(), "back"_a.noconvert(), "source"_a.noconvert(),
+            "sink"_a.noconvert(), Unlocked())
+        .def(
+            "read_edges",
+            [](const Problem& g, OutPairs ends) {
+                require(static_cast<Index>(ends.shape(0)) == g.edges(), "ends must have E rows");
+                g.read_edges(ends.data());
+            },
+            "ends"_a.noconvert(), Unlocked());
 }
 
 // The place of the first pair that is no edge of a graph of n nodes, or -1.
@@ -235,8 +249,8 @@ void bind_capacity(nb::module_& m, const char* name) {
           "kind"_a.noconvert(), nb::rv_policy::take_ownership, Unlocked());
     m.def("make_flow_graph", &make_graph<Capacity, std::int64_t>, "n"_a, "edges"_a.noconvert(),
           "kind"_a.noconvert(), nb::rv_policy::take_ownership, Unlocked());
-    m.def("first_not_capacity", &first_not_capacity<Capacity>, "values"_a.noconvert(),
-          "infinite"_a, Unlocked());
+    m.def("first_not_capacity", &first_not_capacity<Capacity>, "values"_a.noconvert(), "infinite"_a,
+          Unlocked());
 }
 
 // ------------------------------------------------------------------------------------ a batch
@@ -301,8 +315,10 @@ void bind_flows(nb::module_& m) {
     bind_capacity<std::int64_t>(m, "IntFlowProblem");
     bind_capacity<double>(m, "FloatFlowProblem");
     m.def("first_not_distinct", &first_not_distinct, "which"_a.noconvert(), "below"_a, Unlocked());
-    m.def("first_not_edge", &first_not_edge<std::int32_t>, "edges"_a.noconvert(), "n"_a, Unlocked());
-    m.def("first_not_edge", &first_not_edge<std::int64_t>, "edges"_a.noconvert(), "n"_a, Unlocked());
+    m.def("first_not_edge", &first_not_edge<std::int32_t>, "edges"_a.noconvert(), "n"_a,
+          Unlocked());
+    m.def("first_not_edge", &first_not_edge<std::int64_t>, "edges"_a.noconvert(), "n"_a,
+          Unlocked());
     m.def(
         "solve_flow_graphs",
         [](const std::vector<setwise::AnyFlowProblem*>& graphs, int threads) {

@@ -116,9 +116,12 @@ void bind_messages(nb::module_& m) {
              "robust_starts"_a.noconvert(), "robust_variables"_a.noconvert(),
              "robust_weights"_a.noconvert(), "robust_truncations"_a.noconvert(),
              "forward"_a.noconvert(), "backward"_a.noconvert(), "damping"_a, Unlocked())
-        .def("dual_pass", [](MessageSearch& s) { s.pass(true, poll_signals); }, Unlocked())
-        .def("max_product_pass", [](MessageSearch& s) { s.pass(false, poll_signals); }, Unlocked())
-        .def("bound", [](MessageSearch& s) { return s.bound(poll_signals); }, Unlocked())
+        .def(
+            "dual_pass", [](MessageSearch& s) { s.pass(true, poll_signals); }, Unlocked())
+        .def(
+            "max_product_pass", [](MessageSearch& s) { s.pass(false, poll_signals); }, Unlocked())
+        .def(
+            "bound", [](MessageSearch& s) { return s.bound(poll_signals); }, Unlocked())
         .def("paid", &MessageSearch::paid, Unlocked())
         .def(
             "add_cycles",
@@ -127,13 +130,15 @@ void bind_messages(nb::module_& m) {
                 require_starts(from, cycles.size(), "starts must cover the variables");
                 require_below(cycles, s.graph().n, "variables must be those of the graph");
                 for (std::size_t c = 0; c + 1 < from.size(); ++c)
-                    require(from[c + 1] - from[c] >= 3, "a cycle must have three variables at least");
+                    require(from[c + 1] - from[c] >= 3,
+                            "a cycle must have three variables at least");
                 require(s.add_cycles(from, cycles),
                         "neighbours in a cycle must be pairs, and cycles are added once");
             },
             "starts"_a.noconvert(), "variables"_a.noconvert(), Unlocked())
-        .def("step", [](MessageSearch& s, double rise) { s.step(rise, poll_signals); }, "rise"_a,
-             Unlocked())
+        .def(
+            "step", [](MessageSearch& s, double rise) { s.step(rise, poll_signals); }, "rise"_a,
+            Unlocked())
         .def(
             "offer",
             [](MessageSearch& s, Ints labels) { s.offer(labels_of(s, labels), poll_signals); },

@@ -47,8 +47,7 @@ class BoundMoves {
         require(static_cast<Index>(costs.size()) == labels_ * labels_, "costs must be labels**2");
         require(concave.size() == edges.size() / 2 + 1, "concave must have a value a count");
         const auto count = static_cast<Index>(edges.size() / 2);
-        field_->pairs.add_transitions(edges.data(), count, costs.data(),
-                                        hold(std::move(concave)));
+        field_->pairs.add_transitions(edges.data(), count, costs.data(), hold(std::move(concave)));
         swaps_only_ = true;
     }
     void add_counts(In<Index> regions, In<Index> starts, In<double> table, In<Index> groups) {
@@ -73,7 +72,8 @@ class BoundMoves {
         layer.sizes.assign(1, n_);
         field_->add_layer(std::move(layer));
     }
-    void add_robust(In<Index> regions, In<double> weights, In<double> truncation, In<Index> groups) {
+    void add_robust(In<Index> regions, In<double> weights, In<double> truncation,
+                    In<Index> groups) {
         setwise::Layer layer = new_layer(setwise::Charge::robust, groups);
         require(weights.size() == truncation.size(), "truncation must have an entry a weight");
         set_regions(layer, std::move(regions), static_cast<Index>(weights.size()));
@@ -193,8 +193,8 @@ void bind_moves(nb::module_& m) {
         .def("add_tables", &BoundMoves::add_tables, "edges"_a.noconvert(), "tables"_a.noconvert())
         .def("add_transitions", &BoundMoves::add_transitions, "edges"_a.noconvert(),
              "costs"_a.noconvert(), "concave"_a.noconvert())
-        .def("add_counts", &BoundMoves::add_counts, "regions"_a.noconvert(),
-             "starts"_a.noconvert(), "table"_a.noconvert(), "groups"_a.noconvert())
+        .def("add_counts", &BoundMoves::add_counts, "regions"_a.noconvert(), "starts"_a.noconvert(),
+             "table"_a.noconvert(), "groups"_a.noconvert())
         .def("add_costs", &BoundMoves::add_costs, "costs"_a.noconvert(), "groups"_a.noconvert())
         .def("add_robust", &BoundMoves::add_robust, "regions"_a.noconvert(),
              "weights"_a.noconvert(), "truncation"_a.noconvert(), "groups"_a.noconvert())

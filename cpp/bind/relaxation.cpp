@@ -25,7 +25,9 @@ constexpr Index most = Index(1) << 31;  // of an array's entries: products of tw
 
 Index length(const Indices& array) { return static_cast<Index>(array.size()); }
 
-std::vector<Index> copy(const Indices& array) { return {array.data(), array.data() + array.size()}; }
+std::vector<Index> copy(const Indices& array) {
+    return {array.data(), array.data() + array.size()};
+}
 
 void require_below(const Indices& array, Index limit, const char* what) {
     for (Index k = 0; k < length(array); ++k)
@@ -56,8 +58,8 @@ Index path_classes(In2<Index> edges, Index n, Out<Index> classes) {
     require(classes.size() == edges.shape(0), "classes must have an entry for each edge");
     for (std::size_t e = 0; e < edges.shape(0); ++e)
         require(edges.data()[2 * e] != edges.data()[2 * e + 1], "edges must not be loops");
-    return setwise::path_classes(n, edges.data(), static_cast<Index>(edges.shape(0)), classes.data(),
-                                 poll_signals);
+    return setwise::path_classes(n, edges.data(), static_cast<Index>(edges.shape(0)),
+                                 classes.data(), poll_signals);
 }
 
 // Outputs are as long as can be: one entry a vertex, E + 1 starts; returns how many paths there are.
@@ -118,7 +120,8 @@ void add_group(State& state, int kind, Indices variables, Indices starts, Double
     require_below(slot_labels, state.n_labels(), "slot_labels must hold labels");
     require(length(own) == 0 || (length(own) == positions && length(slot_labels) == 0),
             "own must be empty or have an entry for each variable");
-    require_starts(slot_starts, length(slot_labels), "slot_starts must rise to the number of labels");
+    require_starts(slot_starts, length(slot_labels),
+                   "slot_starts must rise to the number of labels");
     const Index slots = length(own) > 0 ? 1 : length(slot_starts) - 1;
     for (Index slot = 0; slot + 1 < length(slot_starts); ++slot)
         for (Index k = slot_starts.data()[slot] + 1; k < slot_starts.data()[slot + 1]; ++k)
@@ -170,9 +173,9 @@ nb::class_<State> bind_state(nb::module_& m, const char* name) {
                                   static_cast<Index>(unary.shape(1)));
             },
             "unary"_a.noconvert())
-        .def("add_group", &add_group<State>, "kind"_a, "variables"_a.noconvert(), "starts"_a.noconvert(),
-             "parameters"_a.noconvert(), "slot_starts"_a.noconvert(), "slot_labels"_a.noconvert(),
-             "own"_a.noconvert(), Unlocked())
+        .def("add_group", &add_group<State>, "kind"_a, "variables"_a.noconvert(),
+             "starts"_a.noconvert(), "parameters"_a.noconvert(), "slot_starts"_a.noconvert(),
+             "slot_labels"_a.noconvert(), "own"_a.noconvert(), Unlocked())
         .def(
             "set_unary",
             [](State& state, In2<double> unary, Index n_threads) {
@@ -222,7 +225,8 @@ nb::class_<State> bind_state(nb::module_& m, const char* name) {
             "gaps",
             [](const State& state, In2<Scalar> p, Out<double> gaps, Index n_threads) {
                 require_field(state, p);
-                require(gaps.size() == state.groups().size(), "gaps must have an entry for each group");
+                require(gaps.size() == state.groups().size(),
+                        "gaps must have an entry for each group");
                 const auto parts = state.gaps(p.data(), threads(n_threads), poll_signals);
                 std::copy(parts.begin(), parts.end(), gaps.data());
             },
@@ -230,7 +234,8 @@ nb::class_<State> bind_state(nb::module_& m, const char* name) {
         .def(
             "set_light",
             [](State& state, In<Byte> light, Index n_threads) {
-                require(light.size() == state.groups().size(), "light must have an entry for each group");
+                require(light.size() == state.groups().size(),
+                        "light must have an entry for each group");
                 state.set_light(std::vector<bool>(light.data(), light.data() + light.size()),
                                 threads(n_threads));
             },
@@ -310,4 +315,3 @@ void bind_relaxation(nb::module_& m) {
             },
             "s"_a.noconvert(), Unlocked());
 }
-

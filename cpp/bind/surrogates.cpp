@@ -108,11 +108,12 @@ void lovasz_ratio(In<Byte> positive, In<Scalar> scores, In<Index> offsets, doubl
 }
 
 template <class Scalar>
-void lovasz_cardinality(In<Byte> positive, In<Scalar> scores, In<Index> offsets,
-                        In<double> tables, In<Index> starts, In<Byte> componentwise,
-                        Out<double> values, Out<Scalar> gradient) {
+void lovasz_cardinality(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<double> tables,
+                        In<Index> starts, In<Byte> componentwise, Out<double> values,
+                        Out<Scalar> gradient) {
     const Tables table{tables, starts};
-    each_row(Batch<Scalar>{positive, scores, offsets}, values, gradient, {starts.size(), componentwise.size()},
+    each_row(Batch<Scalar>{positive, scores, offsets}, values, gradient,
+             {starts.size(), componentwise.size()},
              [&](Index i, const auto& row, Scalar* out, auto& work) {
                  return setwise::lovasz_hinge(row, componentwise.data()[i] != 0,
                                               table.of_size(i, row), out, work, poll_signals);
@@ -124,7 +125,8 @@ void lovasz_counts(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<d
                    In<Index> starts, In<Byte> componentwise, Out<double> values,
                    Out<Scalar> gradient) {
     const Tables table{tables, starts};
-    each_row(Batch<Scalar>{positive, scores, offsets}, values, gradient, {starts.size(), componentwise.size()},
+    each_row(Batch<Scalar>{positive, scores, offsets}, values, gradient,
+             {starts.size(), componentwise.size()},
              [&](Index i, const auto& row, Scalar* out, auto& work) {
                  return setwise::lovasz_hinge(row, componentwise.data()[i] != 0,
                                               table.of_counts(i, row), out, work, poll_signals);
@@ -155,28 +157,29 @@ void order_rows(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<Byte
 
 template <class Scalar>
 void hinge_of_gains(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<Index> order,
-                    In<Index> chains, In<double> gains, In<Byte> componentwise,
-                    Out<double> values, Out<Scalar> gradient) {
+                    In<Index> chains, In<double> gains, In<Byte> componentwise, Out<double> values,
+                    Out<Scalar> gradient) {
     const Batch<Scalar> batch{positive, scores, offsets};
     batch.check(values, gradient);
     require(chains.size() == offsets.size() && order.size() == gains.size(), each_row_an_entry);
     each_row(batch, values, gradient, {componentwise.size()},
              [&](Index i, const auto& row, Scalar* out, auto& work) {
-        const Index begin = chains.data()[i], end = chains.data()[i + 1];
-        require(0 <= begin && begin <= end && end <= static_cast<Index>(order.size()),
-                "chains must not decrease and must lie inside order");
-        setwise::Packed* const items = work.items.reserve(static_cast<std::size_t>(end - begin));
-        work.items.resize(static_cast<std::size_t>(end - begin));
-        for (Index k = begin; k < end; ++k) {
-            const Index j = order.data()[k];
-            require(0 <= j && j < row.p, "order must hold positions inside the row");
-            items[k - begin] = row.pack(static_cast<std::uint32_t>(j));
-        }
-        std::fill(out, out + row.p, Scalar(0));
-        return setwise::hinge_of_chain(row, componentwise.data()[i] != 0,
-                                       setwise::GivenGains{gains.data() + begin}.chain(),
-                                       work.items, out);
-    });
+                 const Index begin = chains.data()[i], end = chains.data()[i + 1];
+                 require(0 <= begin && begin <= end && end <= static_cast<Index>(order.size()),
+                         "chains must not decrease and must lie inside order");
+                 setwise::Packed* const items =
+                     work.items.reserve(static_cast<std::size_t>(end - begin));
+                 work.items.resize(static_cast<std::size_t>(end - begin));
+                 for (Index k = begin; k < end; ++k) {
+                     const Index j = order.data()[k];
+                     require(0 <= j && j < row.p, "order must hold positions inside the row");
+                     items[k - begin] = row.pack(static_cast<std::uint32_t>(j));
+                 }
+                 std::fill(out, out + row.p, Scalar(0));
+                 return setwise::hinge_of_chain(row, componentwise.data()[i] != 0,
+                                                setwise::GivenGains{gains.data() + begin}.chain(),
+                                                work.items, out);
+             });
 }
 
 template <class Scalar>
@@ -186,16 +189,18 @@ void rescale_ratio(In<Byte> positive, In<Scalar> scores, In<Index> offsets, doub
     each_row(Batch<Scalar>{positive, scores, offsets}, values, gradient, {weights.size()},
              [&](Index i, const auto& row, Scalar* out, auto& work) {
                  return setwise::rescale_counts(row, ratio_of({a, c, d, part}, row), true,
-                                                {slack, weights.data()[i]}, out, work, poll_signals);
+                                                {slack, weights.data()[i]}, out, work,
+                                                poll_signals);
              });
 }
 
 template <class Scalar>
-void rescale_cardinality(In<Byte> positive, In<Scalar> scores, In<Index> offsets,
-                         In<double> tables, In<Index> starts, bool slack, In<double> weights,
-                         Out<double> values, Out<Scalar> gradient) {
+void rescale_cardinality(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<double> tables,
+                         In<Index> starts, bool slack, In<double> weights, Out<double> values,
+                         Out<Scalar> gradient) {
     const Tables table{tables, starts};
-    each_row(Batch<Scalar>{positive, scores, offsets}, values, gradient, {starts.size(), weights.size()},
+    each_row(Batch<Scalar>{positive, scores, offsets}, values, gradient,
+             {starts.size(), weights.size()},
              [&](Index i, const auto& row, Scalar* out, auto& work) {
                  return setwise::rescale_cardinality(row, table.of_size(i, row).values,
                                                      {slack, weights.data()[i]}, out, work,
@@ -208,11 +213,12 @@ void rescale_counts(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<
                     In<Index> starts, bool slack, In<double> weights, Out<double> values,
                     Out<Scalar> gradient) {
     const Tables table{tables, starts};
-    each_row(Batch<Scalar>{positive, scores, offsets}, values, gradient, {starts.size(), weights.size()},
-             [&](Index i, const auto& row, Scalar* out, auto& work) {
-                 return setwise::rescale_counts(row, table.of_counts(i, row), false,
-                                                {slack, weights.data()[i]}, out, work, poll_signals);
-             });
+    each_row(
+        Batch<Scalar>{positive, scores, offsets}, values, gradient, {starts.size(), weights.size()},
+        [&](Index i, const auto& row, Scalar* out, auto& work) {
+            return setwise::rescale_counts(row, table.of_counts(i, row), false,
+                                           {slack, weights.data()[i]}, out, work, poll_signals);
+        });
 }
 
 // The Lovász hinge (slope < 0) or the margin rescaling of a modular loss with a weight an element.
@@ -222,15 +228,16 @@ void hinge_modular(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<d
     const Batch<Scalar> batch{positive, scores, offsets};
     batch.check(values, gradient);
     require(weights.size() == scores.size(), "weights must have one entry for each score");
-    each_row(batch, values, gradient, {slopes.size()}, [&](Index i, const auto& row, Scalar* out, auto&) {
-        return setwise::hinge_modular(row, weights.data() + batch.begin(i), slopes.data()[i], out);
-    });
+    each_row(batch, values, gradient, {slopes.size()},
+             [&](Index i, const auto& row, Scalar* out, auto&) {
+                 return setwise::hinge_modular(row, weights.data() + batch.begin(i),
+                                               slopes.data()[i], out);
+             });
 }
 
 template <class Scalar>
 void rescale_prefix(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<double> terms,
-                    In<double> caps, In<double> weights, Out<double> values,
-                    Out<Scalar> gradient) {
+                    In<double> caps, In<double> weights, Out<double> values, Out<Scalar> gradient) {
     each_row(Batch<Scalar>{positive, scores, offsets}, values, gradient, {weights.size()},
              [&](Index i, const auto& row, Scalar* out, auto&) {
                  require(row.p <= static_cast<Index>(terms.size()) && terms.size() == caps.size(),
@@ -272,7 +279,8 @@ void bind_rows(nb::module_& m) {
     m.def("order_rows", &order_rows<Scalar>, SETWISE_ROWS, "componentwise"_a.noconvert(),
           "order"_a.noconvert(), "chains"_a.noconvert(), Unlocked());
     m.def("hinge_of_gains", &hinge_of_gains<Scalar>, SETWISE_ROWS, "order"_a.noconvert(),
-          "chains"_a.noconvert(), "gains"_a.noconvert(), "componentwise"_a.noconvert(), SETWISE_OUT);
+          "chains"_a.noconvert(), "gains"_a.noconvert(), "componentwise"_a.noconvert(),
+          SETWISE_OUT);
     m.def("rescale_ratio", &rescale_ratio<Scalar>, SETWISE_ROWS, "a"_a, "c"_a, "d"_a, "part"_a,
           "slack"_a, "weights"_a.noconvert(), SETWISE_OUT);
     m.def("rescale_cardinality", &rescale_cardinality<Scalar>, SETWISE_ROWS, SETWISE_TABLES,

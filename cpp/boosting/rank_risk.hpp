@@ -76,7 +76,8 @@ class RankPairs {
 
     void sort(const double* scores, std::size_t begin, std::int64_t n, Poll poll) {
         const double* const own = scores + begin;
-        order_kept(Row<double>{ones_.data(), own, n}, [](bool, double) { return true; }, work_, poll);
+        order_kept(
+            Row<double>{ones_.data(), own, n}, [](bool, double) { return true; }, work_, poll);
         rows_.resize(static_cast<std::size_t>(n));
         slopes_.resize(rows_.size());
         n_levels_ = 0;

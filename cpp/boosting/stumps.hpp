@@ -85,7 +85,8 @@ class SortedFeature {
         for (std::size_t k = 0; k < down_.size(); ++k) {
             now += doubled[row(down_[k])];
             if ((down_[k] & mark) && std::abs(now) >= least)
-                found = {now, k + 1 < down_.size() ? row(down_[k + 1]) : Split::none, row(down_[k])};
+                found = {now, k + 1 < down_.size() ? row(down_[k + 1]) : Split::none,
+                         row(down_[k])};
         }
         return found;
     }

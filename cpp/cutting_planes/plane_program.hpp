@@ -329,8 +329,7 @@ class PlaneProgram {
         consider(x_[anchor_], of_anchor, -1);
         if (leaves == -2) return false;
         idle_ = part > 0 ? 0 : idle_ + 1;
-        for (Index c = 0; c < m; ++c)
-            x_[used_[c]] = std::max(0.0, x_[used_[c]] - part * share[c]);
+        for (Index c = 0; c < m; ++c) x_[used_[c]] = std::max(0.0, x_[used_[c]] - part * share[c]);
         x_[anchor_] = std::max(0.0, x_[anchor_] - part * of_anchor);
         x_[newest] += part;
         leave(leaves, newest);

@@ -54,7 +54,8 @@ inline void potts_energies(const Labellings& x, const FieldEdges& edges, const d
     each_labelling(x, energies, poll, [&](const std::int64_t* labels) {
         double sum = 0;
         for (std::int64_t e = 0; e < edges.size; ++e)
-            sum += choose(labels[edges.ends[2 * e]] != labels[edges.ends[2 * e + 1]], weights[e], 0.0);
+            sum +=
+                choose(labels[edges.ends[2 * e]] != labels[edges.ends[2 * e + 1]], weights[e], 0.0);
         return sum;
     });
 }
@@ -113,10 +114,12 @@ inline void robust_energies(const Labellings& x, const Regions& regions, const d
             const std::int64_t begin = regions.offsets[r], end = regions.offsets[r + 1];
             std::int64_t most = 0;
             for (std::int64_t k = begin; k < end; ++k)
-                most = std::max(most, ++counts[static_cast<std::size_t>(labels[regions.members[k]])]);
+                most =
+                    std::max(most, ++counts[static_cast<std::size_t>(labels[regions.members[k]])]);
             for (std::int64_t k = begin; k < end; ++k)
                 counts[static_cast<std::size_t>(labels[regions.members[k]])] = 0;
-            sum += weights[r] * std::min(1.0, static_cast<double>(end - begin - most) / truncation[r]);
+            sum +=
+                weights[r] * std::min(1.0, static_cast<double>(end - begin - most) / truncation[r]);
         }
         return sum;
     });

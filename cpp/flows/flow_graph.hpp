@@ -62,7 +62,9 @@ class FlowGraph final : public FlowProblem<Capacity> {
 
     bool set_terminals(const std::int64_t* which, std::int64_t count, const Capacity* source,
                        const Capacity* sink) override {
-        const auto vertex = [&](std::int64_t k) { return static_cast<FlowNode>(which ? which[k] : k); };
+        const auto vertex = [&](std::int64_t k) {
+            return static_cast<FlowNode>(which ? which[k] : k);
+        };
         Capacity total = total_;
         for (std::int64_t k = 0; k < count; ++k)
             total -= finite(terminals(vertex(k)).source) + finite(terminals(vertex(k)).sink);
@@ -82,8 +84,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
     Capacity through(FlowNode v, bool out) const override {
         Capacity sum = 0;
         const auto g = topology().rows();
-        for (FlowArc a = g.begin(v); a < g.end(v); ++a)
-            sum += capacity(out ? a : g.sister(v, a));
+        for (FlowArc a = g.begin(v); a < g.end(v); ++a) sum += capacity(out ? a : g.sister(v, a));
         return sum;
     }
 
@@ -352,7 +353,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
     void set_terminals_of(FlowNode v, Terminals t) {
         Terminals& here = terminals_[static_cast<std::size_t>(v)];
         if (started_ && here.source == t.source && here.sink == t.sink) return;
-        const Capacity before = std::min(here.source, here.sink), after = std::min(t.source, t.sink);
+        const Capacity before = std::min(here.source, here.sink),
+                       after = std::min(t.source, t.sink);
         if (before != after) {
             base_.add(-before);
             base_.add(after);
@@ -408,7 +410,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
         excess += more;
         if constexpr (is_float)
             if (!is_infinite(excess))
-                lose(v, std::abs(lost_in_sum(before, more, excess)) + std::abs(lost_in_sum(x, y, more)));
+                lose(v, std::abs(lost_in_sum(before, more, excess)) +
+                            std::abs(lost_in_sum(x, y, more)));
         if (!solved_) return;
         note_change(x);
         note_change(y);
@@ -423,7 +426,9 @@ class FlowGraph final : public FlowProblem<Capacity> {
         ++counted_;
     }
 
-    void note_change(Capacity x) { largest_change_ = std::max<Capacity>(largest_change_, std::abs(x)); }
+    void note_change(Capacity x) {
+        largest_change_ = std::max<Capacity>(largest_change_, std::abs(x));
+    }
 
     // Before a node's terminals change: the rounding of its excess, beyond that of what is left, is in
     // the flow, and no longer excused by what the terminals sent.
@@ -494,8 +499,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
             std::vector<std::pair<Capacity, Capacity>> before(static_cast<std::size_t>(nodes()));
             for (FlowNode v = 0; v < nodes(); ++v) {
                 if (!here(v)) continue;
-                const Capacity x = on_source ? std::max(beyond(v), -2 * most)
-                                             : std::min(beyond(v), 2 * most);
+                const Capacity x =
+                    on_source ? std::max(beyond(v), -2 * most) : std::min(beyond(v), 2 * most);
                 before[static_cast<std::size_t>(v)] = {solver_.excess(v), x};
                 solver_.excess(v) = x;
             }
@@ -504,7 +509,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
                     if (!here(v)) continue;
                     const auto [excess, x] = before[static_cast<std::size_t>(v)];
                     solver_.excess(v) = excess + (solver_.excess(v) - x);
-                    if (!is_infinite(net(v))) lose(v, solver_.excess(v) - rounded_excess(v, inflow(v)).first);
+                    if (!is_infinite(net(v)))
+                        lose(v, solver_.excess(v) - rounded_excess(v, inflow(v)).first);
                 }
             };
             try {
@@ -521,12 +527,12 @@ class FlowGraph final : public FlowProblem<Capacity> {
     LargeArray<Capacity> capacity_;
     LargeArray<Terminals> terminals_;
     std::vector<FlowNode> changed_;
-    Sum base_, sent_;  // min(source, sink) of all nodes, and what is sent beyond it
+    Sum base_, sent_;              // min(source, sink) of all nodes, and what is sent beyond it
     Capacity total_ = 0, limit_ = unlimited;
-    Capacity largest_base_ = 0;  // since base_ was summed
+    Capacity largest_base_ = 0;    // since base_ was summed
     Capacity largest_change_ = 0;  // of what is sent, since that was last compared with the cut
-    Capacity usual_lost_ = 0;    // the share lost by a flow found from nothing
-    std::int64_t counted_ = 0;   // changes of nodes since sent_ was summed
+    Capacity usual_lost_ = 0;      // the share lost by a flow found from nothing
+    std::int64_t counted_ = 0;     // changes of nodes since sent_ was summed
     // Whether flow may have been sent, whether the sides are those of a closed cut, and whether
     // capacities changed since.
     bool started_ = false, solved_ = false, stale_ = false;
@@ -538,8 +544,8 @@ std::unique_ptr<FlowProblem<Capacity>> make_flow_graph(std::int64_t n, EdgeList<
     std::unique_ptr<FlowProblem<Capacity>> graph;
     const auto offer = [&](auto topology) {
         if (topology)
-            graph = std::make_unique<
-                FlowGraph<typename decltype(topology)::value_type, Capacity>>(std::move(*topology));
+            graph = std::make_unique<FlowGraph<typename decltype(topology)::value_type, Capacity>>(
+                std::move(*topology));
         return graph != nullptr;
     };
     if (!offer(OffsetTopology<2>::recognise(n, edges)) &&

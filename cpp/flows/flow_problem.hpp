@@ -49,7 +49,8 @@ class FlowProblem : public AnyFlowProblem {
     // lesser capacity of each node's two apart: the rounding of sums is a few units of its last place.
     virtual std::pair<Capacity, Capacity> unproved() const = 0;
     virtual void read_sides(bool* on_source_side) const = 0;
-    virtual void read_flows(Capacity* flows, Capacity* residuals, Poll poll) = 0;  // either may be null
+    virtual void read_flows(Capacity* flows, Capacity* residuals,
+                            Poll poll) = 0;  // either may be null
     virtual void read_problem(Capacity* there, Capacity* back, Capacity* source,
                               Capacity* sink) const = 0;
     virtual void read_edges(std::int64_t* ends) const = 0;

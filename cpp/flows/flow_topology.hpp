@@ -53,7 +53,8 @@ class CsrTopology {
     CsrTopology(std::int64_t n, EdgeList<Index> edges) {
         if (n < 0 || n >= most_flow_arcs || 2 * edges.count > most_flow_arcs)
             throw std::length_error("a graph must have fewer than 2**31 nodes and 2**30 edges");
-        const auto size = static_cast<std::size_t>(n), arcs = static_cast<std::size_t>(2 * edges.count);
+        const auto size = static_cast<std::size_t>(n),
+                   arcs = static_cast<std::size_t>(2 * edges.count);
         first_.assign(size + 1, 0);
         for (std::int64_t e = 0; e < edges.count; ++e) {
             ++first_[static_cast<std::size_t>(edges.tail(e)) + 1];
@@ -131,7 +132,9 @@ class OffsetTopology {
         for (std::int64_t e = 0, k = 0; e < edges.count; ++e) {
             const FlowNode offset = std::abs(edges.head(e) - edges.tail(e));
             if (k == known || g.rows_.offsets[static_cast<std::size_t>(2 * k)] != offset) {
-                for (k = 0; k < known && g.rows_.offsets[static_cast<std::size_t>(2 * k)] != offset;) ++k;
+                for (k = 0;
+                     k < known && g.rows_.offsets[static_cast<std::size_t>(2 * k)] != offset;)
+                    ++k;
                 if (k == pairs) return std::nullopt;
                 if (k == known) {
                     g.rows_.offsets[static_cast<std::size_t>(2 * known++)] = offset;

@@ -210,8 +210,7 @@ class MaxFlow {
         Capacity &there = room<sink>(g, v, a), &back = room<!sink>(g, v, a);
         const Capacity less = there - amount, more = back + amount;
         if constexpr (std::is_floating_point_v<Capacity>)
-            lost_ += std::abs((there - less) - amount) +
-                     std::abs(lost_in_sum(back, amount, more));
+            lost_ += std::abs((there - less) - amount) + std::abs(lost_in_sum(back, amount, more));
         there = less;
         back = more;
     }
@@ -404,7 +403,8 @@ class MaxFlow {
                 Node& x = node(v);
                 trees.orphans[trees.lowest] = x.next;
                 ++trees.work;
-                if ((++steps_ & 4095) == 0) poll_();  // one path may move much of a tree, many times
+                if ((++steps_ & 4095) == 0)
+                    poll_();  // one path may move much of a tree, many times
                 if (find_parent<sink>(g, v, x)) continue;
                 const FlowArc end = g.end(v);
                 Label least = most;

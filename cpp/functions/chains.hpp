@@ -36,9 +36,7 @@ class Marks {
   public:
     explicit Marks(std::int64_t n) : marks_(static_cast<std::size_t>(n), 0) {}
 
-    bool has(std::int64_t i) const {
-        return 0 <= i && static_cast<std::size_t>(i) < marks_.size();
-    }
+    bool has(std::int64_t i) const { return 0 <= i && static_cast<std::size_t>(i) < marks_.size(); }
     unsigned char& operator[](std::int64_t i) { return marks_[static_cast<std::size_t>(i)]; }
 
   private:

@@ -30,8 +30,9 @@ struct Ratio {
         return n < 2 ? 0.0 : a * d * n * (n - 1) / ((x - d * n) * (x - d));
     }
     double convex_step(double n) const {
-        return n < 1 ? 0.0 : a * d * n * (2 * x - d * (n + 1)) /
-                                 ((x - d * n) * (x - d * (n + 1)) * (x - d));
+        return n < 1 ? 0.0
+                     : a * d * n * (2 * x - d * (n + 1)) /
+                           ((x - d * n) * (x - d * (n + 1)) * (x - d));
     }
     double ratio(double n, double q) const {
         if (m == 0) return q > 0 ? 1.0 : 0.0;

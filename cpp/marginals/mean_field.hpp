@@ -50,7 +50,8 @@ struct CountBlocks {
                 block_of[variables[k]] = b;
                 if (!own.empty()) own_of[variables[k]] = own[k];
             }
-            law_starts.push_back(law_starts.back() + (size(b) <= small ? slots * (size(b) + 1) : 0));
+            law_starts.push_back(law_starts.back() +
+                                 (size(b) <= small ? slots * (size(b) + 1) : 0));
             raise(majorant.data() + table_at(b), size(b), hull);
         }
         mean.assign(static_cast<std::size_t>(blocks() * slots), 0.0);
@@ -103,8 +104,8 @@ struct CountBlocks {
 struct LabelSetCost {
     double cost;
     std::vector<std::uint8_t> labels;  // (L,)
-    double log_unused = 0;             // the log of the probability that nobody takes them, without ...
-    std::int64_t certain = 0;          // ... the variables that surely do
+    double log_unused = 0;     // the log of the probability that nobody takes them, without ...
+    std::int64_t certain = 0;  // ... the variables that surely do
 
     // The probability that a variable takes none of them.
     double avoided(const double* q) const {
@@ -126,8 +127,12 @@ class MeanField {
     using Index = std::int64_t;
 
     MeanField(const double* unary, Index n, Index n_labels, Index small)
-        : n_(n), n_labels_(n_labels), small_(small), unary_(unary, unary + n * n_labels),
-          q_(unary_.size(), 1.0 / static_cast<double>(n_labels)), pairs_(n, n_labels) {
+        : n_(n),
+          n_labels_(n_labels),
+          small_(small),
+          unary_(unary, unary + n * n_labels),
+          q_(unary_.size(), 1.0 / static_cast<double>(n_labels)),
+          pairs_(n, n_labels) {
         pairs_.close();
     }
 
@@ -154,8 +159,10 @@ class MeanField {
             std::copy(unary_.begin() + i * n_labels_, unary_.begin() + (i + 1) * n_labels_,
                       expected.begin());
             for (const Index* arc = pairs_.begin(i); arc != pairs_.end(i); ++arc)
-                pairs_.add_expected(*arc, q_.data() + pairs_.head(*arc) * n_labels_, expected.data());
-            for (std::size_t f = 0; f < counts_.size(); ++f) add_slopes(counts_[f], i, expected.data());
+                pairs_.add_expected(*arc, q_.data() + pairs_.head(*arc) * n_labels_,
+                                    expected.data());
+            for (std::size_t f = 0; f < counts_.size(); ++f)
+                add_slopes(counts_[f], i, expected.data());
             for (auto& cost : costs_) {
                 cost.count(cost.avoided(q), -1);
                 const double rise = cost.cost * cost.unused();
@@ -205,7 +212,8 @@ class MeanField {
             total.entropy += part.entropy;
             total.energy += part.energy;
         }
-        for (const auto& counts : counts_) total.energy += expected_counts(counts, exact, n_threads, poll);
+        for (const auto& counts : counts_)
+            total.energy += expected_counts(counts, exact, n_threads, poll);
         for (const auto& cost : costs_) {
             LabelSetCost fresh{cost.cost, cost.labels};
             for (Index i = 0; i < n_; ++i) fresh.count(fresh.avoided(q_.data() + i * n_labels_), 1);

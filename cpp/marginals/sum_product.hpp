@@ -16,8 +16,13 @@ class SumProduct {
     using Index = std::int64_t;
 
     SumProduct(const double* unary, Index n, Index n_labels)
-        : n_(n), n_labels_(n_labels), unary_(unary, unary + n * n_labels), pairs_(n, n_labels),
-          belief_(static_cast<std::size_t>(n_labels)), mass_(belief_), fresh_(belief_) {
+        : n_(n),
+          n_labels_(n_labels),
+          unary_(unary, unary + n * n_labels),
+          pairs_(n, n_labels),
+          belief_(static_cast<std::size_t>(n_labels)),
+          mass_(belief_),
+          fresh_(belief_) {
         pairs_.close();
     }
 
@@ -35,8 +40,10 @@ class SumProduct {
     // [0, 1], before damping.
     double sweep(double temperature, double damping, Poll poll) {
         double largest = 0;
-        for (Index i = 0; i < n_; ++i) largest = std::max(largest, send(i, temperature, damping, poll));
-        for (Index i = n_; i-- > 0;) largest = std::max(largest, send(i, temperature, damping, poll));
+        for (Index i = 0; i < n_; ++i)
+            largest = std::max(largest, send(i, temperature, damping, poll));
+        for (Index i = n_; i-- > 0;)
+            largest = std::max(largest, send(i, temperature, damping, poll));
         return largest;
     }
 

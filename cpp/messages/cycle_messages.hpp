@@ -44,8 +44,7 @@ class CycleMessages : public FactorMessages {
             if (table_[e] >= 0) continue;
             table_[e] = static_cast<Index>(plain_.size()) / square;
             for (Index x = 0; x < g_.labels; ++x)
-                for (Index y = 0; y < g_.labels; ++y)
-                    plain_.push_back(g_.pair_energy(e, x, y));
+                for (Index y = 0; y < g_.labels; ++y) plain_.push_back(g_.pair_energy(e, x, y));
         }
         tables_ = plain_;
         return true;

@@ -85,9 +85,9 @@ class FactorMessages : public PairMessages {
         for (Index m = g_.robust_starts[r]; m < g_.robust_starts[r + 1]; ++m)
             for (Index x = 0; x < L; ++x) {
                 const Index i = g_.robust_variables[m];
-                costs_.push_back(g_.allowed(i, x) ? (totals ? totals[i * L + x] : 0.0) -
-                                                        robust_[m * L + x]
-                                                  : unbounded);
+                costs_.push_back(g_.allowed(i, x)
+                                     ? (totals ? totals[i * L + x] : 0.0) - robust_[m * L + x]
+                                     : unbounded);
             }
         robust_solver_.reset(static_cast<std::size_t>(L), g_.robust_weights[r],
                              g_.robust_truncations[r]);
@@ -95,8 +95,8 @@ class FactorMessages : public PairMessages {
 
     static constexpr int rounds = 2;  // of giving back, in which nearly all is given
 
-    std::vector<double> count_;   // (members,): a cost of the labels in the pattern
-    std::vector<double> robust_;  // (members, labels)
+    std::vector<double> count_;       // (members,): a cost of the labels in the pattern
+    std::vector<double> robust_;      // (members, labels)
     std::vector<double> costs_, held_, released_;
     std::vector<Index> members_;
     std::vector<std::uint8_t> side_;

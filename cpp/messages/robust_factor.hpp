@@ -26,8 +26,8 @@ class RobustFactor {
     double minimize(const std::vector<double>& costs) {
         count_ = costs.size() / labels_;
         sum_modes(costs);
-        mode_ = static_cast<std::size_t>(
-            std::min_element(sums_.begin(), sums_.end()) - sums_.begin());
+        mode_ =
+            static_cast<std::size_t>(std::min_element(sums_.begin(), sums_.end()) - sums_.begin());
         chosen_.resize(count_);
         for (std::size_t i = 0; i < count_; ++i) {
             const double* const c = costs.data() + i * labels_;

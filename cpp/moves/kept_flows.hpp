@@ -187,7 +187,7 @@ class KeptFlows {
     const MoveField& field_;
     const Pairs& pairs_;
     std::shared_ptr<MoveGraph> graph_;
-    std::vector<Kept> kept_;  // of every label, or one that is written anew each time
+    std::vector<Kept> kept_;           // of every label, or one that is written anew each time
     std::vector<Variable> fresh_, stack_;
     std::vector<std::int64_t> stamp_;  // the last mending in which a variable was fresh
     std::int64_t now_ = 0;

@@ -49,18 +49,18 @@ class Move {
             const std::int32_t from = layer.groups[at(own)], to = layer.groups[at(target_)];
             if (r < 0 || from == to) continue;
             if (from >= 0 && !is_deferred(layer, from)) visit(layer, r, from, to, false);
-            const bool once = layer.charge == Charge::robust ||
-                              (is_expansion_ && layer.charge == Charge::cost);
+            const bool once =
+                layer.charge == Charge::robust || (is_expansion_ && layer.charge == Charge::cost);
             if (to >= 0 && !once) visit(layer, r, to, from, true);
         }
     }
     template <class Visit>
     void known_functions_at(Variable i, LabelIndex own, Visit visit) {
         if (functions_.empty()) return;
-        functions_at(i, own, [&](const Layer& layer, std::int64_t r, std::int32_t g, std::int32_t,
-                                 bool) {
-            visit(functions_[at(slot_[at(layer.first) + layer.place(r, g)])]);
-        });
+        functions_at(i, own,
+                     [&](const Layer& layer, std::int64_t r, std::int32_t g, std::int32_t, bool) {
+                         visit(functions_[at(slot_[at(layer.first) + layer.place(r, g)])]);
+                     });
     }
     // A cost that is taken for constant, because its last member is not expected to switch.
     bool is_deferred(const Layer& layer, std::int32_t g) const {
@@ -73,15 +73,16 @@ class Move {
         for (std::size_t k = 0; k < active_.size(); ++k) {
             const Variable i = active_[k];
             const bool is_switched = field_.label(i) == target_;
-            functions_at(i, own(i), [&](const Layer& layer, std::int64_t r, std::int32_t g,
-                                        std::int32_t other, bool rises) {
-                std::int32_t& slot = slot_[at(layer.first) + layer.place(r, g)];
-                if (slot == nothing) {
-                    slot = static_cast<std::int32_t>(functions_.size());
-                    functions_.push_back(CountFunction(layer, r, g, other, rises));
-                }
-                functions_[at(slot)].add_member(is_switched);
-            });
+            functions_at(i, own(i),
+                         [&](const Layer& layer, std::int64_t r, std::int32_t g, std::int32_t other,
+                             bool rises) {
+                             std::int32_t& slot = slot_[at(layer.first) + layer.place(r, g)];
+                             if (slot == nothing) {
+                                 slot = static_cast<std::int32_t>(functions_.size());
+                                 functions_.push_back(CountFunction(layer, r, g, other, rises));
+                             }
+                             functions_[at(slot)].add_member(is_switched);
+                         });
         }
     }
     void forget_functions() {
@@ -249,7 +250,8 @@ class Move {
         for (CountFunction& f : functions_) f.answer = 0;
         for (std::size_t k = 0; k < active_.size(); ++k)
             if (switched_[k])
-                known_functions_at(active_[k], own(active_[k]), [](CountFunction& f) { ++f.answer; });
+                known_functions_at(active_[k], own(active_[k]),
+                                   [](CountFunction& f) { ++f.answer; });
         for (const CountFunction& f : functions_) {
             const double value = f(f.answer), before = f(f.present);
             change.add(value);
@@ -296,9 +298,10 @@ class Move {
         };
         for_changed(switched_, [&](Variable i, LabelIndex before, LabelIndex after) {
             add(field_.unary(i, after), field_.unary(i, before));
-            for_edges_of_changed(switched_, i, [&](std::int32_t e, LabelIndex other, LabelIndex moved) {
-                add(pairs_.cost(e, after, moved), pairs_.cost(e, before, other));
-            });
+            for_edges_of_changed(
+                switched_, i, [&](std::int32_t e, LabelIndex other, LabelIndex moved) {
+                    add(pairs_.cost(e, after, moved), pairs_.cost(e, before, other));
+                });
         });
         return change;
     }

@@ -42,17 +42,19 @@ struct CountFunction {
     const Layer* layer;
     std::int64_t region;
     std::int32_t group;
-    bool rises;                 // whether a switch adds to the count or takes from it
+    bool rises;                        // whether a switch adds to the count or takes from it
     std::int64_t members = 0;
-    std::int64_t present = 0;   // k at the present labelling
-    std::int64_t fixed;         // the count of the group outside the members
-    std::int64_t other_fixed = 0, rest = 0;  // robust: the second label's, the largest of the others
-    std::vector<std::int64_t> breaks;        // the interior breakpoints, increasing
-    std::int32_t first_hat = 0;              // of the move's graph
-    std::int64_t answer = 0;                 // k at the cut's answer
+    std::int64_t present = 0;          // k at the present labelling
+    std::int64_t fixed;                // the count of the group outside the members
+    std::int64_t other_fixed = 0,
+                 rest = 0;             // robust: the second label's, the largest of the others
+    std::vector<std::int64_t> breaks;  // the interior breakpoints, increasing
+    std::int32_t first_hat = 0;        // of the move's graph
+    std::int64_t answer = 0;           // k at the cut's answer
 
     // At the present labelling all the region's variables are counted as fixed.
-    CountFunction(const Layer& l, std::int64_t r, std::int32_t g, std::int32_t other, bool does_rise)
+    CountFunction(const Layer& l, std::int64_t r, std::int32_t g, std::int32_t other,
+                  bool does_rise)
         : layer(&l), region(r), group(g), rises(does_rise), fixed(l.counts[l.place(r, g)]) {
         if (l.charge != Charge::robust) return;
         other_fixed = l.counts[l.place(r, other)];
@@ -86,9 +88,7 @@ struct CountFunction {
 
     // The least that one more switch can cost, when all other members switch too.
     double last_slope() const { return (*this)(members) - (*this)(members - 1); }
-    double slope() const {
-        return ((*this)(members) - (*this)(0)) / static_cast<double>(members);
-    }
+    double slope() const { return ((*this)(members) - (*this)(0)) / static_cast<double>(members); }
 
     // The value at k of the function that is linear between the breakpoints: never above this one,
     // which is concave.

@@ -17,12 +17,12 @@ constexpr std::int64_t most_pairs = (std::int64_t(1) << 30) - 1;
 
 // sum over pairs a < b of costs[a, b] h(n_ab), n_ab the number of edges that join labels a and b.
 struct Transitions {
-    std::vector<double> costs;     // (L, L)
-    const double* concave;         // h(0), h(1), ..., h(edges)
+    std::vector<double> costs;         // (L, L)
+    const double* concave;             // h(0), h(1), ..., h(edges)
     std::vector<Variable> tails, heads;
-    std::vector<std::int64_t> joins;  // n_ab at [a * L + b], a < b
-    std::vector<std::int64_t> before; // the same before a move
-    std::vector<double> slopes;    // (L, L), the table of every edge in a move
+    std::vector<std::int64_t> joins;   // n_ab at [a * L + b], a < b
+    std::vector<std::int64_t> before;  // the same before a move
+    std::vector<double> slopes;        // (L, L), the table of every edge in a move
 
     static std::size_t pair(LabelIndex a, LabelIndex b, LabelIndex labels) {
         return static_cast<std::size_t>(a < b ? a * labels + b : b * labels + a);
@@ -41,8 +41,8 @@ class Pairs {
     // Edges are (i, j) one after the other, different ends in [0, n).
     void add_potts(const std::int64_t* edges, const double* weights, std::int64_t count) {
         for (std::int64_t e = 0; e < count; ++e)
-            add({static_cast<Variable>(edges[2 * e]), static_cast<Variable>(edges[2 * e + 1]), potts,
-                 weights[e]});
+            add({static_cast<Variable>(edges[2 * e]), static_cast<Variable>(edges[2 * e + 1]),
+                 potts, weights[e]});
     }
     // tables (count, L, L) must outlive this.
     void add_tables(const std::int64_t* edges, const double* tables, std::int64_t count) {
@@ -57,8 +57,12 @@ class Pairs {
     // concave (count + 1,) must outlive this.
     void add_transitions(const std::int64_t* edges, std::int64_t count, const double* costs,
                          const double* concave) {
-        Transitions term{{costs, costs + table_size()}, concave, {}, {},
-                         std::vector<std::int64_t>(table_size()), {},
+        Transitions term{{costs, costs + table_size()},
+                         concave,
+                         {},
+                         {},
+                         std::vector<std::int64_t>(table_size()),
+                         {},
                          std::vector<double>(table_size())};
         // A vector's elements stay where they are when the vector is moved, so this pointer holds.
         const std::int32_t table = add_table(term.slopes.data());
@@ -96,8 +100,12 @@ class Pairs {
     std::int32_t begin(Variable i) const { return first_[static_cast<std::size_t>(i)]; }
     std::int32_t end(Variable i) const { return first_[static_cast<std::size_t>(i) + 1]; }
     std::int32_t entries() const { return static_cast<std::int32_t>(neighbor_.size()); }
-    Variable neighbor(std::int32_t entry) const { return neighbor_[static_cast<std::size_t>(entry)]; }
-    std::int32_t sister(std::int32_t entry) const { return sister_[static_cast<std::size_t>(entry)]; }
+    Variable neighbor(std::int32_t entry) const {
+        return neighbor_[static_cast<std::size_t>(entry)];
+    }
+    std::int32_t sister(std::int32_t entry) const {
+        return sister_[static_cast<std::size_t>(entry)];
+    }
 
     // The cost of own label a and the neighbour's label b.
     double cost(std::int32_t entry, LabelIndex a, LabelIndex b) const {
@@ -139,7 +147,8 @@ class Pairs {
         tables_.push_back(table);
         return static_cast<std::int32_t>(tables_.size() - 1);
     }
-    void enter(std::int32_t entry, std::int32_t sister, Variable neighbor, const Edge& edge, int side) {
+    void enter(std::int32_t entry, std::int32_t sister, Variable neighbor, const Edge& edge,
+               int side) {
         const auto e = static_cast<std::size_t>(entry);
         neighbor_[e] = neighbor;
         sister_[e] = sister;

@@ -116,12 +116,12 @@ class SwapMove : public Move {
         for (Transitions& term : pairs_.transitions()) {
             term.before = term.joins;
             for_changed(best_, [&](Variable i, LabelIndex before, LabelIndex after) {
-                for_edges_of_changed(best_, i, [&](std::int32_t e, LabelIndex other,
-                                                   LabelIndex moved) {
-                    if (!pairs_.has_table(e, term.slopes.data())) return;
-                    term.join(before, other, field_.labels(), -1);
-                    term.join(after, moved, field_.labels(), 1);
-                });
+                for_edges_of_changed(best_, i,
+                                     [&](std::int32_t e, LabelIndex other, LabelIndex moved) {
+                                         if (!pairs_.has_table(e, term.slopes.data())) return;
+                                         term.join(before, other, field_.labels(), -1);
+                                         term.join(after, moved, field_.labels(), 1);
+                                     });
             });
             for (std::size_t p = 0; p < term.joins.size(); ++p) {
                 const std::int64_t before = term.before[p], after = term.joins[p];

@@ -19,12 +19,14 @@ inline double from_bits(std::uint64_t bits) {
     return x;
 }
 
-constexpr double log_2_high = 0x1.62e42fefa0000p-1;  // its last bits are 0: products with k are exact
+constexpr double log_2_high =
+    0x1.62e42fefa0000p-1;  // its last bits are 0: products with k are exact
 constexpr double log_2_low = 0x1.cf79abc9e3b3ap-40;
 
 // exp(x) for -708 <= x <= 708: 2^k exp(r) with |r| <= log(2) / 2, and the series of exp(r).
 inline double exponential(double x) {
-    constexpr double shift = 0x1.8p52;  // what is added to it is rounded to an integer, in the last bits
+    constexpr double shift =
+        0x1.8p52;  // what is added to it is rounded to an integer, in the last bits
     const double shifted = x * 0x1.71547652b82fep0 + shift;
     const double k = shifted - shift;
     const double r = (x - k * log_2_high) - k * log_2_low;

@@ -39,9 +39,13 @@ struct LargeAllocator {
     void deallocate(T* block, std::size_t) { std::free(block); }
 
     template <class U>
-    bool operator==(const LargeAllocator<U>&) const { return true; }
+    bool operator==(const LargeAllocator<U>&) const {
+        return true;
+    }
     template <class U>
-    bool operator!=(const LargeAllocator<U>&) const { return false; }
+    bool operator!=(const LargeAllocator<U>&) const {
+        return false;
+    }
 
   private:
     static constexpr std::size_t huge = std::size_t(1) << 21;

@@ -19,7 +19,8 @@ inline void add_event(double* d, std::int64_t n, double q) {
 inline void remove_event(const double* d, std::int64_t n, double q, double* f) {
     if (q <= 0.5) {
         double before = 0;
-        for (std::int64_t k = 0; k < n; ++k) f[k] = before = std::max((d[k] - q * before) / (1 - q), 0.0);
+        for (std::int64_t k = 0; k < n; ++k)
+            f[k] = before = std::max((d[k] - q * before) / (1 - q), 0.0);
     } else {
         double after = 0;
         for (std::int64_t k = n - 1; k >= 0; --k)
@@ -33,7 +34,8 @@ inline void remove_event(const double* d, std::int64_t n, double q, double* f) {
 inline double expected_of_count(const double* q, std::int64_t n, const double* h,
                                 std::vector<double>& work) {
     constexpr double negligible = 1e-24;
-    if (static_cast<std::int64_t>(work.size()) < n + 2) work.resize(static_cast<std::size_t>(n + 2));
+    if (static_cast<std::int64_t>(work.size()) < n + 2)
+        work.resize(static_cast<std::size_t>(n + 2));
     double* const d = work.data();
     std::int64_t low = 0, high = 0;  // d[low..high] are the probabilities in the window
     d[0] = 1;

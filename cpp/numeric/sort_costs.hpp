@@ -39,7 +39,8 @@ inline void sort_costs(std::vector<Cost>& costs, std::vector<Cost>& space) {
     space.resize(costs.size());
     for (int d = 0; d < digits; ++d) {
         auto& count = counts[d];
-        if (count[ordered_bits(costs[0].first) >> (d * bits) & (radix - 1)] == costs.size()) continue;
+        if (count[ordered_bits(costs[0].first) >> (d * bits) & (radix - 1)] == costs.size())
+            continue;
         std::size_t start = 0;
         for (auto& c : count) start += std::exchange(c, start);
         for (const Cost& cost : costs)

@@ -29,7 +29,8 @@ void sort_decreasing(const Scalar* values, std::int64_t n, DecreasingOrder& orde
         low = values[i] < low ? values[i] : low;
         high = values[i] > high ? values[i] : high;
     }
-    const double range = static_cast<double>(high) - static_cast<double>(low), scale = 65535.0 / range;
+    const double range = static_cast<double>(high) - static_cast<double>(low),
+                 scale = 65535.0 / range;
     // no room for the index, or for the number of a step
     if (n > 65536 || !(range > 1e-300 && range < 1e300)) {
         for (std::int64_t i = 0; i < n; ++i) index[i] = static_cast<std::uint32_t>(i);

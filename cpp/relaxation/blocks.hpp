@@ -20,9 +20,10 @@ struct Group {
     using Index = std::int64_t;
 
     BlockKind kind;
-    std::vector<Index> variables;     // (P,), block after block
-    std::vector<Index> starts;        // (B + 1,) of the blocks
-    std::vector<Scalar> parameters;   // chain: weight to the next; count, convex: gains; simplex: (K,)
+    std::vector<Index> variables;  // (P,), block after block
+    std::vector<Index> starts;     // (B + 1,) of the blocks
+    std::vector<Scalar>
+        parameters;                // chain: weight to the next; count, convex: gains; simplex: (K,)
     std::vector<Index> slot_starts;   // (K + 1,) of the slots' labels
     std::vector<Index> slot_labels;
     std::vector<Index> own;           // (P,) with a single slot of own labels, else empty
@@ -53,8 +54,9 @@ struct Group {
         else if (kind == BlockKind::simplex)
             project_simplex(z, parameters[slot], n, out, work);
         else
-            std::fill(out, out + n,
-                      static_cast<Scalar>(balance_count(z, parameters.data() + starts[block], n, t)));
+            std::fill(
+                out, out + n,
+                static_cast<Scalar>(balance_count(z, parameters.data() + starts[block], n, t)));
     }
 
     // What the blocks add to the objective beside s, and take from the bound.
@@ -75,7 +77,8 @@ struct Group {
         for (Index i = 0; i < n; ++i) value -= static_cast<double>(at[i]) * p[i];
         if (kind == BlockKind::chain) {
             const Scalar* const w = parameters.data() + starts[block];
-            for (Index i = 0; i + 1 < n; ++i) value += std::abs(static_cast<double>(p[i]) - p[i + 1]) * w[i];
+            for (Index i = 0; i + 1 < n; ++i)
+                value += std::abs(static_cast<double>(p[i]) - p[i + 1]) * w[i];
         } else if (kind == BlockKind::simplex) {
             value += static_cast<double>(parameters[slot]) * *std::max_element(p, p + n);
         } else if (kind == BlockKind::convex) {

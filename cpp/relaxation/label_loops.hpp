@@ -64,8 +64,11 @@ SETWISE_INLINED void rank_label(const Scalar* __restrict s, LabelOf<Scalar> labe
 
 template <class Scalar>
 SETWISE_INLINED void refer(double inverse, std::int64_t n, const VariableState<Scalar>& v) {
-    const Scalar *__restrict first = v.first, *__restrict second = v.second;
-    Scalar *__restrict base = v.base, *__restrict alpha = v.alpha, *__restrict beta = v.beta;
+    const Scalar* __restrict first = v.first;
+    const Scalar* __restrict second = v.second;
+    Scalar* __restrict base = v.base;
+    Scalar* __restrict alpha = v.alpha;
+    Scalar* __restrict beta = v.beta;
     for (std::int64_t i = 0; i < n; ++i) {
         base[i] = first[i];
         alpha[i] = Scalar(1);
@@ -89,14 +92,18 @@ SETWISE_INLINED void logits(const Scalar* __restrict s, const Scalar* __restrict
                             std::int64_t n, const VariableState<Scalar>& v, Scalar* __restrict z) {
     constexpr Scalar tiny = std::numeric_limits<Scalar>::min();
     const LabelOf<Scalar>* __restrict lowest = v.lowest;
-    const Scalar *__restrict prefix = v.prefix, *__restrict alpha = v.alpha, *__restrict beta = v.beta,
-                             *__restrict second = v.second, *__restrict lower = v.base;
+    const Scalar* __restrict prefix = v.prefix;
+    const Scalar* __restrict alpha = v.alpha;
+    const Scalar* __restrict beta = v.beta;
+    const Scalar* __restrict second = v.second;
+    const Scalar* __restrict lower = v.base;
     for (std::int64_t i = 0; i < n; ++i) {
         const bool own = lowest[i] == label;
         const Scalar others = prefix[i] + suffix[i];
         const Scalar sum = own ? others : alpha[i] + beta[i] * others;
         const Scalar base = own ? second[i] : lower[i];
-        const auto log = static_cast<Scalar>(t * logarithm(static_cast<double>(sum > tiny ? sum : tiny)));
+        const auto log =
+            static_cast<Scalar>(t * logarithm(static_cast<double>(sum > tiny ? sum : tiny)));
         z[i] = block[i] + (base - log - s[i]);
     }
 }
@@ -106,8 +113,10 @@ SETWISE_INLINED void pass_label(const Scalar* __restrict s, LabelOf<Scalar> labe
                                 std::int64_t n, const VariableState<Scalar>& v) {
     const LabelOf<Scalar>* __restrict lowest = v.lowest;
     const Scalar* __restrict second = v.second;
-    Scalar *__restrict prefix = v.prefix, *__restrict alpha = v.alpha, *__restrict beta = v.beta,
-                       *__restrict base = v.base;
+    Scalar* __restrict prefix = v.prefix;
+    Scalar* __restrict alpha = v.alpha;
+    Scalar* __restrict beta = v.beta;
+    Scalar* __restrict base = v.base;
     for (std::int64_t i = 0; i < n; ++i) {
         const Scalar value = s[i], next = second[i], old_base = base[i], old_alpha = alpha[i],
                      old_beta = beta[i];
@@ -146,10 +155,12 @@ SETWISE_VECTORISED inline void rank_label(const float* s, std::int32_t label, st
 }
 
 // base, alpha and beta before any label is done.
-SETWISE_VECTORISED inline void refer(double inverse, std::int64_t n, const VariableState<double>& v) {
+SETWISE_VECTORISED inline void refer(double inverse, std::int64_t n,
+                                     const VariableState<double>& v) {
     loops::refer(inverse, n, v);
 }
-SETWISE_VECTORISED inline void refer(double inverse, std::int64_t n, const VariableState<float>& v) {
+SETWISE_VECTORISED inline void refer(double inverse, std::int64_t n,
+                                     const VariableState<float>& v) {
     loops::refer(inverse, n, v);
 }
 
@@ -188,10 +199,12 @@ SETWISE_VECTORISED inline void pass_label(const float* s, std::int32_t label, do
 }
 
 // now + momentum (now - then), and what was `now` becomes `then`.
-SETWISE_VECTORISED inline void extrapolate(double momentum, std::int64_t n, double* now, double* then) {
+SETWISE_VECTORISED inline void extrapolate(double momentum, std::int64_t n, double* now,
+                                           double* then) {
     loops::extrapolate(momentum, n, now, then);
 }
-SETWISE_VECTORISED inline void extrapolate(double momentum, std::int64_t n, float* now, float* then) {
+SETWISE_VECTORISED inline void extrapolate(double momentum, std::int64_t n, float* now,
+                                           float* then) {
     loops::extrapolate(momentum, n, now, then);
 }
 

@@ -10,7 +10,8 @@ namespace setwise {
 // Which vertices of a growing forest of paths may take one more edge.
 class PathForest {
   public:
-    explicit PathForest(std::int64_t n) : degree_(static_cast<std::size_t>(n)), root_(degree_.size()) {
+    explicit PathForest(std::int64_t n)
+        : degree_(static_cast<std::size_t>(n)), root_(degree_.size()) {
         std::iota(root_.begin(), root_.end(), std::int64_t(0));
     }
     // Adds the edge unless a vertex would have three or a cycle would close.

@@ -149,7 +149,8 @@ void project_count(const Scalar* z, const Scalar* gains, std::int64_t n, Scalar*
     std::int64_t k = 0;
     for (std::int64_t pool = 0; pool <= top; ++pool) {
         const double mean = pools[pool].sum / pools[pool].count;
-        for (const std::int64_t end = k + static_cast<std::int64_t>(pools[pool].count); k < end; ++k) {
+        for (const std::int64_t end = k + static_cast<std::int64_t>(pools[pool].count); k < end;
+             ++k) {
             const std::uint32_t i = order[k];
             s[i] = static_cast<Scalar>(static_cast<double>(z[i]) - mean);
         }

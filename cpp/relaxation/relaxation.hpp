@@ -52,7 +52,8 @@ class Relaxation {
                 if (group.kind == BlockKind::simplex)
                     sum = static_cast<double>(group.parameters[slot]);
                 else
-                    for (Index i = 0; i < n; ++i) sum += static_cast<double>(group.parameters[start + i]);
+                    for (Index i = 0; i < n; ++i)
+                        sum += static_cast<double>(group.parameters[start + i]);
                 Scalar* const at = group.s.data() + group.offset(block, slot);
                 std::fill(at, at + n, static_cast<Scalar>(sum / static_cast<double>(n)));
             }
@@ -176,10 +177,12 @@ class Relaxation {
     // p_ij proportional to exp(-s_ij / t), into (N, L).
     template <class Out>
     void probabilities(double temperature, Out* p, int n_threads, Poll poll) const {
-        each_softmax(temperature, n_threads, poll, [&](Index i, double, double sum, double* masses) {
-            Out* const out = p + i * n_labels_;
-            for (Index j = 0; j < n_labels_; ++j) out[j] = static_cast<Out>(masses[j] / sum);
-        });
+        each_softmax(temperature, n_threads, poll,
+                     [&](Index i, double, double sum, double* masses) {
+                         Out* const out = p + i * n_labels_;
+                         for (Index j = 0; j < n_labels_; ++j)
+                             out[j] = static_cast<Out>(masses[j] / sum);
+                     });
     }
 
     // f(p) - <s, p> at p (N, L) of each group: their sum is how far the smoothed objective can be from
@@ -192,7 +195,8 @@ class Relaxation {
             std::vector<double> parts(group.starts.size(), 0);
             each_block(group, n_threads, poll, [&](Index block, int worker) {
                 auto& work = works[worker];
-                const bool single = !group.slot_of.empty();  // one label a slot: all are fetched at once
+                const bool single =
+                    !group.slot_of.empty();  // one label a slot: all are fetched at once
                 if (single)
                     gather(group, block, p, n_labels_, work);
                 else
@@ -253,11 +257,12 @@ class Relaxation {
                             std::vector<Scalar>& then) {
         constexpr Index entries = 1 << 15;
         const auto size = static_cast<Index>(now.size());
-        each_task((size + entries - 1) / entries, n_threads, [] {}, [&](Index task, int) {
-            const Index begin = task * entries;
-            setwise::extrapolate(momentum, std::min(entries, size - begin), now.data() + begin,
-                                 then.data() + begin);
-        });
+        each_task((size + entries - 1) / entries, n_threads, [] {},
+                  [&](Index task, int) {
+                      const Index begin = task * entries;
+                      setwise::extrapolate(momentum, std::min(entries, size - begin),
+                                           now.data() + begin, then.data() + begin);
+                  });
     }
 
     // Calls body(i, min_j s_ij, sum, masses) for every variable, masses exp((min - s_ij) / t), (L,).
@@ -292,13 +297,15 @@ class Relaxation {
     void add_up(int n_threads, const Blocks& blocks) {
         std::copy(unary_.begin(), unary_.end(), total_.begin());
         for (const auto& group : groups_)
-            each_block(group, n_threads, [] {}, [&](Index block, int) {
-                const Index n = group.size(block), begin = group.starts[block];
-                for (Index slot = 0; slot < group.slots(); ++slot) {
-                    const Scalar* const s = blocks(group) + group.offset(block, slot);
-                    for (Index i = 0; i < n; ++i) add_to_total(group, slot, begin + i, s[i]);
-                }
-            });
+            each_block(
+                group, n_threads, [] {},
+                [&](Index block, int) {
+                    const Index n = group.size(block), begin = group.starts[block];
+                    for (Index slot = 0; slot < group.slots(); ++slot) {
+                        const Scalar* const s = blocks(group) + group.offset(block, slot);
+                        for (Index i = 0; i < n; ++i) add_to_total(group, slot, begin + i, s[i]);
+                    }
+                });
     }
 
     void add_to_total(const Group<Scalar>& group, Index slot, Index position, Scalar value) {

@@ -95,7 +95,8 @@ void sweep_labels(Group<Scalar>& group, std::int64_t block, double t, std::int64
     std::fill(state.lowest, state.lowest + n, Label(0));
     std::fill(state.prefix, state.prefix + n, Scalar(0));
     for (std::int64_t j = 1; j < n_labels; ++j)
-        rank_label(total + j * n, static_cast<Label>(j), n, state.first, state.second, state.lowest);
+        rank_label(total + j * n, static_cast<Label>(j), n, state.first, state.second,
+                   state.lowest);
     refer(inverse, n, state);
     std::fill(work.z.begin(), work.z.begin() + n, Scalar(0));
     for (std::int64_t j = n_labels - 1; j >= 0; --j) {
@@ -132,8 +133,8 @@ void sweep_slots(Group<Scalar>& group, std::int64_t block, double temperature,
             }
             for (std::int64_t j = 0; j < n_labels; ++j) {
                 const bool inside = group.contains(slot, begin + i, j);
-                sum[inside] +=
-                    decay((least[inside] - static_cast<double>(work.total[j * n + i])) / temperature);
+                sum[inside] += decay((least[inside] - static_cast<double>(work.total[j * n + i])) /
+                                     temperature);
             }
             const double logit = least[0] - least[1] + temperature * std::log(sum[1] / sum[0]);
             work.z[i] = static_cast<Scalar>(static_cast<double>(s[i]) + logit);

@@ -115,7 +115,8 @@ inline std::int32_t entry_of(float error, float scale, float last, bool valid, b
     const float below = scaled < last ? scaled : last;
     const float kept = below > 0 ? below : 0.0f;
     const std::int32_t counted = -static_cast<std::int32_t>((error > 0) & valid);
-    return (2 * (static_cast<std::int32_t>(kept) + 1) & counted) + static_cast<std::int32_t>(positive);
+    return (2 * (static_cast<std::int32_t>(kept) + 1) & counted) +
+           static_cast<std::int32_t>(positive);
 }
 
 // The least margin g y of the elements that count; 1 where none is below.

@@ -52,15 +52,14 @@ inline Ratio of_class(const Classes& set, std::int32_t c, Ratio family) {
 inline double sorted_class(const Classes& set, std::int32_t c, std::int64_t kept, Ratio family,
                            float* gradient, Workspace& work, Poll poll) {
     family = of_class(set, c, family);
-    Packed* const items =
-        work.items.reserve(static_cast<std::size_t>(set.images * set.pixels));
+    Packed* const items = work.items.reserve(static_cast<std::size_t>(set.images * set.pixels));
     std::size_t count = 0;
     each_pixel(set, c, kept, [&](std::int64_t place, float error, bool positive, bool valid) {
         std::uint32_t bits;
         std::memcpy(&bits, &error, sizeof bits);
         gradient[place] = 0.0f;
-        items[count] = (static_cast<Packed>(~bits) << 32) |
-                       (static_cast<Packed>(place) << 1) | static_cast<Packed>(positive);
+        items[count] = (static_cast<Packed>(~bits) << 32) | (static_cast<Packed>(place) << 1) |
+                       static_cast<Packed>(positive);
         count += valid & (error > 0);
     });
     work.items.resize(count);

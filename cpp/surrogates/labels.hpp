@@ -53,7 +53,8 @@ int encode_targets(const Label* labels, std::int64_t count, double ignore, std::
     // Zeros are looked for only where they would be one encoding too many.
     bool zero = false;
     const bool zero_is_void = !none & (skipped == Label(0));
-    for (std::int64_t i = 0; minus & !zero_is_void & !zero & (i < count); ++i) zero = labels[i] == Label(0);
+    for (std::int64_t i = 0; minus & !zero_is_void & !zero & (i < count); ++i)
+        zero = labels[i] == Label(0);
     return minus * saw_minus + zero * saw_zero + other * saw_other + met * saw_void;
 }
 

@@ -20,8 +20,8 @@ double hinge_of_chain(const Row<Scalar>& row, bool componentwise, Chain chain,
     const std::size_t n = items.size();
     // A float's margin is in its key; a double's lies all over the row as well. In a long row of which
     // most elements count it is faster to write the gains and to sum afterwards, in memory order.
-    const bool sum_now = std::is_same_v<Scalar, float> || row.p < 100000 ||
-                         n < static_cast<std::size_t>(row.p) / 8;
+    const bool sum_now =
+        std::is_same_v<Scalar, float> || row.p < 100000 || n < static_cast<std::size_t>(row.p) / 8;
     for (std::size_t k = 0; k < n; ++k) {
         if (k + ahead < n) {
             const std::uint32_t next = index_of(items[k + ahead]);

@@ -200,7 +200,8 @@ void order_kept(const Row<Scalar>& row, Keep keep, Workspace& work, Poll poll) {
     for (std::uint32_t i = 0; i < p; ++i) {
         const bool positive = row.positive[i] != 0;
         const Scalar margin = with_sign(positive, row.scores[i]);
-        items[count] = pack(margin, i, positive);  // overwritten unless it counts: no branch to miss
+        items[count] =
+            pack(margin, i, positive);  // overwritten unless it counts: no branch to miss
         count += keep(positive, static_cast<double>(margin));
     }
     work.items.resize(count);

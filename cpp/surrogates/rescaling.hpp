@@ -104,8 +104,8 @@ CountsChoice search_counts(const Family& family, const Workspace& work, Rescalin
     const auto r = static_cast<std::int64_t>(falses.size()) - 1;
     std::int64_t peak = 0;
     if (rule.slack)
-        while (peak < r && falses[static_cast<std::size_t>(peak + 1)] <
-                               falses[static_cast<std::size_t>(peak)])
+        while (peak < r &&
+               falses[static_cast<std::size_t>(peak + 1)] < falses[static_cast<std::size_t>(peak)])
             ++peak;
     std::int64_t near = peak;
     for (std::int64_t n = 0; n <= m; ++n) {
@@ -126,7 +126,8 @@ CountsChoice search_counts(const Family& family, const Workspace& work, Rescalin
         (up ? low : high) = up ? near + 1 : near;
         for (std::int64_t step = 1; low < high; step *= 2) {
             const std::int64_t half = low + (high - low) / 2;
-            const std::int64_t q = up ? std::min(low + step - 1, half) : std::max(high - step, half);
+            const std::int64_t q =
+                up ? std::min(low + step - 1, half) : std::max(high - step, half);
             if (rises(q))
                 low = q + 1;
             else
@@ -179,8 +180,8 @@ double rescale_counts(const Row<Scalar>& row, const Family& family, bool search,
     const bool bounded = !rule.slack && rule.weight > 0;
     order_row(row, bounded ? family.largest_step() / rule.weight : infinity, work, poll);
     split_margins(row, work);
-    const CountsChoice best = search ? search_counts(family, work, rule, poll)
-                                     : scan_counts(family, work, rule, poll);
+    const CountsChoice best =
+        search ? search_counts(family, work, rule, poll) : scan_counts(family, work, rule, poll);
     std::fill(gradient, gradient + row.p, Scalar(0));
     const auto slope = static_cast<Scalar>(rule.slope(family.value(best.n, best.q)));
     std::int64_t n = best.n, q = best.q;

@@ -25,7 +25,8 @@ inline void check_stumps(std::mt19937& random, int m, int segments) {
     for (double& u : weights) u = static_cast<int>(random() % 9) - 4;
     std::vector<std::uint32_t> order;
     for (int i = 0; i < m; ++i) order.push_back(static_cast<std::uint32_t>(i));
-    std::stable_sort(order.begin(), order.end(), [&](auto i, auto j) { return values[i] < values[j]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](auto i, auto j) { return values[i] < values[j]; });
 
     const bool zeros = std::count(values.begin(), values.end(), 0) > 0;
     std::vector<std::uint32_t> up, down, all;
@@ -72,7 +73,8 @@ inline void check_rank_pairs(std::mt19937& random) {
     std::vector<std::int32_t> levels;
     std::vector<double> weights, scores;
     for (std::int64_t i = 0; i < n; ++i) {
-        levels.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(n_levels)));
+        levels.push_back(
+            static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(n_levels)));
         weights.push_back(static_cast<double>(random() % 3));
         scores.push_back(static_cast<double>(random() % 17) / 4);
     }
@@ -82,7 +84,8 @@ inline void check_rank_pairs(std::mt19937& random) {
     double sum = 0;
     for (std::int64_t i = 0; i < n; ++i)
         for (std::int64_t j = 0; j < n; ++j)
-            if ((i < first) == (j < first) && levels[i] > levels[j] && scores[i] - 1.0 < scores[j]) {
+            if ((i < first) == (j < first) && levels[i] > levels[j] &&
+                scores[i] - 1.0 < scores[j]) {
                 const double weight = weights[i] * weights[j];
                 sum += weight;
                 known[i] -= weight;

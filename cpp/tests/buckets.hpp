@@ -47,7 +47,8 @@ inline void check_buckets(std::mt19937& random) {
     }
     std::vector<double> table;
     for (std::int64_t k = 0; k <= p; ++k) table.push_back(std::sqrt(static_cast<double>(k)));
-    bucket_hinge(scores.data(), labels.data(), p, TableBlocks{table.data()}, 64, gradient.data(), work);
+    bucket_hinge(scores.data(), labels.data(), p, TableBlocks{table.data()}, 64, gradient.data(),
+                 work);
     const float odd[] = {std::numeric_limits<float>::quiet_NaN(),
                          std::numeric_limits<float>::infinity(),
                          -std::numeric_limits<float>::infinity(), 3e38f};
@@ -64,7 +65,8 @@ inline void check_buckets(std::mt19937& random) {
     std::vector<std::uint8_t> codes(size);
     for (const double ignore : {255.0, -1e30, std::numeric_limits<double>::quiet_NaN(), 0.5}) {
         encode_targets(labels.data(), p, ignore, codes.data());
-        encode_targets(reinterpret_cast<const std::int8_t*>(labels.data()), p, ignore, codes.data());
+        encode_targets(reinterpret_cast<const std::int8_t*>(labels.data()), p, ignore,
+                       codes.data());
         encode_targets(scores.data(), p, ignore, codes.data());
     }
 }

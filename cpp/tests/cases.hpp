@@ -23,7 +23,9 @@ inline void require(bool holds, const std::string& what) {
     if (!holds) throw std::runtime_error(what);
 }
 
-inline bool close(double x, double y) { return std::abs(x - y) <= 1e-9 * (1 + std::abs(x) + std::abs(y)); }
+inline bool close(double x, double y) {
+    return std::abs(x - y) <= 1e-9 * (1 + std::abs(x) + std::abs(y));
+}
 
 inline Case read_case(const std::filesystem::path& path) {
     Case c;

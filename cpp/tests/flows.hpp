@@ -19,7 +19,8 @@ namespace setwise {
 template <class Capacity>
 void check_flow(std::mt19937& random) {
     const bool grid = random() % 2 == 0;
-    const int width = 3 + static_cast<int>(random() % 6), height = 9 + static_cast<int>(random() % 9);
+    const int width = 3 + static_cast<int>(random() % 6),
+              height = 9 + static_cast<int>(random() % 9);
     const int n = grid ? width * height : 1 + static_cast<int>(random() % 9);
     std::vector<std::int32_t> ends;
     const auto join = [&](int u, int v) { ends.insert(ends.end(), {u, v}); };
@@ -122,7 +123,8 @@ inline void check_flow_copies(std::mt19937& random, int n_threads) {
     for (auto& copy : copies) copy = graph->clone();
     each_task(8, n_threads, no_poll, [&](std::int64_t k, int) { copies[k]->solve(no_poll); });
     graph->solve(no_poll);
-    for (const auto& copy : copies) require(copy->value() == graph->value(), "flow: a copy differs");
+    for (const auto& copy : copies)
+        require(copy->value() == graph->value(), "flow: a copy differs");
 }
 
 }  // namespace setwise

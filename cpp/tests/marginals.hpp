@@ -24,13 +24,15 @@ struct SmallField {
     std::vector<std::int64_t> potts, pairs, all, own;
     std::vector<std::uint8_t> costly;
 
-    SmallField(std::mt19937& random, std::int64_t size) : n(size), labels(1 + static_cast<std::int64_t>(random() % 3)) {
+    SmallField(std::mt19937& random, std::int64_t size)
+        : n(size), labels(1 + static_cast<std::int64_t>(random() % 3)) {
         std::normal_distribution<double> normal;
         for (std::int64_t i = 0; i < n; ++i) {
             const auto open = static_cast<std::int64_t>(random()) % labels;
             for (std::int64_t j = 0; j < labels; ++j)
-                unary.push_back(j != open && random() % 4 == 0 ? std::numeric_limits<double>::infinity()
-                                                               : normal(random));
+                unary.push_back(j != open && random() % 4 == 0
+                                    ? std::numeric_limits<double>::infinity()
+                                    : normal(random));
             all.push_back(i);
             own.push_back(0);
             if (i == 0) continue;
@@ -112,7 +114,8 @@ inline void check_mean_field(std::mt19937& random, std::int64_t small, std::int6
         const auto threaded = state.value(small, 2, [] {});
         const double bound = value.entropy - value.energy;
         if (bound > truth + 1e-9) throw std::runtime_error("mean field passed log Z");
-        if (bound < before - 1e-9 * static_cast<double>(1 + n)) throw std::runtime_error("a sweep lowered the bound");
+        if (bound < before - 1e-9 * static_cast<double>(1 + n))
+            throw std::runtime_error("a sweep lowered the bound");
         if (value.energy != threaded.energy) throw std::runtime_error("threads changed a bound");
         before = bound;
     }
@@ -165,7 +168,8 @@ inline void check_frank_wolfe(std::mt19937& random, std::int64_t n) {
         if (gap < -1e-9) throw std::runtime_error("a gap of Frank-Wolfe is negative");
         state.shift(d.data(), 2.0 / (k + 2.0), 2);
         const double after = state.evaluate(1.0, 1, [] {}).objective;
-        if (before - after > gap + 1e-9 * static_cast<double>(n)) throw std::runtime_error("a step gained more than the gap");
+        if (before - after > gap + 1e-9 * static_cast<double>(n))
+            throw std::runtime_error("a step gained more than the gap");
         before = after;
     }
 }

@@ -27,7 +27,8 @@ inline void require_minimum(const std::vector<double>& vectors, std::int64_t con
         if (i >= cone) total += x[i];
         for (std::int64_t k = 0; k < rank; ++k) sum[k] += x[i] * vectors[i * rank + k];
     }
-    if (std::abs(total - 1.0) > 1e-9) throw std::runtime_error("the planes' weights do not sum to 1");
+    if (std::abs(total - 1.0) > 1e-9)
+        throw std::runtime_error("the planes' weights do not sum to 1");
     std::vector<double> slope(count);
     double least = std::numeric_limits<double>::infinity();
     for (std::int64_t i = 0; i < count; ++i) {

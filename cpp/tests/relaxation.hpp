@@ -67,7 +67,8 @@ void check_relaxation(const Case& c) {
         relaxation->start(1);
     }
     double before = one.evaluate(0.5, 1, no_poll).objective;
-    const double slack = (std::abs(before) + static_cast<double>(n)) * (sizeof(Scalar) == 4 ? 1e-4 : 1e-9);
+    const double slack =
+        (std::abs(before) + static_cast<double>(n)) * (sizeof(Scalar) == 4 ? 1e-4 : 1e-9);
     std::vector<Scalar> p(unary.size());
     for (int pass = 0; pass < 6; ++pass) {
         if (pass == 2)
@@ -85,7 +86,8 @@ void check_relaxation(const Case& c) {
     }
     two.sweep(0.5, 0.9, 2, no_poll);
     two.revert(2);
-    require(std::abs(two.evaluate(0.5, 2, no_poll).objective - before) <= slack, "a pass was not undone");
+    require(std::abs(two.evaluate(0.5, 2, no_poll).objective - before) <= slack,
+            "a pass was not undone");
 }
 
 }  // namespace setwise

@@ -66,25 +66,32 @@ void check_counts(const Row<Scalar>& row, std::vector<Scalar>& gradient, Workspa
                 for (std::int64_t q = 0; q <= r; ++q) table.push_back(family.value(n, q));
             const CountsTable counts{table.data(), r + 1};
             for (bool componentwise : {true, false}) {
-                const double fast = lovasz_hinge(row, componentwise, family, gradient.data(), work, no_poll);
-                const double plain = lovasz_hinge(row, componentwise, counts, gradient.data(), work, no_poll);
+                const double fast =
+                    lovasz_hinge(row, componentwise, family, gradient.data(), work, no_poll);
+                const double plain =
+                    lovasz_hinge(row, componentwise, counts, gradient.data(), work, no_poll);
                 require(close(fast, plain), "Lovász hinge: ratio and table differ");
             }
             for (bool slack : {true, false}) {
                 const Rescaling rule{slack, 2.0};
                 auto at = [&](bool search) {
-                    return rescale_counts(row, counts, search, rule, gradient.data(), work, no_poll);
+                    return rescale_counts(row, counts, search, rule, gradient.data(), work,
+                                          no_poll);
                 };
                 const double scanned = at(false);
-                const double fast = rescale_counts(row, family, true, rule, gradient.data(), work, no_poll);
+                const double fast =
+                    rescale_counts(row, family, true, rule, gradient.data(), work, no_poll);
                 // The submodular part may fall in q, where the search does not apply.
                 if (part != Ratio::submodular)
                     require(close(fast, scanned) && close(at(true), scanned),
                             "rescaling: search and scan differ");
                 if (row.p <= 10)
-                    require(close(scanned, enumerate(row, [&](std::int64_t n, std::int64_t q) {
-                                      return family.value(n, q);
-                                  }, rule)),
+                    require(close(scanned, enumerate(
+                                               row,
+                                               [&](std::int64_t n, std::int64_t q) {
+                                                   return family.value(n, q);
+                                               },
+                                               rule)),
                             "rescaling: scan and enumeration differ");
             }
             std::vector<double> g(table.size(), 0.0);
@@ -107,9 +114,12 @@ void check_sizes(const Row<Scalar>& row, std::vector<Scalar>& gradient, Workspac
         const double scanned =
             rescale_cardinality(row, values.data(), rule, gradient.data(), work, no_poll);
         if (row.p <= 10)
-            require(close(scanned, enumerate(row, [&](std::int64_t n, std::int64_t q) {
-                              return values[static_cast<std::size_t>(n + q)];
-                          }, rule)),
+            require(close(scanned, enumerate(
+                                       row,
+                                       [&](std::int64_t n, std::int64_t q) {
+                                           return values[static_cast<std::size_t>(n + q)];
+                                       },
+                                       rule)),
                     "rescaling of |I|: scan and enumeration differ");
     }
     hinge_modular(row, weights.data(), -1.0, gradient.data());
@@ -139,12 +149,14 @@ void check_chains(std::int64_t p) {
     std::vector<double> gains(order.size() + 1);
     const SparseRows rows{indptr.data(), p, columns.data(),
                           static_cast<std::int64_t>(columns.size())};
-    require(cut_gains(rows, weights.data(), weights.data(), order.data(), p, gains.data(), no_poll) &&
-                coverage_gains(rows, weights.data(), p, order.data(), p, gains.data(), no_poll),
-            "chains refused a permutation");
+    require(
+        cut_gains(rows, weights.data(), weights.data(), order.data(), p, gains.data(), no_poll) &&
+            coverage_gains(rows, weights.data(), p, order.data(), p, gains.data(), no_poll),
+        "chains refused a permutation");
     order.assign(1, p);
-    require(!cut_gains(rows, weights.data(), weights.data(), order.data(), 1, gains.data(), no_poll),
-            "cut gains took an element outside");
+    require(
+        !cut_gains(rows, weights.data(), weights.data(), order.data(), 1, gains.data(), no_poll),
+        "cut gains took an element outside");
 }
 
 // Two labellings with three labels: a chain of edges, regions of three variables.
@@ -153,7 +165,8 @@ void check_energies(const Case& c) {
     std::vector<std::int64_t> labels, ends, members, offsets{0}, center(c.scores.size(), 0);
     for (std::int64_t row = 0; row < 2; ++row)
         for (std::size_t i = 0; i < c.scores.size(); ++i)
-            labels.push_back((c.positive[i] ? 1 : 0) + (c.scores[i] > static_cast<double>(row) ? 1 : 0));
+            labels.push_back((c.positive[i] ? 1 : 0) +
+                             (c.scores[i] > static_cast<double>(row) ? 1 : 0));
     for (std::int64_t i = 0; i < n; ++i) {
         if (i > 0) ends.insert(ends.end(), {i - 1, i});
         members.push_back(i);
@@ -163,7 +176,8 @@ void check_energies(const Case& c) {
             "the ranges of labels were read wrong");
     const Labellings x{labels.data(), 2, n, 3};
     const FieldEdges edges{ends.data(), static_cast<std::int64_t>(ends.size()) / 2};
-    const Regions regions{members.data(), offsets.data(), static_cast<std::int64_t>(offsets.size()) - 1};
+    const Regions regions{members.data(), offsets.data(),
+                          static_cast<std::int64_t>(offsets.size()) - 1};
     double first[2], second[2];
     auto same = [&](const char* what) {
         require(close(first[0], second[0]) && close(first[1], second[1]), what);
@@ -228,7 +242,8 @@ void check_projections(const Case& c) {
     project_chain(z.data(), weights.data(), n, s.data(), work);
     double flow = 0;
     for (std::int64_t i = 0; i + 1 < n; ++i)
-        require(std::abs(flow += static_cast<double>(s[i])) <= static_cast<double>(weights[i]) + slack,
+        require(std::abs(flow += static_cast<double>(s[i])) <=
+                    static_cast<double>(weights[i]) + slack,
                 "a chain's edge carries more than its weight");
     sums_to(0);
     project_count(z.data(), gains.data(), n, s.data(), work);
@@ -249,7 +264,8 @@ void check_vectors(const Case& c) {
     for (const double score : c.scores) {
         const double x = std::clamp<double>(score, -700, 700), e = std::exp(x);
         require(std::abs(exponential(x) - e) <= 1e-15 * e, "exp differs");
-        require(std::abs(logarithm(e) - std::log(e)) <= 1e-15 * std::abs(std::log(e)), "log differs");
+        require(std::abs(logarithm(e) - std::log(e)) <= 1e-15 * std::abs(std::log(e)),
+                "log differs");
     }
 }
 
@@ -274,7 +290,8 @@ void check_moves(const Case& c, bool costs) {
         starts.push_back(static_cast<std::int64_t>(table.size()));
     }
     const auto add_terms = [&](MoveField& field) {
-        field.pairs.add_potts(edges.data(), weights.data(), static_cast<std::int64_t>(weights.size()));
+        field.pairs.add_potts(edges.data(), weights.data(),
+                              static_cast<std::int64_t>(weights.size()));
         Layer layer{};
         layer.groups = {0, 1, 2};
         layer.n_groups = 3;
@@ -311,7 +328,8 @@ template <class Scalar>
 void check(const Case& c) {
     const std::vector<Scalar> scores(c.scores.begin(), c.scores.end());
     std::vector<Scalar> gradient(scores.size());
-    const Row<Scalar> row{c.positive.data(), scores.data(), static_cast<std::int64_t>(scores.size())};
+    const Row<Scalar> row{c.positive.data(), scores.data(),
+                          static_cast<std::int64_t>(scores.size())};
     require(all_finite(scores.data(), row.p), "a score of the corpus is not finite");
     Workspace work;
     check_counts(row, gradient, work);
@@ -353,7 +371,8 @@ int main(int argc, char** argv) {
     for (int k = 0; k < 300; ++k) check_messages(random);
     for (int k = 0; k < 1000; ++k) {
         check_planes(random);
-        check_stumps(random, 1 + static_cast<int>(random() % 9), 1 + static_cast<int>(random() % 19));
+        check_stumps(random, 1 + static_cast<int>(random() % 9),
+                     1 + static_cast<int>(random() % 19));
         check_rank_pairs(random);
     }
     for (int k = 0; k < 300; ++k) {

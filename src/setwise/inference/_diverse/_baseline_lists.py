@@ -60,7 +60,7 @@ def perturbed_list(
     >>> import setwise as sw
     >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]])
     >>> field = field + sw.fields.Potts([[0, 1]], 0.5)
-    >>> sw.inference.perturbed_list(field, 3, n_draws=20, rng=0).tolist()
+    >>> sw.inference.perturbed_list(field, 3, n_draws=20, random_state=0).tolist()
     [[0, 1], [1, 1], [0, 0]]
     """
     t = as_number(temperature, "temperature", positive=True)
@@ -119,12 +119,12 @@ def sampled_list(
     --------
     >>> import setwise as sw
     >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]])
-    >>> sw.inference.sampled_list(field, 3, n_draws=50, rng=0).tolist()
+    >>> sw.inference.sampled_list(field, 3, n_draws=50, random_state=0).tolist()
     [[0, 1], [1, 1], [0, 0]]
     """
     best, m, draws = _begin(field, m, n_draws, n_jobs)
     random = as_generator(random_state)
-    post = whole(marginals(field, temperature=temperature, n_jobs=n_jobs, rng=random))
+    post = whole(marginals(field, temperature=temperature, n_jobs=n_jobs, random_state=random))
     levels: FloatArray = np.cumsum(post.probabilities, axis=1)
     allowed = np.isfinite(field.unary)
     drawn = _Drawn(field, best)
