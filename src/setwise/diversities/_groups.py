@@ -18,9 +18,9 @@ from setwise._foundation._arguments import (
     as_list,
     as_number,
 )
+from setwise.diversities._addition import Addition
 from setwise.diversities._base import Diversity, as_weight
 from setwise.diversities._concave import ConcaveCount
-from setwise.fields._field import Field
 from setwise.fields._potentials._label_cost import LabelCost
 
 Concave: TypeAlias = str | Callable[[FloatArray], FloatArray]
@@ -38,8 +38,13 @@ class _Counted(Diversity):
     h: ConcaveCount
     weight: float
     parsimony: float
+    background: int | None = None
 
-    def _set_counted(self, h: Concave, weight: float, parsimony: float | None) -> None:
+    def _set_counted(
+        self, h: Concave, weight: float, parsimony: float | None, background: int | None = None
+    ) -> None:
+        if background is not None:
+            self._set(background=as_count(background, "background"))
         concave = ConcaveCount(h)
         least = float(concave.steps(0)[0])
         if parsimony is None:
@@ -57,6 +62,10 @@ class _Counted(Diversity):
 
     @property
     def is_submodular(self) -> bool:
+        return True
+
+    @property
+    def copies_take_most(self) -> bool:
         return True
 
     def _depends_on_labels(self, n_earlier: int) -> bool:
@@ -85,8 +94,15 @@ class _Counted(Diversity):
         """(m, number of groups): which labellings are in which groups."""
         raise NotImplementedError
 
+    def _hidden(self, n_labels: int) -> list[int]:
+        """The labels that do not count: the background, where the field has it."""
+        if self.background is None or self.background >= n_labels:
+            return []
+        return [self.background]
+
     def _options(self) -> str:
-        return f"h={self.h!r}, weight={self.weight:g}, parsimony={self.parsimony:g}"
+        background = "" if self.background is None else f", background={self.background}"
+        return f"h={self.h!r}, weight={self.weight:g}, parsimony={self.parsimony:g}{background}"
 
 
 class GroupCoverage(_Counted):
@@ -146,15 +162,12 @@ class GroupCoverage(_Counted):
         inside = [used[:, group[group < n_labels]].any(axis=1) for group in self.groups]
         return np.array(inside, np.bool_).reshape(len(self.groups), len(labelings)).T
 
-    def _augment(self, field: Field, labelings: IntArray) -> Field:
-        costs = self._checked_costs(labelings, field.n_labels)
-        for group, cost in zip(self.groups, costs, strict=True):
-            if cost > 0:
-                field += LabelCost(float(cost), labels=group)
-        return field
-
-    def _scaled(self, scale: float) -> GroupCoverage:
-        return GroupCoverage(self.groups, self.h.h, scale * self.weight, parsimony=self.parsimony)
+    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+        costs = self._checked_costs(labelings, n_labels)
+        priced = zip(self.groups, costs, strict=True)
+        return Addition(
+            potentials=[LabelCost(float(cost), labels=group) for group, cost in priced if cost > 0]
+        )
 
     def __repr__(self) -> str:
         return f"GroupCoverage({[group.tolist() for group in self.groups]}, {self._options()})"
@@ -193,8 +206,6 @@ class LabelDiversity(_Counted):
     True
     """
 
-    background: int | None
-
     def __init__(
         self,
         h: Concave = "min1",
@@ -203,29 +214,20 @@ class LabelDiversity(_Counted):
         parsimony: float | None = None,
         background: int | None = None,
     ) -> None:
-        self._set(background=None if background is None else as_count(background, "background"))
-        self._set_counted(h, weight, parsimony)
+        self._set_counted(h, weight, parsimony, background)
 
     def _members(self, labelings: IntArray, n_labels: int) -> BoolArray:
         used = used_labels(labelings, n_labels)
-        if self.background is not None and self.background < n_labels:
-            used[:, self.background] = False
+        used[:, self._hidden(n_labels)] = False
         return used
 
-    def _augment(self, field: Field, labelings: IntArray) -> Field:
-        costs = self._checked_costs(labelings, field.n_labels)
-        if self.background is not None and self.background < field.n_labels:
-            costs[self.background] = 0.0
-        return field + LabelCost(costs) if costs.any() else field
-
-    def _scaled(self, scale: float) -> LabelDiversity:
-        return LabelDiversity(
-            self.h.h, scale * self.weight, parsimony=self.parsimony, background=self.background
-        )
+    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+        costs = self._checked_costs(labelings, n_labels)
+        costs[self._hidden(n_labels)] = 0.0
+        return Addition(potentials=[LabelCost(costs)] if costs.any() else [])
 
     def __repr__(self) -> str:
-        background = "" if self.background is None else f", background={self.background}"
-        return f"LabelDiversity({self._options()}{background})"
+        return f"LabelDiversity({self._options()})"
 
 
 def used_labels(labelings: IntArray, n_labels: int) -> BoolArray:
