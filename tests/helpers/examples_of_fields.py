@@ -284,7 +284,7 @@ for name in ("perturbed_list", "sampled_list"):
         temperature=1.0,
         n_draws=20,
         n_jobs=1,
-        random_state=0,
+        rng=0,
     )
 listed(
     "inference.tune_diversity",

@@ -16,7 +16,7 @@ from setwise.diversities._concatenated import Concatenated, as_diversity
 from setwise.fields._field import Field
 from setwise.inference._diverse._guarantee import guarantee
 from setwise.inference._diverse._problem import StepProblem
-from setwise.inference._diverse._result import DiverseProgress, DiverseResult
+from setwise.inference._diverse._result import DiverseProgress, DiverseResult, repeats
 from setwise.inference._diverse._step import METHODS, GreedyStep
 from setwise.inference._map._energy_scale import (
     NEGLIGIBLE,
@@ -108,7 +108,7 @@ def diverse(
     best = _within_digits(steps.first(alone), alone, 0.0)
     best = _first(base.field, parts[0]._addition(nothing, field.n_labels), best)
     items = _Items(field, base)
-    items.add(best, parts[0], 0)
+    items.add(best, parts[0]._gain(best.labels, nothing, field.n_labels))
     interrupted = best.interrupted or (items.ends(callback) and left > 0)
     try:
         for part, share in zip(parts, shares, strict=True):
@@ -117,7 +117,7 @@ def diverse(
                 problem = StepProblem.of(base.field, part._addition(earlier, field.n_labels))
                 found = steps.next(problem, [best.labels, earlier[-1]][: k + 1])
                 gain = part._gain(found.labels, earlier, field.n_labels)
-                items.add(_within_digits(found, problem, gain), part, k + 1)
+                items.add(_within_digits(found, problem, gain), gain)
                 left -= 1
                 interrupted = found.interrupted or (items.ends(callback) and left > 0)
                 if interrupted:
@@ -178,16 +178,13 @@ class _Items:
         """The first item and the latest k."""
         return np.array([self._labels[0], *self._labels[len(self._labels) - k :]])
 
-    def add(self, found: MapResult, diversity: Diversity, before: int) -> None:
-        """One more item: the diversity sees the first and the latest, ``before`` of them.
+    def add(self, found: MapResult, gain: float) -> None:
+        """One more item, and what it adds to the diversity of those before it.
 
         It was found in the field of the step, which may leave out constants: the gap is the same.
         """
-        labels = found.labels
-        earlier = self.after_first(before - 1) if before else np.zeros((0, len(labels)), np.int64)
-        gain = diversity._gain(labels, earlier, self._field.n_labels)
-        value = float(self._field._energies(labels[None])[0])
-        self._labels.append(labels)
+        value = float(self._field._energies(found.labels[None])[0])
+        self._labels.append(found.labels)
         self._rows.append((value, gain, difference_below(value - gain, found.gap)))
         self._found.append(found)
 
@@ -215,18 +212,13 @@ class _Items:
             heights, n_labels = self._base.field._energies(labelings), self._field.n_labels
             claim = guarantee(diversity, labelings, heights, gains, gaps, n_labels)
             claim = replace(claim, shift=claim.shift + self._base.constant)
-        seen: set[bytes] = set()
-        repeated = []
-        for labels in labelings:
-            repeated.append(labels.tobytes() in seen)
-            seen.add(labels.tobytes())
         return DiverseResult(
             labelings=labelings,
             values=values,
             gains=gains,
             bounds=bounds,
             methods=tuple(found.method for found in self._found),
-            repeated=np.array(repeated),
+            repeated=repeats(labelings),
             guarantee=claim,
             reason=f"no guarantee for the list: {obstacle}" if claim is None else claim.assumes,
             interrupted=interrupted,
