@@ -275,6 +275,21 @@ def test_a_callback_sees_every_item_and_may_end_the_list():
     assert not whole.interrupted
 
 
+def test_a_callback_ends_lists_of_lists_at_any_item():
+    """At the end of a part too, be it the same diversity as the last one's, or the last empty."""
+    field, ball = of_seed("potts-on-two-labels", 0), d.HammingBall(1.0, 0.5)
+    for diversity in (d.Concatenated([ball, ball]), d.Concatenated([ball, d.DivMBest(1.0)])):
+        for stop in range(1, 6):
+            seen = []
+            found = sw.diverse(
+                field, 5, diversity, callback=lambda _, k=stop, s=seen: s.append(0) or len(s) == k
+            )
+            assert len(found.labelings) == len(seen) == stop
+            assert found.interrupted == (stop < 5)
+    whole = d.Concatenated([ball, d.DivMBest(1.0)], shares=[2, 0])
+    assert not sw.diverse(field, 3, whole, callback=lambda step: step.n_items == 3).interrupted
+
+
 def test_ctrl_c_gives_the_list_so_far():
     def interrupt(progress):
         if progress.n_items == 2:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from setwise._foundation._arguments import FloatArray, IntArray, as_integers, as_list, as_numbers
 from setwise._foundation._immutable import Immutable
 from setwise.fields._base import Potential
-from setwise.fields._field import Field
+from setwise.fields._field import Field, as_field
 from setwise.fields._potentials._cardinality import CardinalityPotential
 
 
@@ -75,6 +75,7 @@ class Addition(Immutable):
 
     def added_to(self, field: Field) -> Field:
         """The field with this in its energy; the field itself where there is nothing to add."""
+        field = as_field(field)
         if self.prices:
             unary = field.unary.copy()
             everyone = np.arange(field.n_variables)

@@ -19,7 +19,7 @@ from setwise._foundation._arguments import (
 )
 from setwise._foundation._immutable import Immutable
 from setwise.diversities._addition import Addition
-from setwise.fields._field import Field
+from setwise.fields._field import Field, as_field
 
 if TYPE_CHECKING:
     from setwise.diversities._combined import CombinedDiversity
@@ -173,8 +173,7 @@ class Diversity(Immutable, ABC):
         labelings : array-like of int, shape (m, N)
             S, the list so far; m = 0 for the first step.
         """
-        if not isinstance(field, Field):
-            raise TypeError(f"field must be a Field, got {type(field).__name__}")
+        field = as_field(field)
         array = as_array(labelings, "labelings")
         if array.ndim != 2 or array.shape[1] != field.n_variables:
             raise ValueError(

@@ -38,13 +38,8 @@ class _Counted(Diversity):
     h: ConcaveCount
     weight: float
     parsimony: float
-    background: int | None = None
 
-    def _set_counted(
-        self, h: Concave, weight: float, parsimony: float | None, background: int | None = None
-    ) -> None:
-        if background is not None:
-            self._set(background=as_count(background, "background"))
+    def _set_counted(self, h: Concave, weight: float, parsimony: float | None) -> None:
         concave = ConcaveCount(h)
         least = float(concave.steps(0)[0])
         if parsimony is None:
@@ -94,15 +89,8 @@ class _Counted(Diversity):
         """(m, number of groups): which labellings are in which groups."""
         raise NotImplementedError
 
-    def _hidden(self, n_labels: int) -> list[int]:
-        """The labels that do not count: the background, where the field has it."""
-        if self.background is None or self.background >= n_labels:
-            return []
-        return [self.background]
-
     def _options(self) -> str:
-        background = "" if self.background is None else f", background={self.background}"
-        return f"h={self.h!r}, weight={self.weight:g}, parsimony={self.parsimony:g}{background}"
+        return f"h={self.h!r}, weight={self.weight:g}, parsimony={self.parsimony:g}"
 
 
 class GroupCoverage(_Counted):
@@ -173,7 +161,29 @@ class GroupCoverage(_Counted):
         return f"GroupCoverage({[group.tolist() for group in self.groups]}, {self._options()})"
 
 
-class LabelDiversity(_Counted):
+class CountedLabels(_Counted):
+    """Groups that labels make, one of which may be the background, and not count."""
+
+    background: int | None
+
+    def _set_labels(
+        self, h: Concave, weight: float, parsimony: float | None, background: int | None
+    ) -> None:
+        self._set(background=None if background is None else as_count(background, "background"))
+        self._set_counted(h, weight, parsimony)
+
+    def _hidden(self, n_labels: int) -> list[int]:
+        """The labels that do not count: the background, where the field has it."""
+        if self.background is None or self.background >= n_labels:
+            return []
+        return [self.background]
+
+    def _options(self) -> str:
+        background = "" if self.background is None else f", background={self.background}"
+        return super()._options() + background
+
+
+class LabelDiversity(CountedLabels):
     r"""A reward for items that use labels that few earlier items used.
 
     .. math:: d(S) = \lambda \sum_l \Bigl( h(n_l(S)) - h(0) - w \, n_l(S) \Bigr), \qquad
@@ -214,7 +224,7 @@ class LabelDiversity(_Counted):
         parsimony: float | None = None,
         background: int | None = None,
     ) -> None:
-        self._set_counted(h, weight, parsimony, background)
+        self._set_labels(h, weight, parsimony, background)
 
     def _members(self, labelings: IntArray, n_labels: int) -> BoolArray:
         used = used_labels(labelings, n_labels)

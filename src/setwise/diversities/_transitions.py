@@ -7,14 +7,14 @@ from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.diversities._addition import Addition
-from setwise.diversities._groups import Concave, _Counted
+from setwise.diversities._groups import Concave, CountedLabels
 from setwise.fields._potentials._edges import as_edges, check_edges
 from setwise.fields._potentials._label_transition import LabelTransition
 
 _MOST_PAIRS = 1 << 30
 
 
-class TransitionDiversity(_Counted):
+class TransitionDiversity(CountedLabels):
     r"""A reward for items in which labels touch that touched in few earlier items.
 
     .. math:: d(S) = \lambda \sum_{a < b} \Bigl( h(n_{ab}(S)) - h(0) - w \, n_{ab}(S) \Bigr)
@@ -59,7 +59,7 @@ class TransitionDiversity(_Counted):
         background: int | None = None,
     ) -> None:
         self._set(edges=as_edges(edges))
-        self._set_counted(h, weight, parsimony, background)
+        self._set_labels(h, weight, parsimony, background)
 
     def _members(self, labelings: IntArray, n_labels: int) -> BoolArray:
         check_edges(self.edges, labelings.shape[1])

@@ -9,7 +9,7 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray, IntArray, as_count, as_number
 from setwise._foundation._interrupts import whole
 from setwise._foundation._randomness import as_generator
-from setwise.fields._field import Field
+from setwise.fields._field import Field, as_field
 from setwise.inference._diverse._result import repeats
 from setwise.inference._map._enumerate import count_labellings, most_items
 from setwise.inference._map._solve_map import solve_map
@@ -145,8 +145,7 @@ def _begin(
     field: Field, m: int, n_draws: int | None, n_jobs: int | None
 ) -> tuple[IntArray, int, int]:
     """The best labelling, and how many labellings to return and to draw."""
-    if not isinstance(field, Field):
-        raise TypeError(f"field must be a Field, got {type(field).__name__}")
+    field = as_field(field)
     m = as_count(m, "m", least=1)
     draws = m - 1 if n_draws is None else as_count(n_draws, "n_draws", least=m - 1)
     if m > (most := most_items(field, m)):
@@ -171,5 +170,6 @@ def _lowest(field: Field, items: IntArray, m: int) -> IntArray:
     energies[0] = -np.inf  # it stays the first, also where moves did not find the least energy
     order = np.argsort(energies, kind="stable")
     again = repeats(items[order])
-    kept = np.concatenate([order[~again], order[again]])[:m]
-    return items[kept[np.argsort(energies[kept], kind="stable")]]
+    kept: IntArray = np.concatenate([order[~again], order[again]])[:m]
+    lowest: IntArray = items[kept[np.argsort(energies[kept], kind="stable")]]
+    return lowest

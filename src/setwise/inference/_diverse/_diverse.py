@@ -13,7 +13,7 @@ from setwise._foundation._threads import as_threads
 from setwise.diversities._addition import Addition
 from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated, as_diversity
-from setwise.fields._field import Field
+from setwise.fields._field import Field, as_field
 from setwise.inference._diverse._guarantee import guarantee
 from setwise.inference._diverse._problem import StepProblem
 from setwise.inference._diverse._result import DiverseProgress, DiverseResult, repeats
@@ -88,8 +88,7 @@ def diverse(
     >>> six.labelings.shape, bool(six.values[0] == sw.solve_map(field).value)
     ((6, 600), True)
     """
-    if not isinstance(field, Field):
-        raise TypeError(f"field must be a Field, got {type(field).__name__}")
+    field = as_field(field)
     m = as_count(m, "m", least=1)
     diversity = as_diversity(diversity)
     method = as_choice(method, "method", ["auto", *METHODS])
