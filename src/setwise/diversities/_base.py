@@ -78,7 +78,11 @@ class Diversity(Immutable, ABC):
 
     @abstractmethod
     def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
-        """d(y | S) of checked labels (N,) and labellings (m, N)."""
+        """d(y | S) of checked labels (N,) and labellings (m, N).
+
+        They are of any type of integers, the smallest that holds them where there is much to read:
+        compare them or index with them, but calculate with other numbers.
+        """
 
     @abstractmethod
     def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
