@@ -205,19 +205,19 @@ for _case, _make in {
 @long("inference.sampled_list")
 def sampled_list(size: int) -> Call:
     field = grid_field(size, 3)
-    return lambda: inference.sampled_list(field, 4, n_draws=20, n_jobs=1, random_state=0)
+    return lambda: inference.sampled_list(field, 4, n_draws=20, n_jobs=1, rng=0)
 
 
 @long("inference.perturbed_list", "two labels")
 def perturbed_list(size: int) -> Call:
     field = grid_field(size, 2)
-    return lambda: inference.perturbed_list(field, 4, n_draws=20, n_jobs=1, random_state=0)
+    return lambda: inference.perturbed_list(field, 4, n_draws=20, n_jobs=1, rng=0)
 
 
 @long("inference.perturbed_list", "three labels")
 def perturbed_list_of_three(size: int) -> Call:
     field = grid_field(size, 3)
-    return lambda: inference.perturbed_list(field, 3, n_jobs=1, random_state=0)
+    return lambda: inference.perturbed_list(field, 3, n_jobs=1, rng=0)
 
 
 @long("inference.tune_diversity")
@@ -377,7 +377,7 @@ long("learning.ClassifierSearch.__call__")(_search_with(_trees))
 
 
 def labels_of_draws(field: fields.Field) -> np.ndarray:
-    return inference.perturbed_list(field, 2, n_jobs=1, random_state=0)
+    return inference.perturbed_list(field, 2, n_jobs=1, rng=0)
 
 
 @long("learning.Serial.map")

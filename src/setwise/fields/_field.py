@@ -138,3 +138,10 @@ def _as_unary(unary: ArrayLike) -> FloatArray:
             f"unary must have a finite entry in each row, got none in row {np.argmax(empty)}"
         )
     return array
+
+
+def as_field(field: object) -> Field:
+    """A field, or one sentence."""
+    if not isinstance(field, Field):
+        raise TypeError(f"field must be a Field, got {type(field).__name__}")
+    return field

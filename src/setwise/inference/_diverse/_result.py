@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 
 
@@ -148,3 +150,14 @@ class DiverseResult:
         """(m,): E(y) - d(y | S) - bound of each step, never negative."""
         gaps: FloatArray = (self.values - self.gains - self.bounds).clip(min=0.0)
         return gaps
+
+
+def repeats(labelings: IntArray) -> BoolArray:
+    """(m,): which labellings equal an earlier one."""
+    seen: set[bytes] = set()
+    again = np.zeros(len(labelings), np.bool_)
+    for k, labels in enumerate(labelings):
+        key = labels.tobytes()
+        again[k] = key in seen
+        seen.add(key)
+    return again

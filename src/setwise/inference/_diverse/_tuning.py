@@ -25,7 +25,12 @@ from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated
 from setwise.fields._field import Field
 from setwise.inference._diverse._diverse import diverse
-from setwise.inference._diverse._oracle_accuracy import METRICS, as_labels, oracle_accuracy
+from setwise.inference._diverse._oracle_accuracy import (
+    METRICS,
+    as_labels,
+    check_ignore,
+    oracle_accuracy,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +164,7 @@ def tune_diversity(
     for k, truth in enumerate(truths):
         as_labels(truth, f"truths[{k}]", 1)
     check_callback(callback)
-    as_count(ignore, "ignore", least=-(2**62), most=2**62)
+    check_ignore(ignore)
     if not images or not all(isinstance(field, Field) for field in images):
         raise TypeError("fields must be a sequence of at least one Field")
     if len(truths) != len(images):
