@@ -16,6 +16,7 @@ from setwise._foundation._arguments import (
     as_number,
     check_callback,
 )
+from setwise._foundation._progress import stops
 from setwise.learning._boosting._boost_fit import BoostFit, BoostHistory, BoostProgress
 from setwise.learning._boosting._pricing import DualPoint, Pricing
 from setwise.learning._boosting._problem import Risk, Search
@@ -204,8 +205,7 @@ class _Rounds:
         )
         self._stages.setdefault(len(problem.best.w), problem.best.w)  # as if it ended here
         self._rounds.append(progress)
-        answer = None if self._callback is None else self._callback(progress)
-        if bool(answer):
+        if stops(self._callback, progress):
             self._interrupted = progress.relative_gap > self._tol
             return True
         return progress.relative_gap <= self._tol

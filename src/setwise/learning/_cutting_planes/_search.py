@@ -15,7 +15,8 @@ from setwise._foundation._arguments import (
     check_callback,
 )
 from setwise._foundation._certificate import relative_gap
-from setwise.learning._cutting_planes._fit import Fit, History, Planes, Progress
+from setwise._foundation._progress import Progress, stops
+from setwise.learning._cutting_planes._fit import Fit, History, Planes
 from setwise.learning._room import CANCELLED, ROUNDING, room_of
 
 MOST_WEIGHTS = 1 << 30  # eight gigabytes for one vector of them
@@ -114,7 +115,7 @@ class Search:
         share = relative_gap(gap, self.room, self.rounding)
         progress = Progress(len(self.rounds) + 1, self.value, self.bound, share, seconds)
         self.rounds.append(progress)
-        if self.callback is not None and bool(self.callback(progress)):
+        if stops(self.callback, progress):
             self.interrupted = share > self.tol
             return True
         return share <= self.tol or len(self.rounds) == self.limit or self._stands_still(gap)
