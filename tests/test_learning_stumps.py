@@ -159,7 +159,7 @@ X = np.eye(3)
         (lambda: Stumps([["a"]]), TypeError, "X must hold real numbers, got dtype <U1"),
         (lambda: Stumps(csr_array([[1j]])), TypeError, "X must hold real numbers, got dtype comp"),
         (lambda: Stumps(X, n_columns=0), ValueError, "n_columns must be at least 1, got 0"),
-        (lambda: Stumps(X, n_jobs="a"), TypeError, "n_jobs must be an integer, got str"),
+        (lambda: Stumps(X, n_jobs="a"), TypeError, "n_jobs must be an integer or None, got str"),
         (lambda: Stumps(X)(np.ones(4)), ValueError, "weights must have a multiple of 3 entries"),
         (lambda: Stumps(X)(np.ones((3, 2))), ValueError, r"weights must have .* shape \(3, 2\)"),
         (lambda: Stumps(X)([1.0, np.nan, 0.0]), ValueError, "weights must be finite, got nan"),
