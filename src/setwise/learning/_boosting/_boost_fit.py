@@ -12,12 +12,13 @@ from setwise._foundation._arguments import FloatArray
 from setwise._foundation._certificate import Measured
 from setwise._foundation._progress import Progress
 from setwise.learning._boosting._problem import Column
+from setwise.learning._history import History
 from setwise.learning._room import measures
 
 
 @dataclass(frozen=True, eq=False)
-class BoostHistory:
-    """How a fit went, one entry a round; the first has no weak learner yet.
+class BoostHistory(History):
+    """How a fit went, one entry a round, with its sizes; the first has no weak learner yet.
 
     Examples
     --------
@@ -30,23 +31,12 @@ class BoostHistory:
     [1.5, 0.1]
     """
 
-    primal: FloatArray
-    """The best objective so far."""
-    dual: FloatArray
-    """The best bound so far."""
-    seconds: FloatArray
-    """Since the start of the fit."""
     n_columns: NDArray[np.int64]
     """Weak learners."""
     n_planes: NDArray[np.int64]
     """Planes in the linear program."""
     n_cuts: NDArray[np.int64]
     """Questions to the risk so far."""
-
-    @property
-    def gap(self) -> FloatArray:
-        """Primal - dual."""
-        return self.primal - self.dual
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,28 +6,8 @@ from dataclasses import dataclass, field
 
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._certificate import Measured
+from setwise.learning._history import History
 from setwise.learning._room import room_of
-
-
-@dataclass(frozen=True, eq=False)
-class History:
-    """How a fit went, one entry a round.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import setwise as sw
-    >>> fit = sw.learning.one_slack(lambda w: (abs(w[0] - 1), np.sign(w - 1)), 1, C=0.5)
-    >>> bool((fit.history.primal >= fit.history.dual).all())
-    True
-    """
-
-    primal: FloatArray
-    """The best objective so far."""
-    dual: FloatArray
-    """The best bound so far."""
-    seconds: FloatArray
-    """Since the start of the fit."""
 
 
 @dataclass(frozen=True, eq=False)

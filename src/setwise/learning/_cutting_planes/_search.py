@@ -16,7 +16,8 @@ from setwise._foundation._arguments import (
 )
 from setwise._foundation._certificate import relative_gap
 from setwise._foundation._progress import Progress, stops
-from setwise.learning._cutting_planes._fit import Fit, History, Planes
+from setwise.learning._cutting_planes._fit import Fit, Planes
+from setwise.learning._history import History, columns_of
 from setwise.learning._room import CANCELLED, ROUNDING, room_of
 
 MOST_WEIGHTS = 1 << 30  # eight gigabytes for one vector of them
@@ -134,7 +135,6 @@ class Search:
 
     def fit(self, planes: Planes) -> Fit:
         """The record of it all."""
-        columns = np.array([(row.value, row.bound, row.seconds) for row in self.rounds])
         return Fit(
             w=self.best,
             value=self.value,
@@ -142,7 +142,7 @@ class Search:
             n_iter=len(self.rounds),
             converged=self.rounds[-1].relative_gap <= self.tol,
             interrupted=self.interrupted,
-            history=History(*columns.T.copy()),
+            history=History(*columns_of(self.rounds)),
             planes=planes,
             C=self.C,
             risk_at_zero=self._zero(),
