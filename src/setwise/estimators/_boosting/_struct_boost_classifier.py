@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, kron
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
@@ -238,9 +239,15 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
 
     def score(self, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
         """The share of the samples, by weight, whose class is the right one."""
-        if sample_weight is not None:
-            sample_weight = as_sample_weights(sample_weight, len(as_array(y, "y")))
-        return float(super().score(X, y, sample_weight=sample_weight))
+        predicted, labels = self.predict(X), as_array(y, "y")
+        if labels.shape != predicted.shape:
+            raise ValueError(
+                f"y must have shape {predicted.shape}, as X has rows, got {labels.shape}"
+            )
+        check_targets(labels)
+        weights = as_sample_weights(sample_weight, len(labels))
+        require_some(weights)
+        return float(accuracy_score(labels, predicted, sample_weight=weights))
 
     @property
     def feature_importances_(self) -> FloatArray:
