@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ("sklearn", "highspy", "torch", "matplotlib")
+HEAVY = ("sklearn", "joblib", "highspy", "torch", "matplotlib")
 
 PROGRAM = """
 import sys
@@ -34,6 +34,20 @@ def loaded_by(statement: str) -> list[str]:
 )
 def test_heavy_packages_are_loaded_by_need_only(statement: str) -> None:
     assert loaded_by(statement) == []
+
+
+def test_learning_loads_no_module_of_inference() -> None:
+    program = """
+import sys
+import setwise.learning as learning
+threads = learning.Threads(2)
+threads.map(abs, [-1, 2])
+threads.close()
+print(*[name for name in sys.modules if name.startswith("setwise.inference")])
+"""
+    run = run_without(set(), program)
+    assert run.stdout.split() == [], run.stderr
+    assert run.returncode == 0, run.stderr
 
 
 # What numpy and torch alone must do: name losses, and compute all that a device knows.

@@ -324,7 +324,7 @@ FIELD = fields.Field(np.zeros((3, 2)))
         (
             lambda: sw.diverse(FIELD, 2, d.DivMBest(1.0), n_jobs=0),
             ValueError,
-            "n_jobs must be at least 1, got 0",
+            "n_jobs must not be 0, got 0",
         ),
         (
             lambda: sw.diverse(FIELD, 2, d.TransitionDiversity([[0, 7]])),

@@ -404,7 +404,7 @@ def test_what_a_method_cannot_take_is_refused_in_one_sentence():
         ({"tol": "low"}, TypeError, "tol must be a real number"),
         ({"max_iter": 1.5}, TypeError, "max_iter must be an integer"),
         ({"temperature": 0.0}, ValueError, "temperature must be positive"),
-        ({"n_jobs": 0}, ValueError, "n_jobs must be at least 1"),
+        ({"n_jobs": 0}, ValueError, "n_jobs must not be 0, got 0"),
         ({"dtype": "float16"}, ValueError, "dtype must be 'float64' or 'float32'"),
         ({"warm_start": 3}, TypeError, "warm_start must be a MarginalsResult"),
         ({"method": ["cut"]}, TypeError, "method must be a string, got list"),

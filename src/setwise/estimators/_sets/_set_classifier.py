@@ -20,7 +20,8 @@ from threadpoolctl import threadpool_limits
 from setwise._foundation._arguments import FloatArray, as_array, as_flag
 from setwise.estimators._checked import check_size, check_targets, checked
 from setwise.estimators._progress import check_display, progress_callback
-from setwise.estimators._sets._set_layout import Arrangement, Sets, arrange, as_weight
+from setwise.estimators._sample_weights import as_sample_weights
+from setwise.estimators._sets._set_layout import Arrangement, Sets, arrange
 from setwise.estimators._sets._set_risk import LinearRisk, linear_scores
 from setwise.estimators._threads import threads
 from setwise.learning import Fit, Progress, Serial, Threads, one_slack
@@ -149,6 +150,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         X: Any,
         y: ArrayLike,
+        *,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
@@ -160,7 +162,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : array of shape (n, p) or (n,)
         groups : array of shape (n,), optional
             Which set each sample belongs to.
-        sample_weight : array of shape (n,), optional
+        sample_weight : array of shape (n,) or number, optional
             2 equals a repeated sample, 0 a removed one.
 
         Returns
@@ -277,6 +279,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         X: Any,
         y: ArrayLike,
+        *,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
@@ -356,7 +359,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         weights = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         of_class = weights[(y == self.classes_[1]).astype(np.int64)]
-        return np.asarray(of_class * as_weight(sample_weight, len(y)))
+        return np.asarray(of_class * as_sample_weights(sample_weight, len(y)))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

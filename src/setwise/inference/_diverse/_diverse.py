@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from time import perf_counter
 
 import numpy as np
 
 from setwise._foundation._arguments import IntArray, as_choice, as_count, check_callback
 from setwise._foundation._certificate import relative_gap
+from setwise._foundation._progress import stops
 from setwise._foundation._threads import as_threads
 from setwise.diversities._addition import Addition
 from setwise.diversities._base import Diversity
@@ -94,6 +96,7 @@ def diverse(
     method = as_choice(method, "method", ["auto", *METHODS])
     check_callback(callback)
     as_threads(n_jobs)
+    began = perf_counter()
     parts, shares = zip(*diversity._shares_of(m), strict=True)
     most = most_items(field, m)
     ends = max(shares) >= most  # no part has a list of more items than there are labellings
@@ -106,7 +109,7 @@ def diverse(
     steps, alone = GreedyStep(method, n_jobs), StepProblem.of(base.field)
     best = _within_digits(steps.first(alone), alone, 0.0)
     best = _first(base.field, parts[0]._addition(nothing, field.n_labels), best)
-    items = _Items(field, base)
+    items = _Items(field, base, began)
     items.add(best, parts[0]._gain(best.labels, nothing, field.n_labels))
     interrupted = best.interrupted or (items.ends(callback) and left > 0)
     try:
@@ -167,11 +170,12 @@ def _within_digits(found: MapResult, problem: StepProblem, gain: float) -> MapRe
 class _Items:
     """The list as it grows."""
 
-    def __init__(self, field: Field, base: Ground) -> None:
+    def __init__(self, field: Field, base: Ground, began: float) -> None:
         self._field, self._base = field, base
         self._labels: list[IntArray] = []
         self._rows: list[tuple[float, float, float]] = []
         self._found: list[MapResult] = []
+        self._began = began
 
     def after_first(self, k: int) -> IntArray:
         """The first item and the latest k."""
@@ -189,13 +193,17 @@ class _Items:
 
     def ends(self, callback: Callable[[DiverseProgress], object] | None) -> bool:
         """Whether the callback, told of the latest item, ends the list."""
-        if callback is None:
-            return False
         value, gain, bound = self._rows[-1]
-        n = len(self._labels)
-        return bool(
-            callback(DiverseProgress(n, self._labels[-1], value, gain, value - gain - bound))
+        progress = DiverseProgress(
+            n_iter=len(self._labels),
+            value=value,
+            bound=bound,
+            relative_gap=self._found[-1].relative_gap,
+            seconds=perf_counter() - self._began,
+            labels=self._labels[-1],
+            gain=gain,
         )
+        return stops(callback, progress)
 
     def result(
         self, diversity: Diversity, obstacle: str | None, interrupted: bool

@@ -55,7 +55,7 @@ def belief_propagation(field: Field, options: Options) -> Solution:
             damping = DAMPING if n_iter >= UNDAMPED else 0.0
             change = kernel.sweep(options.temperature, damping)
             n_iter += 1
-            interrupted = options.report(n_iter, inf, inf)
+            interrupted = options.report(n_iter, inf)
     except KeyboardInterrupt:
         interrupted = True
     probabilities: FloatArray = np.empty(field.unary.shape)

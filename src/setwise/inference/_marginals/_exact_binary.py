@@ -9,7 +9,6 @@ minimisers of :math:`G(A) - \lambda |A|`: divide and conquer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
 
 import numpy as np
 
@@ -49,7 +48,7 @@ def exact_binary(field: Field, options: Options) -> Solution:
 
     def report(n_levels: int, nodes: FloatArray) -> bool:
         history.append(value_at(nodes) - of_zeros)
-        return options.report(n_levels, history[-1], inf)
+        return options.report(n_levels, history[-1])
 
     nodes, n_levels, interrupted = base_minimiser(as_cut(field, unary), n, report)
     s, value = nodes[:n], value_at(nodes)

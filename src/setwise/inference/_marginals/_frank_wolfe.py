@@ -18,7 +18,7 @@ class Vertices:
     """s in the base polytope at a temperature, and the greedy vertex that s should move to."""
 
     def __init__(self, field: Field, options: Options) -> None:
-        self.relaxation = Relaxation(field)
+        self.relaxation, self._options = Relaxation(field), options
         self.temperature = options.temperature
         self.threads = options.n_threads
         unary = self.relaxation.finite_unary(options.temperature)
@@ -50,6 +50,11 @@ class Vertices:
 
     def move(self, direction: FloatArray, step: float) -> None:
         self.kernel.shift(direction, step, self.threads)
+
+    def report(self, n_iter: int) -> bool:
+        """Tell the callback; whether it ends the search."""
+        gap = self.gap / self.temperature
+        return self._options.report(n_iter, self.history[-1], self.relative_gap, gap)
 
     def solution(self, n_iter: int, converged: bool, interrupted: bool) -> Solution:
         return Solution(
@@ -86,7 +91,7 @@ def frank_wolfe(field: Field, options: Options, *, line_search: bool = False) ->
             vertices.move(direction, step)
             n_iter += 1
             vertices.look()
-            interrupted = options.report(n_iter, vertices.history[-1], vertices.relative_gap)
+            interrupted = vertices.report(n_iter)
     except KeyboardInterrupt:
         vertices.look()
         interrupted = True

@@ -192,7 +192,7 @@ def marginals(
         probabilities=probabilities.astype(options.dtype, copy=False),
         log_partition_upper=difference_above(solution.upper + lost, offset),
         log_partition_lower=difference_below(lower - lost, offset),
-        gap=solution.gap + lost,
+        excess=solution.gap + lost,
         relative_gap=solution.relative_gap + lost,
         n_iter=solution.n_iter,
         converged=solution.converged,

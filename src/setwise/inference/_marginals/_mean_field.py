@@ -33,7 +33,7 @@ def mean_field(field: Field, options: Options) -> Solution:
             change = factorised.sweep()
             n_iter += 1
             history.append(factorised.bound())
-            interrupted = options.report(n_iter, history[-1], inf)
+            interrupted = options.report(n_iter, history[-1])
     except KeyboardInterrupt:
         interrupted = True
     return Solution(

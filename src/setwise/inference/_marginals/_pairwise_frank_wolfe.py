@@ -62,7 +62,7 @@ def pairwise_frank_wolfe(field: Field, options: Options) -> Solution:
             active.move(worst, vertices.vertex, step)
             n_iter += 1
             vertices.look()
-            interrupted = options.report(n_iter, vertices.history[-1], vertices.relative_gap)
+            interrupted = vertices.report(n_iter)
     except KeyboardInterrupt:
         vertices.look()
         interrupted = True

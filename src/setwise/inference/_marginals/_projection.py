@@ -37,7 +37,7 @@ def projection(field: Field, options: Options) -> Solution:
 
     def report(now: Descent) -> bool:
         value = (now.objective - relaxation.constant) / t
-        return options.report(now.n_iter, value, now.relative_gap)
+        return options.report(now.n_iter, value, now.relative_gap, now.gap / t)
 
     if state is not None:
         descent.sweep()  # blocks of other weights need not lie in this base polytope
