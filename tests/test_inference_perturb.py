@@ -66,8 +66,8 @@ def test_randomness_and_the_end_of_sampling():
     assert (loose.n_iter, loose.converged) == (10, True)
     with pytest.raises(TypeError, match="random_state must be None, an integer"):
         sw.marginals(field, "perturb", random_state="seed")
-    with pytest.raises(ValueError, match="warm_start must be None for perturb"):
-        sw.marginals(field, "perturb", warm_start=one)
+    with pytest.raises(ValueError, match="init must be None for perturb"):
+        sw.marginals(field, "perturb", init=one)
 
 
 def test_an_interrupted_search_is_no_sample(monkeypatch):

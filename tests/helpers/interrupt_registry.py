@@ -20,7 +20,7 @@ from public_api import public_objects
 import setwise as sw
 from setwise import fields, functions, inference, learning
 from setwise.inference._map import _solve_map
-from setwise.inference._marginals import _marginals
+from setwise.inference._marginals._methods import METHODS as _MARGINALS
 from setwise.surrogates._maximizers import Rule, most_violated
 
 Call = Callable[[], object]
@@ -150,7 +150,7 @@ def _marginals_by(method: str) -> Callable[[int], Call]:
     return make
 
 
-for _method in _marginals._METHODS:
+for _method in _MARGINALS:
     long("inference.marginals", _method)(_marginals_by(_method))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import numpy as np
 
@@ -171,3 +171,5 @@ Term = (
     | TransitionTerm
     | CardinalityTerm
 )
+
+KINDS: tuple[type, ...] = get_args(Term)
