@@ -131,7 +131,7 @@ def search_scores(image: str, name: str, settings: list[Setting], step: int) -> 
                 tol=SEARCH_TOLERANCE,
                 n_jobs=1,
                 dtype="float32",
-                warm_start=last,
+                init=last,
             )
             labels, known_pixels = last.labels, small.truth >= 0
             log_p = logarithms(last.probabilities[known_pixels])
