@@ -151,7 +151,7 @@ class Factorised:
         inside = term.regions >= 0
         counts = np.zeros((len(term.weights), self._q.shape[1]))
         np.add.at(counts, term.regions[inside], self._q[inside])
-        return counts.argmax(axis=1)[term.regions[term.members]]
+        return np.asarray(counts.argmax(axis=1)[term.regions[term.members]])
 
     def _tangent(self, term: TransitionTerm) -> tuple[FloatArray, float]:
         """Tables (E, L, L) of a tangent to the term at Q, and what they lack there.
