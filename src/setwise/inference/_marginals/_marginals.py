@@ -126,7 +126,11 @@ def marginals(
     check_callback(callback)
     parts = ground(field)
     problem = parts.field
-    method, reason = METHODS.choose(problem) if method == "auto" else (method, "asked for")
+    reason = "asked for"
+    if method == "auto":
+        method, reason = METHODS.choose(problem)
+    else:
+        METHODS[method].check(problem)
     record = METHODS[method]
     start, state = _as_start(init, field, record)
     options = Options(
@@ -143,7 +147,6 @@ def marginals(
     check_magnitude(field, options.temperature, options.dtype)
     offset = parts.constant / options.temperature
     options = replace(options, offset=offset, from_below=not record.gives_bound)
-    record.check(problem)
     problem, lost = _within_sight(problem, options)
     solution = record.run(problem, options)
     lower, interrupted = solution.lower, solution.interrupted
