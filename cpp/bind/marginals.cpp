@@ -140,7 +140,8 @@ void bind_marginals(nb::module_& m) {
         .def(
             "replace_own",
             [](MeanField& state, Index which, In<Index> own) {
-                require(which >= 0 && which < state.counts(), "which must be one of the counts added");
+                require(which >= 0 && which < state.counts(),
+                        "which must be one of the counts added");
                 require(own.size() == state.counts(which).own.size(),
                         "own must have an entry for each variable, where there were some");
                 require_labels(state, own);
