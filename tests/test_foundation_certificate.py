@@ -8,7 +8,7 @@ import pytest
 import setwise as sw
 from setwise._foundation._certificate import Certificate, Measured, relative_gap
 from setwise._foundation._progress import Progress, stops
-from setwise.learning import Stumps, one_slack, struct_boost
+from setwise.learning import StumpSearch, one_slack, struct_boost
 
 rng = np.random.default_rng(0)
 EDGES = sw.fields.grid_edges((3, 4))
@@ -39,7 +39,7 @@ def fitted(tol, callback=None):
 
 
 def boosted(tol, callback=None):
-    return struct_boost(Hinge(), Stumps(ROWS), C=9.0, tol=tol, callback=callback)
+    return struct_boost(Hinge(), StumpSearch(ROWS), C=9.0, tol=tol, callback=callback)
 
 
 # By name: a search with a tolerance and a callback.

@@ -249,9 +249,9 @@ listed(
     tol=1e-4,
     max_iter=200,
     temperature=1.5,
-    warm_start=inference.marginals(FIELD, temperature=1.5),
+    init=inference.marginals(FIELD, temperature=1.5),
     n_jobs=1,
-    random_state=0,
+    rng=0,
     dtype="float64",
     callback=go_on,
 )

@@ -105,11 +105,14 @@ class Field(Immutable):
         return energies
 
     def _terms(self) -> list[tuple[Potential, Term]]:
-        """Every term beside the potential it comes from."""
+        """Every term beside the potential it comes from; a potential translates itself once."""
+        n, labels = self.n_variables, self.n_labels
+
+        def terms_of(p: Potential) -> tuple[Term, ...]:
+            return p._remember(("terms", n, labels), lambda: p._terms(n, labels))
 
         def translate() -> list[tuple[Potential, Term]]:
-            n, labels = self.n_variables, self.n_labels
-            return [(p, term) for p in self.potentials for term in p._terms(n, labels)]
+            return [(p, term) for p in self.potentials for term in terms_of(p)]
 
         return self._remember("terms", translate)
 

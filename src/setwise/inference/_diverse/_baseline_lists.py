@@ -126,7 +126,7 @@ def sampled_list(
     """
     best, m, draws = _begin(field, m, n_draws, n_jobs)
     random = as_generator(rng)
-    post = whole(marginals(field, temperature=temperature, n_jobs=n_jobs, random_state=random))
+    post = whole(marginals(field, temperature=temperature, n_jobs=n_jobs, rng=random))
     levels: FloatArray = np.cumsum(post.probabilities, axis=1)
     allowed = np.isfinite(field.unary)
 

@@ -31,8 +31,6 @@ def exact_binary(field: Field, options: Options) -> Solution:
     :math:`G(A) \ge s(A) + \sum_{b \in B} \min(s_b, 0)`: a callback or Ctrl-C may end the search
     there, and the bound holds. At the end nothing is left at the auxiliary nodes.
     """
-    if field.n_labels != 2:
-        raise ValueError(f"field must have two labels for exact_binary, got {field.n_labels}")
     t = options.temperature
     relaxation = Relaxation(field)
     unary = relaxation.finite_unary(t)

@@ -77,7 +77,7 @@ class MarginalsResult(Certificate):
     interrupted : bool
         Whether a callback or Ctrl-C ended it; all the rest holds all the same.
     state : array or None
-        What ``warm_start`` goes on from, beside the probabilities.
+        What ``init`` goes on from, beside the probabilities.
 
     Examples
     --------
