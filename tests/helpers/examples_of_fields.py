@@ -78,7 +78,7 @@ listed("fields.read_uai", energies, path=str(FOLDER / "field.uai"))
 listed(
     "fields.regions_from_labels",
     labels=array([7, 7, 0], [3, 0, 7]),
-    void=0,
+    ignore=0,
     connected=True,
     connectivity=4,
 )
