@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_array
+
+T = TypeVar("T")
 
 Layout = Literal["single", "rows", "ragged"]
 
@@ -19,12 +22,27 @@ _READABLE = {np.dtype(t) for t in ("?", "i1", "u1", "i4", "i8", "f4", "f8")}
 
 @dataclass(frozen=True)
 class Labels:
-    """Which elements are positive: flat, set i at [offsets[i], offsets[i + 1])."""
+    """Which elements are positive: flat, set i at [offsets[i], offsets[i + 1]).
+
+    What losses and surrogates find out about these truths alone is kept with them, so that rounds
+    of learning over the same sets find it out once.
+    """
 
     positive: NDArray[np.uint8]
     offsets: IntArray
     layout: Layout
     shape: tuple[int, ...]
+    _kept: dict[tuple[int, str], tuple[object, Any]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    def keep(self, owner: object, name: str, compute: Callable[[], T]) -> T:
+        """What ``compute`` gives, found out once for each owner, which lives on with it."""
+        key = (id(owner), name)
+        if key not in self._kept:
+            self._kept[key] = (owner, compute())
+        value: T = self._kept[key][1]
+        return value
 
     @property
     def n(self) -> int:
