@@ -1,4 +1,4 @@
-"""Losses answer for themselves: a family written here has the kernels, in batches and on tensors."""
+"""Losses answer for themselves: a family written here has the kernels, on arrays and tensors."""
 
 import ast
 from dataclasses import dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -98,9 +99,7 @@ def _is_same(one: object, other: object) -> bool:
         return len(one) == len(other) and all(map(_is_same, one, other))
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return np.array_equal(one, other)
-    if hasattr(one, "func") and hasattr(one, "args"):  # functools.partial compares by identity
-        return _is_same(
-            (one.func, one.args, one.keywords),  # type: ignore[attr-defined]
-            (other.func, other.args, other.keywords),  # type: ignore[attr-defined]
-        )
+    if isinstance(one, partial) and isinstance(other, partial):  # which compares by identity
+        held = ((f.func, f.args, f.keywords) for f in (one, other))
+        return _is_same(*held)
     return bool(one == other)

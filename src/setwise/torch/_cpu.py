@@ -68,7 +68,8 @@ def hinge(surrogate: Surrogate, scores: Tensor, target: Tensor, ignore: float) -
     wide = scores if scores.dtype == torch.float64 else scores.float()
     flat = wide.reshape(-1).numpy()
     codes, some_void = codes_of(target, ignore)
-    if some_void and surrogate._ignores_safe_negatives:  # void elements stay, as such
+    if some_void and surrogate._ignores_safe_negatives:
+        # Void elements stay, as negatives that no margin violates.
         flat = np.where(codes == 2, flat.dtype.type(_SAFE), flat)
         codes, some_void = np.where(codes == 2, np.uint8(0), codes), False
     if not some_void:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -53,17 +53,20 @@ class Ratio:
     m: int
     beta: float | None = None
     part: Part = "whole"
-    # a, c, d, as the kernels take them.
-    _constants: tuple[float, float, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         as_count(self.m, "m")
-        as_choice(self.part, "part", get_args(Part))
-        constants = (1.0, 1.0, 0.0)
         if self.beta is not None:
-            beta = as_number(self.beta, "beta", positive=True)
-            constants = (beta * beta, 1.0 + beta * beta, 1.0)
-        object.__setattr__(self, "_constants", constants)
+            as_number(self.beta, "beta", positive=True)
+        as_choice(self.part, "part", get_args(Part))
+
+    @property
+    def _constants(self) -> tuple[float, float, float]:
+        """a, c and d, as the kernels take them."""
+        if self.beta is None:
+            return 1.0, 1.0, 0.0
+        b = float(self.beta) * float(self.beta)
+        return b, 1.0 + b, 1.0
 
     def __call__(self, n: ArrayLike, q: ArrayLike) -> FloatArray:
         """Value at the counts, elementwise: n between 0 and m, q not negative."""
