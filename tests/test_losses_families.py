@@ -1,7 +1,7 @@
 """Losses answer for themselves: a family written here has the kernels, on arrays and tensors."""
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -258,6 +258,8 @@ def test_rounds_of_learning_make_the_family_once(surrogate):
 
 
 def test_what_is_kept_with_labels_is_kept_for_its_owner():
-    labels, one, other = read_labels([1, 0, 1]), object(), object()
-    assert labels.keep(one, "name", lambda: 1) == labels.keep(one, "name", lambda: 2) == 1
-    assert labels.keep(other, "name", lambda: 3) == labels.keep(one, "other", lambda: 3) == 3
+    read, one, other = read_labels([1, 0, 1]), object(), object()
+    labels = replace(read, kept={})
+    assert labels.keep(one, "name", int, 1) == labels.keep(one, "name", int, 2) == 1
+    assert labels.keep(other, "name", int, 3) == labels.keep(one, "other", int, 3) == 3
+    assert read.keep(one, "name", int, 2) == 2, "nothing is kept unasked"

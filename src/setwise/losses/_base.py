@@ -89,7 +89,7 @@ class Loss(Immutable, ABC):
 
     def _family_of(self, labels: Labels) -> Family | None:
         """The family on these sets, made once and kept with them."""
-        return labels.keep(self, "family", lambda: self._family(labels))
+        return labels.keep(self, "family", self._family, labels)
 
     def _table_rows(self, labels: Labels) -> TableRows | None:
         """The family if it is one of tables."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import ArrayLike
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.functions import Cardinality, Counts, Ratio, SetFunction
+from setwise.losses._labels import Labels
 
 if TYPE_CHECKING:
     from setwise.losses._base import Loss
@@ -62,7 +64,7 @@ class RatioRows(Family):
         """Every ratio and every part of one is known to be what its kernels need."""
         return ()
 
-    @property
+    @cached_property
     def arguments(self) -> tuple[float, float, float, int]:
         """a, c, d and the number of the part, as the kernels take them."""
         return *self.ratio._constants, self.PARTS[self.ratio.part]
@@ -124,28 +126,29 @@ class TableRows(Family):
 
 @dataclass(frozen=True)
 class ModularRows(Family):
-    """A weight for each element of each set, flat; ``common`` where it is known to be one for all.
+    """A weight for each element of each set, flat; ``common`` tells it if it is one for all.
 
     Slack rescaling of different weights contains the partition problem, of one weight it is that of
     a loss of the number of mistakes.
     """
 
     weights: FloatArray
-    sizes: IntArray
-    common: float | None = None
+    labels: Labels
+    common: Callable[[], float | None] = lambda: None
 
     def lovasz(self, case: object, componentwise: Componentwise) -> Call | None:
         """The sum of hinge losses; case 2 goes by gains."""
-        return None if case == 2 else self.rescaling(False, np.full(len(self.sizes), -1.0))
+        return None if case == 2 else self.rescaling(False, np.full(self.labels.n, -1.0))
 
     def rescaling(self, slack: bool, weights: FloatArray) -> Call | None:
         """Element by element for margins."""
         if not slack:
             return _core.hinge_modular, self.weights, weights
-        if self.common is None:
+        common = self.common()
+        if common is None:
             return None
-        sizes, which = np.unique(self.sizes, return_inverse=True)
-        tables = [Cardinality(self.common * np.arange(p + 1.0)) for p in sizes]
+        sizes, which = np.unique(self.labels.sizes, return_inverse=True)
+        tables = [Cardinality(common * np.arange(p + 1.0)) for p in sizes]
         return TableRows.of(tables, which).rescaling(True, weights)
 
 

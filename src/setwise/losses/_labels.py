@@ -24,24 +24,26 @@ _READABLE = {np.dtype(t) for t in ("?", "i1", "u1", "i4", "i8", "f4", "f8")}
 class Labels:
     """Which elements are positive: flat, set i at [offsets[i], offsets[i + 1]).
 
-    What losses and surrogates find out about these truths alone is kept with them, so that rounds
-    of learning over the same sets find it out once.
+    With ``kept``, what losses and surrogates find out about these truths alone is kept with them,
+    so that rounds of learning over the same sets find it out once.
     """
 
     positive: NDArray[np.uint8]
     offsets: IntArray
     layout: Layout
     shape: tuple[int, ...]
-    _kept: dict[tuple[int, str], tuple[object, Any]] = field(
-        default_factory=dict, repr=False, compare=False
+    kept: dict[tuple[int, str], tuple[object, Any]] | None = field(
+        default=None, repr=False, compare=False
     )
 
-    def keep(self, owner: object, name: str, compute: Callable[[], T]) -> T:
-        """What ``compute`` gives, found out once for each owner, which lives on with it."""
+    def keep(self, owner: object, name: str, compute: Callable[..., T], *arguments: Any) -> T:
+        """``compute(*arguments)``; if kept, once for each owner, which lives on with it."""
+        if self.kept is None:
+            return compute(*arguments)
         key = (id(owner), name)
-        if key not in self._kept:
-            self._kept[key] = (owner, compute())
-        value: T = self._kept[key][1]
+        if key not in self.kept:
+            self.kept[key] = (owner, compute(*arguments))
+        value: T = self.kept[key][1]
         return value
 
     @property

@@ -66,9 +66,8 @@ class Hamming(Loss):
         return len(positive)
 
     def _family(self, labels: Labels) -> ModularRows:
-        return ModularRows(flat_weights(self.weights, labels), labels.sizes, self._common)
+        return ModularRows(flat_weights(self.weights, labels), labels, self._common)
 
-    @property
     def _common(self) -> float | None:
         """The weight of every element; None where they differ."""
         if self.weights is None or not self.weights.size:

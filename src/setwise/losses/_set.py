@@ -99,7 +99,7 @@ class SetLoss(Loss):
             which = np.zeros(labels.n, np.int64)
             return TableRows.of([self.function], which)
         if isinstance(self.function, Modular) and np.all(self.function.weights >= 0):
-            return ModularRows(flat_weights(self.function.weights, labels), labels.sizes)
+            return ModularRows(flat_weights(self.function.weights, labels), labels)
         return None
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from functools import partial
 
 from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise.losses import Loss
@@ -69,8 +68,7 @@ class DecomposedHinge(Surrogate):
 
     def _evaluate(self, rows: Rows) -> tuple[FloatArray, Scores]:
         factor = self.loss._unscaled()[1]
-        labels = rows.labels
-        labels.keep(self, "nonnegative", partial(self._warn_if_negative, labels))
+        rows.labels.keep(self, "nonnegative", self._warn_if_negative, rows.labels)
         values, gradient = self.submodular_part._evaluate(rows)
         if self.supermodular_part is not None:
             more, slope = self.supermodular_part._evaluate(rows)

@@ -76,7 +76,7 @@ class LovaszHinge(Surrogate):
 
     def _of_loss(self, loss: Loss, rows: Rows) -> tuple[FloatArray, Scores]:
         labels = rows.labels
-        call = labels.keep(self, "lovasz", partial(self._call, loss, labels))
+        call = labels.keep(self, "lovasz", self._call, loss, labels)
         return self._through_gains(loss, rows) if call is None else rows.run(*call)
 
     def _call(self, loss: Loss, labels: Labels) -> Call | None:
@@ -88,7 +88,7 @@ class LovaszHinge(Surrogate):
 
     def _through_gains(self, loss: Loss, rows: Rows) -> tuple[FloatArray, Scores]:
         labels = rows.labels
-        flags = labels.keep(self, "flags", partial(self._flags, loss, labels))
+        flags = labels.keep(self, "flags", self._flags, loss, labels)
         order = np.empty(rows.scores.size, np.int64)
         chains = np.empty(rows.n + 1, np.int64)
         _core.order_rows(labels.positive, rows.scores, labels.offsets, flags, order, chains)

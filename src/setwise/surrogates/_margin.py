@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -99,7 +98,7 @@ class MarginRescaling(Rescaling):
 
     def _evaluate(self, rows: Rows) -> tuple[FloatArray, Scores]:
         labels, dtype = rows.labels, rows.scores.dtype
-        weights, loss, factor, shifts = labels.keep(self, "margin", partial(self._terms, labels))
+        weights, loss, factor, shifts = labels.keep(self, "margin", self._terms, labels)
         if shifts is not None:
             rows = rows.shifted(shifts)
         values, gradient = times(factor, *self._maximum(loss, rows, weights))

@@ -34,7 +34,7 @@ class Rescaling(Surrogate):
     def _maximum(self, loss: Loss, rows: Rows, weights: FloatArray) -> tuple[FloatArray, Scores]:
         """The maximum for each set, with the weight of its margins, and the gradient."""
         labels = rows.labels
-        call = labels.keep(self, "maximum", lambda: self._call(loss, labels, weights))
+        call = labels.keep(self, "maximum", self._call, loss, labels, weights)
         return self._search(loss, rows, weights) if call is None else rows.run(*call)
 
     def _call(self, loss: Loss, labels: Labels, weights: FloatArray) -> Call | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray
@@ -50,13 +48,11 @@ class SlackRescaling(Rescaling):
 
     def _evaluate(self, rows: Rows) -> tuple[FloatArray, Scores]:
         loss, factor = self.loss._unscaled()
-        labels = rows.labels
-        labels.keep(self, "nonnegative", partial(self._refuse_negative, loss, labels))
+        if not loss.is_increasing:
+            rows.labels.keep(self, "nonnegative", self._refuse_negative, loss, rows.labels)
         return times(factor, *self._maximum(loss, rows, np.full(rows.n, 2.0)))
 
     def _refuse_negative(self, loss: Loss, labels: Labels) -> None:
-        if loss.is_increasing:
-            return
         for function in distinct_functions(loss, labels):
             if is_nonnegative(function) is False:
                 raise ValueError(

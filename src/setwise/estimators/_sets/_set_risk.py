@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -104,7 +104,7 @@ def _cut(X: Any, sets: Arrangement) -> list[Shard]:
         offsets = None
         if sets.kind != "rows":
             offsets = sets.offsets[begin : end + 1] - sets.offsets[begin]
-        labels = read_labels(sets.positive[rows], offsets)
+        labels = replace(read_labels(sets.positive[rows], offsets), kept={})
         shards.append(Shard(X[rows], labels, sets.weights[begin:end]))
     return shards
 

@@ -63,7 +63,7 @@ def _of_tables(form: Tables, sets: Sets, rule: Rule) -> Answer | None:
     tables = form.loss._table_rows(labels)
     if tables is None:
         return None
-    if rule.slack:
+    if rule.slack and not form.loss.is_increasing:
         SlackRescaling(form.loss)._refuse_negative(form.loss, labels)
     if tables.of_counts:
         return _answer(sets, sides, rule, *_scan(tables, sides, rule))
