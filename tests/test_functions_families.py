@@ -343,8 +343,8 @@ each_ratio = pytest.mark.parametrize("beta", EXACT.values(), ids=EXACT.keys())
 
 
 def exact_ratio(beta, m):
-    b = None if beta is None else Fraction(beta) ** 2
-    a, c, d = (1, 1, 0) if b is None else (b, 1 + b, 1)
+    b = Fraction(1 if beta is None else beta) ** 2
+    a, c, d = (b, b, 0) if beta is None else (b, 1 + b, 1)
     return lambda n, q: (a * n + q) / (c * m - d * n + q)
 
 
