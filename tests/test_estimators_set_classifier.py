@@ -772,8 +772,13 @@ def test_the_submodular_part_that_is_negative_is_said_once():
 
 NOT_LABELS = r"y must hold labels in \{0, 1\} or \{-1, \+1\} when it is a matrix, got "
 BAD = [
-    ({"surrogate": "hinges"}, {}, ValueError, "surrogate must be one of lovasz, .*, got 'hinges'"),
-    ({"loss": "iou"}, {}, ValueError, "loss must be one of dice, .*, got 'iou'"),
+    (
+        {"surrogate": "hinges"},
+        {},
+        ValueError,
+        "surrogate must be one of decomposed, .*, got 'hinges'",
+    ),
+    ({"loss": "overlap"}, {}, ValueError, "loss must be one of dice, .*, got 'overlap'"),
     ({"loss": 3}, {}, TypeError, "loss must be a Loss or a name, got int"),
     ({"loss": "dice"}, {}, ValueError, "loss must be submodular for LovaszHinge, got Dice"),
     ({"C": 0.0}, {}, ValueError, "C must be positive, got 0"),
@@ -781,7 +786,7 @@ BAD = [
     ({"tol": -1.0}, {}, ValueError, "tol must not be negative, got -1"),
     ({"max_iter": 0}, {}, ValueError, "max_iter must be at least 1, got 0"),
     ({"max_iter": 1e3}, {}, TypeError, "max_iter must be an integer, got float"),
-    ({"surrogate": ["lovasz"]}, {}, TypeError, "surrogate must be a name, got list"),
+    ({"surrogate": ["lovasz"]}, {}, TypeError, "surrogate must be a Surrogate or a name, got list"),
     ({"n_jobs": 0}, {}, ValueError, "n_jobs must not be 0, got 0"),
     ({"n_jobs": "a"}, {}, TypeError, "n_jobs must be an integer or None, got str"),
     ({"n_jobs": 1.5}, {}, TypeError, "n_jobs must be an integer or None, got float"),

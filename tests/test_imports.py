@@ -61,8 +61,8 @@ for criterion in (
     sw.torch.LovaszHingeLoss("jaccard", per_image=True, ignore_index=255),
     sw.torch.LovaszHingeLoss(sw.losses.Jaccard(), method="bucket", ignore_index=255),
     sw.torch.LovaszHingeLoss("exponential", ignore_index=255),
-    sw.torch.DecomposedLoss("dice", ignore_index=255),
-    sw.torch.DecomposedLoss("face_track_1", ignore_index=255),
+    sw.torch.DecomposedHingeLoss("dice", ignore_index=255),
+    sw.torch.DecomposedHingeLoss("face_track_1", ignore_index=255),
     sw.torch.MarginRescalingLoss("dice", ignore_index=255),
     sw.torch.SlackRescalingLoss("jaccard", ignore_index=255),
 ):

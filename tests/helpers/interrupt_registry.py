@@ -627,6 +627,8 @@ SHORT = {
     "inference.oracle_items",
     "losses.get",
     "losses.names",
+    "surrogates.get",
+    "surrogates.names",
 }
 
 
