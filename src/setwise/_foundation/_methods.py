@@ -73,11 +73,8 @@ class Method(Generic[Run]):
         if lack is not None:
             return f"{self.name} needs {lack}"
         for potential, term in field._terms():
-            condition = self.takes.get(type(term))
-            if condition is None:
-                why: str | None = f"it does not know terms of kind {type(term).__name__}"
-            else:
-                why = condition(term)
+            unknown = refused(f"it does not know terms of kind {type(term).__name__}")
+            why = self.takes.get(type(term), unknown)(term)
             if why is not None:
                 return f"{self.name} cannot take {potential!r}: {why}"
         return None
@@ -128,8 +125,8 @@ class Methods(Mapping[str, Method[Run]]):
         rule = " ".join("=" * size for size in (names, first, rest))
         lines = [rule, _row("method", "fields", "answer", names, first), rule]
         for record in self.values():
-            cells = zip_longest(wrap(record.fields, first), wrap(record.answer, rest), fillvalue="")
-            for name, (left, right) in zip_longest([record.name], cells, fillvalue=""):
+            cells = [record.name], wrap(record.fields, first), wrap(record.answer, rest)
+            for name, left, right in zip_longest(*cells, fillvalue=""):
                 lines.append(_row(name, left, right, names, first))
         return [*lines, rule]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import numpy as np
 
@@ -155,3 +155,5 @@ Term = (
     | TransitionTerm
     | CardinalityTerm
 )
+
+KINDS: tuple[type, ...] = get_args(Term)

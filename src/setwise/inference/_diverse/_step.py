@@ -12,12 +12,12 @@ from setwise.fields._field import Field
 from setwise.inference._diverse._carried_bound import CarriedBound
 from setwise.inference._diverse._multiplier_search import HammingSearch, is_ball
 from setwise.inference._map._enumerate import count_labellings
-from setwise.inference._map._messages._factor_graph import obstacle as obstacle_to_messages
+from setwise.inference._map._methods import METHODS as MAP_METHODS
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 from setwise.inference._map._solve_map import solve_map
 
-METHODS = ("multipliers", "cut", "expansion", "swap", "convex", "messages", "enumerate")
+METHODS = ("multipliers", *MAP_METHODS)
 
 # So few labellings are enumerated before a method without a guarantee is tried.
 _FEW = 1 << 14
@@ -57,7 +57,7 @@ class GreedyStep:
     def _moves(self, field: Field, inits: Sequence[IntArray | None]) -> MapResult:
         """The best that moves find from any start; other methods need but one."""
         found = solve_map(field, tol=np.inf, init=inits[0], n_jobs=self._n_jobs)
-        by_messages = obstacle_to_messages(field) is None and not field.is_submodular
+        by_messages = _by_messages(field) and not field.is_submodular
         if found.interrupted:
             return found
         if found.method not in ("expansion", "swap") or by_messages:
@@ -88,7 +88,7 @@ class GreedyStep:
         balls = [potential for potential in field.potentials if is_ball(potential)]
         height = max(float(np.ptp(ball.table)) for ball in balls)
         small = field.n_variables <= _SMALL
-        if found.gap <= _NEAR * height or not small or obstacle_to_messages(field) is not None:
+        if found.gap <= _NEAR * height or not small or not _by_messages(field):
             return found
         passed = solve_map(field, "messages", init=found.labels, max_iter=_PASSES)
         bound = max(found.bound, passed.bound)
@@ -104,3 +104,7 @@ class GreedyStep:
         options = MapOptions.read(field, n_jobs=self._n_jobs)
         found = options.improved(found, options.scale.trivial, False)
         return self._bounds.improve(field, found, options)
+
+
+def _by_messages(field: Field) -> bool:
+    return MAP_METHODS["messages"].obstacle(field) is None

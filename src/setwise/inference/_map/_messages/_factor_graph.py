@@ -8,8 +8,10 @@ from itertools import pairwise
 import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
+from setwise._foundation._methods import refused, taken
 from setwise.fields._field import Field
 from setwise.fields._terms import (
+    KINDS,
     CardinalityTerm,
     ConstantTerm,
     CountTerm,
@@ -76,19 +78,13 @@ class Factors:
     robust: list[RobustFactor]
 
 
-def obstacle(field: Field) -> str | None:
-    """Why messages cannot take the field, in a sentence; None if they can."""
-    for potential, term in field._terms():
-        if isinstance(term, TransitionTerm):
-            return f"messages cannot take {potential!r}: its counts are of pairs, not of variables"
-    return None
+TAKEN_BY_MESSAGES = dict.fromkeys(KINDS, taken) | {
+    TransitionTerm: refused("its counts are of pairs, not of variables")
+}
 
 
 def factors_of(field: Field) -> Factors:
-    """The factors whose sum is the field's energy; a potential that has none is refused."""
-    why = obstacle(field)
-    if why is not None:
-        raise ValueError(why)
+    """The factors whose sum is the energy of a field that messages take."""
     constant, unary = 0.0, field.unary
     potts: list[PottsTerm] = []
     tables: list[TableTerm] = []
