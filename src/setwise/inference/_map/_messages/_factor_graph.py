@@ -13,14 +13,12 @@ from setwise.fields._field import Field
 from setwise.fields._terms import (
     KINDS,
     CardinalityTerm,
-    ConstantTerm,
     CountTerm,
     LabelTerm,
     PottsTerm,
     RobustTerm,
     TableTerm,
     TransitionTerm,
-    UnaryTerm,
 )
 
 
@@ -85,17 +83,13 @@ TAKEN_BY_MESSAGES = dict.fromkeys(KINDS, taken) | {
 
 def factors_of(field: Field) -> Factors:
     """The factors whose sum is the energy of a field that messages take."""
-    constant, unary = 0.0, field.unary
+    constant, unary, terms = field._folded()
     potts: list[PottsTerm] = []
     tables: list[TableTerm] = []
     counts: list[CountFactor] = []
     robust: list[RobustFactor] = []
-    for _, term in field._terms():
+    for _, term in terms:
         match term:
-            case ConstantTerm():
-                constant += term.value
-            case UnaryTerm():
-                unary = unary + term.unary
             case PottsTerm():
                 potts.append(term)
             case TableTerm():
@@ -125,8 +119,6 @@ def factors_of(field: Field) -> Factors:
                     )
                     if len(region)
                 ]
-            case _:
-                raise TypeError(f"a term of an unknown kind: {type(term).__name__}")
     pairs = _merge(potts, tables, field.n_variables, field.n_labels)
     return Factors(constant, unary, pairs, counts, robust)
 

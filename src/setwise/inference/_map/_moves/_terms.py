@@ -10,19 +10,17 @@ import numpy as np
 from setwise._core import Moves
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._methods import refused, taken
-from setwise.fields._base import Potential
 from setwise.fields._field import Field
 from setwise.fields._terms import (
     KINDS,
     CardinalityTerm,
-    ConstantTerm,
     CountTerm,
     LabelTerm,
     PottsTerm,
     RobustTerm,
     TableTerm,
+    Term,
     TransitionTerm,
-    UnaryTerm,
 )
 
 # Entries of tables that are held at a time while they are checked: 32 MB.
@@ -35,20 +33,17 @@ def start_moves(field: Field, init: IntArray | None) -> tuple[Moves, IntArray]:
     That is ``init``, or the label of least unary energy for each variable.
     """
     n, labels = field.n_variables, field.n_labels
-    unary = field.unary
-    for _, term in field._terms():
-        if isinstance(term, UnaryTerm):
-            unary = unary + term.unary
+    _, unary, terms = field._folded()
     start = np.argmin(unary, axis=1) if init is None else init
     kernel = Moves(np.ascontiguousarray(unary.T).ravel(), n, labels)
-    for potential, term in field._terms():
-        _add(kernel, term, potential, n, labels)
-    _add_costs(kernel, [term for _, term in field._terms() if isinstance(term, LabelTerm)], labels)
+    for _, term in terms:
+        _add(kernel, term, n, labels)
+    _add_costs(kernel, [term for _, term in terms if isinstance(term, LabelTerm)], labels)
     kernel.start(start)
     return kernel, start
 
 
-def _add(kernel: Moves, term: object, potential: Potential, n: int, labels: int) -> None:
+def _add(kernel: Moves, term: Term, n: int, labels: int) -> None:
     own = np.arange(labels)  # every label is a group of its own
     match term:
         case PottsTerm(edges, weights):
@@ -67,14 +62,9 @@ def _add(kernel: Moves, term: object, potential: Potential, n: int, labels: int)
                 _floats(table[::-1]),
                 np.where(own == center[0], 0, -1),
             )
-        case TransitionTerm(edges, costs, concave):
-            counts = np.arange(len(edges) + 1, dtype=np.float64)
-            values = np.minimum(counts, 1.0) if concave is None else concave(counts)
+        case TransitionTerm(edges, costs):
+            values = term._heights(np.arange(len(edges) + 1, dtype=np.float64))
             kernel.add_transitions(_ints(edges), _floats(costs), _floats(values))
-        case ConstantTerm() | UnaryTerm() | LabelTerm() | CardinalityTerm():
-            pass
-        case _:
-            raise TypeError(f"{potential!r} has a term of an unknown kind: {type(term).__name__}")
 
 
 def _add_costs(kernel: Moves, terms: list[LabelTerm], labels: int) -> None:

@@ -1,0 +1,309 @@
+"""Terms of how many variables take a label: in regions, anywhere, or away from a labelling."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise import _core
+from setwise._foundation._arguments import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_array,
+    as_integers,
+    as_number,
+    as_numbers,
+)
+from setwise.fields._regions import as_regions, check_regions, members_of
+from setwise.fields._terms._base import Term, is_whole, largest, rounding_of_heights
+
+
+class CountTerm(Term):
+    r"""Concave functions of the counts of each label in regions, :math:`\sum_{rj} h_r(n_{rj})`.
+
+    :math:`n_{rj}` is the number of variables of region r with label j; every label of the field
+    counts, also those that no variable takes.
+
+    Parameters
+    ----------
+    regions : array-like of int, shape (N,)
+        The region of each variable, numbered 0..R-1, each with a variable; -1 for none.
+    starts : array-like of int, shape (R + 1,)
+        The values h_r(0), h_r(1), ... are ``table[starts[r] : starts[r + 1]]``.
+    table : array-like
+        One value more for each region than it has variables; concave in each.
+
+    Examples
+    --------
+    Two regions of two variables and of one, the first with h(n) = min(n, 1):
+
+    >>> import setwise as sw
+    >>> term = sw.fields.CountTerm([0, 1, 0], [0, 3, 5], [0.0, 1.0, 1.0, 0.0, 2.0])
+    >>> term.is_submodular
+    True
+    """
+
+    __match_args__ = ("regions", "starts", "table")
+
+    regions: IntArray
+    starts: IntArray
+    table: FloatArray
+
+    def __init__(self, regions: ArrayLike, starts: ArrayLike, table: ArrayLike) -> None:
+        numbers, sizes = _numbered(regions)
+        heights = as_numbers(table, "table")
+        ends = as_integers(starts, "starts", below=len(heights) + 1)
+        wanted = np.concatenate([[0], np.cumsum(sizes + 1)])
+        if not np.array_equal(ends, wanted):
+            raise ValueError(
+                "starts must leave each region one value more than it has variables: "
+                f"{_few(wanted)}, got {_few(ends)}"
+            )
+        if len(heights) != wanted[-1]:
+            raise ValueError(f"table must have {wanted[-1]} entries, got {len(heights)}")
+        for r, heights_of in enumerate(np.split(heights, wanted[1:-1]) if len(sizes) else []):
+            if (np.diff(heights_of, 2) > rounding_of_heights(heights_of)).any():
+                raise ValueError(f"table must be concave in each region, got a bend in region {r}")
+        self._set(regions=numbers, starts=wanted, table=heights)
+
+    @property
+    def is_submodular(self) -> bool:
+        return True
+
+    def _check(self, n_variables: int, n_labels: int) -> None:
+        check_regions(self.regions, n_variables)
+
+    def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
+        energies = np.empty(len(labels))
+        none = self.table[self.starts[:-1]]  # the kernel skips labels that nobody takes
+        table = self.table - np.repeat(none, np.diff(self.starts))
+        members, offsets = members_of(self.regions)
+        _core.count_energies(labels, n_labels, members, offsets, table, energies)
+        return np.asarray(energies + n_labels * none.sum())
+
+    def _least(self, n_variables: int, n_labels: int) -> float:
+        # A sum of concave functions over a simplex is least at a corner: one label.
+        first, last = self.table[self.starts[:-1]], self.table[self.starts[1:] - 1]
+        return float((last + (n_labels - 1) * first).sum())
+
+    def _most(self, n_labels: int) -> float:
+        return n_labels * float(np.maximum.reduceat(np.abs(self.table), self.starts[:-1]).sum())
+
+    def _price(self, by_cut: bool) -> float:
+        return largest(self.table)
+
+    def _n_summands(self, n_variables: int) -> int:
+        return len(self.table)
+
+
+class RobustTerm(Term):
+    r"""A price for the variables outside a region's commonest label, where no CountTerm equals it.
+
+    .. math:: \sum_r w_r \min\Bigl(1, \min_j \frac{s_r - n_{rj}}{Q_r}\Bigr)
+
+    That takes more than two labels, a truncation Q above half of a region's size s (rounded up),
+    and labels enough to leave more than that half outside the commonest one.
+
+    Parameters
+    ----------
+    regions : array-like of int, shape (N,)
+        The region of each variable, numbered 0..R-1, each with a variable; -1 for none.
+    weights : array-like of shape (R,)
+        Not negative.
+    truncation : array-like of shape (R,)
+        Positive.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> sw.fields.RobustTerm([0, 0, 0, 0], [2.0], [3.0]).is_submodular
+    False
+    """
+
+    __match_args__ = ("regions", "weights", "truncation")
+
+    regions: IntArray
+    weights: FloatArray
+    truncation: FloatArray
+
+    def __init__(self, regions: ArrayLike, weights: ArrayLike, truncation: ArrayLike) -> None:
+        numbers, sizes = _numbered(regions)
+        shape = (len(sizes),)
+        prices = as_numbers(weights, "weights", shape=shape, nonnegative=True)
+        limits = as_numbers(truncation, "truncation", shape=shape, nonnegative=True)
+        if not limits.all():
+            raise ValueError("truncation must be positive, got 0")
+        self._set(regions=numbers, weights=prices, truncation=limits)
+
+    @property
+    def is_submodular(self) -> bool:
+        return False
+
+    def _check(self, n_variables: int, n_labels: int) -> None:
+        check_regions(self.regions, n_variables)
+
+    def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
+        energies = np.empty(len(labels))
+        members, offsets = members_of(self.regions)
+        _core.robust_energies(
+            labels, n_labels, members, offsets, self.weights, self.truncation, energies
+        )
+        return energies
+
+    def _least(self, n_variables: int, n_labels: int) -> float:
+        return 0.0
+
+    def _most(self, n_labels: int) -> float:
+        return float(self.weights.sum())
+
+    def _price(self, by_cut: bool) -> float:
+        return largest(self.weights)
+
+
+class LabelTerm(Term):
+    r"""A price that is paid once where some variable takes a label of a group.
+
+    Parameters
+    ----------
+    cost : float
+        Not negative.
+    labels : array-like of bool, shape (L,)
+        Which labels are in the group.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> sw.fields.LabelTerm(3.0, [False, True, True]).is_submodular
+    True
+    """
+
+    __match_args__ = ("cost", "labels")
+
+    cost: float
+    labels: BoolArray
+
+    def __init__(self, cost: float, labels: ArrayLike) -> None:
+        group = as_array(labels, "labels")
+        if group.dtype != np.bool_:
+            raise TypeError(f"labels must be boolean, got dtype {group.dtype}")
+        if group.ndim != 1:
+            raise ValueError(f"labels must have shape (L,), got {group.shape}")
+        self._set(cost=as_number(cost, "cost", nonnegative=True), labels=group.copy())
+
+    @property
+    def is_submodular(self) -> bool:
+        return True
+
+    def _check(self, n_variables: int, n_labels: int) -> None:
+        if len(self.labels) != n_labels:
+            raise ValueError(
+                f"labels must have an entry for each of the field's {n_labels} labels, "
+                f"got {len(self.labels)}"
+            )
+
+    def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
+        used = np.zeros((len(labels), n_labels), np.uint8)
+        _core.used_labels(labels, used)
+        return np.asarray(used[:, self.labels].any(axis=1) * self.cost)
+
+    def _least(self, n_variables: int, n_labels: int) -> float:
+        return self.cost if n_variables > 0 and self.labels.all() else 0.0
+
+    def _most(self, n_labels: int) -> float:
+        return self.cost
+
+    def _price(self, by_cut: bool) -> float:
+        return self.cost
+
+    @property
+    def _is_whole(self) -> bool:
+        return self.cost.is_integer()
+
+
+class CardinalityTerm(Term):
+    r"""Any function of the number of variables that differ from a labelling, :math:`t_k`.
+
+    Parameters
+    ----------
+    center : array-like of int, shape (N,)
+        The labelling.
+    table : array-like of shape (N + 1,)
+        Finite; ``table[k]`` where k variables differ from the center.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> sw.fields.CardinalityTerm([0, 1, 0], [0.0, 2.0, 3.0, 3.5]).is_submodular
+    True
+    """
+
+    __match_args__ = ("center", "table")
+
+    center: IntArray
+    table: FloatArray
+
+    def __init__(self, center: ArrayLike, table: ArrayLike) -> None:
+        labels = as_center(center)
+        self._set(center=labels, table=as_numbers(table, "table", shape=(len(labels) + 1,)))
+
+    @property
+    def is_submodular(self) -> bool:
+        """Whether the table is concave: its second differences at most rounding above zero."""
+        slack = rounding_of_heights(self.table)
+        return bool((np.diff(self.table, 2) <= slack).all())
+
+    def _check(self, n_variables: int, n_labels: int) -> None:
+        check_center(self.center, n_variables, n_labels)
+
+    def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
+        energies = np.empty(len(labels))
+        _core.cardinality_energies(labels, n_labels, self.center, self.table, energies)
+        return energies
+
+    def _least(self, n_variables: int, n_labels: int) -> float:
+        return float(self.table.min())
+
+    def _most(self, n_labels: int) -> float:
+        return float(np.abs(self.table).max())
+
+    def _price(self, by_cut: bool) -> float:
+        return largest(self.table)
+
+    @property
+    def _is_whole(self) -> bool:
+        return is_whole(self.table)
+
+
+def as_center(center: ArrayLike) -> IntArray:
+    """A labelling (N,), of any number of labels."""
+    array = as_array(center, "center")
+    if array.ndim != 1:
+        raise ValueError(f"center must have shape (N,), got {array.shape}")
+    return as_integers(array, "center", below=np.iinfo(np.int64).max)
+
+
+def check_center(center: IntArray, n_variables: int, n_labels: int) -> None:
+    """Raise a ``ValueError`` when a labelling is none of the field's."""
+    if len(center) != n_variables:
+        raise ValueError(
+            f"center must have an entry for each of the field's {n_variables} variables, "
+            f"got {len(center)}"
+        )
+    if n_variables and center.max() >= n_labels:
+        raise ValueError(
+            f"center must hold some of the field's {n_labels} labels, numbered from 0, "
+            f"got {center.max()}"
+        )
+
+
+def _numbered(regions: ArrayLike) -> tuple[IntArray, IntArray]:
+    """Regions (N,) that are numbered 0..R-1 already, and their sizes (R,)."""
+    numbers = as_regions(regions)
+    if not np.array_equal(numbers, as_array(regions, "regions")):
+        raise ValueError("regions must be numbered 0..R-1, each with a variable, got a gap")
+    return numbers, np.bincount(numbers[numbers >= 0]).astype(np.int64)
+
+
+def _few(numbers: IntArray) -> str:
+    return str(numbers.tolist()) if numbers.size <= 8 else f"{numbers.size} numbers"
