@@ -1,5 +1,8 @@
 """Laws of solve_map, over every field of the registry and every method."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from field_registry import FIELDS, of_seed
@@ -202,9 +205,13 @@ def test_bad_arguments_are_named(arguments: dict, error: type, sentence: str) ->
         sw.solve_map(**{"field": field, **arguments})
 
 
-def test_every_method_is_in_the_docstring_and_in_the_error() -> None:
+def test_every_method_is_in_the_docstring_in_the_guide_and_in_the_error() -> None:
     for row in METHODS.table():
         assert row in sw.solve_map.__doc__
+    guide = Path(__file__).parents[1] / "docs" / "guide" / "map.md"
+    listed = guide.read_text(encoding="utf-8").partition("## The methods")[2].partition("With")[0]
+    rows = re.findall(r"^\| `(\w+)` \|", listed, re.MULTILINE)
+    assert sorted(rows) == sorted(METHODS)
     with pytest.raises(ValueError, match="must be one of 'auto', " + ", ".join(map(repr, METHODS))):
         sw.solve_map(three_labels(), "magic")
 
