@@ -72,7 +72,7 @@ class Potential(Immutable, ABC):
         """
         return None
 
-    def _terms(self, n_variables: int, n_labels: int) -> Sequence[Term]:
+    def _terms(self, n_variables: int, n_labels: int) -> tuple[Term, ...]:
         """The terms, checked where others than the library's own potentials made them."""
         terms = self.terms(n_variables, n_labels)
         if not isinstance(terms, list | tuple):
@@ -82,7 +82,7 @@ class Potential(Immutable, ABC):
                 raise TypeError(f"terms of {self!r} must be terms, got {type(term).__name__}")
             if not term._fits:
                 term._check(n_variables, n_labels)
-        return terms
+        return tuple(terms)
 
     def _grounded(self) -> tuple[Potential, float]:
         """The potential less a constant, and the constant: so that large ones cost no digits."""

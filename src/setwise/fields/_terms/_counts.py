@@ -71,6 +71,14 @@ class CountTerm(Term):
     def is_submodular(self) -> bool:
         return True
 
+    @property
+    def members(self) -> IntArray:
+        """(P,): the variables that are in a region, region after region."""
+        return self._members()[0]
+
+    def _members(self) -> tuple[IntArray, IntArray]:
+        return self._remember("members", lambda: members_of(self.regions))
+
     def _check(self, n_variables: int, n_labels: int) -> None:
         check_regions(self.regions, n_variables)
 
@@ -78,7 +86,7 @@ class CountTerm(Term):
         energies = np.empty(len(labels))
         none = self.table[self.starts[:-1]]  # the kernel skips labels that nobody takes
         table = self.table - np.repeat(none, np.diff(self.starts))
-        members, offsets = members_of(self.regions)
+        members, offsets = self._members()
         _core.count_energies(labels, n_labels, members, offsets, table, energies)
         return np.asarray(energies + n_labels * none.sum())
 
@@ -140,12 +148,20 @@ class RobustTerm(Term):
     def is_submodular(self) -> bool:
         return False
 
+    @property
+    def members(self) -> IntArray:
+        """(P,): the variables that are in a region, region after region."""
+        return self._members()[0]
+
+    def _members(self) -> tuple[IntArray, IntArray]:
+        return self._remember("members", lambda: members_of(self.regions))
+
     def _check(self, n_variables: int, n_labels: int) -> None:
         check_regions(self.regions, n_variables)
 
     def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
         energies = np.empty(len(labels))
-        members, offsets = members_of(self.regions)
+        members, offsets = self._members()
         _core.robust_energies(
             labels, n_labels, members, offsets, self.weights, self.truncation, energies
         )
@@ -250,8 +266,12 @@ class CardinalityTerm(Term):
     @property
     def is_submodular(self) -> bool:
         """Whether the table is concave: its second differences at most rounding above zero."""
-        slack = rounding_of_heights(self.table)
-        return bool((np.diff(self.table, 2) <= slack).all())
+
+        def compute() -> bool:
+            slack = rounding_of_heights(self.table)
+            return bool((np.diff(self.table, 2) <= slack).all())
+
+        return self._remember("is_submodular", compute)
 
     def _check(self, n_variables: int, n_labels: int) -> None:
         check_center(self.center, n_variables, n_labels)

@@ -24,9 +24,9 @@ def write_uai(field: Field, path: str | os.PathLike[str]) -> None:
     r"""Write a field as a model file, with factors :math:`f = e^{-\text{energy}}`.
 
     One factor for the unaries of each variable, one for each edge of a ``Potts`` or ``Pairwise``
-    potential, or of one whose terms are of that kind; several where an energy is beyond 700, too
-    large for one. No other potential can be written, and nothing is written then. Reading the file with ``read_uai`` gives the same energies
-    up to rounding, constants included.
+    potential, or of one whose terms are all of that kind; several where an energy is beyond 700,
+    too large for one. No other potential can be written, and nothing is written then. Reading the
+    file with ``read_uai`` gives the same energies up to rounding, constants included.
 
     The last labels of a variable, if forbidden, are left out of its number of labels. The first
     variable keeps all L, so that reading gives L again.

@@ -67,9 +67,15 @@ class EnergyScale:
 
 def trivial_bound(field: Field) -> float:
     """The sum of the least unary energies and of the least value of every term."""
+    return field._remember("trivial bound", lambda: _least_of_terms(field, {}))
+
+
+def _least_of_terms(field: Field, given: dict[int, float | None]) -> float:
+    """The least of unaries and of the terms of potentials whose own least is not given."""
     bound = float(least_of_rows(field.unary).sum())
-    for _, term in field._terms():
-        bound += term._least(*field.unary.shape)
+    for potential, term in field._terms():
+        if given.get(id(potential)) is None:
+            bound += term._least(*field.unary.shape)
     return bound
 
 
@@ -78,15 +84,16 @@ def trivial_of_tables(field: Field) -> float:
 
     As unaries plus Potts a table may round its least entry away.
     """
-    given = [least for p in field.potentials if (least := p._least()) is not None]
-    if not given:
+    return field._remember("trivial bound of tables", lambda: _trivial_of_tables(field))
+
+
+def _trivial_of_tables(field: Field) -> float:
+    given = {id(p): p._least() for p in field.potentials}
+    if all(least is None for least in given.values()):
         return trivial_bound(field)
-    bound = float(least_of_rows(field.unary).sum())
-    for potential, term in field._terms():
-        if potential._least() is None:
-            bound += term._least(*field.unary.shape)
-    for least in given:
-        bound += least
+    bound = _least_of_terms(field, given)
+    for potential in field.potentials:
+        bound += given[id(potential)] or 0.0
     return bound
 
 

@@ -69,15 +69,12 @@ def digits_lost(field: Field) -> float:
 
 def rounding_of_prices(field: Field, *, by_cut: bool = False) -> float:
     """The rounding of the largest price of a potential."""
-    prices = [p._largest_price(by_cut) for p in field.potentials]
-    known = [price for price in prices if price is not None]
-    if len(known) < len(prices):
-        known += [
-            term._price(by_cut)
-            for potential, term in field._terms()
-            if potential._largest_price(by_cut) is None
-        ]
-    return rounding_of(max(known, default=0.0))
+    given = {id(p): p._largest_price(by_cut) for p in field.potentials}
+    largest = max((price for price in given.values() if price is not None), default=0.0)
+    for potential, term in field._terms():
+        if given[id(potential)] is None:
+            largest = max(largest, term._price(by_cut))
+    return rounding_of(largest)
 
 
 def rounding_of(price: float) -> float:
