@@ -135,7 +135,9 @@ class Relaxation:
         return relaxation
 
     def _translate(self, unary: FloatArray, terms: Iterable[tuple[Potential, Term]]) -> None:
-        self.n_variables, self.n_labels = n, n_labels = unary.shape
+        n, n_labels = unary.shape
+        self.n_variables: int = n
+        self.n_labels: int = n_labels
         self.constant, self.unary, rest = fold(unary, terms, self._constant_of)
         self.groups: list[Group] = []
         edges, weights = [np.zeros((0, 2), np.int64)], [np.zeros(0)]
