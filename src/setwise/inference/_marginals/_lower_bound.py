@@ -219,4 +219,9 @@ def _tried(factorised: Factorised, sweeps: int) -> tuple[float, Factorised, bool
 
 def _raise(factorised: Factorised, sweeps: int) -> bool:
     """Whether q still moved in the last of so many sweeps."""
-    return all(factorised.sweep() > 1e-3 for _ in range(sweeps))
+    moves = True
+    for _ in range(sweeps):  # no generator: Python loses a Ctrl-C that comes while it closes one
+        moves = factorised.sweep() > 1e-3
+        if not moves:
+            break
+    return moves
