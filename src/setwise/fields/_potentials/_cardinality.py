@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray, as_numbers
 from setwise.fields._base import Potential
-from setwise.fields._terms._counts import CardinalityTerm, as_center, check_center
+from setwise.fields._terms._label_counts import CardinalityTerm, as_center, check_center
 
 
 class CardinalityPotential(Potential):

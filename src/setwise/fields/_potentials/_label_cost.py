@@ -15,7 +15,7 @@ from setwise._foundation._arguments import (
 )
 from setwise.fields._base import Potential
 from setwise.fields._potentials._span import span
-from setwise.fields._terms._counts import LabelTerm
+from setwise.fields._terms._label_counts import LabelTerm
 
 
 class LabelCost(Potential):

@@ -9,7 +9,7 @@ from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray, as_number
 from setwise.fields._potentials._regions import RegionPotential
 from setwise.fields._potentials._span import span
-from setwise.fields._terms._counts import CountTerm
+from setwise.fields._terms._region_counts import CountTerm
 
 
 class RegionConsistency(RegionPotential):

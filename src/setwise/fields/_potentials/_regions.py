@@ -9,7 +9,7 @@ from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_nu
 from setwise._foundation._certificate import EPS
 from setwise.fields._base import Potential
 from setwise.fields._regions import as_regions, check_regions, members_of
-from setwise.fields._terms._counts import CountTerm
+from setwise.fields._terms._region_counts import CountTerm
 
 
 class RegionPotential(Potential):

@@ -10,7 +10,7 @@ from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_n
 from setwise.fields._potentials._regions import RegionPotential
 from setwise.fields._potentials._span import span
 from setwise.fields._terms._base import Term
-from setwise.fields._terms._counts import RobustTerm
+from setwise.fields._terms._region_counts import RobustTerm
 
 
 class RobustPn(RegionPotential):

@@ -6,9 +6,10 @@ a new method need not know the potentials.
 """
 
 from setwise.fields._terms._base import Term, rounding_of_heights
-from setwise.fields._terms._counts import CardinalityTerm, CountTerm, LabelTerm, RobustTerm
 from setwise.fields._terms._fold import Folded, fold
+from setwise.fields._terms._label_counts import CardinalityTerm, LabelTerm
 from setwise.fields._terms._pairs import PottsTerm, TableTerm, TransitionTerm
+from setwise.fields._terms._region_counts import CountTerm, RobustTerm
 from setwise.fields._terms._singles import ConstantTerm, UnaryTerm
 
 KINDS: tuple[type[Term], ...] = (
