@@ -410,8 +410,7 @@ for _surrogate in (
     sw.surrogates.MarginRescaling("jaccard"),
     sw.surrogates.SlackRescaling("jaccard"),
 ):
-    for _method in ("__call__",
-    "added_to", "value_and_gradient"):
+    for _method in ("__call__", "value_and_gradient"):
         long(f"surrogates.{type(_surrogate).__name__}.{_method}")(
             _surrogate_of(_surrogate, _method)
         )
@@ -573,6 +572,7 @@ def update(size: int) -> Call:
 # Linear in what they are given, without a search: NumPy, or one pass of a kernel.
 SHORT_METHODS = {
     "__call__",
+    "added_to",
     "augment",
     "check",
     "close",
