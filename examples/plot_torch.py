@@ -39,13 +39,13 @@ print(f"{train_y.float().mean():.1%} of the pixels belong to a disc")
 # %%
 # Any of the losses takes logits and targets of any shape. ``per_image=True`` makes each image a set
 # of its own, as the measure does. Dice is not submodular, so it has no Lovász hinge:
-# ``DecomposedLoss`` is the convex surrogate made for it.
+# ``DecomposedHingeLoss`` is the convex surrogate made for it.
 
 cross_entropy = nn.BCEWithLogitsLoss()
 criteria = {
     "cross-entropy": lambda x, y: cross_entropy(x, y.float()),
     "Lovász hinge, Jaccard": sw.torch.LovaszHingeLoss("jaccard", per_image=True),
-    "B_D, Dice": sw.torch.DecomposedLoss("dice", per_image=True),
+    "B_D, Dice": sw.torch.DecomposedHingeLoss("dice", per_image=True),
 }
 
 

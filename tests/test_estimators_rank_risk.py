@@ -113,7 +113,7 @@ def test_many_rows(n_levels, weighted):
         (lambda: RankRisk([0, 1], [1, 0]), ValueError, "y must hold two classes or levels whose"),
         (lambda: RankRisk([0, 1], None, [0, 1]), ValueError, "is not zero in one group, got fewer"),
         (lambda: RankRisk([0, np.nan]), ValueError, "y must be finite, got nan"),
-        (lambda: RankRisk([0, 1], [1.0]), ValueError, r"sample_weight must have shape \(2\)"),
+        (lambda: RankRisk([0, 1], [1.0]), ValueError, r"sample_weight must have shape \(2,\)"),
         (lambda: RankRisk([0, 1], [1, -1]), ValueError, "sample_weight must not be negative"),
         (lambda: RankRisk([0, 1], None, [0]), ValueError, r"groups must have shape \(2,\), got"),
     ],

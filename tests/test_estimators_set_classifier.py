@@ -453,13 +453,13 @@ def test_a_weight_is_how_often_a_sample_is_there(surrogate, kind):
     options = {"surrogate": surrogate, "tol": 1e-5}
     groups = GROUPS if kind == "groups" else None
     some = None if groups is None else GROUPS[repeated]
-    weighted = SetClassifier(**options).fit(X, truth, groups, sample_weight=TIMES)
-    plain = SetClassifier(**options).fit(X[repeated], truth[repeated], some)
+    weighted = SetClassifier(**options).fit(X, truth, groups=groups, sample_weight=TIMES)
+    plain = SetClassifier(**options).fit(X[repeated], truth[repeated], groups=some)
     value = value_and_bound(plain)[0]
     assert value_and_bound(weighted)[0] == pytest.approx(value, rel=3e-5)
     np.testing.assert_allclose(weighted.coef_, plain.coef_, atol=0.05)
-    assert weighted.score(X, truth, groups, sample_weight=TIMES) == pytest.approx(
-        weighted.score(X[repeated], truth[repeated], some), rel=1e-12
+    assert weighted.score(X, truth, groups=groups, sample_weight=TIMES) == pytest.approx(
+        weighted.score(X[repeated], truth[repeated], groups=some), rel=1e-12
     )
 
 
@@ -509,8 +509,8 @@ def test_a_weight_of_zero_is_a_sample_removed():
     kept = np.random.default_rng(4).random(n) < 0.7
     for truth, groups in ((Y, None), (y, GROUPS), (y, None)):
         some = None if groups is None else groups[kept]
-        removed = SetClassifier().fit(X[kept], truth[kept], some)
-        weighted = SetClassifier().fit(X, truth, groups, sample_weight=kept.astype(float))
+        removed = SetClassifier().fit(X[kept], truth[kept], groups=some)
+        weighted = SetClassifier().fit(X, truth, groups=groups, sample_weight=kept.astype(float))
         assert np.array_equal(removed.coef_, weighted.coef_)
 
 
@@ -772,8 +772,13 @@ def test_the_submodular_part_that_is_negative_is_said_once():
 
 NOT_LABELS = r"y must hold labels in \{0, 1\} or \{-1, \+1\} when it is a matrix, got "
 BAD = [
-    ({"surrogate": "hinges"}, {}, ValueError, "surrogate must be one of lovasz, .*, got 'hinges'"),
-    ({"loss": "iou"}, {}, ValueError, "loss must be one of dice, .*, got 'iou'"),
+    (
+        {"surrogate": "hinges"},
+        {},
+        ValueError,
+        "surrogate must be one of decomposed, .*, got 'hinges'",
+    ),
+    ({"loss": "overlap"}, {}, ValueError, "loss must be one of dice, .*, got 'overlap'"),
     ({"loss": 3}, {}, TypeError, "loss must be a Loss or a name, got int"),
     ({"loss": "dice"}, {}, ValueError, "loss must be submodular for LovaszHinge, got Dice"),
     ({"C": 0.0}, {}, ValueError, "C must be positive, got 0"),
@@ -781,7 +786,7 @@ BAD = [
     ({"tol": -1.0}, {}, ValueError, "tol must not be negative, got -1"),
     ({"max_iter": 0}, {}, ValueError, "max_iter must be at least 1, got 0"),
     ({"max_iter": 1e3}, {}, TypeError, "max_iter must be an integer, got float"),
-    ({"surrogate": ["lovasz"]}, {}, TypeError, "surrogate must be a name, got list"),
+    ({"surrogate": ["lovasz"]}, {}, TypeError, "surrogate must be a Surrogate or a name, got list"),
     ({"n_jobs": 0}, {}, ValueError, "n_jobs must not be 0, got 0"),
     ({"n_jobs": "a"}, {}, TypeError, "n_jobs must be an integer or None, got str"),
     ({"n_jobs": 1.5}, {}, TypeError, "n_jobs must be an integer or None, got float"),
@@ -863,20 +868,26 @@ BAD = [
         r"sample_weight must have shape \(60,\), got \(9,\)",
     ),
     *(
-        ({}, {"sample_weight": weight}, TypeError, "sample_weight must be an array of numbers, got")
-        for weight in (["a"] * n, ["1"] * n, "balanced", [[1], [1, 2]])
+        ({}, {"sample_weight": weight}, TypeError, "sample_weight must hold real numbers, got")
+        for weight in (["a"] * n, ["1"] * n, "balanced")
+    ),
+    (
+        {},
+        {"sample_weight": [[1], [1, 2]]},
+        TypeError,
+        "sample_weight must be an array of numbers, got rows of different lengths",
     ),
     (
         {},
         {"sample_weight": -np.ones(n)},
         ValueError,
-        "sample_weight must be finite and not negative, got -1.0",
+        "sample_weight must not be negative, got -1",
     ),
     (
         {},
         {"sample_weight": np.full(n, np.nan)},
         ValueError,
-        "sample_weight must be finite and not negative, got nan",
+        "sample_weight must be finite, got nan",
     ),
     (
         {},
@@ -953,7 +964,7 @@ def test_bad_input_that_is_found_late(options, arguments, sentence):
         (Y, {"y": y}, r"y must have shape \(60, 3\), got \(60,\)"),
         (Y, {"y": Y[:5]}, r"y must have shape \(60, 3\), got \(5, 3\)"),
         (Y, {"y": Y, "groups": GROUPS}, r"y must have shape \(n,\) when samples are grouped"),
-        (Y, {"y": Y, "sample_weight": -np.ones(n)}, "sample_weight must be finite and not neg"),
+        (Y, {"y": Y, "sample_weight": -np.ones(n)}, "sample_weight must not be negative"),
         (y, {"y": y[:5]}, r"y must have shape \(60,\), got \(5,\)"),
         (y, {"y": np.array(["a", "b"])[y]}, r"y must hold the labels of fit, \[0, 1\], got .*'"),
         (y, {"y": y, "groups": GROUPS[:5]}, r"groups must have shape \(60,\), got \(5,\)"),

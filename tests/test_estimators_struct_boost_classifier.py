@@ -204,7 +204,7 @@ def test_bad_options(options, error, message):
 def test_bad_data():
     with pytest.raises(ValueError, match="only one class is present"):
         sw.StructBoostClassifier().fit(X, np.zeros(150))
-    with pytest.raises(ValueError, match="sample_weight must not be all zero"):
+    with pytest.raises(ValueError, match="sample_weight must not be zero for every sample"):
         sw.StructBoostClassifier().fit(X, y, sample_weight=np.zeros(150))
     with pytest.raises(ValueError, match="sample_weight must not be negative"):
         sw.StructBoostClassifier().fit(X, y, sample_weight=-np.ones(150))
@@ -221,8 +221,9 @@ def test_bad_data():
 def test_the_unit_of_weights_and_features_does_not_matter(unit):
     model = sw.StructBoostClassifier(C=10.0, n_estimators=10)
     weights = np.random.default_rng(0).random(150)
-    plain = model.fit(X, y, weights).decision_function(X)
-    np.testing.assert_allclose(model.fit(X, y, unit * weights).decision_function(X), plain)
+    plain = model.fit(X, y, sample_weight=weights).decision_function(X)
+    scaled = model.fit(X, y, sample_weight=unit * weights)
+    np.testing.assert_allclose(scaled.decision_function(X), plain)
     for learner in ("stump", "perceptron"):
         model = sw.StructBoostClassifier(learner, C=10.0, n_estimators=5)
         few = model.fit(X, y).score(X, y)

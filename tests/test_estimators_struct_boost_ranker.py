@@ -69,7 +69,7 @@ def test_score_is_the_area_under_the_curve():
     assert model.score(X, Y) == pytest.approx(auc)
     weights = random.integers(0, 3, 60)
     auc = roc_auc_score(Y, model.decision_function(X), sample_weight=weights)
-    assert model.score(X, Y, weights) == pytest.approx(auc)
+    assert model.score(X, Y, sample_weight=weights) == pytest.approx(auc)
     assert model.score(X, Y) > 0.9
 
 
@@ -185,9 +185,10 @@ def test_cut_points_make_the_fewest_mistakes(data):
 def test_the_unit_of_weights_does_not_matter(unit):
     weights = np.random.default_rng(0).random(60)
     model = StructBoostRanker(C=10.0, n_estimators=10)
-    plain = model.fit(X, Y, weights).decision_function(X)
-    np.testing.assert_allclose(model.fit(X, Y, unit * weights).decision_function(X), plain)
-    assert 0.5 < model.score(X, Y, unit * weights) <= 1.0
+    plain = model.fit(X, Y, sample_weight=weights).decision_function(X)
+    scaled = model.fit(X, Y, sample_weight=unit * weights)
+    np.testing.assert_allclose(scaled.decision_function(X), plain)
+    assert 0.5 < model.score(X, Y, sample_weight=unit * weights) <= 1.0
 
 
 @pytest.mark.parametrize(

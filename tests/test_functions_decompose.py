@@ -33,7 +33,7 @@ def zigzag(n, q):
 
 
 def f_ratio(beta, m):
-    return Ratio(beta**2, 1 + beta**2, 1.0, m)
+    return Ratio(m, beta)
 
 
 def split(m, r):
@@ -54,7 +54,7 @@ FUNCTIONS = {
     "counts zigzag": Counts(zigzag, split(3, 2)),
     "counts table": Counts(rng.normal(size=(3, 4)), split(2, 3)),
     "counts supermodular": Counts(lambda n, q: n * q + n**2 - 3.0 * q + 1.0, split(2, 2)),
-    "jaccard": Counts(Ratio(1, 1, 0, 3), split(3, 2)),
+    "jaccard": Counts(Ratio(3), split(3, 2)),
     "dice": Counts(f_ratio(1, 3), split(3, 2)),
     "dice, no positive": Counts(f_ratio(1, 0), split(0, 3)),
     "f-2": Counts(f_ratio(2, 3), split(3, 3)),

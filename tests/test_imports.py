@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ("sklearn", "highspy", "torch", "matplotlib")
+HEAVY = ("sklearn", "joblib", "highspy", "torch", "matplotlib")
 
 PROGRAM = """
 import sys
@@ -36,6 +36,20 @@ def test_heavy_packages_are_loaded_by_need_only(statement: str) -> None:
     assert loaded_by(statement) == []
 
 
+def test_learning_loads_no_module_of_inference() -> None:
+    program = """
+import sys
+import setwise.learning as learning
+threads = learning.Threads(2)
+threads.map(abs, [-1, 2])
+threads.close()
+print(*[name for name in sys.modules if name.startswith("setwise.inference")])
+"""
+    run = run_without(set(), program)
+    assert run.stdout.split() == [], run.stderr
+    assert run.returncode == 0, run.stderr
+
+
 # What numpy and torch alone must do: name losses, and compute all that a device knows.
 TORCH_ALONE = """
 import torch
@@ -47,8 +61,8 @@ for criterion in (
     sw.torch.LovaszHingeLoss("jaccard", per_image=True, ignore_index=255),
     sw.torch.LovaszHingeLoss(sw.losses.Jaccard(), method="bucket", ignore_index=255),
     sw.torch.LovaszHingeLoss("exponential", ignore_index=255),
-    sw.torch.DecomposedLoss("dice", ignore_index=255),
-    sw.torch.DecomposedLoss("face_track_1", ignore_index=255),
+    sw.torch.DecomposedHingeLoss("dice", ignore_index=255),
+    sw.torch.DecomposedHingeLoss("face_track_1", ignore_index=255),
     sw.torch.MarginRescalingLoss("dice", ignore_index=255),
     sw.torch.SlackRescalingLoss("jaccard", ignore_index=255),
 ):

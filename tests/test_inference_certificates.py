@@ -253,11 +253,9 @@ def test_no_step_of_a_list_claims_too_much(
 @pytest.mark.parametrize("name", ["potts-on-three-labels", "region-consistency", "segmentation"])
 def test_marginals_do_not_depend_on_constants_and_units(name: str, method: str) -> None:
     field = rounded(name)
-    plain = sw.marginals(field, method, max_iter=30, random_state=0)
+    plain = sw.marginals(field, method, max_iter=30, rng=0)
     for constant in CONSTANTS:
-        moved = sw.marginals(
-            field.with_unary(field.unary + constant), method, max_iter=30, random_state=0
-        )
+        moved = sw.marginals(field.with_unary(field.unary + constant), method, max_iter=30, rng=0)
         assert moved.probabilities.tolist() == plain.probabilities.tolist()
         assert (moved.gap, moved.relative_gap) == (plain.gap, plain.relative_gap)
         rise = constant * field.n_variables
@@ -265,9 +263,7 @@ def test_marginals_do_not_depend_on_constants_and_units(name: str, method: str) 
         assert moved.log_partition_lower <= plain.log_partition_lower - rise
         assert moved.width <= plain.width + 4 * np.spacing(abs(rise))
     for factor in FACTORS:
-        other = sw.marginals(
-            scaled(field, factor), method, max_iter=30, temperature=factor, random_state=0
-        )
+        other = sw.marginals(scaled(field, factor), method, max_iter=30, temperature=factor, rng=0)
         assert other.probabilities == pytest.approx(plain.probabilities, abs=1e-12)
         assert other.relative_gap == pytest.approx(plain.relative_gap, rel=1e-9)
 

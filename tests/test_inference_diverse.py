@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import reference
+from diverse_steps import check_guarantee, check_steps
 from diversity_registry import DIVERSITIES, chain
 from field_registry import FIELDS, grid, of_seed
 from hypothesis import given
@@ -29,22 +30,6 @@ SUBSET = [
     "one-label",
     "one-variable",
 ]
-
-
-def check_steps(field: fields.Field, diversity: d.Diversity, result) -> None:
-    """Every step is within its gap of the best one, and its numbers are what they say."""
-    for t, labels in enumerate(result.labelings):
-        earlier = result.labelings[:t]
-        best = reference.best_step(field, diversity, earlier)
-        score = field.energy(labels) - diversity._gain(labels, earlier, field.n_labels)
-        slack = 1e-9 * max(1.0, abs(score))
-        assert result.values[t] == field.energy(labels)
-        assert result.values[t] - result.gains[t] == pytest.approx(score, abs=1e-9)
-        assert result.bounds[t] <= best + slack
-        assert best <= score + slack
-        assert score <= best + result.gaps[t] + slack
-        if result.gaps[t] == 0:
-            assert score == pytest.approx(best, abs=slack)
 
 
 # ------------------------------------------------------------------------------------------- steps
@@ -167,23 +152,7 @@ def test_theorem_lemma_2(name, method):
         field += fields.Potts(links, rng.uniform(0.0, 1.0, len(links)))
         diversity = DIVERSITIES[name].make(n)
         for m in (1, 3, 4):
-            result = sw.diverse(field, m, diversity, method=method)
-            claim = result.guarantee
-            assert claim is not None
-            assert claim.n_items == m
-            assert claim.slack == pytest.approx(result.gaps.sum())
-            score = m * claim.shift - result.values.sum()
-            score += diversity.value(result.labelings, labels)
-            assert claim.score == pytest.approx(score, abs=1e-9)
-            best = reference.best_list(field, diversity, m, claim.shift)
-            assert claim.score >= claim.factor * best - claim.slack - 1e-9
-            assert claim.factor >= 1.0 - 1.0 / np.e
-            assert claim.score - 1e-9 <= best <= claim.bound + 1e-9
-            assert 0.0 <= claim.ratio <= 1.0 + 1e-9
-            # the relative form of Section 5, for the score without the shift
-            own, most = score - m * claim.shift, best - m * claim.shift
-            needed = claim.factor * (most - claim.f_min) - claim.slack
-            assert own - claim.f_min >= needed - 1e-9
+            check_guarantee(field, diversity, m, method)
 
 
 def test_the_shift_keeps_items_worth_adding():
@@ -306,6 +275,21 @@ def test_a_callback_sees_every_item_and_may_end_the_list():
     assert not whole.interrupted
 
 
+def test_a_callback_ends_lists_of_lists_at_any_item():
+    """At the end of a part too, be it the same diversity as the last one's, or the last empty."""
+    field, ball = of_seed("potts-on-two-labels", 0), d.HammingBall(1.0, 0.5)
+    for diversity in (d.Concatenated([ball, ball]), d.Concatenated([ball, d.DivMBest(1.0)])):
+        for stop in range(1, 6):
+            seen = []
+            found = sw.diverse(
+                field, 5, diversity, callback=lambda _, k=stop, s=seen: s.append(0) or len(s) == k
+            )
+            assert len(found.labelings) == len(seen) == stop
+            assert found.interrupted == (stop < 5)
+    whole = d.Concatenated([ball, d.DivMBest(1.0)], shares=[2, 0])
+    assert not sw.diverse(field, 3, whole, callback=lambda step: step.n_items == 3).interrupted
+
+
 def test_ctrl_c_gives_the_list_so_far():
     def interrupt(progress):
         if progress.n_items == 2:
@@ -340,7 +324,7 @@ FIELD = fields.Field(np.zeros((3, 2)))
         (
             lambda: sw.diverse(FIELD, 2, d.DivMBest(1.0), n_jobs=0),
             ValueError,
-            "n_jobs must be at least 1, got 0",
+            "n_jobs must not be 0, got 0",
         ),
         (
             lambda: sw.diverse(FIELD, 2, d.TransitionDiversity([[0, 7]])),

@@ -12,6 +12,7 @@ from setwise import fields
 from setwise.inference._diverse._carried_bound import CarriedBound
 from setwise.inference._diverse._labeling_mixture import best_mixture
 from setwise.inference._diverse._multiplier_search import HammingSearch
+from setwise.inference._diverse._problem import StepProblem
 from setwise.inference._diverse._recombination import Recombination
 from setwise.inference._flows._two_label_cut import TwoLabelCut
 from setwise.inference._map._options import MapOptions
@@ -147,7 +148,7 @@ def test_a_field_of_its_own_with_balls(seed):
     for _ in range(rng.integers(0, 4)):
         table = rng.normal(0.0, 2.0, 7)
         field += fields.CardinalityPotential(rng.integers(0, 2, 6), table)
-    found = HammingSearch(1).solve(field)
+    found = HammingSearch(1).solve(StepProblem.of(field))
     least = reference.least_energy(field)
     assert found.value == pytest.approx(field.energy(found.labels), abs=1e-9)
     assert found.bound <= least + 1e-9

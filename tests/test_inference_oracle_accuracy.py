@@ -61,29 +61,29 @@ def test_lists_by_chance():
     field = of_seed("potts-on-two-labels", 0)
     best = sw.solve_map(field)
     for draw in (perturbed_list, sampled_list):
-        items = draw(field, 5, n_draws=200, random_state=0)
+        items = draw(field, 5, n_draws=200, rng=0)
         energies = field.energy(items)
         assert items.shape == (5, 8)
         assert energies[0] == pytest.approx(best.value)
         assert (np.diff(energies) >= 0).all()
         assert len(np.unique(items, axis=0)) == 5
-        again = draw(field, 5, n_draws=200, random_state=0)
+        again = draw(field, 5, n_draws=200, rng=0)
         assert again.tolist() == items.tolist()
         assert draw(field, 1).tolist() == [best.labels.tolist()]
-        assert draw(field, 3, random_state=1).shape == (3, 8)
+        assert draw(field, 3, rng=1).shape == (3, 8)
     forbidden = of_seed("forbidden-labels", 0)
-    assert np.isfinite(forbidden.energy(sampled_list(forbidden, 20, random_state=0))).all()
+    assert np.isfinite(forbidden.energy(sampled_list(forbidden, 20, rng=0))).all()
     three = of_seed("potts-on-three-labels", 0)
-    assert perturbed_list(three, 3, random_state=0).shape == (3, 6)
+    assert perturbed_list(three, 3, rng=0).shape == (3, 6)
 
 
 @pytest.mark.parametrize("draw", [perturbed_list, sampled_list])
 def test_a_list_ends_with_the_labellings_there_are(draw):
     """However many are asked for, and however many may be drawn."""
     field = fields.Field([[0.0, 1.0], [np.inf, 0.0], [0.2, 0.0]])
-    items = draw(field, 10**6, n_draws=10**9, random_state=0)
+    items = draw(field, 10**6, n_draws=10**9, rng=0)
     assert items.tolist() == [[0, 1, 1], [0, 1, 0], [1, 1, 1], [1, 1, 0]]
-    assert draw(field, 10**12, random_state=0).shape == (4, 3)
+    assert draw(field, 10**12, rng=0).shape == (4, 3)
 
 
 def test_tuning_with_longer_lists_than_there_are():

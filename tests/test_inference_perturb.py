@@ -14,7 +14,7 @@ from setwise.inference._marginals import _perturb
 @pytest.mark.parametrize("temperature", [0.5, 2.0])
 def test_unaries_alone_are_sampled_exactly(temperature):
     field = of_seed("unaries-alone", 0)
-    options = {"temperature": temperature, "random_state": 0, "tol": 0.0, "max_iter": 600}
+    options = {"temperature": temperature, "rng": 0, "tol": 0.0, "max_iter": 600}
     post = sw.marginals(field, "perturb", **options)
     truth = reference.log_partition(field, temperature)
     assert abs(post.log_partition_upper - post.gap - truth) <= 1.5 * post.gap
@@ -36,7 +36,7 @@ def test_unaries_alone_are_sampled_exactly(temperature):
 )
 def test_the_expected_maximum_bounds_log_partition(name):
     field = of_seed(name, 0)
-    post = sw.marginals(field, "perturb", random_state=1, max_iter=60, tol=0.0)
+    post = sw.marginals(field, "perturb", rng=1, max_iter=60, tol=0.0)
     truth = reference.log_partition(field)
     assert post.log_partition_lower <= truth <= post.log_partition_upper
     assert post.certified is False
@@ -48,7 +48,7 @@ def test_the_expected_maximum_bounds_log_partition(name):
 def test_cuts_find_what_the_search_does():
     """The graph that is kept, against a fresh minimum for each sample."""
     field = of_seed("segmentation", 3)
-    post = sw.marginals(field, "perturb", random_state=5, max_iter=12, tol=0.0)
+    post = sw.marginals(field, "perturb", rng=5, max_iter=12, tol=0.0)
     random = np.random.default_rng(5)
     for sample in post.history:
         noise = random.gumbel(-np.euler_gamma, 1.0, field.unary.shape)
@@ -58,22 +58,22 @@ def test_cuts_find_what_the_search_does():
 
 def test_randomness_and_the_end_of_sampling():
     field = of_seed("potts-on-two-labels", 0)
-    one = sw.marginals(field, "perturb", random_state=7, n_jobs=1)
-    two = sw.marginals(field, "perturb", random_state=7, n_jobs=3)
+    one = sw.marginals(field, "perturb", rng=7, n_jobs=1)
+    two = sw.marginals(field, "perturb", rng=7, n_jobs=3)
     assert one.history == two.history
-    assert one.history != sw.marginals(field, "perturb", random_state=8).history
-    loose = sw.marginals(field, "perturb", random_state=7, tol=10.0)
+    assert one.history != sw.marginals(field, "perturb", rng=8).history
+    loose = sw.marginals(field, "perturb", rng=7, tol=10.0)
     assert (loose.n_iter, loose.converged) == (10, True)
-    with pytest.raises(TypeError, match="random_state must be None, an integer"):
-        sw.marginals(field, "perturb", random_state="seed")
-    with pytest.raises(ValueError, match="warm_start must be None for perturb"):
-        sw.marginals(field, "perturb", warm_start=one)
+    with pytest.raises(TypeError, match="rng must be None, an integer"):
+        sw.marginals(field, "perturb", rng="seed")
+    with pytest.raises(ValueError, match="init must be None for perturb"):
+        sw.marginals(field, "perturb", init=one)
 
 
 def test_an_interrupted_search_is_no_sample(monkeypatch):
     """Ctrl-C within ``solve_map``, which returns with a weak bound."""
     field = of_seed("potts-on-three-labels", 0)
-    options = {"random_state": 3, "tol": 0.0, "max_iter": 8}
+    options = {"rng": 3, "tol": 0.0, "max_iter": 8}
     whole = sw.marginals(field, "perturb", **options)
     calls: list[int] = []
 

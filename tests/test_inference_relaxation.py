@@ -228,11 +228,11 @@ def test_momentum_reaches_the_plain_optimum_and_the_objective_never_rises(seed):
     assert (np.diff(plain.history) <= 1e-12).all()
 
 
-def test_a_warm_start_goes_on_where_the_other_stopped():
+def test_a_start_goes_on_where_the_other_stopped():
     field = random_field(["potts", "count"], 8, 3, 1)
     relaxation = Relaxation(field)
     first = relaxation.minimise(1.0, tol=1e-8, max_iter=2000)
-    again = relaxation.minimise(1.0, tol=1e-8, warm_start=first.blocks)
+    again = relaxation.minimise(1.0, tol=1e-8, init=first.blocks)
     assert again.n_iter == 0
     assert again.objective == pytest.approx(first.objective)
 

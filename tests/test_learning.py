@@ -614,8 +614,8 @@ BAD = [
         ValueError,
         "init must have 2 weights, as this problem has, got 4",
     ),
-    (lambda: Threads(0), ValueError, "n_jobs must be at least 1, got 0"),
-    (lambda: Threads(1.0), TypeError, "n_jobs must be an integer, got float"),
+    (lambda: Threads(0), ValueError, "n_jobs must not be 0, got 0"),
+    (lambda: Threads(1.0), TypeError, "n_jobs must be an integer or None, got float"),
 ]
 
 

@@ -167,7 +167,7 @@ X = np.eye(3)
             "X must hold real numbers, got dtype comp",
         ),
         (lambda: StumpSearch(X, n_columns=0), ValueError, "n_columns must be at least 1, got 0"),
-        (lambda: StumpSearch(X, n_jobs="a"), TypeError, "n_jobs must be an integer, got str"),
+        (lambda: StumpSearch(X, n_jobs="a"), TypeError, "n_jobs must be an integer or None"),
         (
             lambda: StumpSearch(X)(np.ones(4)),
             ValueError,

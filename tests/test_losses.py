@@ -332,7 +332,7 @@ def test_a_loss_of_your_own():
             ValueError,
             "coefficients must be positive, got -1",
         ),
-        (lambda: losses.get("iou"), ValueError, "loss must be one of dice, .*, got 'iou'"),
+        (lambda: losses.get("overlap"), ValueError, "loss must be one of dice, .*, got 'overlap'"),
         (lambda: losses.get(3), TypeError, "loss must be a Loss or a name, got int"),
         (
             lambda: losses.ItemsetLoss.from_labels([1, 0]),

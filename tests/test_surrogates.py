@@ -523,7 +523,7 @@ def test_slack_rescaling_refuses_negative_losses(loss_name):
 @pytest.mark.parametrize(
     ("make", "error", "sentence"),
     [
-        (lambda: LovaszHinge("iou"), ValueError, "loss must be one of"),
+        (lambda: LovaszHinge("overlap"), ValueError, "loss must be one of"),
         (lambda: LovaszHinge(3), TypeError, "loss must be a Loss or a name, got int"),
         (lambda: LovaszHinge("jaccard", case=3), ValueError, "case must be 'auto', 1 or 2, got 3"),
         (lambda: LovaszHinge("dice"), ValueError, r"must be submodular .* got Dice\(\): use Decom"),

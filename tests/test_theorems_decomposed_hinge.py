@@ -365,9 +365,9 @@ def test_the_definition_needs_both_cases_of_the_lovasz_hinge():
 def test_g_of_dice_is_the_least_that_is_feasible(m):
     """G's second difference is the largest over q of that of l, so that no g can be smaller."""
     r = 40
-    grid = Counts(Ratio(1, 2, 1, m), np.arange(m + r) < m).grid()
+    grid = Counts(Ratio(m, 1.0), np.arange(m + r) < m).grid()
     bend = np.diff(grid, 2, axis=0)
-    g = Ratio(1, 2, 1, m).parts()[1](np.arange(m + 1), 0)
+    g = Ratio(m, 1.0).parts()[1](np.arange(m + 1), 0)
     np.testing.assert_allclose(np.diff(g, 2), bend.max(axis=1), atol=1e-12)
     np.testing.assert_array_equal(bend.argmax(axis=1), 0)
     assert np.diff(grid, 2, axis=1).max() <= 1e-14

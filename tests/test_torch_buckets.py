@@ -13,7 +13,11 @@ t = sw.torch
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-@pytest.mark.parametrize("loss", ["jaccard", "exponential", sw.losses.Exponential(0.01)], ids=str)
+@pytest.mark.parametrize(
+    "loss",
+    ["jaccard", "exponential", "truncated_modular", sw.losses.Exponential(0.01)],
+    ids=str,
+)
 def test_hinge_within_half_a_width_times_the_gains(loss, dtype, place, monkeypatch):
     device = go_to(place, monkeypatch)
     rng = np.random.default_rng(0)

@@ -121,7 +121,7 @@ def test_at_most_eight_bytes_an_element_are_kept(dtype):
         t.LovaszHingeLoss(),
         t.LovaszHingeLoss(per_class=True),
         t.LovaszHingeLoss(method="bucket"),
-        t.DecomposedLoss(),
+        t.DecomposedHingeLoss(),
         t.MarginRescalingLoss(),
         t.SlackRescalingLoss(),
     ):

@@ -13,7 +13,7 @@ t = sw.torch
 
 HINGES = [
     t.LovaszHingeLoss,
-    t.DecomposedLoss,
+    t.DecomposedHingeLoss,
     t.MarginRescalingLoss,
     t.SlackRescalingLoss,
 ]
@@ -135,7 +135,7 @@ def test_one_pixel(make):
     for positive in (True, False):
         value, gradient = value_and_gradient(make(), [[[[0.25]]]], [[[[positive]]]])
         sign = 1 if positive else -1
-        hinge = make is t.LovaszHingeLoss or make is t.DecomposedLoss
+        hinge = make is t.LovaszHingeLoss or make is t.DecomposedHingeLoss
         expected = 1 - sign * 0.25 if hinge else 1 - 2 * sign * 0.25
         np.testing.assert_allclose(value, expected)
         assert gradient.ravel()[0] == -sign * (1 if hinge else 2)
@@ -212,12 +212,12 @@ def test_modules_can_be_copied_pickled_and_printed():
     scores, positive = (torch.tensor(a) for a in draw((2, 3, 5)))
     for module in (
         t.LovaszHingeLoss(per_class=True, weight=[1.0, 2.0, 3.0]),
-        t.DecomposedLoss(sw.losses.FBeta(2.0), per_image=True),
+        t.DecomposedHingeLoss(sw.losses.FBeta(2.0), per_image=True),
     ):
         expected = module(scores, positive)
         assert pickle.loads(pickle.dumps(module))(scores, positive) == expected
         assert copy.deepcopy(module)(scores, positive) == expected
-    assert repr(module) == "DecomposedLoss(FBeta(beta=2), per_image=True)"
+    assert repr(module) == "DecomposedHingeLoss(FBeta(beta=2), per_image=True)"
 
 
 def test_bad_input_in_one_sentence():

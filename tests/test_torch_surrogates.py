@@ -16,7 +16,7 @@ t = sw.torch
 
 MODULES = {
     "lovasz": t.LovaszHingeLoss,
-    "decomposed": t.DecomposedLoss,
+    "decomposed": t.DecomposedHingeLoss,
     "margin": t.MarginRescalingLoss,
     "slack": t.SlackRescalingLoss,
 }
@@ -106,7 +106,7 @@ HALF_ULP = {torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8, torch.float32: 2.0
         t.LovaszHingeLoss(per_image=True),
         t.LovaszHingeLoss("exponential", per_image=True),
         t.LovaszHingeLoss(sw.losses.TruncatedModular(6.0), per_image=True),
-        t.DecomposedLoss("dice", per_image=True),
+        t.DecomposedHingeLoss("dice", per_image=True),
         t.MarginRescalingLoss("dice", per_image=True),
         t.SlackRescalingLoss("jaccard", per_image=True),
     ],
@@ -194,7 +194,7 @@ def test_any_other_loss_runs_on_the_host_and_says_so():
 
 def test_dice_has_no_lovasz_hinge_and_the_error_names_what_it_has():
     for make in (t.LovaszHingeLoss, lambda loss: t.lovasz_hinge(torch.zeros(2), None, loss)):
-        with pytest.raises(ValueError, match="use DecomposedLoss"):
+        with pytest.raises(ValueError, match="use DecomposedHingeLoss"):
             make("dice")
 
 

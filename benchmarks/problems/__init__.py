@@ -44,9 +44,9 @@ OLDER = {
     "normalized": "normalised",
     "double_random": "double-random",
     "DecomposedHingeLoss": "DecomposedLoss",
-    "StumpSearch": "Stumps",
-    "PerceptronSearch": "Perceptrons",
-    "ClassifierSearch": "SklearnLearners",
+    "StumpSearch": "StumpSearch",
+    "PerceptronSearch": "PerceptronSearch",
+    "ClassifierSearch": "ClassifierSearch",
 }
 
 

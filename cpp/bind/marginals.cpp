@@ -77,6 +77,11 @@ nb::class_<State> bind_pairs(nb::module_& m, const char* name) {
             "edges"_a.noconvert(), "tables"_a.noconvert(), Unlocked());
 }
 
+void require_labels(const MeanField& state, const In<Index>& own) {
+    for (std::size_t k = 0; k < own.size(); ++k)
+        require(own.data()[k] >= 0 && own.data()[k] < state.n_labels(), "own must hold labels");
+}
+
 void add_counts(MeanField& state, In<Index> variables, In<Index> starts, In<Index> own,
                 In<double> table) {
     const auto positions = static_cast<Index>(variables.size());
@@ -94,8 +99,7 @@ void add_counts(MeanField& state, In<Index> variables, In<Index> starts, In<Inde
     }
     require(own.size() == 0 || own.size() == variables.size(),
             "own must be empty or have an entry for each variable");
-    for (std::size_t k = 0; k < own.size(); ++k)
-        require(own.data()[k] >= 0 && own.data()[k] < state.n_labels(), "own must hold labels");
+    require_labels(state, own);
     require(static_cast<Index>(table.size()) == positions + blocks,
             "table must have an entry for each count of each block");
     setwise::CountBlocks counts;
@@ -119,6 +123,8 @@ void bind_marginals(nb::module_& m) {
                                       static_cast<Index>(unary.shape(1)), small);
             },
             "unary"_a.noconvert(), "small"_a)
+        .def(
+            "copy", [](const MeanField& state) { return MeanField(state); }, Unlocked())
         .def("add_counts", &add_counts, "variables"_a.noconvert(), "starts"_a.noconvert(),
              "own"_a.noconvert(), "table"_a.noconvert(), Unlocked())
         .def(
@@ -131,6 +137,17 @@ void bind_marginals(nb::module_& m) {
             "cost"_a, "labels"_a.noconvert(), Unlocked())
         .def(
             "close", [](MeanField& state) { state.pairs().close(); }, Unlocked())
+        .def(
+            "replace_own",
+            [](MeanField& state, Index which, In<Index> own) {
+                require(which >= 0 && which < state.counts(),
+                        "which must be one of the counts added");
+                require(own.size() == state.counts(which).own.size(),
+                        "own must have an entry for each variable, where there were some");
+                require_labels(state, own);
+                state.replace_own(which, own.data());
+            },
+            "which"_a, "own"_a.noconvert(), Unlocked())
         .def(
             "replace_tables",
             [](MeanField& state, In3<double> tables) {

@@ -145,6 +145,15 @@ class MeanField {
         counts.close(n_, counts.own.empty() ? n_labels_ : 1, small_);
         counts_.push_back(std::move(counts));
     }
+    Index counts() const { return static_cast<Index>(counts_.size()); }
+    const CountBlocks& counts(Index which) const { return counts_[which]; }
+    // The variables of the counts added as number `which` get other labels of their own.
+    void replace_own(Index which, const Index* own) {
+        CountBlocks& counts = counts_[which];
+        std::copy(own, own + counts.own.size(), counts.own.begin());
+        for (std::size_t k = 0; k < counts.own.size(); ++k)
+            counts.own_of[counts.variables[k]] = counts.own[k];
+    }
     void add_cost(double cost, const std::uint8_t* labels) {
         costs_.push_back({cost, {labels, labels + n_labels_}});
     }

@@ -105,6 +105,18 @@ inline void check_mean_field(std::mt19937& random, std::int64_t small, std::int6
         state.add_counts(counts);
         state.add_cost(0.7, field.costly.data());
     }
+    if (field.n > 0) {
+        // another start: a copy with other labels of their own, and back again
+        MeanField other(state);
+        std::vector<std::int64_t> own(field.own);
+        for (auto& label : own) label = (label + 1) % field.labels;
+        other.replace_own(1, own.data());
+        other.replace_own(1, field.own.data());
+        other.sweep(1.0, [] {});
+        MeanField same(state);
+        same.sweep(1.0, [] {});
+        if (other.q() != same.q()) throw std::runtime_error("a copy is not what was copied");
+    }
     constexpr double unknown = std::numeric_limits<double>::infinity();
     const double truth = n < 10 ? field.sums(true).first : unknown;
     double before = -std::numeric_limits<double>::infinity();

@@ -44,7 +44,7 @@ CRITERIA: dict[str, Criterion] = {
     "cross-entropy (control)": nn.BCEWithLogitsLoss(),
     "Lovász hinge, Jaccard": sw.torch.LovaszHingeLoss("jaccard", per_image=True),
     "Lovász-softmax, Jaccard": lovasz_softmax,
-    "B_D, Dice": sw.torch.DecomposedLoss("dice", per_image=True),
+    "B_D, Dice": sw.torch.DecomposedHingeLoss("dice", per_image=True),
     "margin rescaling, Jaccard": sw.torch.MarginRescalingLoss("jaccard", per_image=True),
     "slack rescaling, Jaccard": sw.torch.SlackRescalingLoss("jaccard", per_image=True),
 }

@@ -78,7 +78,7 @@ listed("fields.read_uai", energies, path=str(FOLDER / "field.uai"))
 listed(
     "fields.regions_from_labels",
     labels=array([7, 7, 0], [3, 0, 7]),
-    void=0,
+    ignore=0,
     connected=True,
     connectivity=4,
 )
@@ -124,6 +124,15 @@ for name, arguments in DIVERSITIES.items():
     method(f"{owner}.gain", make, labels=LABELS, labelings=LABELINGS[1:], n_labels=3)
     steps = make if name != "BallCoverage" else functools.partial(diversities.DivMBest, 1.0)
     method(f"{owner}.augment", steps, energies, field=FIELD, labelings=LABELINGS)
+COUNT = fields.CardinalityPotential(array(0, 1, 1, 0), array(2.0, 1.0, 0.5, 0.0, 0.0))
+listed(
+    "diversities.Addition",
+    lambda addition: addition.added_to(FIELD).energy(LABELINGS),
+    prices=[(array(0, 1, 1, 0), 2.0)],
+    counts=[COUNT],
+    potentials=[fields.LabelCost(array(1.0, 2.0, 0.5))],
+)
+method("diversities.Addition.added_to", lambda: diversities.Addition(counts=[COUNT]), field=FIELD)
 PARTS = [diversities.DivMBest(1.0), diversities.HammingBall(1.0, 0.5)]
 listed("diversities.Concatenated", repr, parts=PARTS, shares=array(2, 1))
 method("diversities.Concatenated.shares_of", lambda: diversities.Concatenated(PARTS), m=4)
@@ -240,9 +249,9 @@ listed(
     tol=1e-4,
     max_iter=200,
     temperature=1.5,
-    warm_start=inference.marginals(FIELD, temperature=1.5),
+    init=inference.marginals(FIELD, temperature=1.5),
     n_jobs=1,
-    random_state=0,
+    rng=0,
     dtype="float64",
     callback=go_on,
 )
@@ -284,7 +293,7 @@ for name in ("perturbed_list", "sampled_list"):
         temperature=1.0,
         n_draws=20,
         n_jobs=1,
-        random_state=0,
+        rng=0,
     )
 listed(
     "inference.tune_diversity",

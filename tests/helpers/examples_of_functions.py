@@ -74,8 +74,8 @@ for name, arguments in SET_FUNCTIONS.items():
     method(f"{owner}.complement", make, values_and_gains)
 method("functions.Counts.grid", lambda: functions.Counts(half_of_both, POSITIVE))
 
-RATIO = functions.Ratio(1.0, 1.0, 0.0, 3)
-listed("functions.Ratio", a=1.0, c=2.0, d=1.0, m=3, part="whole")
+RATIO = functions.Ratio(3)
+listed("functions.Ratio", m=3, beta=1.0, part="whole")
 for name in ("__call__", "step_negative", "step_positive"):
     method(f"functions.Ratio.{name}", lambda: RATIO, n=array(0.0, 1.0), q=array(2.0, 0.0))
 for name in ("is_increasing", "is_submodular", "is_supermodular"):
@@ -154,6 +154,8 @@ method(
 )
 listed("losses.get", repr, loss="jaccard")
 listed("losses.names")
+listed("surrogates.get", repr, surrogate="margin", loss="jaccard")
+listed("surrogates.names")
 
 SURROGATES: dict[str, dict[str, Any]] = {
     "DecomposedHinge": {"loss": "dice"},

@@ -227,6 +227,7 @@ estimator(
     {
         "decision_function": {"X": X},
         "predict": {"X": X},
+        "score": {"X": X, "y": Y, "sample_weight": SAMPLE_WEIGHT},
         "staged_decision_function": {"X": X},
         "staged_predict": {"X": X},
     },

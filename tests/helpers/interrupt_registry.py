@@ -20,7 +20,7 @@ from public_api import public_objects
 import setwise as sw
 from setwise import fields, functions, inference, learning
 from setwise.inference._map import _solve_map
-from setwise.inference._marginals import _marginals
+from setwise.inference._marginals._methods import METHODS as _MARGINALS
 from setwise.surrogates._maximizers import Rule, most_violated
 
 Call = Callable[[], object]
@@ -144,13 +144,13 @@ def _marginals_by(method: str) -> Callable[[int], Call]:
     def make(size: int) -> Call:
         field = grid_field(size, 2 if method == "exact_binary" else 3)
         most = 5 * size if method == "perturb" else None
-        options = {"tol": 1e-2, "max_iter": most, "n_jobs": 1, "random_state": 0}
+        options = {"tol": 1e-2, "max_iter": most, "n_jobs": 1, "rng": 0}
         return lambda: sw.marginals(field, method, **options)
 
     return make
 
 
-for _method in _marginals._METHODS:
+for _method in _MARGINALS:
     long("inference.marginals", _method)(_marginals_by(_method))
 
 
@@ -205,19 +205,19 @@ for _case, _make in {
 @long("inference.sampled_list")
 def sampled_list(size: int) -> Call:
     field = grid_field(size, 3)
-    return lambda: inference.sampled_list(field, 4, n_draws=20, n_jobs=1, random_state=0)
+    return lambda: inference.sampled_list(field, 4, n_draws=20, n_jobs=1, rng=0)
 
 
 @long("inference.perturbed_list", "two labels")
 def perturbed_list(size: int) -> Call:
     field = grid_field(size, 2)
-    return lambda: inference.perturbed_list(field, 4, n_draws=20, n_jobs=1, random_state=0)
+    return lambda: inference.perturbed_list(field, 4, n_draws=20, n_jobs=1, rng=0)
 
 
 @long("inference.perturbed_list", "three labels")
 def perturbed_list_of_three(size: int) -> Call:
     field = grid_field(size, 3)
-    return lambda: inference.perturbed_list(field, 3, n_jobs=1, random_state=0)
+    return lambda: inference.perturbed_list(field, 3, n_jobs=1, rng=0)
 
 
 @long("inference.tune_diversity")
@@ -377,7 +377,7 @@ long("learning.ClassifierSearch.__call__")(_search_with(_trees))
 
 
 def labels_of_draws(field: fields.Field) -> np.ndarray:
-    return inference.perturbed_list(field, 2, n_jobs=1, random_state=0)
+    return inference.perturbed_list(field, 2, n_jobs=1, rng=0)
 
 
 @long("learning.Serial.map")
@@ -627,6 +627,8 @@ SHORT = {
     "inference.oracle_items",
     "losses.get",
     "losses.names",
+    "surrogates.get",
+    "surrogates.names",
 }
 
 

@@ -44,8 +44,8 @@ CRITERIA = [
     t.LovaszHingeLoss(sw.losses.Exponential(0.4), per_image=True),
     t.LovaszHingeLoss(per_class=True, weight=[1.0, 2.0, 3.0], ignore_index=255),
     t.LovaszHingeLoss(sw.losses.Jaccard() + sw.losses.Hamming()),
-    t.DecomposedLoss("dice", per_class=True, per_image=True, reduction="sum"),
-    t.DecomposedLoss(sw.losses.FBeta(0.5)),
+    t.DecomposedHingeLoss("dice", per_class=True, per_image=True, reduction="sum"),
+    t.DecomposedHingeLoss(sw.losses.FBeta(0.5)),
     t.MarginRescalingLoss("jaccard", scale=0.5, per_image=True),
     t.SlackRescalingLoss("dice", per_image=True),
 ]
@@ -58,7 +58,7 @@ SOFTMAX = [
 # The registry: every public loss, by the arguments of its function and of its module.
 FUNCTIONS = {
     t.lovasz_hinge: t.LovaszHingeLoss,
-    t.decomposed_hinge: t.DecomposedLoss,
+    t.decomposed_hinge: t.DecomposedHingeLoss,
     t.margin_rescaling: t.MarginRescalingLoss,
     t.slack_rescaling: t.SlackRescalingLoss,
     t.lovasz_softmax: t.LovaszSoftmaxLoss,

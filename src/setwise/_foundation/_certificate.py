@@ -1,12 +1,14 @@
-"""One rule for every certificate: what a gap is measured against.
+"""One rule for every certificate: value, bound, and what the gap between them is measured against.
 
-``gap = value - bound >= 0`` is absolute. Its share of what there was to gain, ``relative_gap``, and
+``gap = value - bound`` is absolute. Its share of what there was to gain, ``relative_gap``, and
 the claim ``exact`` change neither with a constant added to all values nor with their unit.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from math import inf
+from typing import Protocol
 
 import numpy as np
 
@@ -22,3 +24,50 @@ def relative_gap(gap: float, room: float, rounding: float = 0.0) -> float:
     if gap <= rounding:
         return 0.0
     return gap / max(gap, room) if gap < inf else inf
+
+
+class _Ends(Protocol):
+    @property
+    def value(self) -> float: ...
+
+    @property
+    def bound(self) -> float: ...
+
+
+class Certificate:
+    """An answer, or a stage of a search, that is known to be within a gap of the best one.
+
+    A record that has ``value``, what the answer costs, and ``bound``, which no answer passes, is
+    one, with ``relative_gap`` beside them.
+    """
+
+    @property
+    def gap(self: _Ends) -> float:
+        """Value - bound (of a maximum bound - value), never negative."""
+        return max(0.0, self.value - self.bound)
+
+
+class Measured(Certificate, ABC):
+    """A certificate that knows what there was to gain, and the rounding of its own sums."""
+
+    certified: bool
+    """Whether the bound is a proof."""
+
+    @abstractmethod
+    def _measures(self) -> tuple[float, float, float]:
+        """What the answer may be off by (at most the gap), what there was to gain, the rounding."""
+
+    @property
+    def relative_gap(self) -> float:
+        """The share of what there was to gain that is not proved to be gained: in [0, 1].
+
+        0 where all that is left is rounding. Neither a constant added to all values nor a change
+        of their unit changes it.
+        """
+        return relative_gap(*self._measures())
+
+    @property
+    def exact(self) -> bool:
+        """Whether the answer is proved to be a best one: certified, and off by rounding at most."""
+        off, _, rounding = self._measures()
+        return self.certified and off <= rounding

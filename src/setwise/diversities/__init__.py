@@ -1,5 +1,6 @@
 """Diversities of lists of labellings, and the potentials that their greedy steps add."""
 
+from setwise.diversities._addition import Addition
 from setwise.diversities._balls import BallCoverage, BallCoverageBound, ball_intersections
 from setwise.diversities._base import Diversity
 from setwise.diversities._combined import CombinedDiversity
@@ -9,6 +10,7 @@ from setwise.diversities._hamming import DivMBest, HammingBall
 from setwise.diversities._transitions import TransitionDiversity
 
 __all__ = [
+    "Addition",
     "BallCoverage",
     "BallCoverageBound",
     "CombinedDiversity",

@@ -8,8 +8,8 @@ from math import comb
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_count
+from setwise.diversities._addition import Addition
 from setwise.diversities._base import Diversity, as_weight, distances
-from setwise.fields._field import Field
 from setwise.fields._potentials._cardinality import CardinalityPotential
 
 MOST_COUNTED = 1 << 20
@@ -65,7 +65,32 @@ def ball_intersections(n: int, n_labels: int, radius: int) -> list[int]:
     return counts + [0] * (n + 1 - len(counts))
 
 
-class BallCoverageBound(Diversity):
+class _Balls(Diversity):
+    """Balls of one radius around the items, of a weight each."""
+
+    weight: float
+    radius: int
+
+    def __init__(self, weight: float, radius: int) -> None:
+        self._set(weight=as_weight(weight), radius=as_count(radius, "radius"))
+
+    @property
+    def is_submodular(self) -> bool:
+        return True
+
+    @property
+    def copies_take_most(self) -> bool:
+        return True
+
+    def _depends_on_labels(self, n_earlier: int) -> bool:
+        # A ball alone is all new, and one of radius 0 is its center.
+        return n_earlier > 0 and self.radius > 0 and self.weight > 0
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(weight={self.weight:g}, radius={self.radius})"
+
+
+class BallCoverageBound(_Balls):
     r"""What a ball around each item covers, less what it shares with each earlier ball.
 
     .. math:: d(y \mid S) = \lambda \Bigl(1 - \sum_{y' \in S}
@@ -93,34 +118,20 @@ class BallCoverageBound(Diversity):
     (False, True)
     """
 
-    weight: float
-    radius: int
-
-    def __init__(self, weight: float, radius: int) -> None:
-        self._set(weight=as_weight(weight), radius=as_count(radius, "radius"))
-
     @property
     def is_monotone(self) -> bool:
         return self.weight == 0
-
-    @property
-    def is_submodular(self) -> bool:
-        return True
-
-    def _depends_on_labels(self, n_earlier: int) -> bool:
-        # A ball alone is all new, and one of radius 0 is its center.
-        return n_earlier > 0 and self.radius > 0 and self.weight > 0
 
     def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         shared = self._shares(len(labels), n_labels)[distances(labels, labelings)]
         return self.weight * (1.0 - float(shared.sum()))
 
-    def _augment(self, field: Field, labelings: IntArray) -> Field:
-        if self.weight and field.n_variables:
-            table = self.weight * self._shares(field.n_variables, field.n_labels)
-            for earlier in labelings:
-                field += CardinalityPotential(earlier, table)
-        return field
+    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+        n = labelings.shape[1]
+        if self.weight == 0 or n == 0:
+            return Addition()
+        table = self.weight * self._shares(n, n_labels)
+        return Addition(counts=[CardinalityPotential(y, table) for y in labelings])
 
     def _shares(self, n: int, n_labels: int) -> FloatArray:
         """|B(y) and B(y')| / |B|, for each distance."""
@@ -131,14 +142,8 @@ class BallCoverageBound(Diversity):
 
         return self._remember((n, n_labels), divide)
 
-    def _scaled(self, scale: float) -> BallCoverageBound:
-        return BallCoverageBound(scale * self.weight, self.radius)
 
-    def __repr__(self) -> str:
-        return f"BallCoverageBound(weight={self.weight:g}, radius={self.radius})"
-
-
-class BallCoverage(Diversity):
+class BallCoverage(_Balls):
     r"""How many labellings lie within a distance of some item of the list.
 
     .. math:: d(S) = \lambda \, \Bigl| \bigcup_{y \in S} B_k(y) \Bigr| \, / \, |B_k|
@@ -164,23 +169,9 @@ class BallCoverage(Diversity):
     (True, True)
     """
 
-    weight: float
-    radius: int
-
-    def __init__(self, weight: float, radius: int) -> None:
-        self._set(weight=as_weight(weight), radius=as_count(radius, "radius"))
-
     @property
     def is_monotone(self) -> bool:
         return True
-
-    @property
-    def is_submodular(self) -> bool:
-        return True
-
-    def _depends_on_labels(self, n_earlier: int) -> bool:
-        # A ball alone is all new, and one of radius 0 is its center.
-        return n_earlier > 0 and self.radius > 0 and self.weight > 0
 
     def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         everything = self._everything(len(labels), n_labels)
@@ -204,14 +195,8 @@ class BallCoverage(Diversity):
 
         return self._remember((n, n_labels), enumerate_all)
 
-    def _augment(self, field: Field, labelings: IntArray) -> Field:
+    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
         raise ValueError(
             "BallCoverage has no potential, as balls overlap in more than pairs: take "
             "BallCoverageBound"
         )
-
-    def _scaled(self, scale: float) -> BallCoverage:
-        return BallCoverage(scale * self.weight, self.radius)
-
-    def __repr__(self) -> str:
-        return f"BallCoverage(weight={self.weight:g}, radius={self.radius})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,10 +14,12 @@ from setwise._foundation._arguments import (
     as_array,
     as_count,
     as_integers,
+    as_list,
     as_number,
 )
 from setwise._foundation._immutable import Immutable
-from setwise.fields._field import Field
+from setwise.diversities._addition import Addition
+from setwise.fields._field import Field, as_field
 
 if TYPE_CHECKING:
     from setwise.diversities._combined import CombinedDiversity
@@ -36,6 +39,12 @@ class Diversity(Immutable, ABC):
     as many copies of each labelling as are needed.
 
     Diversities add up, with weights: ``d1 + 2.0 * d2`` (the paper's circled plus).
+
+    A subclass of your own writes the gain (``_gain``), what its negative adds to the energy of a
+    step (``_addition``), and which laws hold: ``is_monotone``, ``is_submodular`` and, for a
+    guarantee, ``copies_take_most``. Its fields are set once, by ``self._set``. One that is
+    proportional to its field ``weight`` can be multiplied by numbers; any other writes ``_scaled``
+    too, if it is to be.
 
     Examples
     --------
@@ -57,17 +66,57 @@ class Diversity(Immutable, ABC):
     def is_submodular(self) -> bool | None:
         """Whether gains never rise as the list grows; None where that cannot be told."""
 
+    @property
+    def copies_take_most(self) -> bool | None:
+        r"""Whether of all lists of m items m copies of y take most off the gain of y.
+
+        :math:`d(y \mid S + m \cdot y) \le d(y \mid S + S')` for all S and all S' of m items. The
+        guarantee of a list needs it beside ``is_submodular``, to know how much an item may lose
+        by what else is in a list. None, as of a diversity that does not say: it cannot be told.
+        """
+        return None
+
     @abstractmethod
     def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
-        """d(y | S) of checked labels (N,) and labellings (m, N)."""
+        """d(y | S) of checked labels (N,) and labellings (m, N).
+
+        They are of any type of integers, the smallest that holds them where there is much to read:
+        compare them or index with them, but calculate with other numbers.
+        """
 
     @abstractmethod
+    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+        """-d(y | S) as a function of y, up to a constant, of checked labellings (m, N)."""
+
     def _augment(self, field: Field, labelings: IntArray) -> Field:
         """The field with -d(y | S) in its energy, up to a constant; labellings are checked."""
+        return self._addition(labelings, field.n_labels).added_to(field)
 
-    @abstractmethod
     def _scaled(self, scale: float) -> Diversity:
-        """The diversity, times a number that is not negative."""
+        """The diversity, times a number that is not negative: the same with another weight."""
+        if not hasattr(self, "weight"):
+            raise TypeError(
+                f"{type(self).__name__} must have a weight that it is proportional to, or its own "
+                "_scaled, to be multiplied by a number, got neither"
+            )
+        scaled = type(self).__new__(type(self))
+        scaled._set(**self.__getstate__() | {"weight": as_weight(scale * self.weight)})
+        return scaled
+
+    def _shares_of(self, m: int) -> list[tuple[Diversity, int]]:
+        """The diversities of a list of m items, beside how many each adds to the first one."""
+        return [(self, m - 1)]
+
+    def _obstacle(self) -> str | None:
+        """Why nothing is guaranteed for a greedy list, if so."""
+        if not self.is_submodular:
+            return (
+                f"{self!r} is not known to be submodular, and the greedy algorithm may fall short "
+                "by any factor"
+            )
+        if not self.copies_take_most:
+            return f"of {self!r} it is not known how much a list may take off the gain of an item"
+        return None
 
     def _depends_on_labels(self, n_earlier: int) -> bool:
         """Whether the gain given so many items is another where the field has more labels.
@@ -128,8 +177,7 @@ class Diversity(Immutable, ABC):
         labelings : array-like of int, shape (m, N)
             S, the list so far; m = 0 for the first step.
         """
-        if not isinstance(field, Field):
-            raise TypeError(f"field must be a Field, got {type(field).__name__}")
+        field = as_field(field)
         array = as_array(labelings, "labelings")
         if array.ndim != 2 or array.shape[1] != field.n_variables:
             raise ValueError(
@@ -173,3 +221,14 @@ def distances(labels: IntArray, labelings: IntArray) -> IntArray:
 def as_weight(weight: object) -> float:
     """The weight of a diversity: not negative."""
     return as_number(weight, "weight", nonnegative=True)
+
+
+def as_diversities(values: Iterable[Diversity], name: str) -> tuple[Diversity, ...]:
+    """At least one diversity."""
+    found = tuple(as_list(values, name, "diversities"))
+    for diversity in found:
+        if not isinstance(diversity, Diversity):
+            raise TypeError(f"{name} must be diversities, got {type(diversity).__name__}")
+    if not found:
+        raise ValueError(f"{name} must hold at least one diversity, got none")
+    return found

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from setwise._foundation._arguments import IntArray, as_list
-from setwise.diversities._base import Diversity
-from setwise.fields._field import Field
+from setwise._foundation._arguments import IntArray
+from setwise.diversities._addition import Addition
+from setwise.diversities._base import Diversity, as_diversities
 
 
 class CombinedDiversity(Diversity):
@@ -33,7 +33,10 @@ class CombinedDiversity(Diversity):
     terms: tuple[Diversity, ...]
 
     def __init__(self, terms: Iterable[Diversity]) -> None:
-        self._set(terms=flattened(terms, "terms"))
+        found: list[Diversity] = []
+        for term in as_diversities(terms, "terms"):  # a sum among them gives its own terms
+            found.extend(term.terms if isinstance(term, CombinedDiversity) else [term])
+        self._set(terms=tuple(found))
 
     @property
     def is_monotone(self) -> bool | None:
@@ -43,31 +46,21 @@ class CombinedDiversity(Diversity):
     def is_submodular(self) -> bool | None:
         return True if all(term.is_submodular for term in self.terms) else None
 
+    @property
+    def copies_take_most(self) -> bool | None:
+        return True if all(term.copies_take_most for term in self.terms) else None
+
     def _depends_on_labels(self, n_earlier: int) -> bool:
         return any(term._depends_on_labels(n_earlier) for term in self.terms)
 
     def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         return sum(term._gain(labels, labelings, n_labels) for term in self.terms)
 
-    def _augment(self, field: Field, labelings: IntArray) -> Field:
-        for term in self.terms:
-            field = term._augment(field, labelings)
-        return field
+    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+        return sum((term._addition(labelings, n_labels) for term in self.terms), Addition())
 
     def _scaled(self, scale: float) -> CombinedDiversity:
         return CombinedDiversity([term._scaled(scale) for term in self.terms])
 
     def __repr__(self) -> str:
         return " + ".join(repr(term) for term in self.terms)
-
-
-def flattened(terms: Iterable[Diversity], name: str) -> tuple[Diversity, ...]:
-    """At least one diversity; a sum among them gives its own terms."""
-    found: list[Diversity] = []
-    for term in as_list(terms, name, "diversities"):
-        if not isinstance(term, Diversity):
-            raise TypeError(f"{name} must be diversities, got {type(term).__name__}")
-        found.extend(term.terms if isinstance(term, CombinedDiversity) else [term])
-    if not found:
-        raise ValueError(f"{name} must hold at least one diversity, got none")
-    return tuple(found)

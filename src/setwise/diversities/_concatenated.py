@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from setwise._foundation._arguments import as_count, as_list
 from setwise._foundation._immutable import Immutable
-from setwise.diversities._base import Diversity
+from setwise.diversities._base import Diversity, as_diversities
 
 
 class Concatenated(Immutable):
@@ -38,12 +38,7 @@ class Concatenated(Immutable):
     shares: tuple[int, ...] | None
 
     def __init__(self, parts: Iterable[Diversity], shares: Sequence[int] | None = None) -> None:
-        checked = tuple(as_list(parts, "parts", "diversities"))
-        for part in checked:
-            if not isinstance(part, Diversity):
-                raise TypeError(f"parts must be diversities, got {type(part).__name__}")
-        if not checked:
-            raise ValueError("parts must hold at least one diversity, got none")
+        checked = as_diversities(parts, "parts")
         if shares is not None:
             shares = tuple(
                 as_count(share, "shares") for share in as_list(shares, "shares", "integers")
@@ -65,6 +60,23 @@ class Concatenated(Immutable):
         each, more = divmod(rest, len(self.parts))
         return [each + (k < more) for k in range(len(self.parts))]
 
+    def _shares_of(self, m: int) -> list[tuple[Diversity, int]]:
+        """Each part, beside how many items it adds to the first one."""
+        return list(zip(self.parts, self.shares_of(m), strict=True))
+
+    def _obstacle(self) -> str | None:
+        """Why nothing is guaranteed for the list."""
+        return "concatenated lists maximise no score"
+
     def __repr__(self) -> str:
         shares = "" if self.shares is None else f", shares={list(self.shares)}"
         return f"Concatenated({list(self.parts)}{shares})"
+
+
+def as_diversity(diversity: object) -> Diversity | Concatenated:
+    """What a list can be made with."""
+    if not isinstance(diversity, Diversity | Concatenated):
+        raise TypeError(
+            f"diversity must be a Diversity or Concatenated, got {type(diversity).__name__}"
+        )
+    return diversity

@@ -18,9 +18,9 @@ from setwise._foundation._arguments import (
     as_list,
     as_number,
 )
+from setwise.diversities._addition import Addition
 from setwise.diversities._base import Diversity, as_weight
 from setwise.diversities._concave import ConcaveCount
-from setwise.fields._field import Field
 from setwise.fields._potentials._label_cost import LabelCost
 
 Concave: TypeAlias = str | Callable[[FloatArray], FloatArray]
@@ -57,6 +57,10 @@ class _Counted(Diversity):
 
     @property
     def is_submodular(self) -> bool:
+        return True
+
+    @property
+    def copies_take_most(self) -> bool:
         return True
 
     def _depends_on_labels(self, n_earlier: int) -> bool:
@@ -146,21 +150,40 @@ class GroupCoverage(_Counted):
         inside = [used[:, group[group < n_labels]].any(axis=1) for group in self.groups]
         return np.array(inside, np.bool_).reshape(len(self.groups), len(labelings)).T
 
-    def _augment(self, field: Field, labelings: IntArray) -> Field:
-        costs = self._checked_costs(labelings, field.n_labels)
-        for group, cost in zip(self.groups, costs, strict=True):
-            if cost > 0:
-                field += LabelCost(float(cost), labels=group)
-        return field
-
-    def _scaled(self, scale: float) -> GroupCoverage:
-        return GroupCoverage(self.groups, self.h.h, scale * self.weight, parsimony=self.parsimony)
+    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+        costs = self._checked_costs(labelings, n_labels)
+        priced = zip(self.groups, costs, strict=True)
+        return Addition(
+            potentials=[LabelCost(float(cost), labels=group) for group, cost in priced if cost > 0]
+        )
 
     def __repr__(self) -> str:
         return f"GroupCoverage({[group.tolist() for group in self.groups]}, {self._options()})"
 
 
-class LabelDiversity(_Counted):
+class CountedLabels(_Counted):
+    """Groups that labels make, one of which may be the background, and not count."""
+
+    background: int | None
+
+    def _set_labels(
+        self, h: Concave, weight: float, parsimony: float | None, background: int | None
+    ) -> None:
+        self._set(background=None if background is None else as_count(background, "background"))
+        self._set_counted(h, weight, parsimony)
+
+    def _hidden(self, n_labels: int) -> list[int]:
+        """The labels that do not count: the background, where the field has it."""
+        if self.background is None or self.background >= n_labels:
+            return []
+        return [self.background]
+
+    def _options(self) -> str:
+        background = "" if self.background is None else f", background={self.background}"
+        return super()._options() + background
+
+
+class LabelDiversity(CountedLabels):
     r"""A reward for items that use labels that few earlier items used.
 
     .. math:: d(S) = \lambda \sum_l \Bigl( h(n_l(S)) - h(0) - w \, n_l(S) \Bigr), \qquad
@@ -193,8 +216,6 @@ class LabelDiversity(_Counted):
     True
     """
 
-    background: int | None
-
     def __init__(
         self,
         h: Concave = "min1",
@@ -203,29 +224,20 @@ class LabelDiversity(_Counted):
         parsimony: float | None = None,
         background: int | None = None,
     ) -> None:
-        self._set(background=None if background is None else as_count(background, "background"))
-        self._set_counted(h, weight, parsimony)
+        self._set_labels(h, weight, parsimony, background)
 
     def _members(self, labelings: IntArray, n_labels: int) -> BoolArray:
         used = used_labels(labelings, n_labels)
-        if self.background is not None and self.background < n_labels:
-            used[:, self.background] = False
+        used[:, self._hidden(n_labels)] = False
         return used
 
-    def _augment(self, field: Field, labelings: IntArray) -> Field:
-        costs = self._checked_costs(labelings, field.n_labels)
-        if self.background is not None and self.background < field.n_labels:
-            costs[self.background] = 0.0
-        return field + LabelCost(costs) if costs.any() else field
-
-    def _scaled(self, scale: float) -> LabelDiversity:
-        return LabelDiversity(
-            self.h.h, scale * self.weight, parsimony=self.parsimony, background=self.background
-        )
+    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+        costs = self._checked_costs(labelings, n_labels)
+        costs[self._hidden(n_labels)] = 0.0
+        return Addition(potentials=[LabelCost(costs)] if costs.any() else [])
 
     def __repr__(self) -> str:
-        background = "" if self.background is None else f", background={self.background}"
-        return f"LabelDiversity({self._options()}{background})"
+        return f"LabelDiversity({self._options()})"
 
 
 def used_labels(labelings: IntArray, n_labels: int) -> BoolArray:

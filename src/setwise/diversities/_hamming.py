@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_number
+from setwise.diversities._addition import Addition
 from setwise.diversities._base import Diversity, as_weight, distances
-from setwise.fields._field import Field
 from setwise.fields._potentials._cardinality import CardinalityPotential
 
 
@@ -48,23 +48,19 @@ class DivMBest(Diversity):
     def is_submodular(self) -> bool:
         return self.weight == 0
 
+    @property
+    def copies_take_most(self) -> bool:
+        return True
+
     def _depends_on_labels(self, n_earlier: int) -> bool:
         return False
 
     def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         return self.weight * float(distances(labels, labelings).sum())
 
-    def _augment(self, field: Field, labelings: IntArray) -> Field:
-        if len(labelings) == 0 or self.weight == 0:
-            return field
-        unary = field.unary.copy()
-        everyone = np.arange(field.n_variables)
-        for earlier in labelings:
-            unary[everyone, earlier] += self.weight
-        return field.with_unary(unary)
-
-    def _scaled(self, scale: float) -> DivMBest:
-        return DivMBest(scale * self.weight)
+    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+        # Ham(y, y') is N less the number of variables that agree.
+        return Addition(prices=[(y, self.weight) for y in labelings if self.weight])
 
     def __repr__(self) -> str:
         return f"DivMBest(weight={self.weight:g})"
@@ -111,22 +107,22 @@ class HammingBall(Diversity):
     def is_submodular(self) -> bool:
         return True
 
+    @property
+    def copies_take_most(self) -> bool:
+        return True
+
     def _depends_on_labels(self, n_earlier: int) -> bool:
         return False
 
     def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         return -self.weight * float(np.exp(-self.gamma * distances(labels, labelings)).sum())
 
-    def _augment(self, field: Field, labelings: IntArray) -> Field:
-        for earlier in labelings if self.weight else ():
-            field += CardinalityPotential(earlier, self._table(field.n_variables))
-        return field
+    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+        table = self._table(labelings.shape[1])
+        return Addition(counts=[CardinalityPotential(y, table) for y in labelings if self.weight])
 
     def _table(self, n: int) -> FloatArray:
         return self._remember(n, lambda: self.weight * np.exp(-self.gamma * np.arange(n + 1.0)))
-
-    def _scaled(self, scale: float) -> HammingBall:
-        return HammingBall(scale * self.weight, self.gamma)
 
     def __repr__(self) -> str:
         return f"HammingBall(weight={self.weight:g}, gamma={self.gamma:g})"

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_count
-from setwise.diversities._groups import Concave, _Counted
-from setwise.fields._field import Field
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
+from setwise.diversities._addition import Addition
+from setwise.diversities._groups import Concave, CountedLabels
 from setwise.fields._potentials._edges import as_edges, check_edges
 from setwise.fields._potentials._label_transition import LabelTransition
 
 _MOST_PAIRS = 1 << 30
 
 
-class TransitionDiversity(_Counted):
+class TransitionDiversity(CountedLabels):
     r"""A reward for items in which labels touch that touched in few earlier items.
 
     .. math:: d(S) = \lambda \sum_{a < b} \Bigl( h(n_{ab}(S)) - h(0) - w \, n_{ab}(S) \Bigr)
@@ -48,7 +48,6 @@ class TransitionDiversity(_Counted):
     """
 
     edges: IntArray
-    background: int | None
 
     def __init__(
         self,
@@ -59,11 +58,8 @@ class TransitionDiversity(_Counted):
         parsimony: float | None = None,
         background: int | None = None,
     ) -> None:
-        self._set(
-            edges=as_edges(edges),
-            background=None if background is None else as_count(background, "background"),
-        )
-        self._set_counted(h, weight, parsimony)
+        self._set(edges=as_edges(edges))
+        self._set_labels(h, weight, parsimony, background)
 
     def _members(self, labelings: IntArray, n_labels: int) -> BoolArray:
         check_edges(self.edges, labelings.shape[1])
@@ -76,29 +72,20 @@ class TransitionDiversity(_Counted):
         rows = np.repeat(np.arange(len(labelings)), len(self.edges))
         first, second = labelings[:, self.edges[:, 0]], labelings[:, self.edges[:, 1]]
         touch[rows, np.minimum(first, second).ravel(), np.maximum(first, second).ravel()] = True
-        if self.background is not None and self.background < n_labels:
-            touch[:, self.background, :] = touch[:, :, self.background] = False
+        hidden = self._hidden(n_labels)
+        touch[:, hidden, :] = touch[:, :, hidden] = False
         above = np.triu(np.ones((n_labels, n_labels), np.bool_), 1)
         return touch[:, above]
 
-    def _augment(self, field: Field, labelings: IntArray) -> Field:
-        n_labels = field.n_labels
+    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
         costs: FloatArray = np.zeros((n_labels, n_labels))
         above = np.triu_indices(n_labels, 1)
         costs[above] = self._checked_costs(labelings, n_labels)
-        if self.background is not None and self.background < n_labels:
-            costs[self.background, :] = costs[:, self.background] = 0.0
-        return field + LabelTransition(self.edges, costs + costs.T) if costs.any() else field
-
-    def _scaled(self, scale: float) -> TransitionDiversity:
-        return TransitionDiversity(
-            self.edges,
-            self.h.h,
-            scale * self.weight,
-            parsimony=self.parsimony,
-            background=self.background,
-        )
+        hidden = self._hidden(n_labels)
+        costs[hidden, :] = costs[:, hidden] = 0.0
+        if not costs.any():
+            return Addition()
+        return Addition(potentials=[LabelTransition(self.edges, costs + costs.T)])
 
     def __repr__(self) -> str:
-        background = "" if self.background is None else f", background={self.background}"
-        return f"TransitionDiversity(edges={len(self.edges)}, {self._options()}{background})"
+        return f"TransitionDiversity(edges={len(self.edges)}, {self._options()})"

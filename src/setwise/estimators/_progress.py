@@ -9,10 +9,9 @@ from math import log10
 from typing import TypeVar
 
 from setwise._foundation._arguments import as_flag, check_callback
-from setwise.learning import BoostProgress, Progress
+from setwise._foundation._progress import Progress, stops
 
-AnyProgress = Progress | BoostProgress
-P = TypeVar("P", Progress, BoostProgress)
+P = TypeVar("P", bound=Progress)
 
 
 def check_display(verbose: object, callback: object) -> None:
@@ -24,22 +23,22 @@ def check_display(verbose: object, callback: object) -> None:
 @contextmanager
 def progress_callback(
     verbose: bool, tol: float, callback: Callable[[P], object] | None
-) -> Iterator[Callable[[P], object]]:
+) -> Iterator[Callable[[P], object] | None]:
     """The user's callback, preceded by a display of the gap if ``verbose``."""
     if not verbose:
-        yield (lambda progress: None) if callback is None else callback
+        yield callback
         return
     with _display(tol) as show:
 
-        def both(progress: P) -> object:
+        def both(progress: P) -> bool:
             show(progress)
-            return callback(progress) if callback is not None else None
+            return stops(callback, progress)
 
         yield both
 
 
 @contextmanager
-def _display(tol: float) -> Iterator[Callable[[AnyProgress], None]]:
+def _display(tol: float) -> Iterator[Callable[[Progress], None]]:
     try:
         from rich.console import Console
         from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
@@ -56,7 +55,7 @@ def _display(tol: float) -> Iterator[Callable[[AnyProgress], None]]:
     with Bar(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("fit", total=1.0, round=0, gap=1.0)
 
-        def show(progress: AnyProgress) -> None:
+        def show(progress: Progress) -> None:
             bar.update(
                 task,
                 completed=_share(progress.relative_gap, tol),
@@ -74,7 +73,7 @@ def _share(gap: float, tol: float) -> float:
     return min(1.0, max(0.0, log10(1.0 / gap) / log10(1.0 / min(max(tol, 1e-12), 0.5))))
 
 
-def _print_line(progress: AnyProgress) -> None:
+def _print_line(progress: Progress) -> None:
     if progress.n_iter & (progress.n_iter - 1) == 0 or progress.n_iter % 100 == 0:
         sys.stderr.write(
             f"round {progress.n_iter}: value {progress.value:.6g}, bound {progress.bound:.6g}, "

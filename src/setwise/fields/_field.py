@@ -105,11 +105,14 @@ class Field(Immutable):
         return energies
 
     def _terms(self) -> list[tuple[Potential, Term]]:
-        """Every term beside the potential it comes from."""
+        """Every term beside the potential it comes from; a potential translates itself once."""
+        n, labels = self.n_variables, self.n_labels
+
+        def terms_of(p: Potential) -> tuple[Term, ...]:
+            return p._remember(("terms", n, labels), lambda: p._terms(n, labels))
 
         def translate() -> list[tuple[Potential, Term]]:
-            n, labels = self.n_variables, self.n_labels
-            return [(p, term) for p in self.potentials for term in p._terms(n, labels)]
+            return [(p, term) for p in self.potentials for term in terms_of(p)]
 
         return self._remember("terms", translate)
 
@@ -138,3 +141,10 @@ def _as_unary(unary: ArrayLike) -> FloatArray:
             f"unary must have a finite entry in each row, got none in row {np.argmax(empty)}"
         )
     return array
+
+
+def as_field(field: object) -> Field:
+    """A field, or one sentence."""
+    if not isinstance(field, Field):
+        raise TypeError(f"field must be a Field, got {type(field).__name__}")
+    return field

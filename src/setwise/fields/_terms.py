@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cached_property
+from typing import ClassVar, get_args
 
 import numpy as np
 
@@ -23,6 +24,11 @@ def rounding_of_heights(heights: FloatArray) -> float:
     if not len(heights):
         return 0.0
     return max(1e-12 * float(np.ptp(heights)), 4 * EPS * float(np.abs(heights).max()))
+
+
+def _members(regions: IntArray) -> IntArray:
+    order = np.argsort(regions, kind="stable")
+    return order[regions[order] >= 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +89,11 @@ class CountTerm:
     table: FloatArray
     """(sum of sizes + R,)"""
 
+    @cached_property
+    def members(self) -> IntArray:
+        """(P,): the variables that are in a region, region after region."""
+        return _members(self.regions)
+
 
 @dataclass(frozen=True, eq=False)
 class RobustTerm:
@@ -99,6 +110,11 @@ class RobustTerm:
     """(R,), >= 0"""
     truncation: FloatArray
     """(R,), > 0"""
+
+    @cached_property
+    def members(self) -> IntArray:
+        """(P,): the variables that are in a region, region after region."""
+        return _members(self.regions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +153,7 @@ class CardinalityTerm:
     table: FloatArray
     """(N + 1,)"""
 
-    @property
+    @cached_property
     def is_submodular(self) -> bool:
         """Whether the table is concave: its second differences at most rounding above zero."""
         slack = rounding_of_heights(self.table)
@@ -155,3 +171,5 @@ Term = (
     | TransitionTerm
     | CardinalityTerm
 )
+
+KINDS: tuple[type, ...] = get_args(Term)

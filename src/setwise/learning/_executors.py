@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
-from setwise._foundation._arguments import as_count, as_function, as_list
+from setwise._foundation._arguments import as_function, as_list
 from setwise._foundation._pool import Pool
-
-_MOST_THREADS = 1024
+from setwise._foundation._threads import as_threads
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -58,8 +57,9 @@ class Threads:
 
     Parameters
     ----------
-    n_jobs : int
-        Threads, at least 1. A copy, by pickle or ``copy``, has as many of its own.
+    n_jobs : int, optional
+        Threads; None and -1 for all cores, -2 for all but one. A copy, by pickle or ``copy``, has
+        as many of its own.
 
     Examples
     --------
@@ -70,8 +70,8 @@ class Threads:
     >>> threads.close()
     """
 
-    def __init__(self, n_jobs: int) -> None:
-        self._n_jobs = as_count(n_jobs, "n_jobs", least=1, most=_MOST_THREADS)
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self._n_jobs = as_threads(n_jobs)
         self._pool = Pool(self._n_jobs)
 
     def __reduce__(self) -> tuple[type[Threads], tuple[int]]:

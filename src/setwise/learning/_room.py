@@ -33,5 +33,12 @@ def share_left(value: float, bound: float, zero: float, rounding: float = 0.0) -
     0 where the gap is within the rounding of the sums that its ends are; ``rounding`` is what is
     known of it beyond their size.
     """
+    return relative_gap(*measures(value, bound, zero, rounding))
+
+
+def measures(
+    value: float, bound: float, zero: float, rounding: float
+) -> tuple[float, float, float]:
+    """The gap, the room that it is measured against, and the rounding that it may be."""
     least = ROUNDING * (abs(value) + abs(bound)) + CANCELLED * zero
-    return relative_gap(value - bound, room_of(value, bound, zero), max(least, rounding))
+    return value - bound, room_of(value, bound, zero), max(least, rounding)

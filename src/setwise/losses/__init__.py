@@ -3,9 +3,10 @@
 from setwise.losses._base import Loss
 from setwise.losses._cardinality import CardinalityLoss, Exponential, FaceTrack
 from setwise.losses._concave import ConcaveLoss, ItemsetLoss, TruncatedModular
-from setwise.losses._counts import CountsLoss, Dice, FBeta, Jaccard
+from setwise.losses._counts import CountsLoss
 from setwise.losses._early import EarlyDetection
 from setwise.losses._modular import Hamming
+from setwise.losses._ratio import Dice, FBeta, Jaccard
 from setwise.losses._registry import get, names
 from setwise.losses._set import SetLoss
 from setwise.losses._sum import SumLoss

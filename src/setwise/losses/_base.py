@@ -5,14 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_number
 from setwise._foundation._immutable import Immutable
-from setwise.functions import SetFunction
-from setwise.losses._families import Family
+from setwise.functions import Ratio, SetFunction
+from setwise.losses._families import Family, TableRows
 from setwise.losses._labels import Labels, read_labels
 
 
@@ -86,6 +87,15 @@ class Loss(Immutable, ABC):
         """How the kernels may see this loss on these sets; None: through its gains alone."""
         return None
 
+    def _family_of(self, labels: Labels) -> Family | None:
+        """The family on these sets, made once and kept with them."""
+        return labels.keep(self, "family", self._family, labels)
+
+    def _table_rows(self, labels: Labels) -> TableRows | None:
+        """The family if it is one of tables."""
+        family = self._family_of(labels)
+        return family if isinstance(family, TableRows) else None
+
     def _key(self, positive: BoolArray) -> object:
         """Ground truths with one key have one set function."""
         return positive.tobytes()
@@ -100,6 +110,10 @@ class Loss(Immutable, ABC):
             function = self._remember(key, partial(self._set_function, positive))
             yield function, np.array(members)
 
+    def _up_to_order(self, labels: Labels) -> Iterator[tuple[SetFunction, IntArray]]:
+        """The same, where permutations of elements of one label may count as one."""
+        return self._distinct(labels)
+
     # What a loss knows of itself, for every ground truth and size.
 
     @property
@@ -111,6 +125,72 @@ class Loss(Immutable, ABC):
     def is_increasing(self) -> bool | None:
         """True if l is increasing for every y; False if for some y it is not; None: not known."""
         return None
+
+    # What those above ask of a loss, instead of its type. A family that can do more says so.
+
+    _is_symmetric: bool = False
+    """Elements of one label may change places, in sets of any size: void ones may be left out."""
+
+    _is_modular: bool = False
+    """The sum of weights of the mistakes, ``_element_weights``."""
+
+    _is_count: bool = False
+    """The number of mistakes itself."""
+
+    _takes_multiplicity: bool = False
+    """It knows what half an element is: ``_with_multiplicity``."""
+
+    _has_closed_parts: bool = False
+    """The decomposition l = f + g is exact for every y and size."""
+
+    _has_nonnegative_part: bool = False
+    """Its f is not negative, for every y and size."""
+
+    @property
+    def _form(self) -> object | None:
+        """What a device needs to compute gains on any sets (``_families``); None: the host can."""
+        return None
+
+    @property
+    def _fraction(self) -> Ratio | None:
+        """The linear-fractional formula of the counts that this is, its m aside; None: no such."""
+        return None
+
+    def _has_maximizer(self, *, slack: bool) -> bool:
+        """Whether margin or slack rescaling is exact by a kernel for every y and size."""
+        return False
+
+    def _parts(self) -> tuple[Loss, Loss | None]:
+        """The losses of f and g, l = f + g by the operator D; None where g = 0."""
+        return (self, None) if self.is_submodular else (self._part("f"), self._part("g"))
+
+    def _part(self, which: Literal["f", "g"]) -> Loss:
+        """One of them, in the family that the kernels know best."""
+        from setwise.losses._parts import Part
+
+        return Part(self, which)
+
+    def _with_multiplicity(self, weights: FloatArray) -> Loss:
+        """The loss of one set whose element i counts weights[i] times."""
+        raise NotImplementedError(f"{self!r} counts whole elements only")
+
+    # A sum answers for its terms.
+
+    def _unscaled(self) -> tuple[Loss, float]:
+        """The loss without a factor before it, and the factor: surrogates scale with their loss."""
+        return self, 1.0
+
+    def _element_weights(self, labels: Labels) -> FloatArray | None:
+        """The weight of each mistake of each set, flat, if the loss is their sum."""
+        return None
+
+    def _beside_modular(self) -> Loss:
+        """The only term of a sum that is no sum of weights of mistakes; else the loss itself."""
+        return self
+
+    def _without_modular(self, labels: Labels) -> tuple[Loss, FloatArray | None]:
+        """The terms of a sum that are none, and the weights of the others, flat, if there are."""
+        return self, None
 
     def __add__(self, other: Loss) -> Loss:
         from setwise.losses._sum import SumLoss

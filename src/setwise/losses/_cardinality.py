@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from setwise._foundation._arguments import (
     BoolArray,
     FloatArray,
-    IntArray,
     as_count,
     as_function,
     as_number,
@@ -19,8 +18,9 @@ from setwise._foundation._arguments import (
 )
 from setwise.functions import Cardinality
 from setwise.losses._base import Loss
-from setwise.losses._families import Family, TableRows
+from setwise.losses._families import TableRows, Tables
 from setwise.losses._labels import Labels
+from setwise.losses._parts import PartOf, Which
 
 
 class OfCardinality(Loss):
@@ -38,20 +38,38 @@ class OfCardinality(Loss):
     def _key(self, positive: BoolArray) -> object:
         return len(positive)
 
-    def _tables(self, labels: Labels) -> tuple[list[Cardinality], IntArray]:
+    def _family(self, labels: Labels) -> TableRows:
         if labels.layout != "ragged":
             p = int(labels.offsets[1]) if labels.n else 0
-            return [self._cardinality(p)], np.zeros(labels.n, np.int64)
+            return TableRows.of([self._cardinality(p)], np.zeros(labels.n, np.int64))
         sizes, which = np.unique(labels.sizes, return_inverse=True)
-        return [self._cardinality(int(p)) for p in sizes], which
-
-    def _family(self, labels: Labels) -> Family:
-        return TableRows.of(*self._tables(labels))
+        return TableRows.of([self._cardinality(int(p)) for p in sizes], which)
 
     def _values(self, labels: Labels, mistakes: BoolArray) -> FloatArray:
-        family = TableRows.of(*self._tables(labels))
+        family = self._family(labels)
         values: FloatArray = family.tables[family.starts + labels.counts(mistakes)]
         return values
+
+    _is_symmetric = True
+    _has_closed_parts = True
+
+    @property
+    def _form(self) -> Tables:
+        return Tables(self, of_size=True)
+
+    def _has_maximizer(self, *, slack: bool) -> bool:
+        return True
+
+    def _part(self, which: Which) -> Loss:
+        return CardinalityPart(self, which)
+
+
+class CardinalityPart(PartOf, OfCardinality):
+    """A part of a loss of the number of mistakes, itself one."""
+
+    def _table(self, p: int) -> FloatArray:
+        part = self._decomposed(np.zeros(p, np.bool_))
+        return part.values if isinstance(part, Cardinality) else np.zeros(p + 1)
 
 
 class CardinalityLoss(OfCardinality):

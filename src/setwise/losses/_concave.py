@@ -20,7 +20,7 @@ from setwise._foundation._arguments import (
 )
 from setwise.functions import Cardinality, ConcaveOfModular
 from setwise.losses._base import Loss
-from setwise.losses._families import Family, TableRows
+from setwise.losses._families import Curve, Family, TableRows, Tables
 from setwise.losses._itemsets import itemset_counts
 from setwise.losses._labels import Labels
 from setwise.losses._modular import flat_weights
@@ -91,6 +91,19 @@ class ConcaveLoss(Loss):
                 self._remember(int(p), partial(self._set_function, np.zeros(p, np.bool_)))
         steps = np.ones(len(order)) if self.weights is None else self.weights[order]
         return concave_gains(self.concave, steps, chains)
+
+    @property
+    def _is_symmetric(self) -> bool:  # type: ignore[override]
+        return self.weights is None
+
+    @property
+    def _form(self) -> Tables | Curve:
+        if self.weights is None:
+            return Tables(self, of_size=True)
+        return Curve(self.concave, self.weights)
+
+    def _has_maximizer(self, *, slack: bool) -> bool:
+        return self.weights is None
 
     @property
     def is_submodular(self) -> bool:

@@ -1,4 +1,4 @@
-"""Losses of the numbers of false negatives and false positives: Jaccard, Dice, F-beta."""
+"""Losses of the numbers of false negatives and false positives."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from setwise._foundation._arguments import (
     FloatArray,
     IntArray,
     as_function,
-    as_number,
     call_on_arrays,
 )
-from setwise.functions import Counts, Ratio
-from setwise.functions._families._counts import GRID_CELLS, ratio_gains
+from setwise.functions import Counts
+from setwise.functions._families._counts import GRID_CELLS, CountsGrid
 from setwise.losses._base import Loss
-from setwise.losses._families import Family, RatioRows, TableRows
+from setwise.losses._families import Family, TableRows, Tables
 from setwise.losses._labels import Labels
+from setwise.losses._parts import PartOf, Which
 
 Formula = Callable[..., ArrayLike]
 
@@ -74,6 +74,24 @@ class OfCounts(Loss):
             gains[chain] = self._set_function(labels.row(i))._gains(order[chain])
         return gains
 
+    _is_symmetric = True
+
+    @property
+    def _form(self) -> object:
+        return Tables(self, of_size=False)
+
+    def _part(self, which: Which) -> Loss:
+        return CountsPart(self, which)
+
+
+class CountsPart(PartOf, OfCounts):
+    """A part of a loss of the counts, itself one, by its grid."""
+
+    def _formula(self, m: int, r: int) -> CountsGrid:
+        part = self._decomposed(np.arange(m + r) < m)
+        grid = part.grid() if isinstance(part, Counts) else np.zeros((m + 1, r + 1))
+        return CountsGrid(np.array(grid))
+
 
 class CountsLoss(OfCounts):
     """l(I) = formula(n, q, m, r) - formula(0, 0, m, r), any formula of the counts.
@@ -122,149 +140,3 @@ class _FromZero:
     def __call__(self, n: ArrayLike, q: ArrayLike) -> FloatArray:
         n, q = np.asarray(n, np.float64), np.asarray(q, np.float64)
         return call_on_arrays(self._raw, "formula", n, q) - self.zero
-
-
-class OfRatio(OfCounts):
-    """Jaccard, F-beta and their parts: the formula is compiled and needs no grid."""
-
-    @abstractmethod
-    def _ratio(self, m: int) -> Ratio: ...
-
-    def _formula(self, m: int, r: int) -> Ratio:
-        return self._ratio(m)
-
-    def _family(self, labels: Labels) -> Family | None:
-        return self._remember("family", lambda: RatioRows(self._ratio(0)))
-
-    def _values(self, labels: Labels, mistakes: BoolArray) -> FloatArray:
-        n = labels.counts(mistakes & labels.positive.view(np.bool_)).astype(np.float64)
-        q = labels.counts(mistakes) - n
-        m = labels.positives
-        ratio = self._ratio(1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            values = (ratio.a * n + q) / (ratio.c * m - ratio.d * n + q)
-        return np.where(m == 0, np.minimum(1.0, q), values)
-
-    def _gains(self, labels: Labels, order: IntArray, chains: IntArray) -> FloatArray:
-        gains = np.empty(len(order))
-        for i in range(labels.n):
-            chain = slice(chains[i], chains[i + 1])
-            positive = labels.row(i)
-            hit = positive[order[chain]]
-            n: IntArray = np.cumsum(hit) - hit
-            q = np.arange(len(hit)) - n
-            gains[chain] = ratio_gains(self._ratio(int(np.count_nonzero(positive))), hit, n, q)
-        return gains
-
-
-class Jaccard(OfRatio):
-    r"""One minus intersection over union: (n + q) / (m + q), equations (42) and (43).
-
-    n false negatives, q false positives, m positives. Submodular (Proposition 11) and increasing.
-    With no positive in y the loss of anything predicted is 1.
-
-    Examples
-    --------
-    >>> import setwise as sw
-    >>> sw.losses.Jaccard()([1, 1, 0, 0], [1, 0, 1, 0])
-    0.6666666666666666
-    """
-
-    def _ratio(self, m: int) -> Ratio:
-        return Ratio(1.0, 1.0, 0.0, m)
-
-    @property
-    def is_submodular(self) -> bool:
-        return True
-
-    @property
-    def is_increasing(self) -> bool:
-        return True
-
-
-class FBeta(OfRatio):
-    r"""One minus the F-beta score: (b n + q) / ((1 + b) m - n + q), b = beta squared.
-
-    Increasing, but neither submodular nor supermodular as soon as there are two positives and a
-    negative: ``DecomposedHinge`` is made for it. For beta >= 1 its decomposition is closed and has
-    a non-negative submodular part. With no positive in y the loss of anything predicted is 1.
-
-    Parameters
-    ----------
-    beta : float
-        Positive; recall counts beta times as much as precision.
-
-    Examples
-    --------
-    >>> import setwise as sw
-    >>> round(sw.losses.FBeta(2.0)([1, 1, 0, 0], [1, 0, 1, 0]), 3)
-    0.5
-    """
-
-    beta: float
-
-    def __init__(self, beta: float = 1.0) -> None:
-        self._set(beta=as_number(beta, "beta", positive=True))
-
-    def _ratio(self, m: int) -> Ratio:
-        b = self.beta * self.beta
-        return Ratio(b, 1.0 + b, 1.0, m)
-
-    @property
-    def is_submodular(self) -> bool:
-        return False
-
-    @property
-    def is_increasing(self) -> bool:
-        return True
-
-    def __repr__(self) -> str:
-        return f"FBeta(beta={self.beta:g})"
-
-
-class Dice(FBeta):
-    r"""One minus the Sørensen-Dice coefficient: (n + q) / (2 m - n + q) (B_D paper, (29)).
-
-    The F-1 loss: increasing, neither submodular nor supermodular (Proposition 6).
-
-    Examples
-    --------
-    >>> import setwise as sw
-    >>> sw.losses.Dice()([1, 1, 0, 0], [1, 0, 1, 0])
-    0.5
-    """
-
-    def __init__(self) -> None:
-        super().__init__(1.0)
-
-    def __repr__(self) -> str:
-        return "Dice()"
-
-
-class RatioPart(OfRatio):
-    """The submodular or the supermodular part of an F-beta loss with beta >= 1, or of Jaccard."""
-
-    whole: OfRatio
-    index: int
-
-    def __init__(self, whole: OfRatio, index: int) -> None:
-        self._set(whole=whole, index=index)
-
-    def _ratio(self, m: int) -> Ratio:
-        parts = self.whole._ratio(m).parts()
-        assert parts is not None
-        return parts[self.index]
-
-    def _values(self, labels: Labels, mistakes: BoolArray) -> FloatArray:
-        return OfCounts._values(self, labels, mistakes)
-
-    @property
-    def is_submodular(self) -> bool | None:
-        return True if self.index == 0 else None
-
-    @property
-    def is_increasing(self) -> bool | None:
-        return True if self.index == 1 else None
-
-    def __repr__(self) -> str:
-        return f"the {('submodular', 'supermodular')[self.index]} part of {self.whole!r}"

@@ -98,6 +98,9 @@ class EarlyDetection(Loss):
         _core.prefix_gains(*self._terms(p), order, chains, gains)
         return gains
 
+    def _has_maximizer(self, *, slack: bool) -> bool:
+        return not slack
+
     @property
     def is_submodular(self) -> bool:
         return True

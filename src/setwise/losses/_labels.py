@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_array
+
+T = TypeVar("T")
 
 Layout = Literal["single", "rows", "ragged"]
 
@@ -19,12 +22,29 @@ _READABLE = {np.dtype(t) for t in ("?", "i1", "u1", "i4", "i8", "f4", "f8")}
 
 @dataclass(frozen=True)
 class Labels:
-    """Which elements are positive: flat, set i at [offsets[i], offsets[i + 1])."""
+    """Which elements are positive: flat, set i at [offsets[i], offsets[i + 1]).
+
+    With ``kept``, what losses and surrogates find out about these truths alone is kept with them,
+    so that rounds of learning over the same sets find it out once.
+    """
 
     positive: NDArray[np.uint8]
     offsets: IntArray
     layout: Layout
     shape: tuple[int, ...]
+    kept: dict[tuple[int, str], tuple[object, Any]] | None = field(
+        default=None, repr=False, compare=False
+    )
+
+    def keep(self, owner: object, name: str, compute: Callable[..., T], *arguments: Any) -> T:
+        """``compute(*arguments)``; if kept, once for each owner, which lives on with it."""
+        if self.kept is None:
+            return compute(*arguments)
+        key = (id(owner), name)
+        if key not in self.kept:
+            self.kept[key] = (owner, compute(*arguments))
+        value: T = self.kept[key][1]
+        return value
 
     @property
     def n(self) -> int:

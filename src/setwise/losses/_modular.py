@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_numbers
 from setwise.functions import Modular
 from setwise.losses._base import Loss
-from setwise.losses._families import Family, ModularRows
+from setwise.losses._families import ModularRows, Weights
 from setwise.losses._labels import Labels
 
 
@@ -65,8 +65,14 @@ class Hamming(Loss):
     def _key(self, positive: BoolArray) -> object:
         return len(positive)
 
-    def _family(self, labels: Labels) -> Family:
-        return ModularRows(flat_weights(self.weights, labels))
+    def _family(self, labels: Labels) -> ModularRows:
+        return ModularRows(flat_weights(self.weights, labels), labels, self._common)
+
+    def _common(self) -> float | None:
+        """The weight of every element; None where they differ."""
+        if self.weights is None or not self.weights.size:
+            return 1.0
+        return float(self.weights[0]) if np.all(self.weights == self.weights[0]) else None
 
     def _values(self, labels: Labels, mistakes: BoolArray) -> FloatArray:
         if self.weights is None:
@@ -78,6 +84,26 @@ class Hamming(Loss):
             return np.ones(len(order))
         flat_weights(self.weights, labels)
         return self.weights[order]
+
+    _is_modular = True
+
+    @property
+    def _is_symmetric(self) -> bool:  # type: ignore[override]
+        return self.weights is None
+
+    @property
+    def _is_count(self) -> bool:  # type: ignore[override]
+        return self.weights is None
+
+    @property
+    def _form(self) -> Weights:
+        return Weights(self.weights)
+
+    def _has_maximizer(self, *, slack: bool) -> bool:
+        return not slack or self.weights is None
+
+    def _element_weights(self, labels: Labels) -> FloatArray:
+        return flat_weights(self.weights, labels)
 
     @property
     def is_submodular(self) -> bool:

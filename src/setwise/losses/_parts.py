@@ -6,13 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from setwise._foundation._arguments import BoolArray, FloatArray
+from setwise._foundation._arguments import BoolArray
 from setwise.functions import Cardinality, Counts, Decomposition, SetFunction, Sum, decompose
 from setwise.functions._base import empty_value
-from setwise.functions._families._counts import GRID_CELLS, CountsGrid
+from setwise.functions._families._counts import GRID_CELLS
 from setwise.losses._base import Loss
-from setwise.losses._cardinality import OfCardinality
-from setwise.losses._counts import OfCounts, OfRatio, RatioPart
 from setwise.losses._families import Family, TableRows
 from setwise.losses._labels import Labels
 
@@ -26,19 +24,6 @@ def decomposition(loss: Loss, positive: BoolArray) -> Decomposition:
     )
 
 
-def parts(loss: Loss) -> tuple[Loss, Loss]:
-    """The losses of f and g, in the family that the kernels know best."""
-    if loss.is_submodular:
-        return loss, NoLoss()
-    if isinstance(loss, OfCardinality):
-        return CardinalityPart(loss, "f"), CardinalityPart(loss, "g")
-    if isinstance(loss, OfRatio) and loss._ratio(1).parts() is not None:
-        return RatioPart(loss, 0), RatioPart(loss, 1)
-    if isinstance(loss, OfCounts):
-        return CountsPart(loss, "f"), CountsPart(loss, "g")
-    return Part(loss, "f"), Part(loss, "g")
-
-
 class PartOf(Loss):
     """f or g of another loss."""
 
@@ -48,7 +33,7 @@ class PartOf(Loss):
     def __init__(self, whole: Loss, which: Which) -> None:
         self._set(whole=whole, which=which)
 
-    def _part(self, positive: BoolArray) -> SetFunction:
+    def _decomposed(self, positive: BoolArray) -> SetFunction:
         decomposed = decomposition(self.whole, positive)
         return decomposed.f if self.which == "f" else decomposed.g
 
@@ -64,35 +49,11 @@ class PartOf(Loss):
         return f"part {self.which} of {self.whole!r}"
 
 
-class NoLoss(OfCardinality):
-    """l = 0: the supermodular part of a submodular loss."""
-
-    def _table(self, p: int) -> FloatArray:
-        return np.zeros(p + 1)
-
-
-class CardinalityPart(PartOf, OfCardinality):
-    """A part of a loss of the number of mistakes, itself one."""
-
-    def _table(self, p: int) -> FloatArray:
-        part = self._part(np.zeros(p, np.bool_))
-        return part.values if isinstance(part, Cardinality) else np.zeros(p + 1)
-
-
-class CountsPart(PartOf, OfCounts):
-    """A part of a loss of the counts, itself one, by its grid."""
-
-    def _formula(self, m: int, r: int) -> CountsGrid:
-        part = self._part(np.arange(m + r) < m)
-        grid = part.grid() if isinstance(part, Counts) else np.zeros((m + 1, r + 1))
-        return CountsGrid(np.array(grid))
-
-
 class Part(PartOf):
     """A part of any other loss: small sets, decomposed one ground truth at a time."""
 
     def _set_function(self, positive: BoolArray) -> SetFunction:
-        part = self._part(positive)
+        part = self._decomposed(positive)
         constant = empty_value(part)
         if constant == 0:
             return part

@@ -8,20 +8,22 @@ from functools import partial
 from setwise.losses._base import Loss
 from setwise.losses._cardinality import Exponential, FaceTrack
 from setwise.losses._concave import TruncatedModular
-from setwise.losses._counts import Dice, FBeta, Jaccard
 from setwise.losses._early import EarlyDetection
 from setwise.losses._modular import Hamming
+from setwise.losses._ratio import Dice, FBeta, Jaccard
 
 _LOSSES: dict[str, Callable[[], Loss]] = {
     "dice": Dice,
     "early_detection": EarlyDetection,
     "exponential": Exponential,
+    "f1": Dice,
     "f_beta": FBeta,
     "face_track_1": partial(FaceTrack, 1),
     "face_track_2": partial(FaceTrack, 2),
     "face_track_3": partial(FaceTrack, 3),
     "face_track_4": partial(FaceTrack, 4),
     "hamming": Hamming,
+    "iou": Jaccard,
     "jaccard": Jaccard,
     "truncated_modular": TruncatedModular,
 }

@@ -12,7 +12,7 @@ from setwise.functions import Cardinality, ConcaveOfModular, Modular, Oracle, Se
 from setwise.functions._base import empty_value
 from setwise.losses._base import Loss
 from setwise.losses._concave import concave_gains
-from setwise.losses._families import Family, ModularRows, TableRows
+from setwise.losses._families import Family, ModularRows, TableRows, Tables
 from setwise.losses._labels import Labels
 from setwise.losses._modular import flat_weights
 
@@ -99,8 +99,12 @@ class SetLoss(Loss):
             which = np.zeros(labels.n, np.int64)
             return TableRows.of([self.function], which)
         if isinstance(self.function, Modular) and np.all(self.function.weights >= 0):
-            return ModularRows(flat_weights(self.function.weights, labels))
+            return ModularRows(flat_weights(self.function.weights, labels), labels)
         return None
+
+    @property
+    def _form(self) -> Tables | None:
+        return Tables(self, of_size=True) if isinstance(self.function, Cardinality) else None
 
     def _gains(self, labels: Labels, order: IntArray, chains: IntArray) -> FloatArray:
         if isinstance(self.function, ConcaveOfModular):

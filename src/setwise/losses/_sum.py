@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -12,7 +12,7 @@ from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_l
 from setwise.functions import Cardinality, Modular, SetFunction, Sum
 from setwise.functions._families._compose import collected
 from setwise.losses._base import Loss
-from setwise.losses._families import Family, TableRows
+from setwise.losses._families import Family, TableRows, Terms
 from setwise.losses._labels import Labels
 
 
@@ -94,6 +94,48 @@ class SumLoss(Loss):
         for term, scale in zip(self.terms, self.coefficients, strict=True):
             gains += scale * term._gains(labels, order, chains)
         return gains
+
+    def _up_to_order(self, labels: Labels) -> Iterator[tuple[SetFunction, IntArray]]:
+        if len(self.terms) > 1:
+            yield from self._distinct(labels)
+            return
+        for function, rows in self.terms[0]._up_to_order(labels):
+            yield Sum([function], self.coefficients), rows
+
+    @property
+    def _is_symmetric(self) -> bool:  # type: ignore[override]
+        return all(term._is_symmetric for term in self.terms)
+
+    @property
+    def _form(self) -> Terms:
+        return Terms(self, self.terms, self.coefficients)
+
+    def _has_maximizer(self, *, slack: bool) -> bool:
+        """As its only term has one; and margins may be lowered by a modular part."""
+        if len(self.terms) == 1:
+            return self.terms[0]._has_maximizer(slack=slack)
+        beside = self._beside_modular()
+        return not slack and beside is not self and beside._has_maximizer(slack=False)
+
+    def _unscaled(self) -> tuple[Loss, float]:
+        if len(self.terms) == 1:
+            return self.terms[0], float(self.coefficients[0])
+        return self, 1.0
+
+    def _beside_modular(self) -> Loss:
+        others = [term for term in self.terms if not term._is_modular]
+        return others[0] if len(others) == 1 else self
+
+    def _without_modular(self, labels: Labels) -> tuple[Loss, FloatArray | None]:
+        kept = [k for k, term in enumerate(self.terms) if not term._is_modular]
+        if not kept or len(kept) == len(self.terms):
+            return self, None
+        total = np.zeros(len(labels.positive))
+        for term, scale in zip(self.terms, self.coefficients, strict=True):
+            weights = term._element_weights(labels)
+            if weights is not None:
+                total += scale * weights
+        return SumLoss([self.terms[k] for k in kept], self.coefficients[kept]), total
 
     @property
     def is_submodular(self) -> bool | None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_numbers
 from setwise.functions import Ratio, SetFunction
 from setwise.losses._base import Loss
-from setwise.losses._counts import OfRatio
+
+if TYPE_CHECKING:
+    from setwise.losses._ratio import OfRatio
 
 
 class RatioOfModular(SetFunction):
@@ -30,7 +34,7 @@ class RatioOfModular(SetFunction):
         return float(self.weights[self.positive].sum())
 
     def _values(self, masks: BoolArray) -> FloatArray:
-        a, c, d = self.ratio.a, self.ratio.c, self.ratio.d
+        a, c, d = self.ratio._constants
         missed = masks @ (self.weights * self.positive)
         added = masks @ (self.weights * ~self.positive)
         if self._total == 0:
@@ -39,7 +43,7 @@ class RatioOfModular(SetFunction):
         return values
 
     def _gains(self, order: IntArray) -> FloatArray:
-        a, c, d = self.ratio.a, self.ratio.c, self.ratio.d
+        a, c, d = self.ratio._constants
         step, hit = self.weights[order], self.positive[order]
         missed = np.cumsum(step * hit) - step * hit
         added = np.cumsum(step * ~hit) - step * ~hit
@@ -56,7 +60,7 @@ class RatioOfModular(SetFunction):
 
     @property
     def is_submodular(self) -> bool | None:
-        return True if self.ratio.d == 0 else None
+        return True if self.ratio.beta is None else None
 
     @property
     def is_increasing(self) -> bool:

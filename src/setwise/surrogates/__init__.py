@@ -4,6 +4,7 @@ from setwise.surrogates._base import Properties, Surrogate
 from setwise.surrogates._decomposed import DecomposedHinge
 from setwise.surrogates._lovasz import LovaszHinge
 from setwise.surrogates._margin import MarginRescaling
+from setwise.surrogates._registry import get, names
 from setwise.surrogates._slack import SlackRescaling
 
 __all__ = [
@@ -13,4 +14,6 @@ __all__ = [
     "Properties",
     "SlackRescaling",
     "Surrogate",
+    "get",
+    "names",
 ]

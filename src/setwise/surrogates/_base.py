@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._immutable import Immutable
 from setwise.losses import Loss, get
-from setwise.losses._labels import read_labels
-from setwise.losses._sum import SumLoss
+from setwise.losses._labels import Labels, read_labels
 from setwise.surrogates._rows import Rows, Scores, read_rows
 
 
@@ -93,7 +92,13 @@ class Surrogate(Immutable, ABC):
         values : float, or array of shape (n,)
         gradient : array of the shape of scores
         """
-        rows = read_rows(y, scores, offsets)
+        return self._of_labels(read_labels(y, offsets), scores)
+
+    def _of_labels(
+        self, labels: Labels, scores: ArrayLike
+    ) -> tuple[float | FloatArray, NDArray[np.floating[Any]]]:
+        """The same for truths that were read before: what they alone decide is kept with them."""
+        rows = read_rows(labels, scores)
         with np.errstate(over="ignore", invalid="ignore"):
             values, gradient = self._evaluate(rows)
         if not np.isfinite(values).all():
@@ -115,6 +120,21 @@ class Surrogate(Immutable, ABC):
         if labels.layout != "single":
             raise ValueError(f"y must have shape (p,), got {labels.shape}")
         return self._properties(labels.row(0))
+
+    # What a learner asks of a surrogate, instead of its type.
+
+    _is_separable: bool = False
+    """The value of a set is the sum of those of its elements."""
+
+    _takes_multiplicity: bool = False
+    """Elements may count by halves: ``_with_multiplicity``."""
+
+    _ignores_safe_negatives: bool = False
+    """A negative with a score far below 0 changes nothing, as if it were not there."""
+
+    def _with_multiplicity(self, weights: FloatArray) -> Surrogate:
+        """The surrogate of one set whose element i counts weights[i] times."""
+        raise NotImplementedError(f"{self!r} counts whole elements only")
 
     @property
     def is_convex(self) -> bool | None:
@@ -145,10 +165,3 @@ def times(factor: float, values: FloatArray, gradient: Scores) -> tuple[FloatArr
     if factor == 1:
         return values, gradient
     return factor * values, gradient * gradient.dtype.type(factor)
-
-
-def unscaled(loss: Loss) -> tuple[Loss, float]:
-    """The loss without a factor before it, and the factor: surrogates scale with their loss."""
-    if isinstance(loss, SumLoss) and len(loss.terms) == 1:
-        return loss.terms[0], float(loss.coefficients[0])
-    return loss, 1.0

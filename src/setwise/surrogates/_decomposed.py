@@ -7,11 +7,9 @@ import warnings
 
 from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise.losses import Loss
-from setwise.losses._cardinality import OfCardinality
-from setwise.losses._counts import OfRatio
 from setwise.losses._labels import Labels
-from setwise.losses._parts import NoLoss, decomposition, parts
-from setwise.surrogates._base import Properties, Surrogate, times, unscaled
+from setwise.losses._parts import decomposition
+from setwise.surrogates._base import Properties, Surrogate, times
 from setwise.surrogates._facts import distinct_functions, is_nonnegative
 from setwise.surrogates._lovasz import LovaszHinge
 from setwise.surrogates._rows import Rows, Scores
@@ -62,15 +60,15 @@ class DecomposedHinge(Surrogate):
 
     def __init__(self, loss: Loss | str) -> None:
         super().__init__(loss)
-        f, g = parts(unscaled(self.loss)[0])
+        f, g = self.loss._unscaled()[0]._parts()
         self._set(
             submodular_part=LovaszHinge(f),
-            supermodular_part=None if isinstance(g, NoLoss) else SlackRescaling(g),
+            supermodular_part=None if g is None else SlackRescaling(g),
         )
 
     def _evaluate(self, rows: Rows) -> tuple[FloatArray, Scores]:
-        factor = unscaled(self.loss)[1]
-        self._warn_if_negative(rows.labels)
+        factor = self.loss._unscaled()[1]
+        rows.labels.keep(self, "nonnegative", self._warn_if_negative, rows.labels)
         values, gradient = self.submodular_part._evaluate(rows)
         if self.supermodular_part is not None:
             more, slope = self.supermodular_part._evaluate(rows)
@@ -94,23 +92,18 @@ class DecomposedHinge(Surrogate):
             )
 
     def _always(self) -> Properties:
-        loss = unscaled(self.loss)[0]
-        closed = loss.is_submodular or isinstance(loss, OfCardinality) or self._is_closed_ratio
+        loss = self.loss._unscaled()[0]
+        closed = loss.is_submodular or loss._has_closed_parts
         submodular_and_increasing = loss.is_submodular and loss.is_increasing
         return Properties(
             is_convex=closed,
-            is_extension=submodular_and_increasing or self._is_closed_ratio,
+            is_extension=submodular_and_increasing or loss._has_nonnegative_part,
             is_upper_bound=submodular_and_increasing,
             is_exact=closed,
         )
 
-    @property
-    def _is_closed_ratio(self) -> bool:
-        loss = unscaled(self.loss)[0]
-        return isinstance(loss, OfRatio) and loss._ratio(1).parts() is not None
-
     def _properties(self, positive: BoolArray) -> Properties:
-        loss = unscaled(self.loss)[0]
+        loss = self.loss._unscaled()[0]
         lovasz = self.submodular_part._properties(positive)
         if self.supermodular_part is None:
             return lovasz

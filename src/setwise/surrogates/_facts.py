@@ -22,7 +22,6 @@ from setwise.functions._families._cardinality import slack_of
 from setwise.functions._families._compose import collected
 from setwise.functions._families._counts import GRID_CELLS
 from setwise.losses import Loss
-from setwise.losses._families import RatioRows, TableRows
 from setwise.losses._labels import Labels
 
 # Sets up to this size may be enumerated.
@@ -31,12 +30,11 @@ ENUMERABLE = 16
 
 def distinct_functions(loss: Loss, labels: Labels) -> Sequence[SetFunction]:
     """The set functions of a batch, up to permutations; none for ratios, which need no question."""
-    family = loss._family(labels)
-    if isinstance(family, RatioRows):
-        return ()
-    if isinstance(family, TableRows):
-        return family.functions
-    return [function for function, _ in loss._distinct(labels)]
+    family = loss._family_of(labels)
+    functions = None if family is None else family.distinct()
+    if functions is None:
+        return [function for function, _ in loss._distinct(labels)]
+    return functions
 
 
 def is_increasing(function: SetFunction) -> bool | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -11,9 +12,9 @@ from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise.functions import SetFunction
 from setwise.losses import Loss
-from setwise.losses._families import ModularRows, RatioRows, TableRows
+from setwise.losses._families import Call
 from setwise.losses._labels import Labels
-from setwise.surrogates._base import Properties, Surrogate, times, unscaled
+from setwise.surrogates._base import Properties, Surrogate, times
 from setwise.surrogates._facts import is_increasing, is_nonnegative
 from setwise.surrogates._rows import Rows, Scores
 
@@ -70,26 +71,24 @@ class LovaszHinge(Surrogate):
         self._set(case=case)
 
     def _evaluate(self, rows: Rows) -> tuple[FloatArray, Scores]:
-        loss, factor = unscaled(self.loss)
+        loss, factor = self.loss._unscaled()
         return times(factor, *self._of_loss(loss, rows))
 
     def _of_loss(self, loss: Loss, rows: Rows) -> tuple[FloatArray, Scores]:
-        family = loss._family(rows.labels)
-        if isinstance(family, RatioRows):
-            case = 0 if self.case == "auto" else self.case
-            return rows.run(_core.lovasz_ratio, *family.arguments, case)
-        if isinstance(family, ModularRows) and self.case != 2:
-            return rows.run(_core.hinge_modular, family.weights, np.full(rows.n, -1.0))
-        if isinstance(family, TableRows):
-            flags = [self._componentwise(loss, function) for function in family.functions]
-            kernel = _core.lovasz_counts if family.of_counts else _core.lovasz_cardinality
-            which = np.array(flags, np.uint8)[family.which]
-            return rows.run(kernel, family.tables, family.starts, which)
-        return self._through_gains(loss, rows)
+        labels = rows.labels
+        call = labels.keep(self, "lovasz", self._call, loss, labels)
+        return self._through_gains(loss, rows) if call is None else rows.run(*call)
+
+    def _call(self, loss: Loss, labels: Labels) -> Call | None:
+        """The kernel of the loss on these sets, if its family has one."""
+        family = loss._family_of(labels)
+        if family is None:
+            return None
+        return family.lovasz(self.case, partial(self._componentwise, loss))
 
     def _through_gains(self, loss: Loss, rows: Rows) -> tuple[FloatArray, Scores]:
         labels = rows.labels
-        flags = self._flags(loss, labels)
+        flags = labels.keep(self, "flags", self._flags, loss, labels)
         order = np.empty(rows.scores.size, np.int64)
         chains = np.empty(rows.n + 1, np.int64)
         _core.order_rows(labels.positive, rows.scores, labels.offsets, flags, order, chains)
@@ -115,6 +114,23 @@ class LovaszHinge(Surrogate):
         if self.case == "auto":
             return bool(loss.is_increasing or is_increasing(function))
         return self.case == 1
+
+    @property
+    def _is_separable(self) -> bool:  # type: ignore[override]
+        """Proposition 8; case 2 is no sum."""
+        return self.loss._is_count and self.case != 2
+
+    @property
+    def _takes_multiplicity(self) -> bool:  # type: ignore[override]
+        return self.loss._takes_multiplicity
+
+    def _with_multiplicity(self, weights: FloatArray) -> LovaszHinge:
+        return LovaszHinge(self.loss._with_multiplicity(weights), case=self.case)
+
+    @property
+    def _ignores_safe_negatives(self) -> bool:  # type: ignore[override]
+        """Only violators count, and a ratio does not ask how many negatives there are."""
+        return self.case != 2 and self.loss._fraction is not None
 
     def _always(self) -> Properties:
         submodular, increasing = self.loss.is_submodular, self.loss.is_increasing

@@ -9,13 +9,11 @@ from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import BoolArray, FloatArray, as_number
 from setwise.functions import SetFunction
-from setwise.losses import Hamming, Loss, SumLoss
-from setwise.losses._counts import OfRatio
+from setwise.losses import Loss
 from setwise.losses._labels import Labels
-from setwise.losses._modular import flat_weights
-from setwise.surrogates._base import Properties, times, unscaled
+from setwise.surrogates._base import Properties, times
 from setwise.surrogates._facts import is_increasing, largest_gain
-from setwise.surrogates._rescaling import Maximizer, Rescaling, has_kernel
+from setwise.surrogates._rescaling import Maximizer, Rescaling
 from setwise.surrogates._rows import Rows, Scores
 
 
@@ -94,30 +92,34 @@ class MarginRescaling(Rescaling):
         if self.scale != "extension":
             return np.full(labels.n, 2.0 / self.scale)
         weights = np.empty(labels.n)
-        loss, factor = unscaled(self.loss)
-        if isinstance(loss, OfRatio):
-            splits, which = loss._splits(labels)
-            gains = [self._largest_gain(loss._sorted(m, r)) for m, r in splits]
-            return factor * np.array(gains, np.float64)[which]
-        for function, members in self.loss._distinct(labels):
+        for function, members in self.loss._up_to_order(labels):
             weights[members] = self._largest_gain(function)
         return weights
 
     def _evaluate(self, rows: Rows) -> tuple[FloatArray, Scores]:
-        weights = self._weights(rows.labels)
-        loss, modular = _without_hamming(self.loss, rows.labels)
-        dtype = rows.scores.dtype
-        if modular is not None:
-            # l(I) + <b, I> - w <margins, I>: the modular part lowers the margins by b / w.
-            # A weight of 0 means that the whole loss is 0, and then so is b.
-            per_element = np.repeat(np.where(weights > 0, weights, 1.0), rows.labels.sizes)
-            rows = rows.shifted(modular / per_element)
-        loss, factor = unscaled(loss)
-        values, gradient = times(factor, *self._maximum(loss, rows, weights / factor))
+        labels, dtype = rows.labels, rows.scores.dtype
+        weights, loss, factor, shifts = labels.keep(self, "margin", self._terms, labels)
+        if shifts is not None:
+            rows = rows.shifted(shifts)
+        values, gradient = times(factor, *self._maximum(loss, rows, weights))
         return values, gradient.astype(dtype, copy=False)
 
+    def _terms(self, labels: Labels) -> tuple[FloatArray, Loss, float, FloatArray | None]:
+        """The weights of the margins, the loss without a factor and the factor, and the shifts.
+
+        l(I) + <b, I> - w <margins, I>: a modular part lowers the margins by b / w.
+        """
+        weights = self._weights(labels)
+        loss, modular = self.loss._without_modular(labels)
+        shifts = None
+        if modular is not None:
+            # A weight of 0 means that the whole loss is 0, and then so is b.
+            shifts = modular / np.repeat(np.where(weights > 0, weights, 1.0), labels.sizes)
+        loss, factor = loss._unscaled()
+        return weights / factor, loss, factor, shifts
+
     def _always(self) -> Properties:
-        exact = self.maximizer == "auto" and has_kernel(self.loss, slack=False)
+        exact = self.maximizer == "auto" and self.loss._has_maximizer(slack=False)
         return Properties(
             is_convex=exact,
             is_extension=exact and self.scale == "extension" and self.loss.is_increasing,
@@ -126,12 +128,7 @@ class MarginRescaling(Rescaling):
         )
 
     def _properties(self, positive: BoolArray) -> Properties:
-        loss = self.loss
-        if isinstance(loss, SumLoss):
-            others = [term for term in loss.terms if not isinstance(term, Hamming)]
-            if len(others) == 1:
-                loss = others[0]
-        exact = self._is_exact_for(loss, positive)
+        exact = self._is_exact_for(self.loss._beside_modular(), positive)
         function = self.loss._set_function(positive)
         increasing = self.loss.is_increasing or function.is_increasing
         extension = None
@@ -147,17 +144,3 @@ class MarginRescaling(Rescaling):
 
     def __repr__(self) -> str:
         return f"MarginRescaling({self.loss!r}, scale={self.scale!r})"
-
-
-def _without_hamming(loss: Loss, labels: Labels) -> tuple[Loss, FloatArray | None]:
-    """A sum without its Hamming terms, and their weights together, flat; None if there are none."""
-    if not isinstance(loss, SumLoss):
-        return loss, None
-    kept = [k for k, term in enumerate(loss.terms) if not isinstance(term, Hamming)]
-    if not kept or len(kept) == len(loss.terms):
-        return loss, None
-    weights = np.zeros(len(labels.positive))
-    for term, scale in zip(loss.terms, loss.coefficients, strict=True):
-        if isinstance(term, Hamming):
-            weights += scale * flat_weights(term.weights, labels)
-    return SumLoss([loss.terms[k] for k in kept], loss.coefficients[kept]), weights

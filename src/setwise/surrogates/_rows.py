@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import FloatArray, IntArray, as_array
-from setwise.losses._labels import Labels, read_labels
+from setwise.losses._labels import Labels
 
 Scores = NDArray[np.floating[Any]]
 
@@ -64,12 +64,11 @@ class Rows:
         return Rows(self.labels, self.scores.astype(np.float64) - signs * weights)
 
 
-def read_rows(y: ArrayLike, scores: ArrayLike, offsets: ArrayLike | None) -> Rows:
+def read_rows(labels: Labels, scores: ArrayLike) -> Rows:
     """float32 scores stay so; everything else becomes float64. NaN and infinity are errors."""
     array = as_array(scores, "scores")
     if array.dtype.kind not in "fiu":
         raise TypeError(f"scores must be real numbers, got dtype {array.dtype}")
-    labels = read_labels(y, offsets)
     if array.shape != labels.shape:
         raise ValueError(f"scores must have the shape of y, {labels.shape}, got {array.shape}")
     flat: Scores

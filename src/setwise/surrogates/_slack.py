@@ -7,9 +7,9 @@ import numpy as np
 from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise.losses import Loss
 from setwise.losses._labels import Labels
-from setwise.surrogates._base import Properties, times, unscaled
+from setwise.surrogates._base import Properties, times
 from setwise.surrogates._facts import distinct_functions, is_nonnegative
-from setwise.surrogates._rescaling import Maximizer, Rescaling, has_kernel
+from setwise.surrogates._rescaling import Maximizer, Rescaling
 from setwise.surrogates._rows import Rows, Scores
 
 
@@ -47,13 +47,12 @@ class SlackRescaling(Rescaling):
         super().__init__(loss, maximizer)
 
     def _evaluate(self, rows: Rows) -> tuple[FloatArray, Scores]:
-        loss, factor = unscaled(self.loss)
-        self._refuse_negative(loss, rows.labels)
+        loss, factor = self.loss._unscaled()
+        if not loss.is_increasing:
+            rows.labels.keep(self, "nonnegative", self._refuse_negative, loss, rows.labels)
         return times(factor, *self._maximum(loss, rows, np.full(rows.n, 2.0)))
 
     def _refuse_negative(self, loss: Loss, labels: Labels) -> None:
-        if loss.is_increasing:
-            return
         for function in distinct_functions(loss, labels):
             if is_nonnegative(function) is False:
                 raise ValueError(
@@ -62,12 +61,12 @@ class SlackRescaling(Rescaling):
                 )
 
     def _always(self) -> Properties:
-        exact = self.maximizer == "auto" and has_kernel(self.loss, slack=True)
+        exact = self.maximizer == "auto" and self.loss._has_maximizer(slack=True)
         increasing = self.loss.is_increasing
         return Properties(exact, exact and increasing, exact and increasing, exact)
 
     def _properties(self, positive: BoolArray) -> Properties:
-        loss, _ = unscaled(self.loss)
+        loss, _ = self.loss._unscaled()
         exact = self._is_exact_for(loss, positive)
         function = loss._set_function(positive)
         increasing = loss.is_increasing or function.is_increasing

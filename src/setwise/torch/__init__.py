@@ -1,7 +1,7 @@
 """Set losses for PyTorch: autograd, every dtype, CPU and CUDA. NumPy and torch are all it needs."""
 
 try:
-    from setwise.torch._decomposed import DecomposedLoss, decomposed_hinge
+    from setwise.torch._decomposed import DecomposedHingeLoss, decomposed_hinge
     from setwise.torch._lovasz_hinge import LovaszHingeLoss, lovasz_hinge
     from setwise.torch._lovasz_softmax import LovaszSoftmaxLoss, lovasz_softmax
     from setwise.torch._rescaling import (
@@ -18,7 +18,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 __all__ = [
-    "DecomposedLoss",
+    "DecomposedHingeLoss",
     "LovaszHingeLoss",
     "LovaszSoftmaxLoss",
     "MarginRescalingLoss",

@@ -14,20 +14,11 @@ from torch import Tensor
 
 from setwise._foundation import _kernels
 from setwise._foundation._arguments import FloatArray
-from setwise.losses import ConcaveLoss, Hamming, Loss, SumLoss
-from setwise.losses._cardinality import OfCardinality
-from setwise.losses._counts import Jaccard, OfCounts
+from setwise.losses import Loss
 from setwise.losses._labels import Labels
-from setwise.surrogates import (
-    DecomposedHinge,
-    LovaszHinge,
-    MarginRescaling,
-    SlackRescaling,
-    Surrogate,
-)
+from setwise.surrogates import Surrogate, get
 from setwise.surrogates._rows import Rows
 from setwise.torch._inputs._labels import MEANT, NO_MIXTURE, comparable, voids
-from setwise.torch._reference._gains import table_rows
 from setwise.torch._reference._hinge import Answer
 
 _MINUS, _ZERO, _OTHER, _VOID = 1, 2, 8, 16
@@ -46,22 +37,7 @@ def is_compiled() -> bool:
 @lru_cache(64)
 def surrogate_of(kind: str, loss: Loss, scale: float) -> Surrogate:
     """The surrogate of NumPy arrays that a word stands for."""
-    if kind == "lovasz":
-        return LovaszHinge(loss)
-    if kind == "decomposed":
-        return DecomposedHinge(loss)
-    if kind == "slack":
-        return SlackRescaling(loss)
-    return MarginRescaling(loss, scale=scale)
-
-
-def is_symmetric(loss: Loss) -> bool:
-    """Whether elements of one label may change places, so that void ones may be left out."""
-    if isinstance(loss, SumLoss):
-        return all(is_symmetric(term) for term in loss.terms)
-    if isinstance(loss, ConcaveLoss | Hamming):
-        return loss.weights is None
-    return isinstance(loss, OfCardinality | OfCounts)
+    return get(kind, loss, scale=scale) if kind == "margin" else get(kind, loss)
 
 
 def codes_of(target: Tensor, ignore: float) -> tuple[NDArray[np.uint8], bool]:
@@ -92,8 +68,8 @@ def hinge(surrogate: Surrogate, scores: Tensor, target: Tensor, ignore: float) -
     wide = scores if scores.dtype == torch.float64 else scores.float()
     flat = wide.reshape(-1).numpy()
     codes, some_void = codes_of(target, ignore)
-    if some_void and isinstance(surrogate, LovaszHinge) and isinstance(surrogate.loss, Jaccard):
-        # The number of negatives says nothing to Jaccard: void elements stay, as safe ones.
+    if some_void and surrogate._ignores_safe_negatives:
+        # Void elements stay, as negatives that no margin violates.
         flat = np.where(codes == 2, flat.dtype.type(_SAFE), flat)
         codes, some_void = np.where(codes == 2, np.uint8(0), codes), False
     if not some_void:
@@ -102,7 +78,7 @@ def hinge(surrogate: Surrogate, scores: Tensor, target: Tensor, ignore: float) -
         labels = Labels(codes, np.arange(n_sets + 1) * n, "rows", (n_sets, n))
         values, gradient = surrogate._evaluate(Rows(labels, flat))
     else:
-        if not is_symmetric(surrogate.loss):
+        if not surrogate.loss._is_symmetric:
             return None
         kept = codes != 2
         flat, codes = flat[kept], codes[kept]
@@ -131,13 +107,12 @@ def in_buckets(
     if not half and not _kernels.all_finite(flat):
         return None
     how: Any = _errors_of_bits(scores.dtype) if half else buckets
-    if isinstance(loss, Jaccard):
-        ratio = loss._ratio(0)
+    if loss._fraction is not None:
         kernel = _kernels.bucket_ratio_16 if half else _kernels.bucket_ratio
-        kernel(codes, flat, ratio.a, ratio.c, ratio.d, how, values, gradient.reshape(-1))
+        kernel(codes, flat, *loss._fraction._constants, how, values, gradient.reshape(-1))
     else:
         sizes = np.count_nonzero(codes.reshape(scores.shape) != 2, axis=1)
-        family = table_rows(loss, _of_sizes(sizes))
+        family = loss._table_rows(_of_sizes(sizes))
         assert family is not None
         table = _kernels.bucket_table_16 if half else _kernels.bucket_table
         table(codes, flat, family.tables, family.starts, how, values, gradient.reshape(-1))
@@ -170,7 +145,7 @@ def classes(
     buckets: int,
 ) -> Answer | None:
     """Values (T, K) and gradient (N, K, P) of classes; None where there is no kernel for it."""
-    if not isinstance(loss, Jaccard) or probabilities.dtype != torch.float32:
+    if loss._fraction is None or probabilities.dtype != torch.float32:
         return None
     n_images, n_classes, n_pixels = probabilities.shape
     flat = probabilities.reshape(-1).numpy()
@@ -185,7 +160,6 @@ def classes(
         labels = labels.masked_fill(void, -1)
     values = np.empty(n_sets * len(named))
     gradient = np.empty((n_images, len(named), n_pixels), np.float32)
-    ratio = loss._ratio(0)
     _kernels.lovasz_classes(
         flat,
         labels.reshape(-1).numpy(),
@@ -193,9 +167,7 @@ def classes(
         n_classes,
         np.array(named, np.int32),
         per_image,
-        ratio.a,
-        ratio.c,
-        ratio.d,
+        *loss._fraction._constants,
         buckets,
         values,
         gradient.reshape(-1),

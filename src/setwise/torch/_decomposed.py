@@ -22,7 +22,7 @@ def decomposed_hinge(
     reduction: Reduction = "mean",
     weight: Any = None,
 ) -> Tensor:
-    r"""B_D, the convex surrogate of any set loss; see ``DecomposedLoss`` for the arguments.
+    r"""B_D, the convex surrogate of any set loss; see ``DecomposedHingeLoss`` for the arguments.
 
     With ``weight`` w the mean over sets s is a weighted one, :math:`\sum_s w_s l_s / \sum_s w_s`;
     it is not the mean of weight times loss.
@@ -38,7 +38,7 @@ def decomposed_hinge(
     return of_scores("decomposed", input, target, loss, checked_weight(weight, options), options)
 
 
-class DecomposedLoss(SurrogateLoss):
+class DecomposedHingeLoss(SurrogateLoss):
     r"""B_D of a set loss: convex, and equal to Dice or F-beta at the corners of the unit cube.
 
     The loss is split, l = f + g with f submodular and g supermodular and increasing (operator D of
@@ -66,7 +66,7 @@ class DecomposedLoss(SurrogateLoss):
     --------
     >>> import torch
     >>> import setwise as sw
-    >>> criterion = sw.torch.DecomposedLoss("dice", per_image=True)
+    >>> criterion = sw.torch.DecomposedHingeLoss("dice", per_image=True)
     >>> criterion(torch.zeros(2, 1, 8, 8), torch.ones(2, 1, 8, 8)).item()
     1.0
     """

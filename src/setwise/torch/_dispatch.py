@@ -8,17 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setwise.losses import ConcaveLoss, Loss, SumLoss
-from setwise.losses._cardinality import OfCardinality
-from setwise.losses._counts import OfCounts, OfRatio, RatioPart
-from setwise.losses._parts import NoLoss, parts
+from setwise.losses import Loss
 from setwise.surrogates import DecomposedHinge
-from setwise.surrogates._base import unscaled
 from setwise.torch import _cpu, _cuda
 from setwise.torch._reference._buckets import bucketed
 from setwise.torch._reference._gains import has_gains
 from setwise.torch._reference._hinge import Answer, Sets, lovasz
-from setwise.torch._reference._rescaling import Rule, rescaled
+from setwise.torch._reference._rescaling import Rule, has_maximum, rescaled
 
 HALVES = (torch.float16, torch.bfloat16)
 
@@ -34,7 +30,7 @@ def evaluate(
 ) -> Answer:
     """Values (S,) and gradient (S, n) of the surrogate, for scores and targets (S, n)."""
     device = scores.device
-    bare, factor = unscaled(loss)
+    bare, factor = loss._unscaled()
     if not _is_known(surrogate, bare):
         return _on_host(surrogate, loss, scores, target, ignore, scale)
     answer = None
@@ -65,21 +61,18 @@ def evaluate(
 
 def _is_known(surrogate: str, loss: Loss) -> bool:
     """Whether the loss is of a family that every device knows."""
-    if isinstance(loss, SumLoss) and not (loss.is_submodular and loss.is_increasing):
-        return False
     if surrogate == "lovasz" or loss.is_submodular:
         return has_gains(loss)
-    return isinstance(loss, OfCardinality | OfCounts | ConcaveLoss)
+    return has_maximum(loss)
 
 
 def _on_cuda(
     surrogate: str, loss: Loss, scores: Tensor, target: Tensor, ignore: float, buckets: int
 ) -> Answer | None:
     kernel: Any = getattr(_cuda, "lovasz_ratio", None)
-    if kernel is None or surrogate != "lovasz" or not isinstance(loss, OfRatio):
+    if kernel is None or surrogate != "lovasz" or loss._fraction is None:
         return None
-    ratio = loss._ratio(0)
-    answer = kernel(scores, target, ignore, ratio.a, ratio.c, ratio.d, buckets)
+    answer = kernel(scores, target, ignore, *loss._fraction._constants, buckets)
     return None if answer is NotImplemented else answer
 
 
@@ -94,13 +87,13 @@ def _in_plain_torch(
         return rescaled(loss, sets, Rule(True, 2.0))
     if surrogate == "margin":
         return rescaled(loss, sets, Rule(False, 2.0 / scale))
-    submodular, supermodular = parts(loss)
-    if not isinstance(submodular, RatioPart) and not submodular.is_increasing:
+    submodular, supermodular = loss._parts()
+    if not (submodular.is_increasing or loss._has_nonnegative_part):
         whole = _cpu.surrogate_of(surrogate, loss, 1.0)
         assert isinstance(whole, DecomposedHinge)
         whole._warn_if_negative(sets.labels())
     first = lovasz(submodular, sets)
-    if first is None or isinstance(supermodular, NoLoss):
+    if first is None or supermodular is None:
         return first
     second = rescaled(supermodular, sets, Rule(True, 2.0))
     return None if second is None else (first[0] + second[0], first[1] + second[1])

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from setwise.losses import Loss, get
-from setwise.surrogates._base import unscaled
+from setwise.torch._inputs._loss_words import constant
 from setwise.torch._inputs._sets import Method, Options, Reduction
 from setwise.torch._reference._buckets import has_blocks
 from setwise.torch._score_loss import SurrogateLoss, checked_weight, of_scores
@@ -42,18 +42,19 @@ def lovasz_hinge(
     (0.5, [-0.333..., 0.0, 0.333...])
     """
     options = Options(per_image, per_class, ignore_index, reduction, method, buckets)
-    check_loss(loss, options)
+    check_loss(loss, options.method)
     return of_scores("lovasz", input, target, loss, checked_weight(weight, options), options)
 
 
-def check_loss(loss: Loss | str, options: Options) -> None:
+@constant
+def check_loss(loss: Loss | str, method: Method) -> None:
     """Submodular; and for the bucket method one whose blocks are known."""
     whole = get(loss)
     if whole.is_submodular is False:
         raise ValueError(
-            f"loss must be submodular for LovaszHingeLoss, got {whole!r}: use DecomposedLoss"
+            f"loss must be submodular for LovaszHingeLoss, got {whole!r}: use DecomposedHingeLoss"
         )
-    if options.method == "bucket" and not has_blocks(unscaled(whole)[0]):
+    if method == "bucket" and not has_blocks(whole._unscaled()[0]):
         raise ValueError(
             "method must be 'exact' unless the loss is Jaccard or an increasing loss of the number "
             f"of mistakes, got 'bucket' for {whole!r}"
@@ -157,4 +158,4 @@ class LovaszHingeLoss(SurrogateLoss):
             buckets=buckets,
             across_ranks=across_ranks,
         )
-        check_loss(self.loss, self.options)
+        check_loss(self.loss, self.options.method)

@@ -17,7 +17,6 @@ from setwise.torch._inputs._labels import comparable
 from setwise.torch._inputs._loss_words import HoldsLoss, word_of
 from setwise.torch._inputs._sets import (
     Method,
-    Options,
     Reduction,
     check_flags,
     check_ignore,
@@ -123,7 +122,7 @@ def lovasz_softmax(
     options = SoftmaxOptions(
         read_classes(classes), per_image, ignore_index, reduction, from_logits, method, buckets
     )
-    check_loss(loss, Options(method=method))
+    check_loss(loss, options.method)
     return of_classes(input, target, loss, read_weight(weight), options)
 
 
@@ -283,10 +282,10 @@ class LovaszSoftmaxLoss(HoldsLoss):
         across_ranks: bool = False,
     ) -> None:
         super().__init__(loss)
-        check_loss(self.loss, Options(method=method))
         self.options = SoftmaxOptions(
             read_classes(classes), per_image, ignore_index, reduction, from_logits, method, buckets
         )
+        check_loss(self.loss, method)
         check_flags(across_ranks=across_ranks)
         self.across_ranks = across_ranks
         self.register_buffer("weight", read_weight(weight), persistent=False)

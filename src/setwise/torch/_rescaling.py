@@ -6,11 +6,10 @@ from typing import Any
 
 from torch import Tensor
 
-from setwise.losses import ConcaveLoss, Loss, get
-from setwise.losses._cardinality import OfCardinality
-from setwise.losses._counts import OfCounts
-from setwise.surrogates._base import unscaled
+from setwise.losses import Loss, get
+from setwise.torch._inputs._loss_words import constant
 from setwise.torch._inputs._sets import Options, Reduction
+from setwise.torch._reference._rescaling import has_maximum
 from setwise.torch._score_loss import SurrogateLoss, checked_weight, of_scores
 
 
@@ -75,13 +74,11 @@ def slack_rescaling(
     return of_scores("slack", input, target, loss, checked_weight(weight, options), options)
 
 
+@constant
 def check_counts(loss: Loss | str) -> None:
     """A loss whose maximiser is exact at any size, or up to 2**22 pairs of counts."""
     whole = get(loss)
-    bare, _ = unscaled(whole)
-    if isinstance(bare, ConcaveLoss) and bare.weights is None:
-        return
-    if not isinstance(bare, OfCardinality | OfCounts):
+    if not has_maximum(whole._unscaled()[0]):
         raise ValueError(
             "loss must be a loss of counts (Jaccard, Dice, F-beta, CountsLoss) or of the number of "
             f"mistakes, got {whole!r}: sw.surrogates has more for NumPy arrays"

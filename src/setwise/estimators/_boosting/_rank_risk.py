@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, as_array, as_numbers
-from setwise.estimators._sample_weights import as_sample_weights
+from setwise.estimators._sample_weights import as_sample_weights, without_unit
 
 
 class RankRisk:
@@ -24,7 +24,7 @@ class RankRisk:
     ----------
     levels : array of shape (m,)
         y, real numbers.
-    sample_weight : array of shape (m,), optional
+    sample_weight : array of shape (m,) or number, optional
         A pair weighs the product: 2 equals a repeated row, 0 a removed one.
     groups : array of shape (m,), optional
         Only rows of the same group are compared (the answers to a query).
@@ -38,7 +38,7 @@ class RankRisk:
     ) -> None:
         y = as_numbers(levels, "y")
         m = len(y)
-        weights = as_sample_weights(sample_weight, m)
+        weights = without_unit(as_sample_weights(sample_weight, m))
         self._order, self._starts = _by_group(groups, m)
         self._weights = weights[self._order]
         parts = np.split(y[self._order], self._starts[1:-1])

@@ -9,18 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, kron
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from setwise._foundation._arguments import FloatArray, as_choice, as_count
+from setwise._foundation._arguments import FloatArray, as_array, as_choice, as_count
 from setwise.estimators._boosting._boosted import Boosted, importances, make_search
 from setwise.estimators._boosting._class_risk import ClassRisk
 from setwise.estimators._boosting._distinct_rows import distinct_rows
 from setwise.estimators._boosting._taxonomy import label_code
 from setwise.estimators._checked import check_targets, checked
 from setwise.estimators._progress import check_display, progress_callback
-from setwise.estimators._sample_weights import as_sample_weights
+from setwise.estimators._sample_weights import as_sample_weights, require_some, without_unit
 from setwise.learning import BoostProgress, struct_boost
 
 
@@ -150,14 +151,14 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the weak learners and their weights.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
         y : array of shape (n,)
-        sample_weight : array of shape (n,), optional
+        sample_weight : array of shape (n,) or number, optional
             2 equals a repeated sample, 0 a removed one.
 
         Returns
@@ -169,9 +170,8 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         check_display(self.verbose, self.callback)
         X, y = checked(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_targets(y)
-        weight = as_sample_weights(sample_weight, X.shape[0])
-        if not weight.any():
-            raise ValueError("sample_weight must not be all zero, got nothing else")
+        weight = without_unit(as_sample_weights(sample_weight, X.shape[0]))
+        require_some(weight)
         self.classes_ = np.unique(np.asarray(y)[weight > 0])
         if len(self.classes_) < 2:
             raise ValueError(
@@ -236,6 +236,18 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         """The classes of each stage."""
         for scores in self.staged_decision_function(X):
             yield self._labels(scores)
+
+    def score(self, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
+        """The share of the samples, by weight, whose class is the right one."""
+        predicted, labels = self.predict(X), as_array(y, "y")
+        if labels.shape != predicted.shape:
+            raise ValueError(
+                f"y must have shape {predicted.shape}, as X has rows, got {labels.shape}"
+            )
+        check_targets(labels)
+        weights = as_sample_weights(sample_weight, len(labels))
+        require_some(weights)
+        return float(accuracy_score(labels, predicted, sample_weight=weights))
 
     @property
     def feature_importances_(self) -> FloatArray:

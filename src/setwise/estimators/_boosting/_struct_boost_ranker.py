@@ -19,7 +19,7 @@ from setwise.estimators._boosting._cut_points import cut_points
 from setwise.estimators._boosting._rank_risk import RankRisk
 from setwise.estimators._checked import check_targets, checked
 from setwise.estimators._progress import check_display, progress_callback
-from setwise.estimators._sample_weights import as_sample_weights
+from setwise.estimators._sample_weights import as_sample_weights, without_unit
 from setwise.learning import BoostProgress, struct_boost
 
 
@@ -133,8 +133,9 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         self,
         X: Any,
         y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        *,
         groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Fit the weak learners and their weights.
 
@@ -142,10 +143,10 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         ----------
         X : array or sparse matrix of shape (n, d)
         y : array of shape (n,)
-        sample_weight : array of shape (n,), optional
-            A pair weighs the product: 2 equals a repeated sample, 0 a removed one.
         groups : array of shape (n,), optional
             Only samples of the same group are compared: the answers to a query.
+        sample_weight : array of shape (n,) or number, optional
+            A pair weighs the product: 2 equals a repeated sample, 0 a removed one.
 
         Returns
         -------
@@ -155,7 +156,7 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         check_display(self.verbose, self.callback)
         X, y = checked(self, X, y, accept_sparse=["csc", "csr"], dtype=np.float64)
         levels = self._learn_levels(np.asarray(y))
-        weights = as_sample_weights(sample_weight, len(levels))
+        weights = without_unit(as_sample_weights(sample_weight, len(levels)))
         risk = RankRisk(levels, weights, groups)
         search = make_search(self.estimator, X, random_state=self.random_state, n_jobs=self.n_jobs)
         with (
@@ -195,8 +196,9 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         self,
         X: Any,
         y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        *,
         groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> float:
         """The area under the ROC curve: the share of pairs in the right order, ties a half."""
         scores = self.decision_function(X)

@@ -151,7 +151,7 @@ class FieldBoost(Boosted, FieldModel):
             Of shapes (N, d), (E, 2) and (E, k); edge features must not be negative.
         Y : sequence of arrays of shape (N,)
             A label a node, one of two.
-        node_weights : sequence of arrays of shape (N,), optional
+        node_weights : sequence of arrays of shape (N,) or number, optional
             What a mistake costs, c; 1 by default, as in the paper. The pixels of a superpixel
             over their mean, say. It is the margin too: small weights make small energies.
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from setwise._foundation._arguments import as_count, as_number
+from setwise._foundation._progress import stops
 from setwise.estimators._fields._field_oracle import FieldOracle
 from setwise.learning import Fit, History, Progress
 from setwise.learning._room import share_left
@@ -28,7 +29,7 @@ class FieldRounds:
         oracle: FieldOracle,
         tol: float,
         limit: int,
-        callback: Callable[[Progress], object],
+        callback: Callable[[Progress], object] | None,
     ) -> None:
         self._oracle, self._callback = oracle, callback
         self._tol = as_number(tol, "tol", nonnegative=True)
@@ -65,7 +66,7 @@ class FieldRounds:
             relative_gap=gap,
             seconds=self.seconds[-1],
         )
-        asked = bool(self._callback(told))
+        asked = stops(self._callback, told)
         tol = _SHARE * self._tol if self._thorough else self._tol
         done = gap <= tol or (self._thorough and self.proved())
         self.interrupted = asked and gap > self._tol

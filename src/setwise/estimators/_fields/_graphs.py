@@ -130,8 +130,11 @@ def read_of_nodes(values: Any, graphs: Graphs, name: str) -> NDArray[Any]:
 
 
 def read_node_weights(weights: Any, graphs: Graphs) -> FloatArray:
-    """What a mistake at each node costs: 1 by default."""
+    """What a mistake at each node costs: 1 by default, or one number for all."""
     if weights is None:
         return np.ones(len(graphs.nodes))
+    if isinstance(weights, int | float | np.number | np.ndarray) and np.ndim(weights) == 0:
+        cost = as_numbers(weights, "node_weights", shape=(), nonnegative=True)
+        return np.full(len(graphs.nodes), float(cost))
     flat: ArrayLike = read_of_nodes(weights, graphs, "node_weights")
     return as_numbers(flat, "node_weights", nonnegative=True)

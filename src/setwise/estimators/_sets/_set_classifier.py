@@ -20,29 +20,15 @@ from threadpoolctl import threadpool_limits
 from setwise._foundation._arguments import FloatArray, as_array, as_flag
 from setwise.estimators._checked import check_size, check_targets, checked
 from setwise.estimators._progress import check_display, progress_callback
-from setwise.estimators._sets._set_layout import Arrangement, Sets, arrange, as_weight
+from setwise.estimators._sample_weights import as_sample_weights
+from setwise.estimators._sets._set_layout import Arrangement, Sets, arrange
 from setwise.estimators._sets._set_risk import LinearRisk, linear_scores
 from setwise.estimators._threads import threads
 from setwise.learning import Fit, Progress, Serial, Threads, one_slack
-from setwise.losses import Hamming, Loss, get
-from setwise.losses._counts import OfRatio
+from setwise.losses import Loss, get
 from setwise.losses._labels import read_labels
-from setwise.losses._weighted import WeightedRatio
-from setwise.surrogates import (
-    DecomposedHinge,
-    LovaszHinge,
-    MarginRescaling,
-    SlackRescaling,
-    Surrogate,
-)
-
-_SURROGATES: dict[str, Callable[[Loss], Surrogate]] = {
-    "lovasz": LovaszHinge,
-    "margin": MarginRescaling,
-    "slack": SlackRescaling,
-    "decomposed": DecomposedHinge,
-    "hinge": lambda loss: LovaszHinge(Hamming()),
-}
+from setwise.surrogates import Surrogate
+from setwise.surrogates import get as get_surrogate
 
 
 class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -65,9 +51,10 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     loss : Loss or str, default="jaccard"
         A loss, or the name of one (``sw.losses.names()``).
-    surrogate : {"lovasz", "margin", "slack", "decomposed", "hinge"}, default="lovasz"
+    surrogate : {"lovasz", "margin", "slack", "decomposed", "hinge"} or Surrogate, default="lovasz"
         The Lovász hinge needs a submodular loss; "decomposed" (B_D) takes any; "hinge" trains with
-        the sum of hinge losses whatever ``loss``, which then only scores.
+        the sum of hinge losses whatever ``loss``, which then only scores. A surrogate has its own
+        loss: leave ``loss`` as it is, or give the same one.
     C : float, default=1.0
         Weight of the sum over the sets against 1/2 |W|^2.
     tol : float, default=1e-3
@@ -121,7 +108,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         loss: Loss | str = "jaccard",
-        surrogate: str = "lovasz",
+        surrogate: str | Surrogate = "lovasz",
         C: float = 1.0,
         *,
         tol: float = 1e-3,
@@ -149,6 +136,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         X: Any,
         y: ArrayLike,
+        *,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
@@ -160,14 +148,14 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : array of shape (n, p) or (n,)
         groups : array of shape (n,), optional
             Which set each sample belongs to.
-        sample_weight : array of shape (n,), optional
+        sample_weight : array of shape (n,) or number, optional
             2 equals a repeated sample, 0 a removed one.
 
         Returns
         -------
         self
         """
-        surrogate, n_jobs = self._make_surrogate(), threads(self.n_jobs)
+        surrogate, n_jobs = self._surrogate(), threads(self.n_jobs)
         as_flag(self.fit_intercept, "fit_intercept")
         check_display(self.verbose, self.callback)
         if issparse(y):
@@ -178,27 +166,37 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         positive = self._learn_encoding(labels)
         weight = self._sample_weight(labels, sample_weight)
         # A modular loss is a sum over elements: each is a set of its own, of any weight.
-        separate = _is_plain_hinge(surrogate)
-        fractional = isinstance(surrogate, LovaszHinge) and isinstance(surrogate.loss, OfRatio)
         sets = arrange(
-            positive, self.sets, groups, weight, separate=separate, fractional=fractional
+            positive,
+            self.sets,
+            groups,
+            weight,
+            separate=surrogate._is_separable,
+            fractional=surrogate._takes_multiplicity,
         )
-        if sets.multiplicity is not None and isinstance(surrogate.loss, OfRatio):
-            surrogate = LovaszHinge(WeightedRatio(surrogate.loss, sets.multiplicity))
+        if sets.multiplicity is not None:
+            surrogate = surrogate._with_multiplicity(sets.multiplicity)
         self.certified_ = _is_certified(surrogate, sets)
         self._store(self._solve(X, sets, surrogate, n_jobs))
         # A weight of 0 is a removed sample, here as well.
         self._warn_of_no_positive(X if weight is None else X[np.unique(sets.order)], sets.positive)
         return self
 
-    def _make_surrogate(self) -> Surrogate:
-        if not isinstance(self.surrogate, str):
-            raise TypeError(f"surrogate must be a name, got {type(self.surrogate).__name__}")
-        if self.surrogate not in _SURROGATES:
-            raise ValueError(
-                f"surrogate must be one of {', '.join(_SURROGATES)}, got {self.surrogate!r}"
-            )
-        return _SURROGATES[self.surrogate](get(self.loss))
+    def _surrogate(self) -> Surrogate:
+        return get_surrogate(self.surrogate, self._given_loss)
+
+    @property
+    def _given_loss(self) -> Loss | str | None:
+        """The loss, unless a surrogate brings its own and the loss was left as it is."""
+        brings = isinstance(self.surrogate, Surrogate)
+        default = isinstance(self.loss, str) and self.loss == "jaccard"
+        return None if brings and default else self.loss
+
+    def _scored_loss(self) -> Loss:
+        """What ``score`` tells: the loss, or that of a surrogate with one of its own."""
+        if isinstance(self.surrogate, Surrogate):
+            return self._surrogate().loss
+        return get(self.loss)
 
     def _solve(self, X: Any, sets: Arrangement, surrogate: Surrogate, n_jobs: int) -> Fit:
         executor = Serial() if n_jobs == 1 else Threads(n_jobs)
@@ -277,6 +275,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         X: Any,
         y: ArrayLike,
+        *,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
@@ -285,19 +284,18 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = as_array(y, "y")
         if labels.shape != predicted.shape:
             raise ValueError(f"y must have shape {predicted.shape}, got {labels.shape}")
-        loss = get(self.loss)
-        # The share of mistakes in the one set of a sample is their mean, whatever they weigh.
-        plain = isinstance(loss, Hamming) and loss.weights is None
+        loss = self._scored_loss()
         sets = arrange(
             self._encode(labels),
             self.sets,
             groups,
             sample_weight,
-            separate=plain and groups is None,
-            fractional=isinstance(loss, OfRatio),
+            # The share of mistakes in the one set of a sample is their mean, whatever they weigh.
+            separate=loss._is_count and groups is None,
+            fractional=loss._takes_multiplicity,
         )
-        if sets.multiplicity is not None and isinstance(loss, OfRatio):
-            loss = WeightedRatio(loss, sets.multiplicity)
+        if sets.multiplicity is not None:
+            loss = loss._with_multiplicity(sets.multiplicity)
         offsets = None if sets.kind == "rows" else sets.offsets
         losses = loss(sets.positive, predicted[sets.order], offsets=offsets)
         worst = loss(sets.positive, ~sets.positive, offsets=offsets)
@@ -356,7 +354,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         weights = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         of_class = weights[(y == self.classes_[1]).astype(np.int64)]
-        return np.asarray(of_class * as_weight(sample_weight, len(y)))
+        return np.asarray(of_class * as_sample_weights(sample_weight, len(y)))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -365,11 +363,6 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.multi_label = True
         tags.target_tags.multi_output = True
         return tags
-
-
-def _is_plain_hinge(surrogate: Surrogate) -> bool:
-    loss = surrogate.loss
-    return isinstance(surrogate, LovaszHinge) and isinstance(loss, Hamming) and loss.weights is None
 
 
 def _is_certified(surrogate: Surrogate, sets: Arrangement) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_float64
+from setwise._foundation._arguments import FloatArray, IntArray, as_array
+from setwise.estimators._sample_weights import as_sample_weights, require_some
 
 _MOST_ELEMENTS = 1 << 31
 
@@ -81,15 +81,14 @@ def arrange(
     """
     n = len(positive)
     kind = _kind(positive, sets, groups)
-    weight = as_weight(sample_weight, n)
+    weight = as_sample_weights(sample_weight, n)
     number = None if groups is None else _group_numbers(groups, n)
+    require_some(weight)
     if kind == "rows":
         kept = np.flatnonzero(weight > 0)
-        _require_some(kept)
         return Arrangement(kind, positive[kept], kept, np.arange(len(kept) + 1), weight[kept])
     if separate:
         kept = np.flatnonzero(weight > 0)
-        _require_some(kept)
         offsets = np.arange(len(kept) + 1)
         return Arrangement("groups", positive[kept], kept, offsets, weight[kept])
     whole = bool(np.all(weight == np.floor(weight)))
@@ -108,7 +107,6 @@ def arrange(
             f"are written out so many times, got {weight.sum():g}"
         )
     order = np.repeat(np.arange(n), weight.astype(np.int64))
-    _require_some(order)
     if kind == "sample":
         return Arrangement(kind, positive[order], order, np.array([0, len(order)]), np.ones(1))
     assert number is not None
@@ -147,28 +145,6 @@ def _kind(
     return sets
 
 
-def as_weight(sample_weight: ArrayLike | None, n: int) -> FloatArray:
-    """A weight for each sample: 1 by default, finite and not negative."""
-    if sample_weight is None:
-        return np.ones(n)
-    given = as_array(sample_weight, "sample_weight")
-    if given.dtype.kind not in "fiub":
-        raise TypeError(
-            f"sample_weight must be an array of numbers, got {reprlib.repr(sample_weight)}"
-        )
-    weight = as_float64(given)
-    if weight.ndim == 0:
-        weight = np.full(n, float(weight))
-    if weight.shape != (n,):
-        raise ValueError(f"sample_weight must have shape ({n},), got {weight.shape}")
-    if not np.isfinite(weight).all() or weight.min(initial=0.0) < 0:
-        raise ValueError(
-            "sample_weight must be finite and not negative, got "
-            f"{weight[~(np.isfinite(weight) & (weight >= 0))][0]}"
-        )
-    return weight
-
-
 def _group_numbers(groups: Any, n: int) -> IntArray:
     array = as_array(groups, "groups")
     if array.shape != (n,):
@@ -183,8 +159,3 @@ def _group_numbers(groups: Any, n: int) -> IntArray:
         kinds = sorted({type(group).__name__ for group in array})
         raise TypeError(f"groups must be of one type, got {' and '.join(kinds)}") from error
     return numbers
-
-
-def _require_some(kept: IntArray) -> None:
-    if len(kept) == 0:
-        raise ValueError("sample_weight must not be zero for every sample, got only zeros")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.estimators._sets._set_layout import Arrangement
 from setwise.learning import Executor
+from setwise.losses._labels import Labels, read_labels
 from setwise.surrogates import Surrogate
 
 # Scores and gradients of a shard stay in a processor's cache, and a large sample gives work to
@@ -24,8 +24,7 @@ class Shard:
     """Some sets: their features, truths and weights."""
 
     X: Any
-    positive: NDArray[np.bool_]
-    offsets: IntArray | None
+    labels: Labels
     weights: FloatArray
 
 
@@ -34,7 +33,8 @@ class LinearRisk:
 
     For rows, W has a row of d weights for each of p labels; for groups and samples, one row shared
     by all. The last weight of each row is the intercept, if there is one. CSR features stay CSR.
-    A call costs two products with X and one surrogate.
+    A call costs two products with X and one surrogate; what the surrogate finds out about the
+    truths alone it finds out in the first.
     """
 
     def __init__(
@@ -63,14 +63,13 @@ class LinearRisk:
 
     def _of(self, shard: Shard, W: FloatArray) -> tuple[float, FloatArray]:
         scores = linear_scores(shard.X, W, self._intercept)
-        if shard.offsets is None:
-            values, slopes = self._surrogate.value_and_gradient(shard.positive, scores)
+        labels = shard.labels
+        if labels.layout == "rows":
+            values, slopes = self._surrogate._of_labels(labels, scores)
             slopes = slopes * shard.weights[:, None]
         else:
-            values, slopes = self._surrogate.value_and_gradient(
-                shard.positive, scores[:, 0], offsets=shard.offsets
-            )
-            slopes = (slopes * np.repeat(shard.weights, np.diff(shard.offsets)))[:, None]
+            values, slopes = self._surrogate._of_labels(labels, scores[:, 0])
+            slopes = (slopes * np.repeat(shard.weights, labels.sizes))[:, None]
         gradient = np.empty((self.rows, self.columns))
         features = shard.X.shape[1]
         gradient[:, :features] = (shard.X.T @ slopes).T
@@ -105,8 +104,8 @@ def _cut(X: Any, sets: Arrangement) -> list[Shard]:
         offsets = None
         if sets.kind != "rows":
             offsets = sets.offsets[begin : end + 1] - sets.offsets[begin]
-        part = X[rows]
-        shards.append(Shard(part, sets.positive[rows], offsets, sets.weights[begin:end]))
+        labels = replace(read_labels(sets.positive[rows], offsets), kept={})
+        shards.append(Shard(X[rows], labels, sets.weights[begin:end]))
     return shards
 
 

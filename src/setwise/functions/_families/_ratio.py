@@ -30,34 +30,43 @@ class Ratio:
 
     .. math:: g(n, q) = G(n) = l(n, 0) - n\, l(1, 0) = \frac{a d n (n-1)}{(c m - d n)(c m - d)}
 
-    is below every feasible g and itself feasible. ``part`` chooses l, f = l - g or g.
+    is below every feasible g and itself feasible.
+
+    Parameters
+    ----------
+    m : int
+        How many positives there are.
+    beta : float, optional
+        Of F-beta, positive; None for Jaccard.
+    part : {"whole", "submodular", "supermodular"}
+        l, f = l - g or g.
 
     Examples
     --------
     >>> import setwise as sw
-    >>> dice = sw.functions.Ratio(a=1.0, c=2.0, d=1.0, m=3)
+    >>> dice = sw.functions.Ratio(m=3, beta=1.0)
     >>> f, g = dice.parts()
     >>> float(dice(1, 1)), round(float(g(2, 0)), 3)
     (0.3333333333333333, 0.1)
     """
 
-    a: float
-    c: float
-    d: float
     m: int
+    beta: float | None = None
     part: Part = "whole"
 
     def __post_init__(self) -> None:
-        for name in ("a", "c", "d"):
-            as_number(getattr(self, name), name, nonnegative=True)
         as_count(self.m, "m")
+        if self.beta is not None:
+            as_number(self.beta, "beta", positive=True)
         as_choice(self.part, "part", get_args(Part))
-        jaccard = (self.a, self.c, self.d) == (1, 1, 0)
-        if not jaccard and not (self.is_fbeta and self.a > 0):
-            raise ValueError(
-                "a, c, d must be 1, 1, 0 (Jaccard) or b, 1 + b, 1 with b > 0 (F-beta), "
-                f"got {self.a}, {self.c}, {self.d}"
-            )
+
+    @property
+    def _constants(self) -> tuple[float, float, float]:
+        """a, c and d, as the kernels take them."""
+        if self.beta is None:
+            return 1.0, 1.0, 0.0
+        b = float(self.beta) * float(self.beta)
+        return b, 1.0 + b, 1.0
 
     def __call__(self, n: ArrayLike, q: ArrayLike) -> FloatArray:
         """Value at the counts, elementwise: n between 0 and m, q not negative."""
@@ -69,7 +78,8 @@ class Ratio:
             return self._convex(n + 0.0 * q)
         if self.m == 0:
             return np.minimum(1.0, q + 0.0 * n)
-        ratio: FloatArray = (self.a * n + q) / (self.c * self.m - self.d * n + q)
+        a, c, d = self._constants
+        ratio: FloatArray = (a * n + q) / (c * self.m - d * n + q)
         return ratio if self.part == "whole" else ratio - self._convex(n)
 
     def step_negative(self, n: ArrayLike, q: ArrayLike) -> FloatArray:
@@ -81,8 +91,9 @@ class Ratio:
     def _step_negative(self, n: FloatArray, q: FloatArray) -> FloatArray:
         if self.part == "supermodular":
             return self._convex_step(n) + 0.0 * q
-        below = self.c * self.m - self.d * n + q
-        step: FloatArray = (self.a * below + self.d * (self.a * n + q)) / (below * (below - self.d))
+        a, c, d = self._constants
+        below = c * self.m - d * n + q
+        step: FloatArray = (a * below + d * (a * n + q)) / (below * (below - d))
         return step if self.part == "whole" else step - self._convex_step(n)
 
     def step_positive(self, n: ArrayLike, q: ArrayLike) -> FloatArray:
@@ -105,43 +116,41 @@ class Ratio:
             return np.zeros(np.broadcast_shapes(np.shape(n), np.shape(q)))
         if self.m == 0:
             return np.where(q > 0, 0.0, 1.0) + 0.0 * n
-        below = self.c * self.m - self.d * n + q
-        step: FloatArray = (self.c * self.m - (self.d + self.a) * n) / (below * (below + 1.0))
+        a, c, d = self._constants
+        below = c * self.m - d * n + q
+        step: FloatArray = (c * self.m - (d + a) * n) / (below * (below + 1.0))
         return step
 
     def _convex(self, n: FloatArray) -> FloatArray:
-        x = self.c * self.m
+        a, c, d = self._constants
+        x = c * self.m
         with np.errstate(divide="ignore", invalid="ignore"):
-            values = self.a * self.d * n * (n - 1) / ((x - self.d * n) * (x - self.d))
+            values = a * d * n * (n - 1) / ((x - d * n) * (x - d))
         return np.where(n < 2, 0.0, values)
 
     def _convex_step(self, n: FloatArray) -> FloatArray:
-        x, d = self.c * self.m, self.d
+        a, c, d = self._constants
+        x = c * self.m
         with np.errstate(divide="ignore", invalid="ignore"):
-            steps = (self.a * d * n * (2 * x - d * (n + 1))) / (
+            steps = (a * d * n * (2 * x - d * (n + 1))) / (
                 (x - d * n) * (x - d * (n + 1)) * (x - d)
             )
         return np.where(n < 1, 0.0, steps)
 
-    @property
-    def is_fbeta(self) -> bool:
-        """Whether this is an F-beta loss, of any beta."""
-        return self.d == 1 and self.c == 1 + self.a
-
     def parts(self) -> tuple[Ratio, Ratio] | None:
         """(f, g) = (l - Dl, Dl) where the closed form holds, else None."""
-        if self.part == "whole" and (self.d == 0 or (self.is_fbeta and self.a >= 1)):
+        if self.part == "whole" and (self.beta is None or self._constants[0] >= 1):
             return replace(self, part="submodular"), replace(self, part="supermodular")
         return None
 
     def is_submodular(self, r: int) -> bool | None:
         """Whether the set function with r negatives is submodular."""
         as_count(r, "r")
-        if self.part == "submodular" or self.m <= 1 or (self.part == "whole" and self.d == 0):
+        if self.part == "submodular" or self.m <= 1 or (self.part == "whole" and self.beta is None):
             return True
         if self.part == "supermodular":
-            return self.d == 0 or self.m < 2
-        # With d > 0 and two positives the second false negative costs more than the first.
+            return self.beta is None or self.m < 2
+        # With F-beta and two positives the second false negative costs more than the first.
         return False
 
     def is_supermodular(self, r: int) -> bool | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from setwise._foundation._arguments import BoolArray, IntArray
-from setwise._foundation._certificate import relative_gap
+from setwise._foundation._certificate import Measured
 
 
 @dataclass(frozen=True, eq=False)
-class Maximum:
+class Maximum(Measured):
     """What ``maximize`` found, and what is known of how good it is.
 
     Attributes
@@ -41,7 +41,8 @@ class Maximum:
         What there was to gain: the trivial bound F(empty) + sum_i max(0, F({i}) - F(empty)), over
         the k largest, less the value.
     rounding : float
-        What of the excess is rounding.
+        What of the excess is rounding, below a millionth of the smallest number that F is made of:
+        the set is ``exact`` if that is all of it.
     interrupted : bool
         Whether Ctrl-C stopped it: the set is what had been chosen, and there is no guarantee.
 
@@ -72,22 +73,8 @@ class Maximum:
 
     @property
     def gap(self) -> float:
-        """Bound - value, never negative."""
+        """Bound - value, never negative: what is sought is the highest value."""
         return self.bound - self.value
 
-    @property
-    def relative_gap(self) -> float:
-        """The share of ``room`` that is not proved to be gained, excess / room: in [0, 1].
-
-        0 where the excess is rounding. Neither a constant added to F nor a change of its unit
-        changes it.
-        """
-        return relative_gap(self.excess, self.room, self.rounding)
-
-    @property
-    def exact(self) -> bool:
-        """Whether the set is proved to be a maximiser: certified, and no excess but rounding.
-
-        What rounding is granted stays below a millionth of the smallest number that F is made of.
-        """
-        return self.certified and self.excess <= self.rounding
+    def _measures(self) -> tuple[float, float, float]:
+        return self.excess, self.room, self.rounding

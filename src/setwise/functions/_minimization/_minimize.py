@@ -18,6 +18,7 @@ from setwise._foundation._arguments import (
     check_callback,
 )
 from setwise._foundation._certificate import EPS, relative_gap
+from setwise._foundation._progress import stops
 from setwise.functions._base import SetFunction, as_set_function, empty_value
 from setwise.functions._minimization._minimum import Minimum
 from setwise.functions._minimization._proof import fall_of, mean_of, prove
@@ -102,7 +103,7 @@ def minimize(
         while True:
             done = search.step()
             result = search.latest
-            stopped = callback is not None and bool(callback(result))
+            stopped = stops(callback, result)
             if done or stopped or search.n_iter == limit:
                 break
         if search.certified:

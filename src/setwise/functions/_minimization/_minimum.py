@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from setwise._foundation._arguments import BoolArray, FloatArray
-from setwise._foundation._certificate import relative_gap
+from setwise._foundation._certificate import Measured
 
 
 @dataclass(frozen=True, eq=False)
-class Minimum:
+class Minimum(Measured):
     """What ``minimize`` found, and the proof of how good it is.
 
     Attributes
@@ -37,7 +37,10 @@ class Minimum:
         What there was to gain: F(mask) less the trivial bound
         F(empty) + sum_i min(0, F(V) - F(V - i)).
     rounding : float
-        What of the excess is the rounding of ties.
+        What of the excess is the rounding of ties: the set is ``exact`` if that is all of it. A tie
+        is an element whose coordinate of the proof is 0 but for rounding. What is granted there
+        stays below a millionth of the smallest number that F is made of, so that no part of F can
+        hide in it.
     interrupted : bool
         Whether a callback or Ctrl-C stopped it before it was done.
 
@@ -64,26 +67,5 @@ class Minimum:
     def __post_init__(self) -> None:
         self.mask.flags.writeable = self.x.flags.writeable = False
 
-    @property
-    def gap(self) -> float:
-        """Value - bound, never negative."""
-        return self.value - self.bound
-
-    @property
-    def relative_gap(self) -> float:
-        """The share of ``room`` that is not proved to be gained, excess / room: in [0, 1].
-
-        0 where the excess is the rounding of ties. Neither a constant added to F nor a change of
-        its unit changes it.
-        """
-        return relative_gap(self.excess, self.room, self.rounding)
-
-    @property
-    def exact(self) -> bool:
-        """Whether the set is proved to be a minimiser: certified, and no excess but ties' rounding.
-
-        A tie is an element whose coordinate of the proof is 0 but for rounding. What rounding is
-        granted there stays below a millionth of the smallest number that F is made of, so that no
-        part of F can hide in it.
-        """
-        return self.certified and self.excess <= self.rounding
+    def _measures(self) -> tuple[float, float, float]:
+        return self.excess, self.room, self.rounding

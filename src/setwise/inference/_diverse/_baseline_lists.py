@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_count, as_number
 from setwise._foundation._interrupts import whole
 from setwise._foundation._randomness import as_generator
-from setwise.fields._field import Field
+from setwise.fields._field import Field, as_field
+from setwise.inference._diverse._result import repeats
 from setwise.inference._map._enumerate import count_labellings, most_items
 from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._marginals import marginals
@@ -21,7 +24,7 @@ def perturbed_list(
     temperature: float = 1.0,
     n_draws: int | None = None,
     n_jobs: int | None = None,
-    random_state: object = None,
+    rng: object = None,
 ) -> IntArray:
     r"""M-best by perturbation: the best labellings under Gumbel noise on the unaries.
 
@@ -42,8 +45,8 @@ def perturbed_list(
         all labellings have been drawn.
     n_jobs : int, optional
         Threads; None for all cores. The answer does not depend on it.
-    random_state : optional
-        As in scikit-learn.
+    rng : None, int or numpy.random.Generator
+        Where randomness comes from.
 
     Returns
     -------
@@ -60,20 +63,19 @@ def perturbed_list(
     >>> import setwise as sw
     >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]])
     >>> field = field + sw.fields.Potts([[0, 1]], 0.5)
-    >>> sw.inference.perturbed_list(field, 3, n_draws=20, random_state=0).tolist()
+    >>> sw.inference.perturbed_list(field, 3, n_draws=20, rng=0).tolist()
     [[0, 1], [1, 1], [0, 0]]
     """
     t = as_number(temperature, "temperature", positive=True)
     best, m, draws = _begin(field, m, n_draws, n_jobs)
-    random = as_generator(random_state)
+    random = as_generator(rng)
     search = maximiser(field, 1e-3, n_jobs)
-    drawn = _Drawn(field, best)
-    for _ in range(draws):
+
+    def draw() -> IntArray:
         noise = random.gumbel(-np.euler_gamma, 1.0, field.unary.shape)
-        drawn.add(search.best(field.unary - t * noise)[0])
-        if drawn.has_all:
-            break
-    return _lowest(field, drawn.items, m)
+        return search.best(field.unary - t * noise)[0]
+
+    return _lowest(field, _drawn(field, best, draw, draws), m)
 
 
 def sampled_list(
@@ -83,7 +85,7 @@ def sampled_list(
     temperature: float = 1.0,
     n_draws: int | None = None,
     n_jobs: int | None = None,
-    random_state: object = None,
+    rng: object = None,
 ) -> IntArray:
     """M-best by sampling: every variable on its own, from its marginals.
 
@@ -102,8 +104,8 @@ def sampled_list(
         all labellings have been drawn.
     n_jobs : int, optional
         Threads; None for all cores. The answer does not depend on it.
-    random_state : optional
-        As in scikit-learn.
+    rng : None, int or numpy.random.Generator
+        Where randomness comes from.
 
     Returns
     -------
@@ -119,51 +121,31 @@ def sampled_list(
     --------
     >>> import setwise as sw
     >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]])
-    >>> sw.inference.sampled_list(field, 3, n_draws=50, random_state=0).tolist()
+    >>> sw.inference.sampled_list(field, 3, n_draws=50, rng=0).tolist()
     [[0, 1], [1, 1], [0, 0]]
     """
     best, m, draws = _begin(field, m, n_draws, n_jobs)
-    random = as_generator(random_state)
-    post = whole(marginals(field, temperature=temperature, n_jobs=n_jobs, random_state=random))
+    random = as_generator(rng)
+    post = whole(marginals(field, temperature=temperature, n_jobs=n_jobs, rng=random))
     levels: FloatArray = np.cumsum(post.probabilities, axis=1)
     allowed = np.isfinite(field.unary)
-    drawn = _Drawn(field, best)
-    for _ in range(draws):
+
+    def draw() -> IntArray:
         level = random.uniform(size=(len(levels), 1)) * levels[:, -1:]
-        labels = (levels <= level).sum(axis=1).clip(max=field.n_labels - 1)
+        labels: IntArray = (levels <= level).sum(axis=1).clip(max=field.n_labels - 1)
         # Rounding may leave a forbidden label with a trace of probability.
         wrong = ~allowed[np.arange(len(labels)), labels]
         labels[wrong] = best[wrong]
-        drawn.add(labels)
-        if drawn.has_all:
-            break
-    return _lowest(field, drawn.items, m)
+        return labels
 
-
-class _Drawn:
-    """Labellings as they are drawn, the best one first, until all that there are have been."""
-
-    def __init__(self, field: Field, best: IntArray) -> None:
-        self.items = [best]
-        self._seen = {best.tobytes()}
-        self._most = count_labellings(field)
-
-    def add(self, labels: IntArray) -> None:
-        self.items.append(labels)
-        self._seen.add(labels.tobytes())
-
-    @property
-    def has_all(self) -> bool:
-        """Whether nothing that is drawn from now on can be new."""
-        return len(self._seen) == self._most
+    return _lowest(field, _drawn(field, best, draw, draws), m)
 
 
 def _begin(
     field: Field, m: int, n_draws: int | None, n_jobs: int | None
 ) -> tuple[IntArray, int, int]:
     """The best labelling, and how many labellings to return and to draw."""
-    if not isinstance(field, Field):
-        raise TypeError(f"field must be a Field, got {type(field).__name__}")
+    field = as_field(field)
     m = as_count(m, "m", least=1)
     draws = m - 1 if n_draws is None else as_count(n_draws, "n_draws", least=m - 1)
     if m > (most := most_items(field, m)):
@@ -171,18 +153,23 @@ def _begin(
     return whole(solve_map(field, n_jobs=n_jobs)).labels, m, draws
 
 
-def _lowest(field: Field, drawn: list[IntArray], m: int) -> IntArray:
+def _drawn(field: Field, best: IntArray, draw: Callable[[], IntArray], draws: int) -> IntArray:
+    """The best labelling and so many drawn ones, until all that there are have been."""
+    items, seen, most = [best], {best.tobytes()}, count_labellings(field)
+    for _ in range(draws):
+        items.append(draw())
+        seen.add(items[-1].tobytes())
+        if len(seen) == most:
+            break
+    return np.array(items, np.int64)
+
+
+def _lowest(field: Field, items: IntArray, m: int) -> IntArray:
     """The first labelling and the m - 1 lowest of the others, distinct ones first."""
-    items = np.array(drawn, np.int64)
     energies = field._energies(items)
     energies[0] = -np.inf  # it stays the first, also where moves did not find the least energy
     order = np.argsort(energies, kind="stable")
-    seen: set[bytes] = set()
-    distinct: list[int] = []
-    copies: list[int] = []
-    for k in order:
-        key = items[k].tobytes()
-        (copies if key in seen else distinct).append(k)
-        seen.add(key)
-    kept = sorted((distinct + copies)[:m], key=lambda k: energies[k])
-    return items[kept]
+    again = repeats(items[order])
+    kept: IntArray = np.concatenate([order[~again], order[again]])[:m]
+    lowest: IntArray = items[kept[np.argsort(energies[kept], kind="stable")]]
+    return lowest

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from time import perf_counter
 
 import numpy as np
 
 from setwise._foundation._arguments import IntArray, as_choice, as_count, check_callback
 from setwise._foundation._certificate import relative_gap
+from setwise._foundation._progress import stops
 from setwise._foundation._threads import as_threads
+from setwise.diversities._addition import Addition
 from setwise.diversities._base import Diversity
-from setwise.diversities._concatenated import Concatenated
-from setwise.fields._field import Field
+from setwise.diversities._concatenated import Concatenated, as_diversity
+from setwise.fields._field import Field, as_field
 from setwise.inference._diverse._guarantee import guarantee
-from setwise.inference._diverse._result import DiverseProgress, DiverseResult
+from setwise.inference._diverse._problem import StepProblem
+from setwise.inference._diverse._result import DiverseProgress, DiverseResult, repeats
 from setwise.inference._diverse._step import METHODS, GreedyStep
 from setwise.inference._map._energy_scale import (
     NEGLIGIBLE,
@@ -86,60 +90,54 @@ def diverse(
     >>> six.labelings.shape, bool(six.values[0] == sw.solve_map(field).value)
     ((6, 600), True)
     """
-    if not isinstance(field, Field):
-        raise TypeError(f"field must be a Field, got {type(field).__name__}")
+    field = as_field(field)
     m = as_count(m, "m", least=1)
-    if not isinstance(diversity, Diversity | Concatenated):
-        raise TypeError(
-            f"diversity must be a Diversity or Concatenated, got {type(diversity).__name__}"
-        )
+    diversity = as_diversity(diversity)
     method = as_choice(method, "method", ["auto", *METHODS])
     check_callback(callback)
     as_threads(n_jobs)
-    if isinstance(diversity, Concatenated):
-        parts, shares = diversity.parts, diversity.shares_of(m)
-    else:
-        parts, shares = (diversity,), [m - 1]
+    began = perf_counter()
+    parts, shares = zip(*diversity._shares_of(m), strict=True)
     most = most_items(field, m)
     ends = max(shares) >= most  # no part has a list of more items than there are labellings
-    shares = [min(share, most - 1) for share in shares]
+    shares = tuple(min(share, most - 1) for share in shares)
+    left = sum(shares)
+    nothing = np.zeros((0, field.n_variables), np.int64)
     for part in parts:
-        part._augment(field, np.zeros((0, field.n_variables), np.int64))  # does it fit the field?
+        part._augment(field, nothing)  # does it fit the field?
     base = ground(field)
-    grounded = base.field
-    steps = GreedyStep(method, n_jobs)
-    best = _within_digits(steps.first(grounded), grounded, grounded, 0.0)
-    best = _first(grounded, parts[0], best)
-    items = _Items(field, base)
-    items.add(best, parts[0], 0)
-    interrupted = best.interrupted or (items.ends(callback) and sum(shares) > 0)
+    steps, alone = GreedyStep(method, n_jobs), StepProblem.of(base.field)
+    best = _within_digits(steps.first(alone), alone, 0.0)
+    best = _first(base.field, parts[0]._addition(nothing, field.n_labels), best)
+    items = _Items(field, base, began)
+    items.add(best, parts[0]._gain(best.labels, nothing, field.n_labels))
+    interrupted = best.interrupted or (items.ends(callback) and left > 0)
     try:
         for part, share in zip(parts, shares, strict=True):
             for k in range(share if not interrupted else 0):
                 earlier = items.after_first(k)
-                augmented = part._augment(grounded, earlier)
-                found = steps.next(augmented, [best.labels, earlier[-1]][: k + 1])
+                problem = StepProblem.of(base.field, part._addition(earlier, field.n_labels))
+                found = steps.next(problem, [best.labels, earlier[-1]][: k + 1])
                 gain = part._gain(found.labels, earlier, field.n_labels)
-                found = _within_digits(found, augmented, grounded, gain)
-                items.add(found, part, k + 1)
-                last = k + 1 == share and part is parts[-1]
-                interrupted = found.interrupted or (items.ends(callback) and not last)
+                items.add(_within_digits(found, problem, gain), gain)
+                left -= 1
+                interrupted = found.interrupted or (items.ends(callback) and left > 0)
                 if interrupted:
                     break
     except KeyboardInterrupt:  # the list so far holds
         interrupted = True
-    result = items.result(diversity, interrupted)
+    result = items.result(parts[0], diversity._obstacle(), interrupted)
     if ends and not interrupted:
         told = f"{result.reason} The list ends at {most} items: the field has no more labellings."
         return replace(result, reason=told)
     return result
 
 
-def _first(field: Field, diversity: Diversity, best: MapResult) -> MapResult:
+def _first(field: Field, addition: Addition, best: MapResult) -> MapResult:
     """The best labelling of the field as a step: d(y | no items) counts in its value and bound."""
-    augmented = diversity._augment(field, np.zeros((0, field.n_variables), np.int64))
-    if augmented is field:
+    if addition.is_empty:
         return best
+    augmented = addition.added_to(field)
     value = float(augmented._energies(best.labels[None])[0])
     extra = trivial_bound(augmented) - trivial_bound(field)
     scale = EnergyScale.of(augmented)
@@ -153,16 +151,15 @@ def _first(field: Field, diversity: Diversity, best: MapResult) -> MapResult:
     )
 
 
-def _within_digits(found: MapResult, step: Field, field: Field, gain: float) -> MapResult:
+def _within_digits(found: MapResult, problem: StepProblem, gain: float) -> MapResult:
     """The answer of a step, less what the rounding of prices that it does not pay may hide."""
+    field, step = problem.base, problem.field
     room = float(field._energies(found.labels[None])[0]) - trivial_of_tables(field) + abs(gain)
     if found.method == "enumerate":  # which adds up what each labelling pays
         rounding = rounding_of(found.value - trivial_of_tables(step))
     else:
         rounding = rounding_of_prices(step, by_cut=found.method == "cut")
-    allowed = np.isfinite(field.unary)  # where unaries of the diversity take digits
-    added = np.abs(step.unary[allowed] - field.unary[allowed]).max(initial=0.0)
-    rounding = max(rounding, rounding_of(float(added)))
+    rounding = max(rounding, rounding_of(problem.largest_change()))
     if found.gap == np.inf or room == 0.0 or rounding <= NEGLIGIBLE * room:
         return found
     lost = digits_lost(step) + len(step.unary) * rounding
@@ -173,65 +170,64 @@ def _within_digits(found: MapResult, step: Field, field: Field, gain: float) -> 
 class _Items:
     """The list as it grows."""
 
-    def __init__(self, field: Field, base: Ground) -> None:
+    def __init__(self, field: Field, base: Ground, began: float) -> None:
         self._field, self._base = field, base
         self._labels: list[IntArray] = []
         self._rows: list[tuple[float, float, float]] = []
         self._found: list[MapResult] = []
+        self._began = began
 
     def after_first(self, k: int) -> IntArray:
         """The first item and the latest k."""
         return np.array([self._labels[0], *self._labels[len(self._labels) - k :]])
 
-    def add(self, found: MapResult, diversity: Diversity, before: int) -> None:
-        """One more item: the diversity sees the first and the latest, ``before`` of them.
+    def add(self, found: MapResult, gain: float) -> None:
+        """One more item, and what it adds to the diversity of those before it.
 
         It was found in the field of the step, which may leave out constants: the gap is the same.
         """
-        labels = found.labels
-        earlier = self.after_first(before - 1) if before else np.zeros((0, len(labels)), np.int64)
-        gain = diversity._gain(labels, earlier, self._field.n_labels)
-        value = float(self._field._energies(labels[None])[0])
-        self._labels.append(labels)
+        value = float(self._field._energies(found.labels[None])[0])
+        self._labels.append(found.labels)
         self._rows.append((value, gain, difference_below(value - gain, found.gap)))
         self._found.append(found)
 
     def ends(self, callback: Callable[[DiverseProgress], object] | None) -> bool:
         """Whether the callback, told of the latest item, ends the list."""
-        if callback is None:
-            return False
         value, gain, bound = self._rows[-1]
-        n = len(self._labels)
-        return bool(
-            callback(DiverseProgress(n, self._labels[-1], value, gain, value - gain - bound))
+        progress = DiverseProgress(
+            n_iter=len(self._labels),
+            value=value,
+            bound=bound,
+            relative_gap=self._found[-1].relative_gap,
+            seconds=perf_counter() - self._began,
+            labels=self._labels[-1],
+            gain=gain,
         )
+        return stops(callback, progress)
 
-    def result(self, diversity: Diversity | Concatenated, interrupted: bool) -> DiverseResult:
+    def result(
+        self, diversity: Diversity, obstacle: str | None, interrupted: bool
+    ) -> DiverseResult:
         n = len(self._found)  # written last: Ctrl-C may have come in the middle of an item
         labelings = np.array(self._labels[:n])
         values, gains, bounds = np.array(self._rows[:n]).T
-        if isinstance(diversity, Concatenated):
-            claim, reason = None, "no guarantee for the list: concatenated lists maximise no score"
-        else:
-            gaps = np.array([found.gap for found in self._found])
+        gaps = np.array([found.gap for found in self._found])
+        if obstacle is None and not np.isfinite(gaps).all():
+            obstacle = "a step has no bound"
+        claim = None
+        if obstacle is None:
             heights, n_labels = self._base.field._energies(labelings), self._field.n_labels
-            claim, reason = guarantee(diversity, labelings, heights, gains, gaps, n_labels)
-            if claim is not None:
-                claim = replace(claim, shift=claim.shift + self._base.constant)
-        seen: set[bytes] = set()
-        repeated = []
-        for labels in labelings:
-            repeated.append(labels.tobytes() in seen)
-            seen.add(labels.tobytes())
+            claim = guarantee(diversity, labelings, heights, gains, gaps, n_labels)
+            claim = replace(claim, shift=claim.shift + self._base.constant)
         return DiverseResult(
             labelings=labelings,
             values=values,
             gains=gains,
             bounds=bounds,
             methods=tuple(found.method for found in self._found),
-            repeated=np.array(repeated),
+            repeated=repeats(labelings),
             guarantee=claim,
-            reason=reason,
+            reason=f"no guarantee for the list: {obstacle}" if claim is None else claim.assumes,
             interrupted=interrupted,
             relative_gaps=np.array([found.relative_gap for found in self._found]),
             exact=all(found.exact for found in self._found),

@@ -16,8 +16,8 @@ def guarantee(
     gains: FloatArray,
     gaps: FloatArray,
     n_labels: int,
-) -> tuple[Guarantee | None, str]:
-    r"""Lemma 2 for the shifted score, or None and why.
+) -> Guarantee:
+    r"""Lemma 2 for the shifted score, of a diversity without an obstacle and of finite gaps.
 
     With d submodular, S_t the first t items and S* any list of m items,
 
@@ -26,18 +26,11 @@ def guarantee(
 
     the first step by the choice of c: an item of the list, put behind S* and those before it, adds
     c - E(y) + d(y | S_{t-1} + S*) >= 0. Among all S* copies of y itself take most off that gain,
-    for every diversity of the library, so that c is known. Unrolled, this is Lemma 2 with the
-    factor 1 - (1 - 1/m)^m; and each t gives a bound on F_c(S*) of its own.
+    as the diversity says (``copies_take_most``), so that c is known. Unrolled, this is Lemma 2 with
+    the factor 1 - (1 - 1/m)^m; and each t gives a bound on F_c(S*) of its own.
     """
     m = len(labelings)
     labelings = labelings.astype(np.min_scalar_type(n_labels - 1))  # less to read
-    if not diversity.is_submodular:
-        return None, (
-            f"no guarantee for the list: {diversity!r} is not known to be submodular, "
-            "and the greedy algorithm may fall short by any factor"
-        )
-    if not np.isfinite(gaps).all():
-        return None, "no guarantee for the list: a step has no bound"
     least = [
         diversity._gain(labels, np.concatenate([labelings[:k], np.tile(labels, (m, 1))]), n_labels)
         for k, labels in enumerate(labelings)
@@ -50,15 +43,12 @@ def guarantee(
         "the diversity is submodular; the score is sum of (c - E) over the list plus d, with c so "
         "large that no item of the list would lower it"
     )
-    return (
-        Guarantee(
-            factor=1.0 - (1.0 - 1.0 / m) ** m,
-            slack=float(gaps.sum()),
-            shift=shift,
-            score=float(scores[-1]),
-            bound=bound,
-            n_items=m,
-            assumes=assumes,
-        ),
-        assumes,
+    return Guarantee(
+        factor=1.0 - (1.0 - 1.0 / m) ** m,
+        slack=float(gaps.sum()),
+        shift=shift,
+        score=float(scores[-1]),
+        bound=bound,
+        n_items=m,
+        assumes=assumes,
     )

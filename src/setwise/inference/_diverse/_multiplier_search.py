@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import fsum
-from typing import NamedTuple, TypeGuard
+from operator import is_
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +21,8 @@ from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._interrupts import whole
 from setwise.fields._base import Potential
 from setwise.fields._field import Field
-from setwise.fields._potentials._cardinality import CardinalityPotential
 from setwise.inference._diverse._labeling_mixture import best_mixture
+from setwise.inference._diverse._problem import StepProblem
 from setwise.inference._diverse._recombination import Recombination
 from setwise.inference._flows._two_label_cut import TwoLabelCut
 from setwise.inference._map._solve_map import solve_map
@@ -69,7 +70,6 @@ class HammingSearch:
     def __init__(self, n_jobs: int | None) -> None:
         self._n_jobs = n_jobs
         self._rest: Field | None = None
-        self._unary: FloatArray | None = None
         self._cut: TwoLabelCut | None = None
         # Labellings in the smallest type that holds them, and their energies in the rest.
         self._pool: list[IntArray] = []
@@ -80,19 +80,19 @@ class HammingSearch:
         """Whether the last field's labellings were cuts, so that its bound is one."""
         return self._cut is not None
 
-    def takes_by_cut(self, field: Field) -> bool:
-        """Whether one cut finds the best labelling of the field."""
-        if field.n_labels != 2 or any(map(is_ball, field.potentials)):
+    def takes_by_cut(self, problem: StepProblem) -> bool:
+        """Whether one cut finds the best labelling."""
+        if problem.field.n_labels != 2 or problem.balls:
             return False
-        self._split(field)
+        self._rest_of(problem)
         return self.is_exact
 
-    def solve(self, field: Field) -> Found:
-        """The best labelling met of a field, its cardinality potentials by multipliers."""
-        rest, balls = self._split(field)
-        kind = np.min_scalar_type(field.n_labels - 1)
+    def solve(self, problem: StepProblem) -> Found:
+        """The best labelling met, the balls of the problem by multipliers."""
+        rest, balls = self._rest_of(problem), problem.balls
+        kind = np.min_scalar_type(rest.n_labels - 1)
         centers = np.array([ball.center for ball in balls], kind)
-        centers = centers.reshape(len(balls), field.n_variables)
+        centers = centers.reshape(len(balls), rest.n_variables)
         if not balls or not self._pool:
             labels, exact = self._best(rest, centers[:0], np.zeros(0))
             self._keep(rest, labels.astype(kind))
@@ -168,31 +168,19 @@ class HammingSearch:
         value = self._energies[-1] + float(tables.heights(counts).sum())
         return _Scored(labels, value) if value < best.value else best
 
-    def _split(self, field: Field) -> tuple[Field, list[CardinalityPotential]]:
-        """The field without the counts that no cut takes, and these; kept while it is the same."""
-        balls, others = [], []
-        for potential in field.potentials:
-            if is_ball(potential):
-                balls.append(potential)
-            else:
-                others.append(potential)
-        rest = self._rest
-        known = rest is not None and len(others) == len(rest.potentials)
-        if rest is not None and known:
-            known = all(a is b for a, b in zip(others, rest.potentials, strict=True))
-        if rest is None or not known:
-            rest = Field(field.unary)
-            for potential in others:
-                rest = rest + potential
+    def _rest_of(self, problem: StepProblem) -> Field:
+        """The field without the balls; its graph is kept while the other potentials are."""
+        rest, unary = self._rest, problem.field.unary
+        if rest is None or not _are_same(rest.potentials, problem.others):
+            rest = problem.rest()
             self._cut = _as_cut(rest)
-            self._recombination = Recombination(rest)
-        elif self._unary is None or not np.may_share_memory(self._unary, field.unary):
-            rest = rest.with_unary(field.unary)
-            self._recombination = Recombination(rest)
+        elif not np.may_share_memory(rest.unary, unary):
+            rest = rest._over(unary)
         if rest is not self._rest:
+            self._recombination = Recombination(rest)
             self._energies = [_energy(rest, labels) for labels in self._pool]
-            self._rest, self._unary = rest, field.unary
-        return rest, balls
+            self._rest = rest
+        return rest
 
     def _best(
         self, rest: Field, centers: IntArray, multipliers: FloatArray
@@ -217,9 +205,8 @@ class HammingSearch:
         self._energies.append(_energy(rest, labels))
 
 
-def is_ball(potential: Potential) -> TypeGuard[CardinalityPotential]:
-    """Whether a potential is a function of a count that is not concave."""
-    return isinstance(potential, CardinalityPotential) and not potential.is_submodular
+def _are_same(some: tuple[Potential, ...], others: tuple[Potential, ...]) -> bool:
+    return len(some) == len(others) and all(map(is_, some, others))
 
 
 def _as_cut(field: Field) -> TwoLabelCut | None:

@@ -140,7 +140,7 @@ def _as_corpus(
     labelings: ArrayLike | Sequence[ArrayLike], truth: ArrayLike | Sequence[ArrayLike], ignore: int
 ) -> tuple[list[IntArray], list[IntArray]]:
     """Lists (m, N) and truths (N,) of as many images."""
-    as_count(ignore, "ignore", least=-(2**62), most=2**62)
+    check_ignore(ignore)
     if isinstance(truth, Sequence) and len(truth) and as_array(truth[0], "truth").ndim > 0:
         truths: list[Any] = list(truth)
         lists: list[Any] = as_list(labelings, "labelings", "lists of labellings")
@@ -163,6 +163,11 @@ def _as_corpus(
         if wrong.any():
             raise ValueError(f"truth must not be negative but for ignore, got {t[wrong][0]}")
     return items, checked
+
+
+def check_ignore(ignore: object) -> None:
+    """Raise unless it is a label that pixels without one may have."""
+    as_count(ignore, "ignore", least=-(2**62), most=2**62)
 
 
 def as_labels(values: ArrayLike, name: str, ndim: int) -> IntArray:

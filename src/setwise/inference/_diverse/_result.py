@@ -4,12 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
+from setwise._foundation._progress import Progress
 
 
 @dataclass(frozen=True, eq=False)
-class DiverseProgress:
+class DiverseProgress(Progress):
     """Where a search stands after an item, for a callback: a true answer of it ends the list.
+
+    Attributes
+    ----------
+    n_iter : int
+        Items so far, which is ``n_items``.
+    labels : array of shape (N,)
+        The latest item.
+    value : float
+        Its energy E.
+    gain : float
+        What it added to the diversity of those before it, d(y | S).
+    bound : float
+        No labelling has E(y) - d(y | S) below this, S the items before.
+    relative_gap : float
+        The share of the gap of what there was to gain in the step.
+    seconds : float
+        Since the start of the search.
 
     Examples
     --------
@@ -21,11 +41,18 @@ class DiverseProgress:
     [(1, 0.0, 0.0, 0.0), (2, 1.0, 1.5, 0.0)]
     """
 
-    n_items: int
     labels: IntArray
-    value: float
     gain: float
-    gap: float
+
+    @property
+    def n_items(self) -> int:
+        """Items so far."""
+        return self.n_iter
+
+    @property
+    def gap(self) -> float:
+        """E(y) - d(y | S) - bound, never negative."""
+        return self.value - self.gain - self.bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,3 +175,14 @@ class DiverseResult:
         """(m,): E(y) - d(y | S) - bound of each step, never negative."""
         gaps: FloatArray = (self.values - self.gains - self.bounds).clip(min=0.0)
         return gaps
+
+
+def repeats(labelings: IntArray) -> BoolArray:
+    """(m,): which labellings equal an earlier one."""
+    seen: set[bytes] = set()
+    again = np.zeros(len(labelings), np.bool_)
+    for k, labels in enumerate(labelings):
+        key = labels.tobytes()
+        again[k] = key in seen
+        seen.add(key)
+    return again

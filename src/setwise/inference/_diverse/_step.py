@@ -10,7 +10,8 @@ import numpy as np
 from setwise._foundation._arguments import IntArray
 from setwise.fields._field import Field
 from setwise.inference._diverse._carried_bound import CarriedBound
-from setwise.inference._diverse._multiplier_search import HammingSearch, is_ball
+from setwise.inference._diverse._multiplier_search import HammingSearch
+from setwise.inference._diverse._problem import StepProblem
 from setwise.inference._map._enumerate import count_labellings
 from setwise.inference._map._messages._factor_graph import obstacle as obstacle_to_messages
 from setwise.inference._map._options import MapOptions
@@ -34,25 +35,26 @@ class GreedyStep:
         self._search = HammingSearch(n_jobs)
         self._bounds = CarriedBound()
 
-    def first(self, field: Field) -> MapResult:
-        """The best labelling of the field itself."""
-        if self._search.takes_by_cut(field):
-            return self._multipliers(field)
-        return self._moves(field, [None])
+    def first(self, problem: StepProblem) -> MapResult:
+        """The best labelling of a field to which nothing is added."""
+        if self._search.takes_by_cut(problem):
+            return self._multipliers(problem)
+        return self._moves(problem.field, [None])
 
-    def next(self, field: Field, inits: list[IntArray]) -> MapResult:
-        """The best labelling of an augmented field; moves start from each of ``inits``."""
+    def next(self, problem: StepProblem, inits: list[IntArray]) -> MapResult:
+        """The best labelling of a problem; moves start from each of ``inits``."""
+        field = problem.field
         if self._method not in ("auto", "multipliers"):
             return solve_map(field, self._method, init=inits[0], n_jobs=self._n_jobs)
         if self._method == "multipliers":
-            return self._bounded(field, self._multipliers(field))
-        if self._search.takes_by_cut(field):
-            return self._multipliers(field)
+            return self._bounded(field, self._multipliers(problem))
+        if self._search.takes_by_cut(problem):
+            return self._multipliers(problem)
         if count_labellings(field) <= _FEW:
             return solve_map(field, "enumerate")
-        if not any(map(is_ball, field.potentials)):
+        if not problem.balls:
             return self._moves(field, [None, *inits])
-        return self._bounded(field, self._with_messages(field, self._multipliers(field)))
+        return self._bounded(field, self._with_messages(problem, self._multipliers(problem)))
 
     def _moves(self, field: Field, inits: Sequence[IntArray | None]) -> MapResult:
         """The best that moves find from any start; other methods need but one."""
@@ -70,10 +72,10 @@ class GreedyStep:
                 return replace(found, interrupted=True)
         return self._bounds.improve(field, found, MapOptions.read(field, n_jobs=self._n_jobs))
 
-    def _multipliers(self, field: Field) -> MapResult:
-        found = self._search.solve(field)
-        by_cut = not any(map(is_ball, field.potentials))
-        return MapOptions.read(field).result(
+    def _multipliers(self, problem: StepProblem) -> MapResult:
+        found = self._search.solve(problem)
+        by_cut = not problem.balls
+        return MapOptions.read(problem.field).result(
             found.labels,
             found.value,
             found.bound,
@@ -83,12 +85,11 @@ class GreedyStep:
             paid=found.paid,
         )
 
-    def _with_messages(self, field: Field, found: MapResult) -> MapResult:
+    def _with_messages(self, problem: StepProblem, found: MapResult) -> MapResult:
         """The better answer of two: a few passes of messages, from the labelling found."""
-        balls = [potential for potential in field.potentials if is_ball(potential)]
-        height = max(float(np.ptp(ball.table)) for ball in balls)
-        small = field.n_variables <= _SMALL
-        if found.gap <= _NEAR * height or not small or obstacle_to_messages(field) is not None:
+        field = problem.field
+        near, small = found.gap <= _NEAR * problem.height, field.n_variables <= _SMALL
+        if near or not small or obstacle_to_messages(field) is not None:
             return found
         passed = solve_map(field, "messages", init=found.labels, max_iter=_PASSES)
         bound = max(found.bound, passed.bound)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import inf
+from time import perf_counter
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,17 +22,38 @@ from setwise._foundation._arguments import (
 )
 from setwise._foundation._interrupts import whole
 from setwise._foundation._pool import Pool
+from setwise._foundation._progress import Progress, stops
 from setwise._foundation._threads import as_threads
 from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated
 from setwise.fields._field import Field
 from setwise.inference._diverse._diverse import diverse
-from setwise.inference._diverse._oracle_accuracy import METRICS, as_labels, oracle_accuracy
+from setwise.inference._diverse._oracle_accuracy import (
+    METRICS,
+    as_labels,
+    check_ignore,
+    oracle_accuracy,
+)
 
 
 @dataclass(frozen=True, eq=False)
-class TuningProgress:
+class TuningProgress(Progress):
     """Where a grid search stands, for a callback: a true answer of it ends the search.
+
+    Attributes
+    ----------
+    n_iter : int
+        Points done, which is ``n_done``.
+    n_points : int
+        Points of the grid.
+    parameters : dict
+        Those of the latest point.
+    value : float
+        Its oracle accuracy, which is ``score``.
+    bound, relative_gap : float
+        ``inf``: nothing is known of points to come.
+    seconds : float
+        Since the start of the search.
 
     Examples
     --------
@@ -49,10 +72,23 @@ class TuningProgress:
     [(1, 2, 0.5), (2, 2, 1.0)]
     """
 
-    n_done: int
     n_points: int
     parameters: dict[str, object]
-    score: float
+
+    @property
+    def n_done(self) -> int:
+        """Points done."""
+        return self.n_iter
+
+    @property
+    def score(self) -> float:
+        """The oracle accuracy of the latest point."""
+        return self.value
+
+    @property
+    def gap(self) -> float:
+        """Bound - value, as scores are better higher: ``inf``."""
+        return self.bound - self.value
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +195,7 @@ def tune_diversity(
     for k, truth in enumerate(truths):
         as_labels(truth, f"truths[{k}]", 1)
     check_callback(callback)
-    as_count(ignore, "ignore", least=-(2**62), most=2**62)
+    check_ignore(ignore)
     if not images or not all(isinstance(field, Field) for field in images):
         raise TypeError("fields must be a sequence of at least one Field")
     if len(truths) != len(images):
@@ -178,7 +214,7 @@ def tune_diversity(
         raise ValueError("grid must hold at least one value of each parameter")
     made = [diversity(**point) for point in points]
     scores: list[float] = []
-    interrupted = False
+    interrupted, began = False, perf_counter()
     with Pool(as_threads(n_jobs)) as pool:
         for point, one in zip(points, made, strict=True):
 
@@ -194,8 +230,16 @@ def tune_diversity(
                     raise
                 interrupted = True
                 break
-            progress = TuningProgress(len(scores), len(points), point, scores[-1])
-            if callback is not None and callback(progress) and len(scores) < len(points):
+            progress = TuningProgress(
+                n_iter=len(scores),
+                value=scores[-1],
+                bound=inf,
+                relative_gap=inf,
+                seconds=perf_counter() - began,
+                n_points=len(points),
+                parameters=point,
+            )
+            if stops(callback, progress) and len(scores) < len(points):
                 interrupted = True
                 break
     best = int(np.argmax(scores))

@@ -88,11 +88,9 @@ def _counts(term: object, n: int) -> list[tuple[IntArray, FloatArray]] | None:
         case ConstantTerm() | UnaryTerm():
             return []
         case CountTerm():
-            order = np.argsort(term.regions, kind="stable")
-            order = order[term.regions[order] >= 0]
             ends = np.cumsum(np.diff(term.starts) - 1)
             tables = np.split(term.table, term.starts[1:-1])
-            regions = np.split(order, ends[:-1])
+            regions = np.split(term.members, ends[:-1])
             return [
                 (variables, table + table[::-1])
                 for variables, table in zip(regions, tables, strict=True)

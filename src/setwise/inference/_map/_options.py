@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
+from time import perf_counter
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +19,7 @@ from setwise._foundation._arguments import (
     as_number,
     check_callback,
 )
+from setwise._foundation._progress import stops
 from setwise._foundation._randomness import as_generator
 from setwise._foundation._threads import as_threads
 from setwise.fields._field import Field
@@ -40,6 +43,7 @@ class MapOptions:
     """What gaps are measured against."""
     offset: float
     """What the callback is told above the field's energies."""
+    began: float = dataclass_field(default_factory=perf_counter)
 
     @classmethod
     def read(
@@ -91,8 +95,14 @@ class MapOptions:
         _core.poll()
         if self.callback is None:
             return False
-        bound = difference_below(bound, -self.offset)
-        return bool(self.callback(MapProgress(n_iter, value + self.offset, bound)))
+        progress = MapProgress(
+            n_iter,
+            value + self.offset,
+            difference_below(bound, -self.offset),
+            self.scale.relative_gap(value, bound),
+            perf_counter() - self.began,
+        )
+        return stops(self.callback, progress)
 
     def result(
         self,

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from setwise._foundation._arguments import IntArray
+from setwise._foundation._certificate import Certificate
+from setwise._foundation._progress import Progress
 
 
 @dataclass(frozen=True, eq=False)
-class MapProgress:
+class MapProgress(Progress):
     """Where a search stands, for a callback: a true answer of it ends the search.
 
     Examples
@@ -17,17 +19,13 @@ class MapProgress:
     >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]])
     >>> seen = []
     >>> best = sw.solve_map(field, callback=seen.append)
-    >>> seen[-1]
-    MapProgress(n_iter=1, value=0.0, bound=0.0)
+    >>> seen[-1].n_iter, seen[-1].value, seen[-1].bound, seen[-1].relative_gap
+    (1, 0.0, 0.0, 0.0)
     """
-
-    n_iter: int
-    value: float
-    bound: float
 
 
 @dataclass(frozen=True, eq=False)
-class MapResult:
+class MapResult(Certificate):
     """A labelling of low energy, with its certificate.
 
     Attributes
@@ -75,8 +73,3 @@ class MapResult:
     interrupted: bool
     relative_gap: float
     exact: bool
-
-    @property
-    def gap(self) -> float:
-        """value - bound, never negative."""
-        return max(0.0, self.value - self.bound)

@@ -9,22 +9,12 @@ import numpy as np
 from setwise import _core
 from setwise._foundation._arguments import FloatArray
 from setwise.fields._field import Field
-from setwise.fields._terms import ConstantTerm, PottsTerm, TableTerm, UnaryTerm
+from setwise.fields._terms import PottsTerm, TableTerm, UnaryTerm
 from setwise.inference._marginals._options import Options, Solution
+from setwise.inference._marginals._sweeps import settle
 
 UNDAMPED = 20  # sweeps; what has not converged by then may be cycling
 DAMPING = 0.5
-
-
-def obstacle(field: Field) -> str | None:
-    """Why belief propagation cannot take the field, in one sentence."""
-    for potential, term in field._terms():
-        if not isinstance(term, ConstantTerm | UnaryTerm | PottsTerm | TableTerm):
-            return (
-                "belief_propagation needs unaries and pairs only, "
-                f"got {type(potential).__name__}, which joins more"
-            )
-    return None
 
 
 def belief_propagation(field: Field, options: Options) -> Solution:
@@ -34,30 +24,23 @@ def belief_propagation(field: Field, options: Options) -> Solution:
     marginals are often far too sure. It bounds nothing. After 20 sweeps messages are damped by a
     half. O(E L) a sweep for Potts terms, O(E L^2) for tables; memory 2 E L numbers.
     """
-    reason = obstacle(field)
-    if reason is not None:
-        raise ValueError(f"field must have no term beyond pairs: {reason}")
-    unary = field.unary.copy()
+    unary = field.unary
     for _, term in field._terms():
         if isinstance(term, UnaryTerm):
-            unary += term.unary
-    kernel = _core.SumProduct(unary)
+            unary = unary + term.unary
+    kernel = _core.SumProduct(np.ascontiguousarray(unary))
     for _, term in field._terms():
         if isinstance(term, PottsTerm):
             kernel.add_potts(term.edges, term.weights)
         elif isinstance(term, TableTerm):
             kernel.add_tables(term.edges, term.tables)
     kernel.close()
-    limit = 500 if options.max_iter is None else options.max_iter
-    change, n_iter, interrupted = inf, 0, False
-    try:
-        while change > options.tol and n_iter < limit and not interrupted:
-            damping = DAMPING if n_iter >= UNDAMPED else 0.0
-            change = kernel.sweep(options.temperature, damping)
-            n_iter += 1
-            interrupted = options.report(n_iter, inf, inf)
-    except KeyboardInterrupt:
-        interrupted = True
+
+    def sweep(n_iter: int) -> tuple[float, float]:
+        damping = DAMPING if n_iter >= UNDAMPED else 0.0
+        return kernel.sweep(options.temperature, damping), inf
+
+    end = settle(sweep, 500, options)
     probabilities: FloatArray = np.empty(field.unary.shape)
     kernel.probabilities(options.temperature, probabilities)
     return Solution(
@@ -65,8 +48,8 @@ def belief_propagation(field: Field, options: Options) -> Solution:
         upper=inf,
         gap=inf,
         relative_gap=inf,
-        n_iter=n_iter,
-        converged=change <= options.tol,
-        interrupted=interrupted,
+        n_iter=end.n_iter,
+        converged=end.converged,
+        interrupted=end.interrupted,
         history=[],
     )

@@ -9,7 +9,6 @@ minimisers of :math:`G(A) - \lambda |A|`: divide and conquer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
 
 import numpy as np
 
@@ -32,8 +31,6 @@ def exact_binary(field: Field, options: Options) -> Solution:
     :math:`G(A) \ge s(A) + \sum_{b \in B} \min(s_b, 0)`: a callback or Ctrl-C may end the search
     there, and the bound holds. At the end nothing is left at the auxiliary nodes.
     """
-    if field.n_labels != 2:
-        raise ValueError(f"field must have two labels for exact_binary, got {field.n_labels}")
     t = options.temperature
     relaxation = Relaxation(field)
     unary = relaxation.finite_unary(t)
@@ -49,7 +46,7 @@ def exact_binary(field: Field, options: Options) -> Solution:
 
     def report(n_levels: int, nodes: FloatArray) -> bool:
         history.append(value_at(nodes) - of_zeros)
-        return options.report(n_levels, history[-1], inf)
+        return options.report(n_levels, history[-1])
 
     nodes, n_levels, interrupted = base_minimiser(as_cut(field, unary), n, report)
     s, value = nodes[:n], value_at(nodes)

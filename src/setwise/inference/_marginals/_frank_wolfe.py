@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 
 import numpy as np
@@ -48,17 +49,35 @@ class Vertices:
         """The derivative of the objective along a direction."""
         return float(self.kernel.slope(direction, step, self.temperature, self.threads))
 
-    def move(self, direction: FloatArray, step: float) -> None:
+    def shift(self, direction: FloatArray, step: float) -> None:
+        """s + step direction."""
         self.kernel.shift(direction, step, self.threads)
 
-    def solution(self, n_iter: int, converged: bool, interrupted: bool) -> Solution:
+    def descend(self, move: Callable[[int], bool], most: int, options: Options) -> Solution:
+        """Moves, until one is of no use, the gap is within ``tol`` or ``most`` are made.
+
+        ``move`` is told how many there were, and whether it moved is its answer.
+        """
+        n_iter, interrupted = 0, False
+        limit = most if options.max_iter is None else options.max_iter
+        try:
+            while self.relative_gap > options.tol and n_iter < limit and not interrupted:
+                if not move(n_iter):
+                    break
+                n_iter += 1
+                self.look()
+                gap = self.gap / self.temperature
+                interrupted = options.report(n_iter, self.history[-1], self.relative_gap, gap)
+        except KeyboardInterrupt:
+            self.look()
+            interrupted = True
         return Solution(
             probabilities=self.p,
             upper=self.history[-1],
             gap=self.gap / self.temperature,
             relative_gap=self.relative_gap,
             n_iter=n_iter,
-            converged=converged,
+            converged=self.relative_gap <= options.tol,
             interrupted=interrupted,
             history=self.history,
         )
@@ -72,25 +91,19 @@ def frank_wolfe(field: Field, options: Options, *, line_search: bool = False) ->
 
     The gap is :math:`\langle s - x, \nabla g(s) \rangle = \langle x - s, p \rangle` (printed with
     the other sign) and falls as O(1 / (t k)), Claim 3. With ``line_search`` the step is the best
-    one on the way to x. A ``warm_start`` gives the p of the first vertex. Memory: 5 arrays of N L
+    one on the way to x. A start gives the p of the first vertex. Memory: 5 arrays of N L
     numbers, beside the groups' own.
     """
     vertices = Vertices(field, options)
-    n_iter, interrupted = 0, False
-    limit = 10_000 if options.max_iter is None else options.max_iter
     vertices.look()
-    try:
-        while vertices.relative_gap > options.tol and n_iter < limit and not interrupted:
-            direction = vertices.vertex - vertices.s
-            step = least_along(vertices, direction, 1.0) if line_search else 2.0 / (n_iter + 2.0)
-            vertices.move(direction, step)
-            n_iter += 1
-            vertices.look()
-            interrupted = options.report(n_iter, vertices.history[-1], vertices.relative_gap)
-    except KeyboardInterrupt:
-        vertices.look()
-        interrupted = True
-    return vertices.solution(n_iter, vertices.relative_gap <= options.tol, interrupted)
+
+    def move(n_iter: int) -> bool:
+        direction = vertices.vertex - vertices.s
+        step = least_along(vertices, direction, 1.0) if line_search else 2.0 / (n_iter + 2.0)
+        vertices.shift(direction, step)
+        return True
+
+    return vertices.descend(move, 10_000, options)
 
 
 def line_search_frank_wolfe(field: Field, options: Options) -> Solution:

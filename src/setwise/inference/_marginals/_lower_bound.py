@@ -14,6 +14,8 @@ is not to be had, something above it takes its place, so the bound stays one:
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 
 from setwise import _core
@@ -65,15 +67,16 @@ class Factorised:
         small: int = SMALL,
         exact: int = EXACT,
     ) -> None:
-        self._q: FloatArray = np.array(q, np.float64, order="C")
         self._temperature, self._threads, self._exact = temperature, n_threads, exact
         self._transitions: list[TransitionTerm] = []
+        self._robust: dict[int, RobustTerm] = {}  # by the number of their counts in the kernel
+        self._n_counts = 0
         self._constant = 0.0
-        unary = field.unary.copy()
+        unary = field.unary
         for _, term in field._terms():
             if isinstance(term, UnaryTerm):
-                unary += term.unary
-        self._kernel = _core.MeanField(unary, small)
+                unary = unary + term.unary
+        self._kernel = _core.MeanField(np.ascontiguousarray(unary), small)
         for _, term in field._terms():
             match term:
                 case UnaryTerm():
@@ -90,7 +93,7 @@ class Factorised:
                         field.n_labels
                     )
                     full = np.repeat(sizes > 0, sizes + 1)
-                    self._add_counts(term.regions, sizes, term.table[full], _NONE)
+                    self._add_counts(term.members, sizes, term.table[full], _NONE)
                 case RobustTerm():
                     self._add_robust(term)
                 case LabelTerm():
@@ -99,38 +102,56 @@ class Factorised:
                     if field.n_variables == 0:
                         self._constant += float(term.table[0])
                         continue
-                    whole = np.zeros(field.n_variables, np.int64)
-                    size = np.array([field.n_variables])
-                    self._add_counts(whole, size, term.table[::-1].copy(), term.center)
+                    everyone, size = np.arange(field.n_variables), np.array([field.n_variables])
+                    self._add_counts(everyone, size, term.table[::-1].copy(), term.center)
                 case TransitionTerm():
                     self._transitions.append(term)
-        for transition in self._transitions:  # after all other tables: they change
-            self._kernel.add_tables(transition.edges, self._tangent(transition)[0])
+        for transition in self._transitions:  # after all other tables: these follow Q
+            shape = (len(transition.edges), field.n_labels, field.n_labels)
+            self._kernel.add_tables(transition.edges, np.zeros(shape))
         self._kernel.close()
+        self._begin(q)
+
+    def restarted(self, q: FloatArray) -> Factorised:
+        """The bound of the same field from another start, without a second translation."""
+        other = copy(self)
+        other._kernel = self._kernel.copy()
+        other._begin(q)
+        return other
+
+    def _begin(self, q: FloatArray) -> None:
+        self._q: FloatArray = np.array(q, np.float64, order="C")
+        for which, term in self._robust.items():
+            self._kernel.replace_own(which, self._commonest(term))
         self._kernel.set_probabilities(self._q)
 
     def _add_counts(
-        self, regions: IntArray, sizes: IntArray, table: FloatArray, own: IntArray
+        self, members: IntArray, sizes: IntArray, table: FloatArray, own: IntArray
     ) -> None:
-        order = np.argsort(regions, kind="stable")
-        order = order[regions[order] >= 0]
-        if len(order):
+        if len(members):
             starts = np.concatenate([[0], np.cumsum(sizes[sizes > 0])])
-            self._kernel.add_counts(order, starts, own[order] if len(own) else own, table)
+            self._kernel.add_counts(members, starts, own, table)
+            self._n_counts += 1
 
     def _add_robust(self, term: RobustTerm) -> None:
-        inside = term.regions >= 0
-        n_regions = len(term.weights)
-        sizes = np.bincount(term.regions[inside], minlength=n_regions)
-        counts = np.zeros((n_regions, self._q.shape[1]))
-        np.add.at(counts, term.regions[inside], self._q[inside])
-        own = np.where(inside, counts.argmax(axis=1)[term.regions], 0)
+        if not len(term.members):
+            return
+        sizes = np.bincount(term.regions[term.members], minlength=len(term.weights))
         tables = [
             weight * np.minimum(1.0, (size - np.arange(size + 1)) / limit)
             for size, weight, limit in zip(sizes, term.weights, term.truncation, strict=True)
             if size
         ]
-        self._add_counts(term.regions, sizes, np.concatenate([np.zeros(0), *tables]), own)
+        self._robust[self._n_counts] = term
+        own = np.zeros(len(term.members), np.int64)  # until there is a Q
+        self._add_counts(term.members, sizes, np.concatenate(tables), own)
+
+    def _commonest(self, term: RobustTerm) -> IntArray:
+        """The label that is the most common in its region, for each of the term's members."""
+        inside = term.regions >= 0
+        counts = np.zeros((len(term.weights), self._q.shape[1]))
+        np.add.at(counts, term.regions[inside], self._q[inside])
+        return np.asarray(counts.argmax(axis=1)[term.regions[term.members]])
 
     def _tangent(self, term: TransitionTerm) -> tuple[FloatArray, float]:
         """Tables (E, L, L) of a tangent to the term at Q, and what they lack there.
@@ -197,10 +218,13 @@ def raised_bound(
     sure = np.zeros_like(q)
     sure[np.arange(len(q)), np.argmax(q, axis=1)] = 1.0
 
-    def trial(start: FloatArray) -> tuple[float, Factorised, bool]:
-        return _tried(Factorised(field, start, temperature, n_threads), min(sweeps, 3))
+    flat = Factorised(field, q, temperature, n_threads)
+    starts = (flat, flat.restarted(0.99 * sure + 0.01 * q))
 
-    starts = (q, 0.99 * sure + 0.01 * q)
+    def trial(start: Factorised) -> tuple[float, Factorised, bool]:
+        moves = _raise(start, min(sweeps, 3))
+        return start.bound(SMALL), start, moves
+
     if n_threads == 1:
         trials = [trial(start) for start in starts]
     else:  # a sweep runs in one thread; the pool keeps an ear for Ctrl-C
@@ -210,11 +234,6 @@ def raised_bound(
     if moves:
         _raise(best, sweeps - 3)
     return best.bound()
-
-
-def _tried(factorised: Factorised, sweeps: int) -> tuple[float, Factorised, bool]:
-    moves = _raise(factorised, sweeps)
-    return factorised.bound(SMALL), factorised, moves
 
 
 def _raise(factorised: Factorised, sweeps: int) -> bool:

@@ -10,11 +10,11 @@ import numpy as np
 
 from setwise._foundation._arguments import (
     FloatArray,
-    as_choice,
     as_count,
     as_number,
     check_callback,
 )
+from setwise._foundation._methods import Method
 from setwise._foundation._randomness import as_generator
 from setwise._foundation._threads import as_threads
 from setwise.fields._field import Field
@@ -28,33 +28,15 @@ from setwise.inference._map._reach import (
     within_sight,
 )
 from setwise.inference._map._solve_map import solve_map
-from setwise.inference._marginals._belief_propagation import belief_propagation
-from setwise.inference._marginals._exact_binary import exact_binary
-from setwise.inference._marginals._frank_wolfe import frank_wolfe, line_search_frank_wolfe
 from setwise.inference._marginals._lower_bound import SWEEPS, raised_bound
-from setwise.inference._marginals._mean_field import mean_field
-from setwise.inference._marginals._options import Options, Solution
-from setwise.inference._marginals._pairwise_frank_wolfe import pairwise_frank_wolfe
-from setwise.inference._marginals._perturb import perturb
-from setwise.inference._marginals._projection import projection
+from setwise.inference._marginals._methods import METHODS
+from setwise.inference._marginals._options import Options
 from setwise.inference._marginals._result import MarginalsProgress, MarginalsResult
 
 DType = str | type[Any] | np.dtype[Any]
 
-_METHODS: dict[str, Callable[[Field, Options], Solution]] = {
-    "projection": projection,
-    "frank_wolfe": frank_wolfe,
-    "line_search_frank_wolfe": line_search_frank_wolfe,
-    "pairwise_frank_wolfe": pairwise_frank_wolfe,
-    "exact_binary": exact_binary,
-    "mean_field": mean_field,
-    "belief_propagation": belief_propagation,
-    "perturb": perturb,
-}
-_WITHOUT_START = ("exact_binary", "belief_propagation", "perturb")
-_WITHOUT_CERTIFICATE = ("mean_field", "belief_propagation", "perturb")
 
-
+@METHODS.describe
 def marginals(
     field: Field,
     method: str = "auto",
@@ -62,9 +44,9 @@ def marginals(
     tol: float = 1e-3,
     max_iter: int | None = None,
     temperature: float = 1.0,
-    warm_start: MarginalsResult | None = None,
+    init: MarginalsResult | None = None,
     n_jobs: int | None = None,
-    random_state: object = None,
+    rng: object = None,
     dtype: DType = "float64",
     callback: Callable[[MarginalsProgress], object] | None = None,
 ) -> MarginalsResult:
@@ -82,20 +64,7 @@ def marginals(
     Log-supermodular Models*). Its dual is :math:`\min_p f(p) - t \sum_i H(p_i)`, f the Lovász
     extension: the relaxation of the MAP problem, smoothed (equation (9)).
 
-    ======================= ============================ =====================================
-    method                  fields                       answer
-    ======================= ============================ =====================================
-    projection              submodular                   the least upper bound, by passes of
-                                                         exact block steps; over threads
-    frank_wolfe             submodular                   the same, steps 2 / (k + 2): the paper's
-    line_search_frank_wolfe submodular                   the same, with the best step
-    pairwise_frank_wolfe    submodular, small            the same, to any precision
-    exact_binary            two labels, submodular       the same, exactly, by cuts
-    mean_field              any                          a local maximum of the lower bound
-    belief_propagation      unaries and pairs            a fixed point, on trees exact
-    perturb                 any                          how often a label is the best one under
-                                                         Gumbel noise; log Z bounded up to chance
-    ======================= ============================ =====================================
+    [methods]
 
     Parameters
     ----------
@@ -111,12 +80,12 @@ def marginals(
         The most passes, or samples; by default 10,000, less for methods without a certificate.
     temperature : float
         t > 0.
-    warm_start : MarginalsResult, optional
+    init : MarginalsResult, optional
         A result for a field like this one (other unaries, other weights) to go on from. Projection
         goes on from a projection's blocks; mean field and Frank-Wolfe from any probabilities.
     n_jobs : int, optional
         Threads; None for all cores. The answer does not depend on it, to the last bit.
-    random_state : optional
+    rng : optional
         The noise of ``perturb``; nothing else is random.
     dtype : {"float64", "float32"}
         Of the state of ``projection``, and of ``probabilities``; numpy's types do too. float32
@@ -153,14 +122,17 @@ def marginals(
     """
     if not isinstance(field, Field):
         raise TypeError(f"field must be a Field, got {type(field).__name__}")
-    method = as_choice(method, "method", ["auto", *_METHODS])
+    method = METHODS.read(method)
     check_callback(callback)
-    reason = "asked for"
-    if method == "auto":
-        method, reason = _choose(field)
-    start, state = _as_start(warm_start, field, method)
     parts = ground(field)
     problem = parts.field
+    reason = "asked for"
+    if method == "auto":
+        method, reason = METHODS.choose(problem)
+    else:
+        METHODS[method].check(problem)
+    record = METHODS[method]
+    start, state = _as_start(init, field, record)
     options = Options(
         tol=as_number(tol, "tol", nonnegative=True),
         max_iter=None if max_iter is None else as_count(max_iter, "max_iter"),
@@ -170,13 +142,13 @@ def marginals(
         callback=callback,
         start=start,
         state=state,
-        random=as_generator(random_state),
+        random=as_generator(rng),
     )
     check_magnitude(field, options.temperature, options.dtype)
     offset = parts.constant / options.temperature
-    options = replace(options, offset=offset, from_below=method == "mean_field")
+    options = replace(options, offset=offset, from_below=not record.gives_bound)
     problem, lost = _within_sight(problem, options)
-    solution = _METHODS[method](problem, options)
+    solution = record.run(problem, options)
     lower, interrupted = solution.lower, solution.interrupted
     if lower == -np.inf:
         q = _allowed(solution.probabilities.astype(np.float64, copy=False), problem)
@@ -192,11 +164,11 @@ def marginals(
         probabilities=probabilities.astype(options.dtype, copy=False),
         log_partition_upper=difference_above(solution.upper + lost, offset),
         log_partition_lower=difference_below(lower - lost, offset),
-        gap=solution.gap + lost,
+        excess=solution.gap + lost,
         relative_gap=solution.relative_gap + lost,
         n_iter=solution.n_iter,
         converged=solution.converged,
-        certified=method not in _WITHOUT_CERTIFICATE,
+        certified=record.certified,
         method=method,
         reason=reason,
         temperature=options.temperature,
@@ -219,15 +191,6 @@ def _within_sight(field: Field, options: Options) -> tuple[Field, float]:
     return near, digits_lost(near) / t
 
 
-def _choose(field: Field) -> tuple[str, str]:
-    """The method for a field, and why."""
-    for potential, term in field._terms():
-        if not term.is_submodular:
-            name = type(potential).__name__
-            return "mean_field", f"{name} is not submodular: no upper bound, a lower one only"
-    return "projection", "the energy is submodular: the least upper bound on log Z"
-
-
 def _as_dtype(dtype: object) -> str:
     """The name of a dtype that is given by name, by numpy's type or by a dtype object."""
     if not isinstance(dtype, str | type | np.dtype):
@@ -241,28 +204,25 @@ def _as_dtype(dtype: object) -> str:
 
 
 def _as_start(
-    warm_start: object, field: Field, method: str
+    init: object, field: Field, record: Method[Any]
 ) -> tuple[FloatArray | None, FloatArray | None]:
     """Probabilities and state to go on from."""
-    if warm_start is None:
+    if init is None:
         return None, None
-    if not isinstance(warm_start, MarginalsResult):
-        raise TypeError(f"warm_start must be a MarginalsResult, got {type(warm_start).__name__}")
-    if method in _WITHOUT_START:
-        raise ValueError(f"warm_start must be None for {method}, which starts afresh")
-    if method == "projection" and warm_start.method != method:
-        raise ValueError(f"warm_start must be a result of {method}, got one of {warm_start.method}")
+    if not isinstance(init, MarginalsResult):
+        raise TypeError(f"init must be a MarginalsResult, got {type(init).__name__}")
+    if not record.takes_start:
+        raise ValueError(f"init must be None for {record.name}, which starts afresh")
     shape = field.unary.shape
-    if warm_start.probabilities.shape != shape:
+    if init.probabilities.shape != shape:
         raise ValueError(
-            f"warm_start must be for a field of shape {shape}, got {warm_start.probabilities.shape}"
+            f"init must be for a field of shape {shape}, got {init.probabilities.shape}"
         )
     for name in ("probabilities", "state"):
-        array = getattr(warm_start, name)
+        array = getattr(init, name)
         if array is not None and not np.isfinite(array).all():
-            raise ValueError(f"warm_start must have finite {name}, got nan or inf in them")
-    q = _allowed(np.array(warm_start.probabilities, np.float64), field)
-    return q, warm_start.state
+            raise ValueError(f"init must have finite {name}, got nan or inf in them")
+    return _allowed(np.array(init.probabilities, np.float64), field), init.state
 
 
 def _allowed(q: FloatArray, field: Field) -> FloatArray:

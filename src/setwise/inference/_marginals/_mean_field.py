@@ -9,14 +9,15 @@ import numpy as np
 from setwise.fields._field import Field
 from setwise.inference._marginals._lower_bound import Factorised
 from setwise.inference._marginals._options import Options, Solution
+from setwise.inference._marginals._sweeps import settle
 
 
 def mean_field(field: Field, options: Options) -> Solution:
     r"""Maximise :math:`H(Q) - E_Q[E] / t` over factorised Q, one variable at a time.
 
-    It takes any field; ``_factorised`` says where an expectation is replaced by something above it.
+    It takes any field; the lower bound says where an expectation is replaced by something above it.
     The problem is not convex: the answer is a local maximum, found from the unaries (or from the
-    probabilities of ``warm_start``), and it bounds log Z from below only. O(N L) a sweep for Potts
+    probabilities of ``init``), and it bounds log Z from below only. O(N L) a sweep for Potts
     terms, O(E L^2) for tables, O(N L n) for regions of n variables (n up to 48; beyond, O(N L)).
     """
     start = options.start
@@ -26,24 +27,21 @@ def mean_field(field: Field, options: Options) -> Solution:
         start /= start.sum(axis=1, keepdims=True)
     factorised = Factorised(field, start, options.temperature, options.n_threads)
     history = [factorised.bound()]
-    change, n_iter, interrupted = inf, 0, False
-    limit = 1000 if options.max_iter is None else options.max_iter
-    try:
-        while change > options.tol and n_iter < limit and not interrupted:
-            change = factorised.sweep()
-            n_iter += 1
-            history.append(factorised.bound())
-            interrupted = options.report(n_iter, history[-1], inf)
-    except KeyboardInterrupt:
-        interrupted = True
+
+    def sweep(_: int) -> tuple[float, float]:
+        change = factorised.sweep()
+        history.append(factorised.bound())
+        return change, history[-1]
+
+    end = settle(sweep, 1000, options)
     return Solution(
         probabilities=factorised.probabilities,
         upper=inf,
         gap=inf,
         relative_gap=inf,
-        n_iter=n_iter,
-        converged=change <= options.tol,
-        interrupted=interrupted,
+        n_iter=end.n_iter,
+        converged=end.converged,
+        interrupted=end.interrupted,
         history=history,
         lower=max(history),
     )

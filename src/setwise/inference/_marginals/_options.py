@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
+from time import perf_counter
 
 import numpy as np
 
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import FloatArray
+from setwise._foundation._progress import stops
 from setwise.inference._map._ground import difference_above, difference_below
 from setwise.inference._marginals._result import MarginalsProgress
 
@@ -33,17 +35,23 @@ class Options:
     """By how much the method's log Z is above the one that the callback is told of."""
     from_below: bool = False
     """Whether the values on the way are lower bounds, as those of mean field."""
+    began: float = field(default_factory=perf_counter)
 
     def told(self, value: float) -> float:
         """A value on the way, as one of the log Z in question: rounded outwards."""
         return (difference_below if self.from_below else difference_above)(value, self.offset)
 
-    def report(self, n_iter: int, value: float, relative_gap: float) -> bool:
+    def report(
+        self, n_iter: int, value: float, relative_gap: float = inf, gap: float = inf
+    ) -> bool:
         """Tell the callback; whether it ends the search."""
         _core.poll()
         if self.callback is None:
             return False
-        return bool(self.callback(MarginalsProgress(n_iter, self.told(value), relative_gap)))
+        told = self.told(value)
+        bound = difference_below(told, gap) if gap < inf else -inf
+        seconds = perf_counter() - self.began
+        return stops(self.callback, MarginalsProgress(n_iter, told, bound, relative_gap, seconds))
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,21 +49,15 @@ def pairwise_frank_wolfe(field: Field, options: Options) -> Solution:
     vertices.kernel.set_scores(vertices.vertex)
     vertices.history.clear()
     vertices.look()
-    n_iter, interrupted = 0, False
-    limit = 20_000 if options.max_iter is None else options.max_iter
-    try:
-        while vertices.relative_gap > options.tol and n_iter < limit and not interrupted:
-            worst = active.worst(vertices.p)
-            direction = vertices.vertex - active.points[worst]
-            step = least_along(vertices, direction, active.weights[worst])
-            if step == 0.0:  # the direction descends by less than rounding
-                break
-            vertices.move(direction, step)
-            active.move(worst, vertices.vertex, step)
-            n_iter += 1
-            vertices.look()
-            interrupted = options.report(n_iter, vertices.history[-1], vertices.relative_gap)
-    except KeyboardInterrupt:
-        vertices.look()
-        interrupted = True
-    return vertices.solution(n_iter, vertices.relative_gap <= options.tol, interrupted)
+
+    def move(_: int) -> bool:
+        worst = active.worst(vertices.p)
+        direction = vertices.vertex - active.points[worst]
+        step = least_along(vertices, direction, active.weights[worst])
+        if step == 0.0:  # the direction descends by less than rounding
+            return False
+        vertices.shift(direction, step)
+        active.move(worst, vertices.vertex, step)
+        return True
+
+    return vertices.descend(move, 20_000, options)

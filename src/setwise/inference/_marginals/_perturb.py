@@ -51,7 +51,7 @@ def perturb(field: Field, options: Options) -> Solution:
                 spread = float(np.std(np.array(samples) / scale, ddof=1))
                 relative = NORMAL * spread / sqrt(len(samples))
                 half = relative * scale
-            interrupted = options.report(len(samples), mean + half, relative)
+            interrupted = options.report(len(samples), mean + half, relative, half)
             if len(samples) >= FEWEST and relative <= options.tol:
                 break
     except KeyboardInterrupt:

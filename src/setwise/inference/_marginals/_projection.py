@@ -24,10 +24,12 @@ def projection(field: Field, options: Options) -> Solution:
     """
     t = options.temperature
     relaxation = Relaxation(field)
+    if options.start is not None and options.state is None:
+        raise ValueError("init must be a result of projection, got one without its blocks")
     size = sum(len(group.variables) * max(len(group.slots), 1) for group in relaxation.groups)
     if options.state is not None and options.state.size != size:
         raise ValueError(
-            f"warm_start must be a result with {size} block entries, got {options.state.size}: "
+            f"init must be a result with {size} block entries, got {options.state.size}: "
             "its field had other edges, regions or label costs"
         )
     # one label leaves nothing to sweep: the blocks where a descent starts are as good as any
@@ -37,7 +39,7 @@ def projection(field: Field, options: Options) -> Solution:
 
     def report(now: Descent) -> bool:
         value = (now.objective - relaxation.constant) / t
-        return options.report(now.n_iter, value, now.relative_gap)
+        return options.report(now.n_iter, value, now.relative_gap, now.gap / t)
 
     if state is not None:
         descent.sweep()  # blocks of other weights need not lie in this base polytope

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._certificate import Certificate
+from setwise._foundation._progress import Progress
 
 
 @dataclass(frozen=True, eq=False)
-class MarginalsProgress:
+class MarginalsProgress(Progress):
     """Where a method stands, for a callback: a true answer of it ends the search.
 
     Attributes
@@ -19,8 +21,12 @@ class MarginalsProgress:
         Passes so far.
     value : float
         The upper bound on log Z so far; of mean field the lower one.
+    bound : float
+        What the upper bound can still come down to; ``-inf`` where a method does not know.
     relative_gap : float
         As last measured; ``inf`` where a method has none.
+    seconds : float
+        Since the start of the search.
 
     Examples
     --------
@@ -32,13 +38,9 @@ class MarginalsProgress:
     True
     """
 
-    n_iter: int
-    value: float
-    relative_gap: float
-
 
 @dataclass(frozen=True, eq=False)
-class MarginalsResult:
+class MarginalsResult(Certificate):
     r"""Approximate marginals of :math:`P(x) \propto \exp(-E(x) / t)`, with bounds on its log Z.
 
     Attributes
@@ -50,9 +52,9 @@ class MarginalsResult:
     log_partition_lower : float
         log Z is at least this: :math:`H(Q) - E_Q[E] / t` of a factorised Q, which coordinate ascent
         found from ``probabilities``; neither end need be close to log Z.
-    gap : float
-        The duality gap of the upper bound: the least upper bound that the method could reach is at
-        most this far below. It goes to 0; ``width`` need not.
+    excess : float
+        The duality gap of the upper bound, which is ``gap``: the least upper bound that the method
+        could reach is at most this far below. It goes to 0; ``width`` need not.
     relative_gap : float
         gap / max(1, abs(upper bound of the problem with min_j u_ij = 0 and F(empty) = 0)).
     n_iter : int
@@ -75,7 +77,7 @@ class MarginalsResult:
     interrupted : bool
         Whether a callback or Ctrl-C ended it; all the rest holds all the same.
     state : array or None
-        What ``warm_start`` goes on from, beside the probabilities.
+        What ``init`` goes on from, beside the probabilities.
 
     Examples
     --------
@@ -91,7 +93,7 @@ class MarginalsResult:
     probabilities: FloatArray
     log_partition_upper: float
     log_partition_lower: float
-    gap: float
+    excess: float
     relative_gap: float
     n_iter: int
     converged: bool
@@ -111,7 +113,12 @@ class MarginalsResult:
     @property
     def bound(self) -> float:
         """value - gap: no point of the base polytope gives a smaller upper bound on log Z."""
-        return self.value - self.gap if np.isfinite(self.gap) else -np.inf
+        return self.value - self.excess if np.isfinite(self.excess) else -np.inf
+
+    @property
+    def gap(self) -> float:
+        """The duality gap as it was measured, with digits that value - bound would round away."""
+        return self.excess
 
     @property
     def width(self) -> float:

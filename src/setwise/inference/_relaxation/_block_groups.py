@@ -54,8 +54,6 @@ def path_groups(edges: IntArray, weights: FloatArray, shape: tuple[int, ...]) ->
 
 def region_groups(term: CountTerm, n_labels: int) -> list[Group]:
     """A layer of regions: for each label a concave function of its count in each region."""
-    order = np.argsort(term.regions, kind="stable")
-    order = order[term.regions[order] >= 0]
     sizes = np.diff(term.starts) - 1
     sizes = sizes[sizes > 0]
     if len(sizes) == 0:
@@ -67,7 +65,7 @@ def region_groups(term: CountTerm, n_labels: int) -> list[Group]:
     gains = np.diff(term.table, append=0.0)[inside]
     low = np.repeat(np.minimum.reduceat(gains, starts[:-1]), sizes)
     high = np.repeat(np.maximum.reduceat(gains, starts[:-1]), sizes)
-    return [Group(COUNT, order, starts, gains, _each_label(n_labels), _NONE, low, high)]
+    return [Group(COUNT, term.members, starts, gains, _each_label(n_labels), _NONE, low, high)]
 
 
 def cardinality_groups(term: CardinalityTerm) -> list[Group]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray
+from setwise._foundation._progress import stops
 
 LIGHT = 0.5  # of a group's even share of the gap: below it a group takes turns
 
@@ -174,7 +175,7 @@ class Descent:
                     lowest, at = self.relative_gap, passes
                 elif passes >= 1.5 * at + 100:
                     break
-            if callback is not None and callback(self):
+            if stops(callback, self):
                 self.measure()
                 return self.relative_gap <= tol, True
         return self.relative_gap <= tol, False

@@ -66,7 +66,7 @@ class Relaxed:
     history : list of float
         The objective after each pass that was kept; it does not rise.
     blocks : array
-        The summands of s, for ``warm_start``.
+        The summands of s, for ``init``.
     """
 
     scores: FloatArray
@@ -219,20 +219,20 @@ class Relaxation:
         *,
         tol: float = 1e-3,
         max_iter: int | None = None,
-        warm_start: FloatArray | None = None,
+        init: FloatArray | None = None,
         momentum: bool = True,
         n_jobs: int | None = None,
         callback: Callable[[Descent], bool | None] | None = None,
     ) -> Relaxed:
         """Pass over the groups until the relative gap is at most ``tol`` (``max_iter`` times).
 
-        ``warm_start`` are the ``blocks`` of an earlier answer of this relaxation, or of that of a
+        ``init`` are the ``blocks`` of an earlier answer of this relaxation, or of that of a
         field with the same potentials. ``momentum`` extrapolates between passes; a pass that would
         raise the objective is undone and made again without, so it never rises. ``callback`` gets
         the ``Descent`` after each pass, and a true answer ends it. The answer does not depend on
         ``n_jobs``.
         """
-        descent = Descent(self, temperature, as_threads(n_jobs), warm_start)
+        descent = Descent(self, temperature, as_threads(n_jobs), init)
         converged, interrupted = descent.run(tol, max_iter, momentum=momentum, callback=callback)
         scores = descent.scores()
         scores[np.isinf(self.unary)] = np.inf

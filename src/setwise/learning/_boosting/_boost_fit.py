@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from setwise._foundation._arguments import FloatArray
+from setwise._foundation._certificate import Measured
+from setwise._foundation._progress import Progress
 from setwise.learning._boosting._problem import Column
-from setwise.learning._room import share_left
+from setwise.learning._history import History
+from setwise.learning._room import measures
 
 
 @dataclass(frozen=True, eq=False)
-class BoostHistory:
-    """How a fit went, one entry a round; the first has no weak learner yet.
+class BoostHistory(History):
+    """How a fit went, one entry a round, with its sizes; the first has no weak learner yet.
 
     Examples
     --------
@@ -28,12 +31,6 @@ class BoostHistory:
     [1.5, 0.1]
     """
 
-    primal: FloatArray
-    """The best objective so far."""
-    dual: FloatArray
-    """The best bound so far."""
-    seconds: FloatArray
-    """Since the start of the fit."""
     n_columns: NDArray[np.int64]
     """Weak learners."""
     n_planes: NDArray[np.int64]
@@ -41,15 +38,10 @@ class BoostHistory:
     n_cuts: NDArray[np.int64]
     """Questions to the risk so far."""
 
-    @property
-    def gap(self) -> FloatArray:
-        """Primal - dual."""
-        return self.primal - self.dual
 
-
-@dataclass(frozen=True)
-class BoostProgress:
-    """What a booster tells its callback after each round.
+@dataclass(frozen=True, eq=False)
+class BoostProgress(Progress):
+    """What a booster tells its callback after each round: its sizes too.
 
     Examples
     --------
@@ -58,18 +50,13 @@ class BoostProgress:
     2.0
     """
 
-    n_iter: int
-    value: float
-    bound: float
-    relative_gap: float
-    seconds: float
     n_columns: int
     n_planes: int
     n_cuts: int
 
 
 @dataclass(frozen=True, eq=False)
-class BoostFit:
+class BoostFit(Measured):
     """The minimiser of 1'w + C R(f) over weak learners as far as it was found.
 
     Attributes
@@ -103,6 +90,9 @@ class BoostFit:
         Primal, dual, seconds and sizes of each round.
     rounding : float
         The rounding error of the bound beyond that of its size, of sums whose terms cancel.
+
+    ``relative_gap`` is gap / min(zero - bound, value), 0 where the gap is within rounding: no
+    learners have 1, unless they are the best.
 
     Examples
     --------
@@ -138,15 +128,5 @@ class BoostFit:
     history: BoostHistory
     rounding: float = 0.0
 
-    @property
-    def gap(self) -> float:
-        """Value - bound, never negative."""
-        return self.value - self.bound
-
-    @property
-    def relative_gap(self) -> float:
-        """Gap / min(zero - bound, value), in [0, 1]; 0 where it is within rounding.
-
-        ``zero - bound`` is what there was to gain; no learners have 1, unless they are the best.
-        """
-        return share_left(self.value, self.bound, self.zero, self.rounding)
+    def _measures(self) -> tuple[float, float, float]:
+        return measures(self.value, self.bound, self.zero, self.rounding)

@@ -16,10 +16,12 @@ from setwise._foundation._arguments import (
     as_number,
     check_callback,
 )
+from setwise._foundation._progress import stops
 from setwise.learning._boosting._boost_fit import BoostFit, BoostHistory, BoostProgress
 from setwise.learning._boosting._pricing import DualPoint, Pricing
 from setwise.learning._boosting._problem import Risk, WeakLearnerSearch
 from setwise.learning._boosting._restricted import Restricted
+from setwise.learning._history import columns_of
 from setwise.learning._room import room_of, share_left
 
 # The cutting planes of a round need not be more accurate than a share of what weak learners yet to
@@ -204,8 +206,7 @@ class _Rounds:
         )
         self._stages.setdefault(len(problem.best.w), problem.best.w)  # as if it ended here
         self._rounds.append(progress)
-        answer = None if self._callback is None else self._callback(progress)
-        if bool(answer):
+        if stops(self._callback, progress):
             self._interrupted = progress.relative_gap > self._tol
             return True
         return progress.relative_gap <= self._tol
@@ -220,7 +221,6 @@ class _Rounds:
         """The record of it all."""
         best = problem.best
         rounds = self._rounds
-        floats = np.array([(r.value, r.bound, r.seconds) for r in rounds])
         counts = np.array([(r.n_columns, r.n_planes, r.n_cuts) for r in rounds], np.int64)
         bound = min(dual.bound, best.value)
         self._stages[len(best.w)] = best.w
@@ -237,7 +237,7 @@ class _Rounds:
             converged=share_left(best.value, bound, problem.zero, dual.rounding) <= self._tol,
             interrupted=self._interrupted,
             stages=_as_rows(list(self._stages.values()), len(best.w)),
-            history=BoostHistory(*floats.T.copy(), *counts.T.copy()),
+            history=BoostHistory(*columns_of(rounds), *counts.T.copy()),
             rounding=dual.rounding,
         )
 

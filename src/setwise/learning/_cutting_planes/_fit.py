@@ -5,29 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._certificate import relative_gap
+from setwise._foundation._certificate import Measured
+from setwise.learning._history import History
 from setwise.learning._room import room_of
-
-
-@dataclass(frozen=True, eq=False)
-class History:
-    """How a fit went, one entry a round.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import setwise as sw
-    >>> fit = sw.learning.one_slack(lambda w: (abs(w[0] - 1), np.sign(w - 1)), 1, C=0.5)
-    >>> bool((fit.history.primal >= fit.history.dual).all())
-    True
-    """
-
-    primal: FloatArray
-    """The best objective so far."""
-    dual: FloatArray
-    """The best bound so far."""
-    seconds: FloatArray
-    """Since the start of the fit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +28,7 @@ class Planes:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Fit(Measured):
     """The minimiser of 1/2 |w|^2 + C risk(w) as far as it was found, with its certificate.
 
     Attributes
@@ -76,6 +56,13 @@ class Fit:
         The risk is nowhere lower, if that is known.
     rounding : float
         The rounding error of the sums that value and bound are: a smaller gap is none.
+    certified : bool
+        Whether the bound is a proof. True: that the risk is convex and the oracle's answers are its
+        subgradients is taken from the caller.
+
+    ``relative_gap`` is the gap as a share of ``room``: w = 0 has 1, unless it is the minimum, then
+    0. It changes neither with the unit of the risk or of the features nor with a constant added to
+    the risk and to the least of it.
 
     Examples
     --------
@@ -98,14 +85,10 @@ class Fit:
     risk_at_zero: float
     least_risk: float | None
     rounding: float
+    certified: bool = True
 
     def __post_init__(self) -> None:
         self.w.flags.writeable = False
-
-    @property
-    def gap(self) -> float:
-        """Value - bound, never negative."""
-        return self.value - self.bound
 
     @property
     def room(self) -> float:
@@ -116,34 +99,5 @@ class Fit:
         least = None if self.least_risk is None else self.C * self.least_risk
         return room_of(self.value, self.bound, self.C * self.risk_at_zero, least)
 
-    @property
-    def relative_gap(self) -> float:
-        """The gap as a share of ``room``, in [0, 1]; 0 where it is within rounding.
-
-        It changes neither with the unit of the risk or of the features nor with a constant added
-        to the risk and to the least of it. w = 0 has 1, unless it is the minimum: then 0.
-        """
-        return relative_gap(self.gap, self.room, self.rounding)
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What a learner tells its callback after each round.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import setwise as sw
-    >>> rounds = []
-    >>> fit = sw.learning.one_slack(
-    ...     lambda w: (abs(w[0] - 1), np.sign(w - 1)), 1, callback=rounds.append
-    ... )
-    >>> len(rounds) == fit.n_iter
-    True
-    """
-
-    n_iter: int
-    value: float
-    bound: float
-    relative_gap: float
-    seconds: float
+    def _measures(self) -> tuple[float, float, float]:
+        return self.gap, self.room, self.rounding

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, as_count, as_function
+from setwise._foundation._progress import Progress
 from setwise._foundation._randomness import as_generator
 from setwise.learning._cutting_planes._blocks import ExampleOracle, evaluate
-from setwise.learning._cutting_planes._fit import Fit, Planes, Progress
+from setwise.learning._cutting_planes._fit import Fit, Planes
 from setwise.learning._cutting_planes._search import MOST_WEIGHTS, Search
 
 

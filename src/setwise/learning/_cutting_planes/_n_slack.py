@@ -8,8 +8,9 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, as_count, as_function
 from setwise._foundation._certificate import EPS
+from setwise._foundation._progress import Progress
 from setwise.learning._cutting_planes._blocks import Block, ExampleOracle, evaluate
-from setwise.learning._cutting_planes._fit import Fit, Planes, Progress
+from setwise.learning._cutting_planes._fit import Fit, Planes
 from setwise.learning._cutting_planes._search import MOST_WEIGHTS, Search
 
 # A sweep that changes weights by less has no direction but that of rounding.

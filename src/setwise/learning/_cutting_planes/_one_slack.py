@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import FloatArray, as_count, as_function, as_subset
+from setwise._foundation._progress import Progress
 from setwise.learning._cutting_planes._bundle import Bundle
-from setwise.learning._cutting_planes._fit import Fit, Progress
+from setwise.learning._cutting_planes._fit import Fit
 from setwise.learning._cutting_planes._level import Level
 from setwise.learning._cutting_planes._search import MOST_WEIGHTS, Search
 

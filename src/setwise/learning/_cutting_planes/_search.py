@@ -15,7 +15,9 @@ from setwise._foundation._arguments import (
     check_callback,
 )
 from setwise._foundation._certificate import relative_gap
-from setwise.learning._cutting_planes._fit import Fit, History, Planes, Progress
+from setwise._foundation._progress import Progress, stops
+from setwise.learning._cutting_planes._fit import Fit, Planes
+from setwise.learning._history import History, columns_of
 from setwise.learning._room import CANCELLED, ROUNDING, room_of
 
 MOST_WEIGHTS = 1 << 30  # eight gigabytes for one vector of them
@@ -114,7 +116,7 @@ class Search:
         share = relative_gap(gap, self.room, self.rounding)
         progress = Progress(len(self.rounds) + 1, self.value, self.bound, share, seconds)
         self.rounds.append(progress)
-        if self.callback is not None and bool(self.callback(progress)):
+        if stops(self.callback, progress):
             self.interrupted = share > self.tol
             return True
         return share <= self.tol or len(self.rounds) == self.limit or self._stands_still(gap)
@@ -133,7 +135,6 @@ class Search:
 
     def fit(self, planes: Planes) -> Fit:
         """The record of it all."""
-        columns = np.array([(row.value, row.bound, row.seconds) for row in self.rounds])
         return Fit(
             w=self.best,
             value=self.value,
@@ -141,7 +142,7 @@ class Search:
             n_iter=len(self.rounds),
             converged=self.rounds[-1].relative_gap <= self.tol,
             interrupted=self.interrupted,
-            history=History(*columns.T.copy()),
+            history=History(*columns_of(self.rounds)),
             planes=planes,
             C=self.C,
             risk_at_zero=self._zero(),

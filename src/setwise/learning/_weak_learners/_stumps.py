@@ -118,7 +118,7 @@ class StumpSearch:
         self.X = as_rows(X)
         self.n_columns = as_count(n_columns, "n_columns", least=1)
         self.n_jobs = n_jobs
-        self._n_threads = 1 if n_jobs is None else as_threads(n_jobs)
+        self._n_threads = as_threads(n_jobs, default=1)
         rows, features = self.X.shape
         self._search = _core.StumpSearch(rows)
         if issparse(self.X):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from torch import nn
 
 from setwise.losses import Loss, get
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _by_word: dict[str, Loss] = {}
 _others: WeakValueDictionary[str, Loss] = WeakValueDictionary()
@@ -16,6 +19,16 @@ _words: WeakKeyDictionary[Loss, str] = WeakKeyDictionary()
 _numbers = count()
 
 
+def constant(function: F) -> F:
+    """A function of losses and words whose answer a compiled graph may take for granted.
+
+    What torch.compiler.assume_constant_result does, without loading the compiler with the library.
+    """
+    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return function
+
+
+@constant
 def word_of(loss: Loss | str) -> str:
     """A word that stands for the loss as long as somebody holds it; for a name, for ever.
 
@@ -32,10 +45,6 @@ def word_of(loss: Loss | str) -> str:
         _words[checked] = word
         _others[word] = checked
     return word
-
-
-# What torch.compiler.assume_constant_result does, without loading the compiler with the library.
-word_of._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def loss_of(word: str) -> Loss:

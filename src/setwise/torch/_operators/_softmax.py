@@ -11,8 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setwise.losses._counts import OfRatio
-from setwise.surrogates._base import unscaled
 from setwise.torch import _cuda
 from setwise.torch._inputs._class_sets import check_probabilities, class_values, coefficients
 from setwise.torch._inputs._loss_words import loss_of
@@ -33,10 +31,9 @@ def mean_of_classes(
     from_logits: bool,
 ) -> tuple[Tensor, Tensor]:
     """The mean over sets of images of the weighted mean over classes; its gradient (N, C, P)."""
-    bare, factor = unscaled(loss_of(loss))
+    bare, factor = loss_of(loss)._unscaled()
     kernel: Any = getattr(_cuda, "lovasz_softmax", None)
-    if logits.device.type == "cuda" and kernel is not None and isinstance(bare, OfRatio):
-        ratio = bare._ratio(0)
+    if logits.device.type == "cuda" and kernel is not None and bare._fraction is not None:
         answer = kernel(
             logits,
             target,
@@ -45,9 +42,7 @@ def mean_of_classes(
             present,
             weight,
             per_image,
-            ratio.a,
-            ratio.c,
-            ratio.d,
+            *bare._fraction._constants,
             buckets,
             from_logits,
         )
@@ -104,7 +99,7 @@ def probabilities(
     buckets: int,
 ) -> tuple[Tensor, Tensor]:
     """Values (T, K) of the classes and the gradient (N, K, P) of probabilities (N, C, P)."""
-    bare, factor = unscaled(loss_of(loss))
+    bare, factor = loss_of(loss)._unscaled()
     values, gradient = class_values(p, target, bare, ignore, classes, per_image, buckets)
     return values * factor, (gradient * factor).contiguous()
 

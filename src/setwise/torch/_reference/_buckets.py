@@ -16,17 +16,16 @@ import torch
 from torch import Tensor
 
 from setwise.losses import Loss
-from setwise.losses._counts import Jaccard
-from setwise.losses._families import RatioRows, TableRows
-from setwise.torch._reference._gains import split_labels, table_rows
+from setwise.losses._families import Tables
+from setwise.torch._reference._gains import split_labels
 from setwise.torch._reference._hinge import Answer, Sets
 
 
 def has_blocks(loss: Loss) -> bool:
     """Whether the loss of a block of mistakes is known at once, and increases."""
-    from setwise.losses._cardinality import OfCardinality
-
-    return isinstance(loss, Jaccard | OfCardinality) and loss.is_increasing is True
+    form = loss._form
+    of_size = isinstance(form, Tables) and form.of_size and loss._is_symmetric
+    return (of_size or loss._fraction is not None) and loss.is_increasing is True
 
 
 def bucketed(loss: Loss, sets: Sets, buckets: int, half: torch.dtype | None) -> Answer:
@@ -89,8 +88,8 @@ def _blocks(
     The mean of the two orders inside a bucket, positives first and negatives first.
     """
     n, q = torch.cumsum(hits, 1) - hits, torch.cumsum(falses, 1) - falses
-    if isinstance(loss, Jaccard):
-        a, c, d, _ = RatioRows(loss._ratio(0)).arguments
+    if loss._fraction is not None:
+        a, c, d = loss._fraction._constants
         x = c * positives
 
         def missing(at: Tensor) -> Tensor:
@@ -107,8 +106,8 @@ def _blocks(
             torch.where(some, (missing(q) + missing(q + falses)) / 2, 0.0),
             torch.where(some, (adding(n) + adding(n + hits)) / 2, alone),
         )
-    family = table_rows(loss, split_labels(positives.view(-1), negatives.view(-1)))
-    assert isinstance(family, TableRows)
+    family = loss._table_rows(split_labels(positives.view(-1), negatives.view(-1)))
+    assert family is not None
     tables = torch.tensor(family.tables, device=hits.device)
     starts = torch.tensor(family.starts, device=hits.device)[:, None]
     before, both = (n + q).long() + starts, (hits + falses).long()

@@ -11,11 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setwise.functions import Cardinality
-from setwise.losses import ConcaveLoss, Hamming, Loss, SetLoss, SumLoss
-from setwise.losses._cardinality import OfCardinality
-from setwise.losses._counts import OfCounts, OfRatio
-from setwise.losses._families import RatioRows, TableRows
+from setwise.losses import Loss
+from setwise.losses._families import Curve, RatioRows, TableRows, Tables, Terms, Weights
 from setwise.losses._labels import Labels
 
 
@@ -74,44 +71,16 @@ def split_labels(positives: Tensor, negatives: Tensor) -> Labels:
 
 def gains(loss: Loss, chain: Chain) -> Tensor | None:
     """Gains (S, n) in float64 along the chain; None where only the host can tell them."""
-    if isinstance(loss, SumLoss):
-        total: Tensor | None = None
-        for term, scale in zip(loss.terms, loss.coefficients, strict=True):
-            more = gains(term, chain)
-            if more is None:
-                return None
-            total = float(scale) * more if total is None else total + float(scale) * more
-        return total
-    if isinstance(loss, OfRatio):
-        return _of_ratio(RatioRows(loss._ratio(0)), chain)
-    if isinstance(loss, Hamming):
-        if loss.weights is None:
-            return torch.ones_like(chain.missed)
-        return _weights(loss.weights, chain)
-    if isinstance(loss, ConcaveLoss) and loss.weights is not None:
-        concave = on_tensors(loss.concave)
-        return None if concave is None else _of_concave(concave, _weights(loss.weights, chain))
-    family = table_rows(loss, chain.labels())
-    return None if family is None else _of_tables(family, chain)
+    form = loss._form
+    known = GAINS.get(type(form))
+    return None if known is None else known.of(form, chain)
 
 
 def has_gains(loss: Loss) -> bool:
     """Whether the gains of the loss are known on every device, up to the size of its tables."""
-    if isinstance(loss, SumLoss):
-        return all(has_gains(term) for term in loss.terms)
-    if isinstance(loss, ConcaveLoss):
-        return loss.weights is None or on_tensors(loss.concave) is not None
-    if isinstance(loss, SetLoss):
-        return isinstance(loss.function, Cardinality)
-    return isinstance(loss, Hamming | OfCardinality | OfCounts)
-
-
-def table_rows(loss: Loss, labels: Labels) -> TableRows | None:
-    """The tables of a loss of |I| or of counts; None for any other."""
-    if not isinstance(loss, OfCardinality | OfCounts | ConcaveLoss | SetLoss | SumLoss):
-        return None
-    family = loss._family(labels)
-    return family if isinstance(family, TableRows) else None
+    form = loss._form
+    known = GAINS.get(type(form))
+    return known is not None and known.knows(form)
 
 
 def _of_ratio(family: RatioRows, chain: Chain) -> Tensor:
@@ -140,7 +109,13 @@ def convex_step(n: Tensor, x: Tensor, a: float, d: float) -> Tensor:
     return torch.where(n < 1, 0.0, steps)
 
 
-def _weights(weights: Any, chain: Chain) -> Tensor:
+def _of_weights(form: Weights, chain: Chain) -> Tensor:
+    if form.weights is None:
+        return torch.ones_like(chain.missed)
+    return _along(form.weights, chain)
+
+
+def _along(weights: Any, chain: Chain) -> Tensor:
     if len(weights) != chain.order.shape[1]:
         raise ValueError(
             f"input must have {len(weights)} elements a set, one for each weight of the loss, "
@@ -161,13 +136,38 @@ def on_tensors(function: Callable[..., Any]) -> Callable[[Tensor], Tensor] | Non
     return lambda x: twin(*(x.new_tensor(value) for value in fixed), x)
 
 
-def _of_concave(concave: Callable[[Tensor], Tensor], steps: Tensor) -> Tensor:
-    sums = torch.cumsum(steps, 1)
+def _of_curve(form: Curve, chain: Chain) -> Tensor | None:
+    concave = on_tensors(form.concave)
+    if concave is None:
+        return None
+    sums = torch.cumsum(_along(form.weights, chain), 1)
     before = torch.cat([torch.zeros_like(sums[:, :1]), sums[:, :-1]], 1)
     return concave(sums) - concave(before)
 
 
-def _of_tables(family: TableRows, chain: Chain) -> Tensor:
+def _of_terms(form: Terms, chain: Chain) -> Tensor | None:
+    total: Tensor | None = None
+    for term, scale in zip(form.terms, form.coefficients, strict=True):
+        more = gains(term, chain)
+        if more is None:
+            return None
+        total = float(scale) * more if total is None else total + float(scale) * more
+    return total
+
+
+def _knows_terms(form: Terms) -> bool:
+    """Whether a sum rises is known of its terms, or of its tables on the host."""
+    if not (form.loss.is_submodular and form.loss.is_increasing):
+        return False
+    return all(has_gains(term) for term in form.terms)
+
+
+def _of_tables(form: Tables, chain: Chain) -> Tensor | None:
+    family = form.loss._table_rows(chain.labels())
+    return None if family is None else _of_rows(family, chain)
+
+
+def _of_rows(family: TableRows, chain: Chain) -> Tensor:
     device = chain.order.device
     tables = torch.tensor(family.tables, device=device)
     starts = torch.tensor(family.starts, device=device)[:, None]
@@ -180,3 +180,20 @@ def _of_tables(family: TableRows, chain: Chain) -> Tensor:
     # Void elements come last, where a set's table ends: what they look up is not used.
     last = len(tables) - 1
     return tables[(here + step).clamp(max=last)] - tables[here.clamp(max=last)]
+
+
+@dataclass(frozen=True)
+class Gains:
+    """How a device computes the gains of a form, and of which ones it can."""
+
+    of: Callable[[Any, Chain], Tensor | None]
+    knows: Callable[[Any], bool] = lambda form: True
+
+
+GAINS: dict[type, Gains] = {
+    RatioRows: Gains(_of_ratio),
+    Tables: Gains(_of_tables),
+    Weights: Gains(_of_weights),
+    Curve: Gains(_of_curve, lambda curve: on_tensors(curve.concave) is not None),
+    Terms: Gains(_of_terms, _knows_terms),
+}

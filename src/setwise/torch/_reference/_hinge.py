@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from setwise.losses import Loss
-from setwise.losses._counts import RatioPart
+from setwise.losses._families import RatioRows
 from setwise.losses._labels import Labels
 from setwise.surrogates import LovaszHinge
 from setwise.torch._inputs._labels import read_target
-from setwise.torch._reference._gains import Chain, convex_step, gains, split_labels, table_rows
+from setwise.torch._reference._gains import Chain, convex_step, gains, split_labels
 
 Answer = tuple[Tensor, Tensor]
 
@@ -89,9 +89,10 @@ def _componentwise(loss: Loss, chain: Chain) -> Tensor | None:
     every = torch.ones_like(chain.positives, dtype=torch.bool)
     if loss.is_increasing:
         return every
-    if isinstance(loss, RatioPart):
-        return _is_increasing_part(loss, chain)
-    family = table_rows(loss, chain.labels())
+    form = loss._form
+    if isinstance(form, RatioRows):
+        return _is_increasing_part(form, chain)
+    family = loss._table_rows(chain.labels())
     if family is None:
         return None
     hinge = LovaszHinge(loss)
@@ -100,10 +101,9 @@ def _componentwise(loss: Loss, chain: Chain) -> Tensor | None:
     return torch.tensor(flags, dtype=torch.bool, device=every.device)[which][:, None]
 
 
-def _is_increasing_part(part: RatioPart, chain: Chain) -> Tensor:
+def _is_increasing_part(form: RatioRows, chain: Chain) -> Tensor:
     """The false-negative step of f, least at q = r, is nowhere negative; O(n) a set."""
-    ratio = part._ratio(1)
-    a, c, d = ratio.a, ratio.c, ratio.d
+    a, c, d, _ = form.arguments
     n = torch.arange(chain.order.shape[1], dtype=torch.float64, device=chain.order.device)
     below = c * chain.positives - d * n + chain.negatives
     step = (a * below + d * (a * n + chain.negatives)) / (below * (below - d))

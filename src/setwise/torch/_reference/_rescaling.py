@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from setwise.losses import Loss
-from setwise.losses._counts import OfRatio
-from setwise.losses._families import RatioRows, TableRows
+from setwise.losses._families import RatioRows, TableRows, Tables
 from setwise.surrogates import SlackRescaling
-from setwise.torch._reference._gains import Chain, convex, split_labels, table_rows
+from setwise.torch._reference._gains import Chain, convex, split_labels
 from setwise.torch._reference._hinge import Answer, Sets
 
 
@@ -36,24 +37,43 @@ class Rule:
 
 def rescaled(loss: Loss, sets: Sets, rule: Rule) -> Answer | None:
     """The maximum over all sets of mistakes; None for a loss that is not one of counts."""
+    form = loss._form
+    maximum = MAXIMA.get(type(form))
+    return None if maximum is None else maximum(form, sets, rule)
+
+
+def has_maximum(loss: Loss) -> bool:
+    """Whether every device knows the maximum, with void elements too."""
+    return loss._is_symmetric and type(loss._form) in MAXIMA
+
+
+def _of_ratio(form: RatioRows, sets: Sets, rule: Rule) -> Answer:
     sides = Sides.sort(sets)
-    if isinstance(loss, OfRatio):
-        family = RatioRows(loss._ratio(0))
-        formula = RatioFormula(*family.arguments, sides.m)
-        if family.ratio.part == "supermodular":
-            chosen = _of_positives(formula, sides, rule)
-        else:
-            chosen = _search(formula, sides, rule)
-        return _answer(sets, sides, rule, *chosen)
+    formula = RatioFormula(*form.arguments, sides.m)
+    if form.ratio.part == "supermodular":
+        chosen = _of_positives(formula, sides, rule)
+    else:
+        chosen = _search(formula, sides, rule)
+    return _answer(sets, sides, rule, *chosen)
+
+
+def _of_tables(form: Tables, sets: Sets, rule: Rule) -> Answer | None:
+    sides = Sides.sort(sets)
     labels = split_labels(sides.m.view(-1), sides.r.view(-1))
-    tables = table_rows(loss, labels)
+    tables = form.loss._table_rows(labels)
     if tables is None:
         return None
-    if rule.slack:
-        SlackRescaling(loss)._refuse_negative(loss, labels)
+    if rule.slack and not form.loss.is_increasing:
+        SlackRescaling(form.loss)._refuse_negative(form.loss, labels)
     if tables.of_counts:
         return _answer(sets, sides, rule, *_scan(tables, sides, rule))
     return _of_size(tables, sets, rule)
+
+
+MAXIMA: dict[type, Callable[[Any, Sets, Rule], Answer | None]] = {
+    RatioRows: _of_ratio,
+    Tables: _of_tables,
+}
 
 
 @dataclass(frozen=True)

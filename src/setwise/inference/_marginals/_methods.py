@@ -1,0 +1,122 @@
+"""The methods of ``marginals``, as records, in the order in which "auto" tries them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from setwise._foundation._methods import Method, Methods, refused, taken
+from setwise.fields._field import Field
+from setwise.fields._terms import (
+    KINDS,
+    CardinalityTerm,
+    ConstantTerm,
+    PottsTerm,
+    TableTerm,
+    Term,
+    UnaryTerm,
+)
+from setwise.inference._marginals._belief_propagation import belief_propagation
+from setwise.inference._marginals._exact_binary import exact_binary
+from setwise.inference._marginals._frank_wolfe import frank_wolfe, line_search_frank_wolfe
+from setwise.inference._marginals._mean_field import mean_field
+from setwise.inference._marginals._options import Options, Solution
+from setwise.inference._marginals._pairwise_frank_wolfe import pairwise_frank_wolfe
+from setwise.inference._marginals._perturb import perturb
+from setwise.inference._marginals._projection import projection
+
+
+def _always(_: Field) -> bool:
+    return True
+
+
+def _submodular(term: Term) -> str | None:
+    return None if term.is_submodular else "it is not submodular in the pairs (variable, label)"
+
+
+def _submodular_around_a_label(term: CardinalityTerm) -> str | None:
+    if len(term.center) and (term.center != term.center[0]).any():
+        return "its center must be the same label for all variables"
+    return _submodular(term)
+
+
+def _two_labels(field: Field) -> str | None:
+    return None if field.n_labels == 2 else f"a field of two labels, got {field.n_labels}"
+
+
+_ANY = dict.fromkeys(KINDS, taken)
+_SUBMODULAR = dict.fromkeys(KINDS, _submodular)
+_PAIRS = dict.fromkeys(KINDS, refused("it joins more than pairs")) | dict.fromkeys(
+    (ConstantTerm, UnaryTerm, PottsTerm, TableTerm), taken
+)
+
+METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
+    Method(
+        name="projection",
+        run=projection,
+        fields="submodular",
+        answer="the least upper bound, by passes of exact block steps; over threads",
+        takes=_SUBMODULAR,
+        auto=_always,
+        because="the energy is submodular: the least upper bound on log Z",
+    ),
+    Method(
+        name="frank_wolfe",
+        run=frank_wolfe,
+        fields="submodular",
+        answer="the same, steps 2 / (k + 2): the paper's",
+        takes=_SUBMODULAR,
+    ),
+    Method(
+        name="line_search_frank_wolfe",
+        run=line_search_frank_wolfe,
+        fields="submodular",
+        answer="the same, with the best step",
+        takes=_SUBMODULAR,
+    ),
+    Method(
+        name="pairwise_frank_wolfe",
+        run=pairwise_frank_wolfe,
+        fields="submodular, small",
+        answer="the same, to any precision",
+        takes=_SUBMODULAR,
+    ),
+    Method(
+        name="exact_binary",
+        run=exact_binary,
+        fields="two labels, submodular",
+        answer="the same, exactly, by cuts",
+        takes=_SUBMODULAR | {CardinalityTerm: _submodular_around_a_label},
+        needs=_two_labels,
+        takes_start=False,
+    ),
+    Method(
+        name="mean_field",
+        run=mean_field,
+        fields="any",
+        answer="a local maximum of the lower bound",
+        takes=_ANY,
+        gives_bound=False,
+        certified=False,
+        auto=_always,
+        because="{projection}: no upper bound, a lower one only",
+    ),
+    Method(
+        name="belief_propagation",
+        run=belief_propagation,
+        fields="unaries and pairs",
+        answer="a fixed point, on trees exact",
+        takes=_PAIRS,
+        gives_bound=False,
+        takes_start=False,
+        certified=False,
+    ),
+    Method(
+        name="perturb",
+        run=perturb,
+        fields="any",
+        answer="how often a label is the best one under Gumbel noise; log Z bounded up to chance",
+        takes=_ANY,
+        takes_start=False,
+        certified=False,
+    ),
+)

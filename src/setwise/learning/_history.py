@@ -1,0 +1,44 @@
+"""How a fit went, round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray
+from setwise._foundation._progress import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """How a fit went, one entry a round.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> fit = sw.learning.one_slack(lambda w: (abs(w[0] - 1), np.sign(w - 1)), 1, C=0.5)
+    >>> bool((fit.history.primal >= fit.history.dual).all())
+    True
+    """
+
+    primal: FloatArray
+    """The best objective so far."""
+    dual: FloatArray
+    """The best bound so far."""
+    seconds: FloatArray
+    """Since the start of the fit."""
+
+    @property
+    def gap(self) -> FloatArray:
+        """Primal - dual."""
+        return self.primal - self.dual
+
+
+def columns_of(rounds: Sequence[Progress]) -> FloatArray:
+    """(3, rounds): what a history says of the rounds that a callback was told of."""
+    rows = np.array([(now.value, now.bound, now.seconds) for now in rounds])
+    columns: FloatArray = rows.T.copy()
+    return columns

@@ -1,0 +1,105 @@
+"""Surrogates by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from setwise._foundation._immutable import Immutable
+from setwise.losses import Hamming, Loss
+from setwise.losses import get as get_loss
+from setwise.surrogates._base import Surrogate
+from setwise.surrogates._decomposed import DecomposedHinge
+from setwise.surrogates._lovasz import LovaszHinge
+from setwise.surrogates._margin import MarginRescaling
+from setwise.surrogates._slack import SlackRescaling
+
+
+def _hinge(loss: Loss) -> LovaszHinge:
+    """The sum of the hinge losses of the elements, whatever the loss."""
+    return LovaszHinge(Hamming())
+
+
+_SURROGATES: dict[str, Callable[..., Surrogate]] = {
+    "lovasz": LovaszHinge,
+    "margin": MarginRescaling,
+    "slack": SlackRescaling,
+    "decomposed": DecomposedHinge,
+    "hinge": _hinge,
+}
+
+
+def names() -> list[str]:
+    """The names that stand for a surrogate wherever one is asked for.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> sw.surrogates.names()
+    ['decomposed', 'hinge', 'lovasz', 'margin', 'slack']
+    """
+    return sorted(_SURROGATES)
+
+
+def get(surrogate: str | Surrogate, loss: Loss | str | None = None, **options: Any) -> Surrogate:
+    """The surrogate of a name, for a loss; a surrogate is given back as it is.
+
+    Parameters
+    ----------
+    surrogate : str or Surrogate
+        One of ``names()``; "hinge" is the sum of the hinge losses of the elements, whatever the
+        loss.
+    loss : Loss or str, optional
+        Needed with a name. With a surrogate it may be left out, or must be the surrogate's own.
+    **options
+        Of the surrogate that the name stands for: ``scale`` of "margin", ``case`` of "lovasz",
+        ``maximizer`` of "margin" and "slack".
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> sw.surrogates.get("margin", "dice", scale=0.5)
+    MarginRescaling(Dice(), scale=0.5)
+    """
+    if isinstance(surrogate, Surrogate):
+        if options:
+            raise TypeError(
+                f"{next(iter(options))} must be left out with a surrogate that is made already, "
+                f"got {surrogate!r}"
+            )
+        if loss is not None and not _is_same(get_loss(loss), surrogate.loss):
+            raise ValueError(
+                f"loss must be left out or be that of the surrogate, {surrogate.loss!r}, "
+                f"got {get_loss(loss)!r}"
+            )
+        return surrogate
+    if not isinstance(surrogate, str):
+        raise TypeError(f"surrogate must be a Surrogate or a name, got {type(surrogate).__name__}")
+    if surrogate not in _SURROGATES:
+        raise ValueError(f"surrogate must be one of {', '.join(names())}, got {surrogate!r}")
+    if loss is None:
+        raise TypeError(f"loss must be given with the name of a surrogate, got None, {surrogate!r}")
+    return _SURROGATES[surrogate](get_loss(loss), **options)
+
+
+def _is_same(one: object, other: object) -> bool:
+    """Whether two losses, or two of their parameters, are the same by what they hold."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Immutable) and isinstance(other, Immutable):
+        return _is_same(one.__getstate__(), other.__getstate__())
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_is_same(one[k], other[k]) for k in one)
+    if isinstance(one, tuple | list) and isinstance(other, tuple | list):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    if isinstance(one, partial) and isinstance(other, partial):  # which compares by identity
+        held = ((f.func, f.args, f.keywords) for f in (one, other))
+        return _is_same(*held)
+    return bool(one == other)

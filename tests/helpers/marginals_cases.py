@@ -1,0 +1,30 @@
+"""The methods of marginals by what their records say, and a field that most of them take."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import setwise as sw
+from setwise.inference._marginals._methods import METHODS
+
+
+def close(value: float, other: float, slack: float = 1e-9) -> bool:
+    return abs(value - other) <= slack * max(1.0, abs(other))
+
+
+def small_grid(seed: int = 0, n_labels: int = 3) -> sw.fields.Field:
+    rng = np.random.default_rng(seed)
+    field = sw.fields.Field(rng.normal(size=(30, n_labels)))
+    field += sw.fields.Potts(sw.fields.grid_edges((5, 6)), 0.4)
+    return field + sw.fields.RegionConsistency(np.arange(30) // 5, 0.5, 0.7)
+
+
+def taking(field: sw.fields.Field) -> list[str]:
+    """The methods that take a field."""
+    return [name for name, record in METHODS.items() if record.obstacle(field) is None]
+
+
+CERTIFIED = [name for name, record in METHODS.items() if record.certified]
+STARTED = [name for name, record in METHODS.items() if record.takes_start]
+# of fields with more than two labels as well
+UPPER = [name for name in CERTIFIED if name in taking(small_grid())]

@@ -1,0 +1,149 @@
+"""Marginals: log Z lies between the bounds, every method finds the same one, gaps bound errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+from field_registry import FIELDS, of_seed
+from field_terms import SUBMODULAR, random_field
+from marginals_cases import CERTIFIED, METHODS, STARTED, UPPER, close, small_grid
+
+import setwise as sw
+from setwise.inference._relaxation._relaxation import Relaxation
+
+NAMES = sorted(FIELDS)
+IS_SUBMODULAR = [name for name in NAMES if of_seed(name, 0).is_submodular]
+BINARY = [name for name in IS_SUBMODULAR if of_seed(name, 0).n_labels == 2]
+TEMPERATURES = [0.3, 1.0, 4.0]
+
+
+@pytest.mark.parametrize("temperature", TEMPERATURES)
+@pytest.mark.parametrize("name", NAMES)
+def test_log_partition_lies_between_the_bounds(name, temperature):
+    for seed in range(2):
+        field = of_seed(name, seed)
+        truth = reference.log_partition(field, temperature)
+        slack = 1e-9 * max(1.0, abs(truth))
+        for method in ["auto", "mean_field"]:
+            post = sw.marginals(field, method, temperature=temperature)
+            assert post.log_partition_lower - slack <= truth <= post.log_partition_upper + slack
+            assert post.width >= 0
+            assert post.converged
+            assert post.probabilities.shape == field.unary.shape
+            np.testing.assert_allclose(post.probabilities.sum(axis=1), 1.0, atol=1e-12)
+            assert (post.probabilities[np.isinf(field.unary)] == 0).all()
+        assert (post.log_partition_upper, post.certified) == (np.inf, False)
+
+
+@pytest.mark.parametrize("name", IS_SUBMODULAR)
+def test_every_method_finds_the_same_upper_bound(name):
+    field = of_seed(name, 1)
+    post = sw.marginals(field, "projection", tol=1e-9)
+    other = sw.marginals(field, "pairwise_frank_wolfe", tol=1e-7)
+    assert (post.method, post.certified) == ("projection", True)
+    assert close(other.log_partition_upper, post.log_partition_upper, 1e-6)
+    for method in ["frank_wolfe", "line_search_frank_wolfe"]:
+        rough = sw.marginals(field, method, tol=1e-3, max_iter=300)
+        assert rough.log_partition_upper >= post.log_partition_upper - post.gap - 1e-9
+        assert rough.log_partition_upper - rough.gap <= post.log_partition_upper + 1e-9
+
+
+@pytest.mark.parametrize("temperature", TEMPERATURES)
+@pytest.mark.parametrize("name", BINARY)
+def test_cuts_find_the_minimiser_exactly(name, temperature):
+    field = of_seed(name, 2)
+    if name == "concave-cardinality":  # centers of both labels: no cut
+        with pytest.raises(ValueError, match="CardinalityPotential"):
+            sw.marginals(field, "exact_binary")
+        return
+    post = sw.marginals(field, "projection", tol=1e-11, temperature=temperature)
+    exact = sw.marginals(field, "exact_binary", temperature=temperature)
+    assert close(exact.log_partition_upper, post.log_partition_upper, 1e-9)
+    np.testing.assert_allclose(exact.probabilities, post.probabilities, atol=1e-5)
+    assert exact.relative_gap <= 1e-10
+    assert exact.converged
+
+
+@pytest.mark.parametrize("center", [0, 1])
+def test_cuts_take_cardinalities_and_label_costs(center):
+    rng = np.random.default_rng(center)
+    table = np.cumsum(np.r_[0.3, np.sort(rng.normal(size=7))[::-1]])
+    field = sw.fields.Field(rng.normal(size=(7, 2)))
+    field += sw.fields.CardinalityPotential(np.full(7, center), table)
+    field += sw.fields.LabelCost([0.7, 1.9])
+    exact = sw.marginals(field, "exact_binary")
+    post = sw.marginals(field, "projection", tol=1e-11)
+    assert close(exact.log_partition_upper, post.log_partition_upper)
+
+
+@pytest.mark.parametrize("method", CERTIFIED)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_gap_bounds_the_error(method, seed):
+    field = small_grid(seed, 2)
+    least = sw.marginals(field, "projection", tol=1e-12).log_partition_upper
+    for max_iter in [0, 1, 3, 10]:
+        post = sw.marginals(field, method, tol=0.0, max_iter=max_iter)
+        assert post.gap >= 0
+        assert -1e-9 <= post.log_partition_upper - least <= post.gap + 1e-9
+        assert post.bound <= least + 1e-9
+        assert post.relative_gap <= post.gap + 1e-15
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_terms(seed):
+    field = random_field(SUBMODULAR, 5, 3, seed, forbidden=0.2)
+    labellings = reference.all_labellings(5, 3)
+    truth = float(np.logaddexp.reduce(-field._energies(labellings)))
+    post = sw.marginals(field, tol=1e-9)
+    assert post.log_partition_lower - 1e-9 <= truth <= post.log_partition_upper + 1e-9
+    dual = post.entropy.sum() - extension(field, post.probabilities)
+    assert close(dual, post.log_partition_upper, 1e-7)
+
+
+def extension(field: sw.fields.Field, p: np.ndarray) -> float:
+    relaxation = Relaxation(field)
+    finite = np.where(p > 0, relaxation.unary, 0.0)
+    return relaxation.constant + float((finite * p).sum()) + relaxation.extension(p)
+
+
+def test_shifting_the_unaries_changes_nothing_but_log_partition():
+    field = small_grid()
+    shift = np.random.default_rng(5).normal(0.0, 100.0, 30)
+    post = sw.marginals(field)
+    moved = sw.marginals(field.with_unary(field.unary + shift[:, None]))
+    assert moved.n_iter == post.n_iter
+    np.testing.assert_allclose(moved.probabilities, post.probabilities, atol=1e-9)
+    assert close(moved.relative_gap, post.relative_gap, 1e-6)
+    assert close(moved.log_partition_upper, post.log_partition_upper - shift.sum())
+
+
+def test_temperature_divides_the_energy():
+    field = small_grid()
+    halved = sw.fields.Field(field.unary / 2)
+    halved += sw.fields.Potts(sw.fields.grid_edges((5, 6)), 0.2)
+    halved += sw.fields.RegionConsistency(np.arange(30) // 5, 0.25, 0.7)
+    for method in STARTED:
+        hot = sw.marginals(field, method, temperature=2.0, max_iter=20)
+        cold = sw.marginals(halved, method, max_iter=20)
+        np.testing.assert_allclose(hot.probabilities, cold.probabilities, atol=1e-9)
+        assert hot.n_iter == cold.n_iter
+        assert close(hot.log_partition_lower, cold.log_partition_lower, 1e-6)
+        if METHODS[method].gives_bound:
+            assert close(hot.log_partition_upper, cold.log_partition_upper)
+            assert close(hot.relative_gap, cold.relative_gap, 1e-6)
+
+
+def test_history_never_rises_and_ends_at_the_bound():
+    post = sw.marginals(small_grid(), tol=1e-8)
+    assert (np.diff(post.history) <= 1e-9).all()
+    assert post.history[-1] == post.log_partition_upper == post.value
+
+
+@pytest.mark.parametrize("method", UPPER)
+def test_numbers_are_those_of_python_and_zero_has_no_sign(method):
+    for field in [sw.fields.Field([[0.0, 1.0]]), of_seed("segmentation", 0)]:
+        post = sw.marginals(field, method)
+        numbers = (post.log_partition_upper, post.log_partition_lower, post.gap, post.relative_gap)
+        assert {type(number) for number in numbers} == {float}
+        assert not np.signbit([post.gap, post.relative_gap, post.width]).any()
