@@ -77,6 +77,11 @@ def visited(call: Callable[[], object]) -> set[Path]:
     return {Path(file) for file in files}
 
 
+def has_functions(file: Path) -> bool:
+    """Whether a module has anything to run: one of records alone does not."""
+    return any(isinstance(node, ast.FunctionDef) for node in ast.walk(_tree(file)))
+
+
 @cache
 def imports(file: Path) -> frozenset[Path]:
     """The files that a module imports, where a package hands on a name the file that has it."""
@@ -108,9 +113,10 @@ def _home(module: str, name: str) -> Path | None:
     file = _module(f"{module}.{name}") or _module(module)
     if file is not None and file.name == "__init__.py" and file == _module(module):
         for node in ast.walk(_tree(file)):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                if name in [alias.asname or alias.name for alias in node.names]:
-                    return _home(node.module, name)
+            if not isinstance(node, ast.ImportFrom) or node.module is None:
+                continue
+            if name in [alias.asname or alias.name for alias in node.names]:
+                return _home(node.module, name)
     return file
 
 
