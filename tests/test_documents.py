@@ -34,6 +34,35 @@ def test_version_is_the_same_everywhere() -> None:
     assert f"## [{stated[1]}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
+PAGES = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "guide").glob("*.md")]
+
+
+def prose(page: Path) -> str:
+    """A page without its code."""
+    text = page.read_text(encoding="utf-8")
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link may end in: the headings of a page, as Sphinx names them."""
+    headings = re.findall(r"^#{1,3} (.*)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if link.startswith("http"):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        if target.parent.name == "gallery":  # made from the scripts
+            target = ROOT / "examples" / target.with_suffix(".py").name
+            target = target if target.stem != "index" else ROOT / "examples"
+        assert target.exists(), f"{page.name}: there is no {link}"
+        assert not anchor or anchor in anchors(target), f"{page.name}: no heading for {link}"
+
+
 def folders(path: Path) -> list[str]:
     """The folders in a folder, caches aside."""
     return sorted(p.name for p in path.iterdir() if p.is_dir() and not p.name.startswith("__"))
