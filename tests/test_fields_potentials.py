@@ -34,13 +34,13 @@ def test_potential_is_the_sum_of_its_terms(name: str, seed: int) -> None:
     n, n_labels = field.n_variables, field.n_labels
     labellings = reference.all_labellings(n, n_labels)
     for potential in field.potentials:
-        terms = potential._terms(n, n_labels)
+        terms = potential.terms(n, n_labels)
         summed = [sum(reference.term_energy(term, x) for term in terms) for x in labellings]
-        energies = potential._energies(labellings, n_labels)
+        energies = potential.energies(labellings, n_labels)
         scale = np.abs(energies).max(initial=1.0)
         np.testing.assert_allclose(summed, energies, rtol=1e-11, atol=1e-11 * scale)
     assert [potential for potential, _ in field._terms()] == [
-        potential for potential in field.potentials for _ in potential._terms(n, n_labels)
+        potential for potential in field.potentials for _ in potential.terms(n, n_labels)
     ]
 
 
@@ -155,7 +155,7 @@ def test_robust_region_is_a_sum_over_labels_exactly_where_it_says(n_labels: int)
                 b_eq=price,
                 bounds=(None, None),
             )
-            terms = potential._terms(size, n_labels)
+            terms = potential.terms(size, n_labels)
             assert (found.status == 0) == isinstance(terms[0], _terms.CountTerm), (size, limit)
 
 

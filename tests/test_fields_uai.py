@@ -81,7 +81,7 @@ def test_what_is_written_is_read_again(name: str, tmp_path: Path) -> None:
     field, path = of_seed(name, 1), tmp_path / "model.uai"
     n, n_labels = field.n_variables, field.n_labels
     kinds = (fields.Potts, fields.Pairwise)
-    if any(not isinstance(p, kinds) and p._terms(n, n_labels) for p in field.potentials):
+    if any(not isinstance(p, kinds) and p.terms(n, n_labels) for p in field.potentials):
         with pytest.raises(ValueError, match="Potts and Pairwise potentials only, got"):
             fields.write_uai(field, path)
         assert not path.exists()

@@ -18,8 +18,9 @@ from reference import all_labellings, best_step, least_energy
 import setwise as sw
 from setwise.inference._map._energy_scale import EnergyScale
 from setwise.inference._map._ground import difference_above, difference_below, ground
+from setwise.inference._map._methods import METHODS as RECORDS
 
-METHODS = ("auto", "cut", "expansion", "swap", "convex", "messages", "enumerate")
+METHODS = ("auto", *RECORDS)
 CONSTANTS = (1e7, -1e9)
 FACTORS = (2.0**-40, 2.0**30)
 UNITS = (1e-12, 1e7, 1e9)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from setwise.fields import CardinalityPotential, Field
 from setwise.inference import marginals, solve_map
 from setwise.inference._map._largest_energy import largest_energy
-from setwise.inference._map._solve_map import _METHODS as SEARCHES
+from setwise.inference._map._methods import METHODS as SEARCHES
 from setwise.inference._marginals._methods import METHODS as MARGINALS
 
 DTYPES = ("float64", "float32")

@@ -43,7 +43,7 @@ def test_an_expansion_is_the_best_of_all_answers(seed, n, n_labels, is_part):
     rng = np.random.default_rng(seed)
     idle = 200 if is_part else 0
     field = random_field(rng, "expansion", n, n_labels, idle)
-    kernel, labels = start_moves(field, "expansion", None)
+    kernel, labels = start_moves(field, None)
     for a in rng.integers(n_labels, size=8):
         labels = check_move(field, kernel, labels, (int(a),), idle)
 
@@ -52,7 +52,7 @@ def test_an_expansion_is_the_best_of_all_answers(seed, n, n_labels, is_part):
 def test_a_swap_is_the_best_of_all_answers(seed, n, n_labels):
     rng = np.random.default_rng(seed)
     field = random_field(rng, "swap", n, n_labels)
-    kernel, labels = start_moves(field, "swap", None)
+    kernel, labels = start_moves(field, None)
     pairs = list(combinations(range(n_labels), 2))
     for k in rng.integers(len(pairs), size=8):
         labels = check_move(field, kernel, labels, pairs[k])
@@ -72,7 +72,7 @@ def test_expansions_of_a_grid_are_cuts_of_their_offers(weight, costs):
     field = fields.Field(unary) + fields.Potts(edges, weights)
     if costs:
         field += fields.LabelCost(np.full(n_labels, costs))
-    kernel, labels = start_moves(field, "expansion", None)
+    kernel, labels = start_moves(field, None)
     for turn in range(3 * n_labels):
         a = turn % n_labels
         i, j = labels[edges].T
@@ -100,7 +100,7 @@ def test_swaps_with_transitions_never_raise_the_energy(seed, n, n_labels, root):
     edges = np.array(list(combinations(range(n), 2)))
     edges = edges[rng.random(len(edges)) < 0.6]
     field += fields.LabelTransition(edges, costs + costs.T, np.sqrt if root else None)
-    kernel, labels = start_moves(field, "swap", None)
+    kernel, labels = start_moves(field, None)
     for a, b in combinations(range(n_labels), 2):
         change = kernel.swap(a, b)
         after = np.empty_like(labels)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from setwise.diversities import DivMBest
 from setwise.fields import Field, Pairwise, RegionConsistency, RobustPn
 from setwise.inference import diverse, marginals, solve_map
+from setwise.inference._map._methods import METHODS as RECORDS
 from setwise.inference._marginals._methods import METHODS as OF_MARGINALS
 
-METHODS = ("auto", "cut", "expansion", "swap", "convex", "messages", "enumerate")
+METHODS = ("auto", *RECORDS)
 
 
 def wide(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -82,7 +83,7 @@ def test_no_claim_is_false_beside_large_prices_of_regions(seed, method, is_power
     check(field, method, None, *exact_energies(unary, [], nothing, rest))
 
 
-@pytest.mark.parametrize("method", ["auto", "cut", "expansion", "swap", "convex", "messages"])
+@pytest.mark.parametrize("method", METHODS)
 def test_a_forbidden_pair_hides_no_other_entry(method):
     """Entries of 1 beside one of 3e20, which nobody pays."""
     field = Field([[0.0, 0.0], [1e20, 0.0]])

@@ -88,12 +88,12 @@ def test_minorants_are_below_for_every_labelling(kind, seed):
     term = random_term(kind, n, n_labels, rng)
     field = Field(rng.normal(size=(n, n_labels))) + Given(term)
     below, equal = relaxable_minorant(field)
-    for part in below:
+    for _, part in below:
         convex = isinstance(part, t.CardinalityTerm) and (np.diff(part.table, 2) >= -1e-12).all()
         assert part.is_submodular or convex
     for x in all_labellings(n, n_labels):
         true = term_energy(term, x)
-        lower = sum(term_energy(part, x) for part in below)
+        lower = sum(term_energy(part, x) for _, part in below)
         assert lower <= true + 1e-9
         assert not equal or lower == pytest.approx(true, abs=1e-9)
 
@@ -108,7 +108,7 @@ def test_tables_that_are_potts_and_unaries_come_out_equal(seed):
     below, equal = relaxable_minorant(field)
     assert equal
     for x in all_labellings(2, n_labels):
-        lower = sum(term_energy(part, x) for part in below)
+        lower = sum(term_energy(part, x) for _, part in below)
         assert lower == pytest.approx(tables[0, x[0], x[1]], abs=1e-10)
 
 
@@ -120,7 +120,7 @@ def test_two_labels_submodular_tables_come_out_equal():
     edges = np.tile([[0, 1]], (len(tables), 1))
     below, equal = relaxable_minorant(Field(np.zeros((2, 2))) + Given(t.TableTerm(edges, tables)))
     assert equal
-    assert any(isinstance(part, t.PottsTerm) for part in below)
+    assert any(isinstance(part, t.PottsTerm) for _, part in below)
 
 
 # ---------------------------------------------------------------------------- the polytope

@@ -1,16 +1,21 @@
 """Laws of solve_map, over every field of the registry and every method."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from field_registry import FIELDS, of_seed
 from reference import all_labellings
 
 import setwise as sw
+from setwise.fields._terms import KINDS
 from setwise.inference import MapProgress, MapResult
 from setwise.inference._map._energy_scale import trivial_bound
+from setwise.inference._map._methods import METHODS
 
-METHODS = ("cut", "expansion", "swap", "convex", "messages", "enumerate")
 SEEDS = range(3)
+IN_ROUNDS = [m for m, r in METHODS.items() if r.gives_bound and r.takes_start]
 
 
 def least_energy(field: sw.fields.Field) -> float:
@@ -49,7 +54,7 @@ def test_value_and_bound_enclose_the_least_energy(name: str, method: str, seed: 
         assert best.value == pytest.approx(least, abs=2 * slack)
 
 
-@pytest.mark.parametrize("method", ["cut", "convex", "messages"])
+@pytest.mark.parametrize("method", IN_ROUNDS)
 @pytest.mark.parametrize("name", FIELDS)
 def test_no_round_leaves_the_least_values_of_the_terms(name: str, method: str) -> None:
     field = of_seed(name, 0)
@@ -110,7 +115,10 @@ def three_labels(n: int = 30, seed: int = 0) -> sw.fields.Field:
     return sw.fields.Field(rng.normal(size=(n, 3))) + sw.fields.Potts(edges, 0.8)
 
 
-@pytest.mark.parametrize("method", ["expansion", "swap", "messages", "convex"])
+OF_THREE_LABELS = [m for m, r in METHODS.items() if r.obstacle(three_labels()) is None]
+
+
+@pytest.mark.parametrize("method", OF_THREE_LABELS)
 def test_the_answer_is_no_worse_than_init(method: str) -> None:
     field = three_labels()
     good = sw.solve_map(field, "expansion").labels
@@ -118,7 +126,7 @@ def test_the_answer_is_no_worse_than_init(method: str) -> None:
     assert best.value <= field.energy(good) + 1e-12
 
 
-@pytest.mark.parametrize("method", ["expansion", "swap", "messages", "convex"])
+@pytest.mark.parametrize("method", OF_THREE_LABELS)
 def test_a_callback_sees_the_search_and_may_end_it(method: str) -> None:
     field = three_labels()
     seen: list[MapProgress] = []
@@ -134,7 +142,7 @@ def test_a_callback_sees_the_search_and_may_end_it(method: str) -> None:
     assert best.bound <= best.value
 
 
-@pytest.mark.parametrize("method", ["expansion", "swap"])
+@pytest.mark.parametrize("method", [m for m, r in METHODS.items() if not r.gives_bound])
 def test_with_an_infinite_tolerance_moves_do_not_look_for_a_bound(method: str) -> None:
     field = three_labels()
     quick, full = sw.solve_map(field, method, tol=np.inf), sw.solve_map(field, method)
@@ -195,3 +203,32 @@ def test_bad_arguments_are_named(arguments: dict, error: type, sentence: str) ->
     field = sw.fields.Field([[0.0, 1.0], [1.0, 0.0], [0.0, np.inf]])
     with pytest.raises(error, match=sentence):
         sw.solve_map(**{"field": field, **arguments})
+
+
+def test_every_method_is_in_the_docstring_in_the_guide_and_in_the_error() -> None:
+    for row in METHODS.table():
+        assert row in sw.solve_map.__doc__
+    guide = Path(__file__).parents[1] / "docs" / "guide" / "map.md"
+    listed = guide.read_text(encoding="utf-8").partition("## The methods")[2].partition("With")[0]
+    rows = re.findall(r"^\| `(\w+)` \|", listed, re.MULTILINE)
+    assert sorted(rows) == sorted(METHODS)
+    with pytest.raises(ValueError, match="must be one of 'auto', " + ", ".join(map(repr, METHODS))):
+        sw.solve_map(three_labels(), "magic")
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_method_takes_a_field_or_its_record_says_why_not(name: str) -> None:
+    field = of_seed(name, 0)
+    for method, record in METHODS.items():
+        why = record.obstacle(field)
+        if why is not None:
+            with pytest.raises(ValueError, match=r"cannot take|needs") as error:
+                sw.solve_map(field, method)
+            assert str(error.value).partition("(")[0] == why.partition("(")[0]
+        else:
+            assert sw.solve_map(field, method).method == method
+
+
+def test_records_know_every_kind_of_term() -> None:
+    for record in METHODS.values():
+        assert set(record.takes) == set(KINDS)

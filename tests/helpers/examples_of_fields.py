@@ -60,6 +60,39 @@ POTENTIALS: dict[str, dict[str, Any]] = {
 }
 for name, arguments in POTENTIALS.items():
     listed(f"fields.{name}", added, **arguments)
+
+
+class Just(fields.Potential):
+    """A potential of one term."""
+
+    def __init__(self, term: fields.Term) -> None:
+        self._set(term=term)
+
+    def terms(self, n_variables: int, n_labels: int) -> tuple[fields.Term, ...]:
+        return (self.term,)
+
+
+TERMS: dict[str, dict[str, Any]] = {
+    "CardinalityTerm": POTENTIALS["CardinalityPotential"],
+    "ConstantTerm": {"value": 1.5},
+    "CountTerm": {
+        "regions": array(0, 1, 0, -1),
+        "starts": array(0, 3, 5),
+        "table": array(0.0, 1.0, 1.5, 0.5, 2.0),
+    },
+    "LabelTerm": {"cost": 0.5, "labels": array(True, False, True)},
+    "PottsTerm": POTENTIALS["Potts"],
+    "RobustTerm": {
+        "regions": array(0, 1, 0, -1),
+        "weights": array(1.0, 2.0),
+        "truncation": array(0.5, 0.25),
+    },
+    "TableTerm": {"edges": EDGES, "tables": np.arange(27.0).reshape(3, 3, 3) % 5.0},
+    "TransitionTerm": POTENTIALS["LabelTransition"],
+    "UnaryTerm": {"unary": np.arange(12.0).reshape(4, 3) % 5.0},
+}
+for name, arguments in TERMS.items():
+    listed(f"fields.{name}", lambda term: added(Just(term)), **arguments)
 listed("fields.Field", energies, unary=UNARY[:, :3])
 method("fields.Field.energy", lambda: FIELD, labels=LABELINGS)
 method("fields.Field.with_unary", lambda: FIELD, energies, unary=UNARY + 1.0)

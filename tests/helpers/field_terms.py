@@ -20,13 +20,10 @@ class Given(Potential):
     def is_submodular(self) -> bool | None:
         return all(term.is_submodular for term in self.given)
 
-    def _check(self, n_variables: int, n_labels: int) -> None:
-        pass
-
-    def _energies(self, labels: np.ndarray, n_labels: int) -> np.ndarray:
+    def energies(self, labels: np.ndarray, n_labels: int) -> np.ndarray:
         return np.array([sum(term_energy(term, x) for term in self.given) for x in labels], float)
 
-    def _terms(self, n_variables: int, n_labels: int) -> tuple[t.Term, ...]:
+    def terms(self, n_variables: int, n_labels: int) -> tuple[t.Term, ...]:
         return self.given
 
 

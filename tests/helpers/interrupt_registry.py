@@ -19,7 +19,7 @@ from public_api import public_objects
 
 import setwise as sw
 from setwise import fields, functions, inference, learning
-from setwise.inference._map import _solve_map
+from setwise.inference._map._methods import METHODS as MAP_METHODS
 from setwise.inference._marginals._methods import METHODS as _MARGINALS
 from setwise.surrogates._maximizers import Rule, most_violated
 
@@ -136,7 +136,7 @@ def _solve_map_by(method: str) -> Callable[[int], Call]:
     return make
 
 
-for _method in _solve_map._METHODS:
+for _method in MAP_METHODS:
     long("inference.solve_map", _method)(_solve_map_by(_method))
 
 
@@ -410,7 +410,8 @@ for _surrogate in (
     sw.surrogates.MarginRescaling("jaccard"),
     sw.surrogates.SlackRescaling("jaccard"),
 ):
-    for _method in ("__call__", "value_and_gradient"):
+    for _method in ("__call__",
+    "added_to", "value_and_gradient"):
         long(f"surrogates.{type(_surrogate).__name__}.{_method}")(
             _surrogate_of(_surrogate, _method)
         )
@@ -573,12 +574,14 @@ def update(size: int) -> Call:
 SHORT_METHODS = {
     "__call__",
     "augment",
+    "check",
     "close",
     "complement",
     "contract",
     "copy",
     "decision_function",
     "each",
+    "energies",
     "energy",
     "extension_scale",
     "extra_repr",
@@ -611,6 +614,7 @@ SHORT_METHODS = {
     "staged_predict",
     "step_negative",
     "step_positive",
+    "terms",
     "to_field",
     "value",
     "value_and_gradient",

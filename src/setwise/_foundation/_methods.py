@@ -74,8 +74,7 @@ class Method(Generic[Run]):
         if lack is not None:
             return f"{self.name} needs {lack}"
         for potential, term in field._terms():
-            unknown = refused(f"it does not know terms of kind {type(term).__name__}")
-            why = self.takes.get(type(term), unknown)(term)
+            why = self.takes.get(type(term), _unknown)(term)
             if why is not None:
                 return f"{self.name} cannot take {potential!r}: {why}"
         return None
@@ -151,6 +150,10 @@ class Methods(Mapping[str, Method[Run]]):
                 lines += table
             function.__doc__ = "\n".join(lines)
         return function
+
+
+def _unknown(term: object) -> str:
+    return f"it does not know terms of kind {type(term).__name__}"
 
 
 def _row(name: str, left: str, right: str, names: int, first: int) -> str:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.diversities._addition import Addition
 from setwise.diversities._groups import Concave, CountedLabels
-from setwise.fields._potentials._edges import as_edges, check_edges
+from setwise.fields._edges import as_edges, check_edges
 from setwise.fields._potentials._label_transition import LabelTransition
 
 _MOST_PAIRS = 1 << 30

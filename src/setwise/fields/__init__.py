@@ -12,19 +12,34 @@ from setwise.fields._potentials._pairwise import Pairwise
 from setwise.fields._potentials._potts import Potts
 from setwise.fields._potentials._region_consistency import RegionConsistency
 from setwise.fields._potentials._robust_pn import RobustPn
+from setwise.fields._terms._base import Term
+from setwise.fields._terms._label_counts import CardinalityTerm, LabelTerm
+from setwise.fields._terms._pairs import PottsTerm, TableTerm, TransitionTerm
+from setwise.fields._terms._region_counts import CountTerm, RobustTerm
+from setwise.fields._terms._singles import ConstantTerm, UnaryTerm
 from setwise.fields._uai._read import read_uai
 from setwise.fields._uai._write import write_uai
 
 __all__ = [
     "CardinalityPotential",
+    "CardinalityTerm",
+    "ConstantTerm",
+    "CountTerm",
     "Field",
     "LabelCost",
+    "LabelTerm",
     "LabelTransition",
     "Pairwise",
     "Potential",
     "Potts",
+    "PottsTerm",
     "RegionConsistency",
     "RobustPn",
+    "RobustTerm",
+    "TableTerm",
+    "Term",
+    "TransitionTerm",
+    "UnaryTerm",
     "contrast_weights",
     "grid_edges",
     "read_uai",

@@ -9,7 +9,8 @@ from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_float64, as_integers
 from setwise._foundation._immutable import Immutable
 from setwise.fields._base import Potential
-from setwise.fields._terms import Term
+from setwise.fields._terms._base import Term
+from setwise.fields._terms._fold import Folded, fold
 
 _LARGEST = 1e150  # so that sums and squares of energies stay finite
 
@@ -61,7 +62,7 @@ class Field(Immutable):
         """The field with one more potential."""
         if not isinstance(potential, Potential):
             return NotImplemented
-        potential._check(self.n_variables, self.n_labels)
+        potential.check(self.n_variables, self.n_labels)
         return Field._of(self.unary, (*self.potentials, potential))
 
     def with_unary(self, unary: ArrayLike) -> Field:
@@ -101,7 +102,7 @@ class Field(Immutable):
         energies = np.empty(len(labels))
         _core.unary_energies(labels, self.unary, energies)
         for potential in self.potentials:
-            energies += potential._energies(labels, self.n_labels)
+            energies += potential.energies(labels, self.n_labels)
         return energies
 
     def _terms(self) -> list[tuple[Potential, Term]]:
@@ -115,6 +116,10 @@ class Field(Immutable):
             return [(p, term) for p in self.potentials for term in terms_of(p)]
 
         return self._remember("terms", translate)
+
+    def _folded(self) -> Folded:
+        """The energy as a constant, unaries, and terms of more than one variable."""
+        return self._remember("folded", lambda: fold(self.unary, self._terms()))
 
     def __repr__(self) -> str:
         parts = [f"Field({self.n_variables} variables, {self.n_labels} labels)"]

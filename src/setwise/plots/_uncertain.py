@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_array
 from setwise.fields import regions_from_labels
-from setwise.fields._potentials._regions import as_regions
+from setwise.fields._regions import as_regions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_list, as_numbers
 from setwise.estimators._checked import MOST
-from setwise.fields._potentials._edges import as_edges, check_edges
+from setwise.fields._edges import as_edges, check_edges
 
 
 @dataclass(frozen=True, eq=False)

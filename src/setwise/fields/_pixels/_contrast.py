@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import FloatArray, as_array, as_number
-from setwise.fields._potentials._edges import as_edges, check_edges
+from setwise.fields._edges import as_edges, check_edges
 
 
 def contrast_weights(

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise import _core
-from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_integers, as_numbers
+from setwise._foundation._arguments import FloatArray, IntArray, as_numbers
 from setwise.fields._base import Potential
-from setwise.fields._terms import CardinalityTerm
+from setwise.fields._terms._label_counts import CardinalityTerm, as_center, check_center
 
 
 class CardinalityPotential(Potential):
@@ -43,30 +43,17 @@ class CardinalityPotential(Potential):
     table: FloatArray
 
     def __init__(self, center: ArrayLike, table: ArrayLike) -> None:
-        array = as_array(center, "center")
-        if array.ndim != 1:
-            raise ValueError(f"center must have shape (N,), got {array.shape}")
-        labels = as_integers(array, "center", below=np.iinfo(np.int64).max)
-        values = as_numbers(table, "table", shape=(len(labels) + 1,))
-        self._set(center=labels, table=values)
+        labels = as_center(center)
+        self._set(center=labels, table=as_numbers(table, "table", shape=(len(labels) + 1,)))
 
     @property
     def is_submodular(self) -> bool:
-        return CardinalityTerm(self.center, self.table).is_submodular
+        return CardinalityTerm._of(self.center, self.table).is_submodular
 
-    def _check(self, n_variables: int, n_labels: int) -> None:
-        if len(self.center) != n_variables:
-            raise ValueError(
-                f"center must have an entry for each of the field's {n_variables} variables, "
-                f"got {len(self.center)}"
-            )
-        if n_variables and self.center.max() >= n_labels:
-            raise ValueError(
-                f"center must hold some of the field's {n_labels} labels, numbered from 0, "
-                f"got {self.center.max()}"
-            )
+    def check(self, n_variables: int, n_labels: int) -> None:
+        check_center(self.center, n_variables, n_labels)
 
-    def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
+    def energies(self, labels: IntArray, n_labels: int) -> FloatArray:
         energies = np.empty(len(labels))
         _core.cardinality_energies(labels, n_labels, self.center, self.table, energies)
         return energies
@@ -80,8 +67,11 @@ class CardinalityPotential(Potential):
     def _less(self, constant: float) -> CardinalityPotential:
         return CardinalityPotential(self.center, self.table - constant)
 
-    def _terms(self, n_variables: int, n_labels: int) -> tuple[CardinalityTerm, ...]:
-        return (CardinalityTerm(self.center, self.table),)
+    def _limited(self, limit: float, n_labels: int) -> CardinalityPotential:
+        return CardinalityPotential(self.center, np.minimum(self.table, limit))
+
+    def terms(self, n_variables: int, n_labels: int) -> tuple[CardinalityTerm, ...]:
+        return (CardinalityTerm._of(self.center, self.table),)
 
     def __repr__(self) -> str:
         return f"CardinalityPotential(variables={len(self.center)})"

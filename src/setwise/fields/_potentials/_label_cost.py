@@ -15,7 +15,7 @@ from setwise._foundation._arguments import (
 )
 from setwise.fields._base import Potential
 from setwise.fields._potentials._span import span
-from setwise.fields._terms import LabelTerm
+from setwise.fields._terms._label_counts import LabelTerm
 
 
 class LabelCost(Potential):
@@ -69,7 +69,7 @@ class LabelCost(Potential):
     def is_submodular(self) -> bool:
         return True
 
-    def _check(self, n_variables: int, n_labels: int) -> None:
+    def check(self, n_variables: int, n_labels: int) -> None:
         if self.labels is None and len(self.costs) != n_labels:
             raise ValueError(
                 f"costs must have an entry for each of the field's {n_labels} labels, "
@@ -81,20 +81,24 @@ class LabelCost(Potential):
                 f"got {self.labels.max()}"
             )
 
-    def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
+    def energies(self, labels: IntArray, n_labels: int) -> FloatArray:
         used = np.zeros((len(labels), n_labels), np.uint8)
         _core.used_labels(labels, used)
         if self.labels is None:
             return np.asarray(used @ self.costs)
         return np.asarray(used[:, self.labels].any(axis=1) * self.costs[0])
 
-    def _terms(self, n_variables: int, n_labels: int) -> tuple[LabelTerm, ...]:
+    def _limited(self, limit: float, n_labels: int) -> LabelCost:
+        alone = self.labels is None and n_labels > 1
+        return LabelCost(np.minimum(self.costs, limit)) if alone else self
+
+    def terms(self, n_variables: int, n_labels: int) -> tuple[LabelTerm, ...]:
         if self.labels is None:
             groups = np.eye(n_labels, dtype=np.bool_)
         else:
             groups = np.isin(np.arange(n_labels), self.labels)[None, :]
         return tuple(
-            LabelTerm(float(cost), group)
+            LabelTerm._of(float(cost), group)
             for cost, group in zip(self.costs, groups, strict=True)
             if cost > 0
         )

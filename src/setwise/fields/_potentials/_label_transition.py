@@ -8,10 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise import _core
-from setwise._foundation._arguments import FloatArray, IntArray, as_numbers, call_on_arrays
+from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.fields._base import Potential
-from setwise.fields._potentials._edges import as_edges, check_edges
-from setwise.fields._terms import TransitionTerm, rounding_of_heights
+from setwise.fields._edges import as_edges, check_edges
+from setwise.fields._terms._pairs import (
+    TransitionTerm,
+    as_heights,
+    as_transition_costs,
+    check_labels,
+)
 
 
 class LabelTransition(Potential):
@@ -63,19 +68,10 @@ class LabelTransition(Potential):
         concave: Callable[[FloatArray], FloatArray] | None = None,
     ) -> None:
         pairs = as_edges(edges)
-        prices = as_numbers(costs, "costs", shape=(None, None), nonnegative=True)
-        if prices.shape[0] != prices.shape[1] or prices.shape[0] == 0:
-            raise ValueError(f"costs must have shape (L, L) with L at least 1, got {prices.shape}")
-        if (prices != prices.T).any():
-            a, b = np.argwhere(prices != prices.T)[0]
-            raise ValueError(
-                f"costs must be symmetric, got {prices[a, b]:g} for ({a}, {b}) "
-                f"and {prices[b, a]:g} for ({b}, {a})"
-            )
-        if prices.diagonal().any():
-            a = int(np.flatnonzero(prices.diagonal())[0])
-            raise ValueError(f"costs must be 0 on the diagonal, got {prices[a, a]:g} for label {a}")
-        self._set(edges=pairs, costs=prices, concave=concave, heights=_heights(concave, len(pairs)))
+        prices = as_transition_costs(costs)
+        self._set(
+            edges=pairs, costs=prices, concave=concave, heights=as_heights(concave, len(pairs))
+        )
 
     @property
     def n_labels(self) -> int:
@@ -90,47 +86,29 @@ class LabelTransition(Potential):
     def _is_zero(self) -> bool:
         return not (self.costs.any() and self.heights.any())
 
-    def _check(self, n_variables: int, n_labels: int) -> None:
+    def check(self, n_variables: int, n_labels: int) -> None:
         check_edges(self.edges, n_variables)
-        if n_labels != self.n_labels:
-            raise ValueError(
-                f"costs must have a row and a column for each of the field's {n_labels} labels, "
-                f"got {self.n_labels}"
-            )
+        check_labels("costs", n_labels, self.n_labels)
 
-    def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
+    def energies(self, labels: IntArray, n_labels: int) -> FloatArray:
         energies = np.empty(len(labels))
         _core.transition_energies(labels, self.edges, self.costs, self.heights, energies)
         return energies
 
-    def _terms(self, n_variables: int, n_labels: int) -> tuple[TransitionTerm, ...]:
+    def _largest_price(self, by_cut: bool) -> float:
+        return float(self.costs.max(initial=0.0))
+
+    def _limited(self, limit: float, n_labels: int) -> LabelTransition:
+        first = float(self.heights[1:2].sum())
+        costs = np.minimum(self.costs, limit / first) if first > 0.0 else self.costs
+        return LabelTransition(self.edges, costs, self.concave)
+
+    def terms(self, n_variables: int, n_labels: int) -> tuple[TransitionTerm, ...]:
         if self._is_zero:
             return ()
-        return (TransitionTerm(self.edges, self.costs, self.concave),)
+        return (TransitionTerm._of(self.edges, self.costs, self.concave),)
 
     def __repr__(self) -> str:
         name = getattr(self.concave, "__name__", repr(self.concave))
         shape = "" if self.concave is None else f", concave={name}"
         return f"LabelTransition(edges={len(self.edges)}, labels={self.n_labels}{shape})"
-
-
-def _heights(concave: Callable[[FloatArray], FloatArray] | None, most: int) -> FloatArray:
-    """h(0), ..., h(most), checked for what makes the potential a cooperative cut."""
-    counts = np.arange(most + 1, dtype=np.float64)
-    if concave is None:
-        return np.minimum(counts, 1.0)
-    if not callable(concave):
-        raise TypeError(f"concave must be a callable or None, got {type(concave).__name__}")
-    heights = call_on_arrays(concave, "concave", counts)
-    slack = rounding_of_heights(heights)
-    if abs(heights[0]) > slack:
-        raise ValueError(f"concave must be 0 at 0, got {heights[0]:g}")
-    falls = np.flatnonzero(np.diff(heights) < -slack)
-    if len(falls):
-        raise ValueError(
-            f"concave must be increasing, got a fall from {falls[0]} to {falls[0] + 1}"
-        )
-    bends = np.flatnonzero(np.diff(heights, 2) > slack)
-    if len(bends):
-        raise ValueError(f"concave must be concave, got an upward bend at {bends[0] + 1}")
-    return heights

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import fsum
 
@@ -11,8 +12,10 @@ from numpy.typing import ArrayLike
 from setwise import _core
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_array, as_numbers
 from setwise.fields._base import Potential
-from setwise.fields._potentials._edges import as_edges, check_edges
-from setwise.fields._terms import ConstantTerm, PottsTerm, TableTerm, Term, UnaryTerm
+from setwise.fields._edges import as_edges, check_edges
+from setwise.fields._terms._base import Term
+from setwise.fields._terms._pairs import PottsTerm, TableTerm, check_labels
+from setwise.fields._terms._singles import ConstantTerm, UnaryTerm
 
 # A table is unaries plus Potts when it differs from them by no more than this share of its largest
 # entry: what rounding leaves of a table that was computed as such a sum.
@@ -74,15 +77,11 @@ class Pairwise(Potential):
     def is_submodular(self) -> bool:
         return bool(self._sums().fits.all())
 
-    def _check(self, n_variables: int, n_labels: int) -> None:
+    def check(self, n_variables: int, n_labels: int) -> None:
         check_edges(self.edges, n_variables)
-        if n_labels != self.n_labels:
-            raise ValueError(
-                f"tables must have a row and a column for each of the field's {n_labels} labels, "
-                f"got {self.n_labels}"
-            )
+        check_labels("tables", n_labels, self.n_labels)
 
-    def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
+    def energies(self, labels: IntArray, n_labels: int) -> FloatArray:
         energies = np.empty(len(labels))
         shared = self.tables.ndim == 2
         _core.table_energies(labels, n_labels, self.edges, self.tables.ravel(), shared, energies)
@@ -101,6 +100,31 @@ class Pairwise(Potential):
         uses = len(self.edges) if self.tables.ndim == 2 else 1
         return grounded, uses * fsum(least.ravel())
 
+    def _largest_price(self, by_cut: bool) -> float:
+        return float(np.abs(self.tables).max(initial=0.0))
+
+    def _limited(self, limit: float, n_labels: int) -> Pairwise:
+        highest = limit * (2.0 - np.eye(self.n_labels))
+        return Pairwise(self.edges, np.minimum(self.tables, highest))
+
+    def _least(self) -> float:
+        return self._over_edges(self.tables.min(axis=(-2, -1)))
+
+    def _as_given(self) -> float:
+        return self._over_edges(np.abs(self.tables).max(axis=(-2, -1)))
+
+    def _over_edges(self, numbers: FloatArray) -> float:
+        """The sum over all edges of a number for each table."""
+        if len(self.edges) == 0:
+            return 0.0
+        return float(numbers.sum()) * (len(self.edges) if self.tables.ndim == 2 else 1)
+
+    def _pair_tables(
+        self, n_variables: int, n_labels: int
+    ) -> Iterator[tuple[list[int], FloatArray]]:
+        shape = (len(self.edges), n_labels, n_labels)
+        return zip(self.edges.tolist(), np.broadcast_to(self.tables, shape), strict=True)
+
     def _sums(self) -> _Sums:
         """What the tables are as unaries plus Potts; one table where the edges share one."""
         return self._remember("sums", lambda: _as_sums(self.tables.reshape(-1, *self._shape)))
@@ -109,7 +133,7 @@ class Pairwise(Potential):
     def _shape(self) -> tuple[int, int]:
         return self.n_labels, self.n_labels
 
-    def _terms(self, n_variables: int, n_labels: int) -> tuple[Term, ...]:
+    def terms(self, n_variables: int, n_labels: int) -> tuple[Term, ...]:
         if len(self.edges) == 0:
             return ()
         sums = self._sums()
@@ -126,16 +150,16 @@ class Pairwise(Potential):
             np.add.at(unary, first, sums.first[of])
             np.add.at(unary, second, sums.second[of])
             if unary.any():
-                terms.append(UnaryTerm(unary))
+                terms.append(UnaryTerm._of(unary))
             constant = float(sums.constant[of].sum())
             if constant:
-                terms.append(ConstantTerm(constant))
+                terms.append(ConstantTerm._of(constant))
             joined = easy & (sums.weights[table] > 0)
             if joined.any():
-                terms.append(PottsTerm(self.edges[joined], sums.weights[table[joined]]))
+                terms.append(PottsTerm._of(self.edges[joined], sums.weights[table[joined]]))
         if not easy.all():
             tables = self.tables.reshape(-1, *self._shape)[table[~easy]]
-            terms.append(TableTerm(self.edges[~easy], tables))
+            terms.append(TableTerm._of(self.edges[~easy], tables))
         return tuple(terms)
 
     def __repr__(self) -> str:

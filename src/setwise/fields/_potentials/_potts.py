@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise import _core
-from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_numbers
+from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.fields._base import Potential
-from setwise.fields._potentials._edges import as_edges, check_edges
+from setwise.fields._edges import as_edges, check_edges
 from setwise.fields._potentials._span import span
-from setwise.fields._terms import PottsTerm
+from setwise.fields._terms._pairs import PottsTerm, as_weights
 
 
 class Potts(Potential):
@@ -45,24 +45,25 @@ class Potts(Potential):
 
     def __init__(self, edges: ArrayLike, weights: ArrayLike) -> None:
         pairs = as_edges(edges)
-        shape: tuple[int, ...] = () if as_array(weights, "weights").ndim == 0 else (len(pairs),)
-        heights = as_numbers(weights, "weights", shape=shape, nonnegative=True, largest=np.inf)
-        self._set(edges=pairs, weights=np.array(np.broadcast_to(heights, len(pairs))))
+        self._set(edges=pairs, weights=as_weights(weights, len(pairs)))
 
     @property
     def is_submodular(self) -> bool:
         return True
 
-    def _check(self, n_variables: int, n_labels: int) -> None:
+    def check(self, n_variables: int, n_labels: int) -> None:
         check_edges(self.edges, n_variables)
 
-    def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
+    def energies(self, labels: IntArray, n_labels: int) -> FloatArray:
         energies = np.empty(len(labels))
         _core.potts_energies(labels, n_labels, self.edges, self.weights, energies)
         return energies
 
-    def _terms(self, n_variables: int, n_labels: int) -> tuple[PottsTerm, ...]:
-        return (PottsTerm(self.edges, self.weights),)
+    def _limited(self, limit: float, n_labels: int) -> Potts:
+        return Potts(self.edges, np.minimum(self.weights, limit))
+
+    def terms(self, n_variables: int, n_labels: int) -> tuple[PottsTerm, ...]:
+        return (PottsTerm._of(self.edges, self.weights),)
 
     def __repr__(self) -> str:
         return f"Potts(edges={len(self.edges)}, weights={span(self.weights)})"

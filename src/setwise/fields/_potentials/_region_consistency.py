@@ -9,7 +9,7 @@ from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray, as_number
 from setwise.fields._potentials._regions import RegionPotential
 from setwise.fields._potentials._span import span
-from setwise.fields._terms import CountTerm
+from setwise.fields._terms._region_counts import CountTerm
 
 
 class RegionConsistency(RegionPotential):
@@ -75,13 +75,18 @@ class RegionConsistency(RegionPotential):
 
         return self._remember("table", tabulate)
 
-    def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
+    def _limited(self, limit: float, n_labels: int) -> RegionConsistency:
+        sizes = self.sizes.astype(np.float64)
+        least = (sizes - 1.0) ** self.alpha + 1.0 - sizes**self.alpha
+        return RegionConsistency(self.regions, self._weight_within(limit, least), self.alpha)
+
+    def energies(self, labels: IntArray, n_labels: int) -> FloatArray:
         energies = np.empty(len(labels))
         members, offsets = self._members()
         _core.count_energies(labels, n_labels, members, offsets, self._table(), energies)
         return energies
 
-    def _terms(self, n_variables: int, n_labels: int) -> tuple[CountTerm, ...]:
+    def terms(self, n_variables: int, n_labels: int) -> tuple[CountTerm, ...]:
         return (self._count_term(self._table()),) if self.n_regions else ()
 
     def __repr__(self) -> str:

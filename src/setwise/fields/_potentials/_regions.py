@@ -1,4 +1,4 @@
-"""Regions: sets of variables that do not overlap, as one layer of a potential takes them."""
+"""Potentials that are a sum over the regions of one layer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_numbers
+from setwise._foundation._certificate import EPS
 from setwise.fields._base import Potential
-from setwise.fields._terms import CountTerm
+from setwise.fields._regions import as_regions, check_regions, members_of
+from setwise.fields._terms._region_counts import CountTerm
 
 
 class RegionPotential(Potential):
@@ -37,22 +39,20 @@ class RegionPotential(Potential):
         """R."""
         return len(self.sizes)
 
-    def _check(self, n_variables: int, n_labels: int) -> None:
-        if len(self.regions) != n_variables:
-            raise ValueError(
-                f"regions must have an entry for each of the field's {n_variables} variables, "
-                f"got {len(self.regions)}"
-            )
+    def check(self, n_variables: int, n_labels: int) -> None:
+        check_regions(self.regions, n_variables)
+
+    def _largest_price(self, by_cut: bool) -> float:
+        return float(self.weight.max(initial=0.0))
+
+    def _weight_within(self, limit: float, least: FloatArray) -> FloatArray:
+        """Weights whose least prices, ``least`` of each, are cut down to the limit."""
+        high = 2.0 * limit / np.maximum(least, EPS)
+        return np.where(self.weight * least > 2.0 * limit, high, self.weight)
 
     def _members(self) -> tuple[IntArray, IntArray]:
         """The variables sorted by region, and where each region begins and ends, (R + 1,)."""
-
-        def sort() -> tuple[IntArray, IntArray]:
-            order = np.argsort(self.regions, kind="stable")
-            outside = len(self.regions) - int(self.sizes.sum())
-            return order[outside:], np.concatenate([[0], np.cumsum(self.sizes)])
-
-        return self._remember("members", sort)
+        return self._remember("members", lambda: members_of(self.regions))
 
     def _counts(self) -> tuple[IntArray, IntArray, IntArray]:
         """Each count 0..size of each region: starts (R + 1,), region and count of each entry."""
@@ -61,20 +61,4 @@ class RegionPotential(Potential):
         return starts, region, np.arange(starts[-1]) - starts[region]
 
     def _count_term(self, table: FloatArray) -> CountTerm:
-        return CountTerm(self.regions, self._counts()[0], table)
-
-
-def as_regions(regions: ArrayLike) -> IntArray:
-    """Regions (N,), renumbered 0..R-1 in the order of their numbers, -1 for none."""
-    array = as_array(regions, "regions")
-    if array.ndim != 1:
-        raise ValueError(f"regions must have shape (N,), got {array.shape}")
-    if array.size == 0:
-        return np.zeros(0, np.int64)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"regions must hold integers, got dtype {array.dtype}")
-    if array.min() < -1:
-        raise ValueError(f"regions must hold numbers from 0 on, or -1 for none, got {array.min()}")
-    numbers, compact = np.unique(array, return_inverse=True)
-    none = int(numbers[0] == -1) if array.dtype.kind == "i" else 0
-    return compact.astype(np.int64) - none
+        return CountTerm._of(self.regions, self._counts()[0], table)

@@ -9,7 +9,8 @@ from setwise import _core
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_numbers
 from setwise.fields._potentials._regions import RegionPotential
 from setwise.fields._potentials._span import span
-from setwise.fields._terms import RobustTerm, Term
+from setwise.fields._terms._base import Term
+from setwise.fields._terms._region_counts import RobustTerm
 
 
 class RobustPn(RegionPotential):
@@ -84,7 +85,11 @@ class RobustPn(RegionPotential):
         # that are so for any number.
         return True if self._separable(int(self.sizes.max(initial=1))).all() else None
 
-    def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
+    def _limited(self, limit: float, n_labels: int) -> RobustPn:
+        least = np.minimum(1.0 / self.truncation, 1.0)  # of a region of two labels, by weight
+        return RobustPn(self.regions, self._weight_within(limit, least), self.truncation)
+
+    def energies(self, labels: IntArray, n_labels: int) -> FloatArray:
         energies = np.empty(len(labels))
         members, offsets = self._members()
         _core.robust_energies(
@@ -118,14 +123,14 @@ class RobustPn(RegionPotential):
         table = np.where(2 * count <= size, most * count / size, price - most * outside / size)
         return np.asarray(table)
 
-    def _terms(self, n_variables: int, n_labels: int) -> tuple[Term, ...]:
+    def terms(self, n_variables: int, n_labels: int) -> tuple[Term, ...]:
         if self.n_regions == 0:
             return ()
         easy = self._separable(n_labels)
         if easy.all():
             return (self._count_term(self._table()),)
         hard = self._part(~easy)
-        robust = RobustTerm(hard.regions, hard.weight, hard.truncation)
+        robust = RobustTerm._of(hard.regions, hard.weight, hard.truncation)
         if not easy.any():
             return (robust,)
         part = self._part(easy)

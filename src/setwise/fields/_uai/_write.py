@@ -9,10 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise.fields._base import Potential
 from setwise.fields._field import Field
-from setwise.fields._potentials._pairwise import Pairwise
-from setwise.fields._potentials._potts import Potts
 from setwise.fields._uai._model import as_path
 
 # exp(-energy) keeps all its digits up to here; a table with a higher entry becomes several factors,
@@ -27,9 +24,9 @@ def write_uai(field: Field, path: str | os.PathLike[str]) -> None:
     r"""Write a field as a model file, with factors :math:`f = e^{-\text{energy}}`.
 
     One factor for the unaries of each variable, one for each edge of a ``Potts`` or ``Pairwise``
-    potential; several where an energy is beyond 700, too large for one. No other potential can be
-    written, and nothing is written then. Reading the file with ``read_uai`` gives the same energies
-    up to rounding, constants included.
+    potential, or of one whose terms are all of that kind; several where an energy is beyond 700,
+    too large for one. No other potential can be written, and nothing is written then. Reading the
+    file with ``read_uai`` gives the same energies up to rounding, constants included.
 
     The last labels of a variable, if forbidden, are left out of its number of labels. The first
     variable keeps all L, so that reading gives L again.
@@ -95,25 +92,13 @@ def _factors(field: Field, cards: IntArray) -> Iterator[Factor]:
     for i, (energies, card) in enumerate(zip(field.unary, cards.tolist(), strict=True)):
         yield from _split((i,), energies[:card])
     for potential in field.potentials:
-        for (i, j), table in _tables(potential, field):
+        tables = potential._pair_tables(field.n_variables, field.n_labels)
+        if tables is None:
+            raise ValueError(
+                f"a model file holds Potts and Pairwise potentials only, got {potential!r}"
+            )
+        for (i, j), table in tables:
             yield from _split((i, j), table[: cards[i], : cards[j]])
-
-
-def _tables(potential: Potential, field: Field) -> Iterator[tuple[list[int], FloatArray]]:
-    n_labels = field.n_labels
-    if isinstance(potential, Potts):
-        unequal = 1.0 - np.eye(n_labels)
-        for edge, weight in zip(potential.edges.tolist(), potential.weights, strict=True):
-            yield edge, weight * unequal
-    elif isinstance(potential, Pairwise):
-        shape = (len(potential.edges), n_labels, n_labels)
-        yield from zip(
-            potential.edges.tolist(), np.broadcast_to(potential.tables, shape), strict=True
-        )
-    elif potential._terms(field.n_variables, n_labels):
-        raise ValueError(
-            f"a model file holds Potts and Pairwise potentials only, got {potential!r}"
-        )
 
 
 def _split(scope: tuple[int, ...], energies: FloatArray) -> Iterator[Factor]:

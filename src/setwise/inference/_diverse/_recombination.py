@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import connected_components
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.fields._field import Field
-from setwise.fields._terms import PottsTerm, TableTerm, UnaryTerm
+from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._relaxation._count_tables import CountTables
 
 # Of the parts that gain, this share is taken before the others are looked at again.
@@ -28,13 +28,11 @@ class Recombination:
 
     def __init__(self, field: Field) -> None:
         self._field = field
-        self._unary = field.unary
+        _, self._unary, terms = field._folded()
         potts: list[PottsTerm] = []
         self._tables: list[TableTerm] = []
-        for _, term in field._terms():
-            if isinstance(term, UnaryTerm):
-                self._unary = self._unary + term.unary
-            elif isinstance(term, PottsTerm):
+        for _, term in terms:
+            if isinstance(term, PottsTerm):
                 potts.append(term)
             elif isinstance(term, TableTerm):
                 self._tables.append(term)

@@ -13,12 +13,12 @@ from setwise.inference._diverse._carried_bound import CarriedBound
 from setwise.inference._diverse._multiplier_search import HammingSearch
 from setwise.inference._diverse._problem import StepProblem
 from setwise.inference._map._enumerate import count_labellings
-from setwise.inference._map._messages._factor_graph import obstacle as obstacle_to_messages
+from setwise.inference._map._methods import METHODS as MAP_METHODS
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 from setwise.inference._map._solve_map import solve_map
 
-METHODS = ("multipliers", "cut", "expansion", "swap", "convex", "messages", "enumerate")
+METHODS = ("multipliers", *MAP_METHODS)
 
 # So few labellings are enumerated before a method without a guarantee is tried.
 _FEW = 1 << 14
@@ -59,7 +59,7 @@ class GreedyStep:
     def _moves(self, field: Field, inits: Sequence[IntArray | None]) -> MapResult:
         """The best that moves find from any start; other methods need but one."""
         found = solve_map(field, tol=np.inf, init=inits[0], n_jobs=self._n_jobs)
-        by_messages = obstacle_to_messages(field) is None and not field.is_submodular
+        by_messages = _by_messages(field) and not field.is_submodular
         if found.interrupted:
             return found
         if found.method not in ("expansion", "swap") or by_messages:
@@ -89,7 +89,7 @@ class GreedyStep:
         """The better answer of two: a few passes of messages, from the labelling found."""
         field = problem.field
         near, small = found.gap <= _NEAR * problem.height, field.n_variables <= _SMALL
-        if near or not small or obstacle_to_messages(field) is not None:
+        if near or not small or not _by_messages(field):
             return found
         passed = solve_map(field, "messages", init=found.labels, max_iter=_PASSES)
         bound = max(found.bound, passed.bound)
@@ -105,3 +105,7 @@ class GreedyStep:
         options = MapOptions.read(field, n_jobs=self._n_jobs)
         found = options.improved(found, options.scale.trivial, False)
         return self._bounds.improve(field, found, options)
+
+
+def _by_messages(field: Field) -> bool:
+    return MAP_METHODS["messages"].obstacle(field) is None

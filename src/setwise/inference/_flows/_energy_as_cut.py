@@ -10,11 +10,9 @@ from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.fields._field import Field
 from setwise.fields._terms import (
     CardinalityTerm,
-    ConstantTerm,
     CountTerm,
     LabelTerm,
     PottsTerm,
-    UnaryTerm,
 )
 
 MOST_ARCS = 4_000_000
@@ -45,7 +43,7 @@ def as_cut(field: Field, unary: FloatArray) -> ConcaveCut:
     edges: list[IntArray] = [np.zeros((0, 2), np.int64)]
     there, back = [np.zeros(0)], [np.zeros(0)]
     n_nodes, n_arcs = n, 0
-    for potential, term in field._terms():
+    for potential, term in field._folded().terms:
         if isinstance(term, PottsTerm):
             edges.append(term.edges)
             there.append(term.weights)
@@ -85,8 +83,6 @@ def _counts(term: object, n: int) -> list[tuple[IntArray, FloatArray]] | None:
     """Variables, and a function of how many take label 1 (size + 1 values); None if it is none."""
     everyone = np.arange(n)
     match term:
-        case ConstantTerm() | UnaryTerm():
-            return []
         case CountTerm():
             ends = np.cumsum(np.diff(term.starts) - 1)
             tables = np.split(term.table, term.starts[1:-1])

@@ -6,7 +6,7 @@ import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise.fields._field import Field
-from setwise.fields._terms import UnaryTerm
+from setwise.fields._terms import fold
 from setwise.inference._flows._energy_as_cut import as_cut
 from setwise.inference._flows._flow_graph import FlowGraph
 
@@ -18,12 +18,10 @@ class TwoLabelCut:
     """
 
     def __init__(self, field: Field) -> None:
-        unary = np.zeros(field.unary.shape)
         for potential, term in field._terms():
             if not term.is_submodular:
                 raise ValueError(f"field must be submodular for a cut, {potential!r} is not")
-            if isinstance(term, UnaryTerm):
-                unary += term.unary
+        unary = fold(np.zeros(field.unary.shape), field._terms()).unary
         cut = as_cut(field, unary)
         self._costs = cut.costs
         graph = FlowGraph(len(cut.costs), cut.edges, cut.there, cut.back, dtype=np.float64)

@@ -14,18 +14,7 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._certificate import EPS, relative_gap
 from setwise.fields._field import Field
-from setwise.fields._potentials._pairwise import Pairwise
-from setwise.fields._terms import (
-    CardinalityTerm,
-    ConstantTerm,
-    CountTerm,
-    LabelTerm,
-    PottsTerm,
-    TableTerm,
-    Term,
-    TransitionTerm,
-    UnaryTerm,
-)
+from setwise.fields._terms._base import is_whole
 
 NEGLIGIBLE = 1e-9  # of what there was to gain: no gap above it is called rounding
 
@@ -44,7 +33,7 @@ class EnergyScale:
     @classmethod
     def of(cls, field: Field) -> EnergyScale:
         """In O(N L + E L^2), once a search."""
-        summands = sum(_summands(term, field.n_variables) for _, term in field._terms())
+        summands = sum(term._n_summands(field.n_variables) for _, term in field._terms())
         trivial = trivial_bound(field)
         floor = max(trivial, trivial_of_tables(field))
         return cls(field, trivial, floor, field.n_variables + summands)
@@ -78,25 +67,15 @@ class EnergyScale:
 
 def trivial_bound(field: Field) -> float:
     """The sum of the least unary energies and of the least value of every term."""
+    return field._remember("trivial bound", lambda: _least_of_terms(field, {}))
+
+
+def _least_of_terms(field: Field, given: dict[int, float | None]) -> float:
+    """The least of unaries and of the terms of potentials whose own least is not given."""
     bound = float(least_of_rows(field.unary).sum())
-    n, labels = field.n_variables, field.n_labels
-    for _, term in field._terms():
-        match term:
-            case ConstantTerm(value):
-                bound += float(value)
-            case UnaryTerm(unary):
-                bound += float(unary.min(axis=1).sum())
-            case TableTerm(_, tables):
-                bound += float(tables.min(axis=(1, 2)).sum())
-            case CountTerm(_, starts, table):
-                # A sum of concave functions over a simplex is least at a corner: one label.
-                bound += float((table[starts[1:] - 1] + (labels - 1) * table[starts[:-1]]).sum())
-            case LabelTerm(cost, group) if n > 0 and group.all():
-                bound += float(cost)
-            case CardinalityTerm(_, table):
-                bound += float(table.min())
-            case _:
-                pass  # not negative
+    for potential, term in field._terms():
+        if given.get(id(potential)) is None:
+            bound += term._least(*field.unary.shape)
     return bound
 
 
@@ -105,15 +84,16 @@ def trivial_of_tables(field: Field) -> float:
 
     As unaries plus Potts a table may round its least entry away.
     """
-    others = tuple(p for p in field.potentials if not isinstance(p, Pairwise))
-    if len(others) == len(field.potentials):
+    return field._remember("trivial bound of tables", lambda: _trivial_of_tables(field))
+
+
+def _trivial_of_tables(field: Field) -> float:
+    given = {id(p): p._least() for p in field.potentials}
+    if all(least is None for least in given.values()):
         return trivial_bound(field)
-    bound = trivial_bound(Field._of(field.unary, others)) if others else 0.0
-    bound = bound if others else float(least_of_rows(field.unary).sum())
+    bound = _least_of_terms(field, given)
     for potential in field.potentials:
-        if isinstance(potential, Pairwise) and len(potential.edges):
-            least = potential.tables.min(axis=(-2, -1))
-            bound += float(least.sum()) * (len(potential.edges) if least.ndim == 0 else 1)
+        bound += given[id(potential)] or 0.0
     return bound
 
 
@@ -127,31 +107,5 @@ def least_of_rows(unary: FloatArray) -> FloatArray:
     return least
 
 
-def _summands(term: Term, n: int) -> int:
-    match term:
-        case PottsTerm(edges) | TableTerm(edges) | TransitionTerm(edges):
-            return len(edges)
-        case CountTerm(_, _, table):
-            return len(table)
-        case _:
-            return n
-
-
 def _is_integral(field: Field) -> bool:
-    return _whole(field.unary) and all(_has_whole_energies(term) for _, term in field._terms())
-
-
-def _has_whole_energies(term: Term) -> bool:
-    match term:
-        case ConstantTerm(value) | LabelTerm(value):
-            return float(value).is_integer()
-        case UnaryTerm(numbers) | PottsTerm(_, numbers) | TableTerm(_, numbers):
-            return _whole(numbers)
-        case CardinalityTerm(_, numbers) | TransitionTerm(_, numbers, None):
-            return _whole(numbers)
-        case _:
-            return False
-
-
-def _whole(numbers: FloatArray) -> bool:
-    return bool((np.rint(numbers) == numbers).all())
+    return is_whole(field.unary) and all(term._is_whole for _, term in field._terms())

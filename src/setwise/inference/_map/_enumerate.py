@@ -24,13 +24,7 @@ def enumerate_labels(field: Field, options: MapOptions) -> MapResult:
     of the least values of all terms.
     """
     allowed = [np.flatnonzero(np.isfinite(row)) for row in field.unary]
-    total = count_labellings(field)
-    if total > MOST_LABELLINGS:
-        raise ValueError(
-            f"enumerate needs at most {MOST_LABELLINGS:.0e} labellings, "
-            f"got {'over 1e15' if total == np.inf else total}"
-        )
-    total = int(total)
+    total = int(count_labellings(field))
     rows = max(1, _CHUNK // max(1, field.n_variables))
     # The first labelling stands for the answer until there is one.
     best = np.array([labels[0] for labels in allowed], np.int64)

@@ -5,18 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from setwise.fields._field import Field
-from setwise.fields._terms import (
-    CardinalityTerm,
-    ConstantTerm,
-    CountTerm,
-    LabelTerm,
-    PottsTerm,
-    RobustTerm,
-    TableTerm,
-    Term,
-    TransitionTerm,
-    UnaryTerm,
-)
 
 _ROOM = 1e-8  # of the largest number: sums and differences of a few energies still fit
 
@@ -51,28 +39,5 @@ def largest_energy(field: Field) -> float:
     Unaries count with the largest of each row; ``inf`` where the sum overflows.
     """
     finite = np.where(np.isfinite(field.unary), np.abs(field.unary), 0.0)
-    terms = sum(_largest(term, field.n_labels) for _, term in field._terms())
+    terms = sum(term._most(field.n_labels) for _, term in field._terms())
     return float(finite.max(axis=1).sum()) + terms
-
-
-def _largest(term: Term, n_labels: int) -> float:
-    match term:
-        case ConstantTerm(value):
-            return abs(float(value))
-        case UnaryTerm(unary):
-            return float(np.abs(unary).max(axis=1).sum())
-        case PottsTerm(_, weights) | RobustTerm(_, weights, _):
-            return float(weights.sum())
-        case TableTerm(_, tables):
-            extremes = np.maximum(tables.max(axis=(1, 2)), -tables.min(axis=(1, 2)))
-            return float(extremes.sum())
-        case CountTerm(_, starts, table):
-            return n_labels * float(np.maximum.reduceat(np.abs(table), starts[:-1]).sum())
-        case LabelTerm(cost, _):
-            return float(cost)
-        case CardinalityTerm(_, table):
-            return float(np.abs(table).max())
-        case TransitionTerm(edges, costs, concave):
-            met = np.array([float(len(edges))])
-            height = np.minimum(met, 1.0) if concave is None else concave(met)
-            return float(costs.sum()) * float(height[0])

@@ -14,17 +14,8 @@ from math import log
 
 import numpy as np
 
-from setwise._foundation._arguments import FloatArray
 from setwise._foundation._certificate import EPS, relative_gap
-from setwise.fields._base import Potential
 from setwise.fields._field import Field
-from setwise.fields._potentials._cardinality import CardinalityPotential
-from setwise.fields._potentials._label_cost import LabelCost
-from setwise.fields._potentials._label_transition import LabelTransition
-from setwise.fields._potentials._pairwise import Pairwise
-from setwise.fields._potentials._potts import Potts
-from setwise.fields._potentials._region_consistency import RegionConsistency
-from setwise.fields._potentials._robust_pn import RobustPn
 from setwise.inference._map._energy_scale import NEGLIGIBLE, trivial_of_tables
 from setwise.inference._map._largest_energy import largest_energy
 from setwise.inference._map._result import MapResult
@@ -38,7 +29,6 @@ _ROUNDINGS = 16.0
 def out_of_reach(field: Field, result: MapResult, energy: float) -> bool:
     """Whether the rounding of a price is more than a negligible share of what an energy pays."""
     room = energy - trivial_of_tables(field)
-    # a cut leaves the weights of edges alone
     return rounding_of_prices(field, by_cut=result.method == "cut") > NEGLIGIBLE * room
 
 
@@ -73,12 +63,17 @@ def within_sight(field: Field, temperature: float, value: float) -> Field:
 def digits_lost(field: Field) -> float:
     """What rounding may do to a bound that is computed from all prices of a field, at most."""
     bare = field.with_unary(np.where(np.isfinite(field.unary), 0.0, np.inf))
-    return _ROUNDINGS * EPS * (field.n_variables + 1) * (_tables(field) + largest_energy(bare))
+    tables = sum(potential._as_given() for potential in field.potentials)
+    return _ROUNDINGS * EPS * (field.n_variables + 1) * (tables + largest_energy(bare))
 
 
 def rounding_of_prices(field: Field, *, by_cut: bool = False) -> float:
     """The rounding of the largest price of a potential."""
-    largest = max((_largest(p, by_cut) for p in field.potentials), default=0.0)
+    given = {id(p): p._largest_price(by_cut) for p in field.potentials}
+    largest = max((price for price in given.values() if price is not None), default=0.0)
+    for potential, term in field._terms():
+        if given[id(potential)] is None:
+            largest = max(largest, term._price(by_cut))
     return rounding_of(largest)
 
 
@@ -96,7 +91,7 @@ def rounding_of_unaries(field: Field) -> float:
 def _limited(field: Field, limit: float) -> Field:
     if not limit > 0.0:
         return field
-    potentials = tuple(_cut_down(potential, field, limit) for potential in field.potentials)
+    potentials = tuple(p._limited(limit, field.n_labels) for p in field.potentials)
     unary = np.where(field.unary < np.inf, np.minimum(field.unary, limit), np.inf)
     return Field._of(unary, potentials)
 
@@ -113,61 +108,3 @@ def remeasured(field: Field, result: MapResult) -> MapResult:
     """The result with its gap against the least entries of tables as they are given."""
     share = relative_gap(result.gap, result.value - trivial_of_tables(field))
     return replace(result, relative_gap=share, exact=result.exact and share <= NEGLIGIBLE)
-
-
-def _tables(field: Field) -> float:
-    """The sum of the largest entries of all tables."""
-    tables = [p for p in field.potentials if isinstance(p, Pairwise) and len(p.edges)]
-    return sum(
-        float(np.abs(p.tables).max(axis=(-2, -1)).sum())
-        * (len(p.edges) if p.tables.ndim == 2 else 1)
-        for p in tables
-    )
-
-
-def _largest(potential: Potential, by_cut: bool) -> float:
-    """The largest number that a search computes with on the potential's account."""
-    match potential:
-        case Potts(weights=weights):
-            return 0.0 if by_cut else float(weights.max(initial=0.0))
-        case Pairwise(tables=tables):
-            return float(np.abs(tables).max(initial=0.0))
-        case CardinalityPotential(table=table):
-            return float(np.abs(table).max(initial=0.0))
-        case RegionConsistency() | RobustPn():
-            return float(potential.weight.max(initial=0.0))
-        case LabelCost(costs=costs) | LabelTransition(costs=costs):
-            return float(costs.max(initial=0.0))
-    return 0.0
-
-
-def _cut_down(potential: Potential, field: Field, limit: float) -> Potential:
-    """The potential, where it costs more than ``limit`` only so much that it is not less."""
-    match potential:
-        case Potts(edges=edges, weights=weights):
-            return Potts(edges, np.minimum(weights, limit))
-        case Pairwise(edges=edges, tables=tables):
-            highest = limit * (2.0 - np.eye(potential.n_labels))
-            return Pairwise(edges, np.minimum(tables, highest))
-        case CardinalityPotential(center=center, table=table):
-            return CardinalityPotential(center, np.minimum(table, limit))
-        case RobustPn(regions=regions, weight=weight, truncation=truncation):
-            least = np.minimum(1.0 / truncation, 1.0)  # of a region of two labels, by weight
-            return RobustPn(regions, _at_most(weight, limit, least), truncation)
-        case RegionConsistency(regions=regions, weight=weight, alpha=alpha):
-            sizes = potential.sizes.astype(np.float64)
-            least = (sizes - 1.0) ** alpha + 1.0 - sizes**alpha
-            return RegionConsistency(regions, _at_most(weight, limit, least), alpha)
-        case LabelCost(costs=costs, labels=None) if field.n_labels > 1:
-            return LabelCost(np.minimum(costs, limit))
-        case LabelTransition(edges=edges, costs=costs, concave=concave, heights=heights):
-            first = float(heights[1:2].sum())
-            return LabelTransition(
-                edges, np.minimum(costs, limit / first) if first > 0.0 else costs, concave
-            )
-    return potential
-
-
-def _at_most(weights: FloatArray, limit: float, least: FloatArray) -> FloatArray:
-    """Weights whose least prices are cut down to the limit, up to rounding."""
-    return np.where(weights * least > 2.0 * limit, 2.0 * limit / np.maximum(least, EPS), weights)

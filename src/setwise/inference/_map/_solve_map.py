@@ -7,18 +7,12 @@ from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
-from setwise._foundation._arguments import as_choice
 from setwise.fields._field import Field
-from setwise.inference._map._convex import certify, convex
+from setwise.inference._map._convex import certify
 from setwise.inference._map._energy_scale import EnergyScale
-from setwise.inference._map._enumerate import count_labellings, enumerate_labels
 from setwise.inference._map._ground import difference_below, ground, without_hopeless
-from setwise.inference._map._messages._factor_graph import obstacle as obstacle_to_messages
 from setwise.inference._map._messages._messages import messages
-from setwise.inference._map._moves._cut import cut
-from setwise.inference._map._moves._expansion import expansion
-from setwise.inference._map._moves._swap import swap
-from setwise.inference._map._moves._terms import obstacle as obstacle_to_moves
+from setwise.inference._map._methods import METHODS
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._reach import (
     out_of_reach,
@@ -28,25 +22,11 @@ from setwise.inference._map._reach import (
 )
 from setwise.inference._map._result import MapProgress, MapResult
 
-_METHODS: dict[str, Callable[[Field, MapOptions], MapResult]] = {
-    "cut": cut,
-    "expansion": expansion,
-    "swap": swap,
-    "convex": convex,
-    "messages": messages,
-    "enumerate": enumerate_labels,
-}
-
-# Moves find labels and prove little: the relaxation supplies the bound.
-_WITHOUT_BOUND = ("expansion", "swap")
-
 # The most searches with prices cut down: each finds at least the labelling of the one before.
 _AGAIN = 4
 
-# So few labellings are enumerated before a method without a guarantee is tried.
-_FEW = 1 << 14
 
-
+@METHODS.describe
 def solve_map(
     field: Field,
     method: str = "auto",
@@ -60,28 +40,15 @@ def solve_map(
 ) -> MapResult:
     r"""The labelling of least energy, as far as it can be found, with a bound on every other.
 
-    ========== ==================================== =====================================
-    method     fields                               answer
-    ========== ==================================== =====================================
-    cut        two labels, submodular               exact: a minimum cut
-    expansion  any number of labels; metric tables, no expansion to a label is better;
-               regions, label costs                 the bound is that of ``convex``
-    swap       tables with zero diagonal and more,  no swap of two labels is better;
-               label transitions                    the bound is that of ``convex``
-    convex     any, transitions and tables through  rounded minimiser of the Lovász
-               a submodular minorant                relaxation, and its bound
-    messages   any pairwise tables, any function of max-product and dual decomposition
-               a count
-    enumerate  at most about 2e7 labellings         exact
-    ========== ==================================== =====================================
+    [methods]
 
     Parameters
     ----------
     field : Field
         Unaries plus potentials; ``+inf`` unaries are never chosen.
     method : str
-        "auto" takes the first that fits of cut, enumerate (when labellings are few), expansion,
-        swap where labels touch, messages; the result says which and why.
+        "auto" takes the first of the table that fits (enumerate only where labellings are few);
+        the result says which and why.
     tol : float
         Stop when ``relative_gap`` is at most this: the gap's share of what there was to gain, which
         no constant and no unit changes. With ``tol=inf`` any labelling of a local optimum will do,
@@ -118,7 +85,7 @@ def solve_map(
     """
     if not isinstance(field, Field):
         raise TypeError(f"field must be a Field, got {type(field).__name__}")
-    method = as_choice(method, "method", ["auto", *_METHODS])
+    method = METHODS.read(method)
     parts = ground(field)
     grounded = parts.field
     problem = without_hopeless(grounded)
@@ -132,7 +99,7 @@ def solve_map(
         callback=callback,
         offset=0.0 if callback is None else parts.constant,
     )
-    method, reason = _choose(problem) if method == "auto" else (method, "asked for")
+    method, reason = METHODS.choose(problem) if method == "auto" else (method, "asked for")
     result = _search(problem, method, options)
     if method != "enumerate":
         if out_of_reach(problem, result, result.value):
@@ -153,9 +120,12 @@ def solve_map(
 
 def _search(field: Field, method: str, options: MapOptions) -> MapResult:
     """The answer of a method, with the bound of another where it has none of its own."""
-    result = _METHODS[method](field, options)
+    record = METHODS[method]
+    record.check(field)
+    result = record.run(field, options)
     proved = options.close_enough(result.value, result.bound)
-    if method in _WITHOUT_BOUND and not (proved or result.interrupted):
+    # Moves find labels and prove little: the relaxation supplies the bound.
+    if not (record.gives_bound or proved or result.interrupted):
         try:
             result = _certify(field, result, options)
         except KeyboardInterrupt:  # while the dual is set up: the labelling stands
@@ -186,31 +156,13 @@ def _search_again(field: Field, method: str, options: MapOptions, result: MapRes
     return without_lost_digits(within, result)
 
 
-def _choose(field: Field) -> tuple[str, str]:
-    """The method for a field, and why."""
-    if field.n_labels <= 2 and obstacle_to_moves(field, "cut") is None:
-        return "cut", "at most two labels and a submodular energy: a cut is exact"
-    if count_labellings(field) <= _FEW:
-        return "enumerate", "no cut is exact, and the labellings are few"
-    no_expansion = obstacle_to_moves(field, "expansion")
-    if no_expansion is None:
-        return "expansion", "more than two labels, and every potential can take expansion moves"
-    no_messages = obstacle_to_messages(field)
-    if no_messages is None:
-        return "messages", no_expansion
-    no_swap = obstacle_to_moves(field, "swap")
-    if no_swap is None:
-        return "swap", no_messages
-    return "convex", f"{no_messages}; {no_swap}"
-
-
 def _certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
     """The result of moves with a bound that is better than theirs.
 
     The relaxation sees a table that is not Potts through a minorant; the dual of messages sees the
     table itself, and their labellings are no worse than the one they start from.
     """
-    if field.is_submodular or obstacle_to_messages(field) is not None:
+    if field.is_submodular or METHODS["messages"].obstacle(field) is not None:
         return certify(field, result, options)
     dual = messages(field, replace(options, init=result.labels, max_iter=None))
     better = replace(

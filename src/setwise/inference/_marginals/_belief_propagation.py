@@ -9,7 +9,7 @@ import numpy as np
 from setwise import _core
 from setwise._foundation._arguments import FloatArray
 from setwise.fields._field import Field
-from setwise.fields._terms import PottsTerm, TableTerm, UnaryTerm
+from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._marginals._options import Options, Solution
 from setwise.inference._marginals._sweeps import settle
 
@@ -24,12 +24,9 @@ def belief_propagation(field: Field, options: Options) -> Solution:
     marginals are often far too sure. It bounds nothing. After 20 sweeps messages are damped by a
     half. O(E L) a sweep for Potts terms, O(E L^2) for tables; memory 2 E L numbers.
     """
-    unary = field.unary
-    for _, term in field._terms():
-        if isinstance(term, UnaryTerm):
-            unary = unary + term.unary
+    _, unary, terms = field._folded()
     kernel = _core.SumProduct(np.ascontiguousarray(unary))
-    for _, term in field._terms():
+    for _, term in terms:
         if isinstance(term, PottsTerm):
             kernel.add_potts(term.edges, term.weights)
         elif isinstance(term, TableTerm):

@@ -24,14 +24,14 @@ from setwise._foundation._pool import Pool
 from setwise.fields._field import Field
 from setwise.fields._terms import (
     CardinalityTerm,
-    ConstantTerm,
     CountTerm,
     LabelTerm,
     PottsTerm,
     RobustTerm,
     TableTerm,
+    Term,
     TransitionTerm,
-    UnaryTerm,
+    fold,
 )
 
 SMALL = 48  # variables in a block whose law is kept during sweeps
@@ -71,37 +71,35 @@ class Factorised:
         self._transitions: list[TransitionTerm] = []
         self._robust: dict[int, RobustTerm] = {}  # by the number of their counts in the kernel
         self._n_counts = 0
-        self._constant = 0.0
-        unary = field.unary
-        for _, term in field._terms():
-            if isinstance(term, UnaryTerm):
-                unary = unary + term.unary
-        self._kernel = _core.MeanField(np.ascontiguousarray(unary), small)
-        for _, term in field._terms():
+
+        def constant_of(term: Term) -> float:
+            """What empty regions and a field of no variables pay."""
             match term:
-                case UnaryTerm():
-                    pass
-                case ConstantTerm():
-                    self._constant += term.value
+                case CountTerm():
+                    empty = np.diff(term.starts) == 1
+                    return float(term.table[term.starts[:-1]][empty].sum()) * field.n_labels
+                case CardinalityTerm() if field.n_variables == 0:
+                    return float(term.table[0])
+                case _:
+                    return 0.0
+
+        self._constant, unary, terms = fold(field.unary, field._terms(), constant_of)
+        self._kernel = _core.MeanField(np.ascontiguousarray(unary), small)
+        for _, term in terms:
+            match term:
                 case PottsTerm():
                     self._kernel.add_potts(term.edges, term.weights)
                 case TableTerm():
                     self._kernel.add_tables(term.edges, term.tables)
                 case CountTerm():
                     sizes = np.diff(term.starts) - 1
-                    self._constant += float(term.table[term.starts[:-1]][sizes == 0].sum()) * (
-                        field.n_labels
-                    )
                     full = np.repeat(sizes > 0, sizes + 1)
                     self._add_counts(term.members, sizes, term.table[full], _NONE)
                 case RobustTerm():
                     self._add_robust(term)
                 case LabelTerm():
                     self._kernel.add_cost(term.cost, term.labels.astype(np.uint8))
-                case CardinalityTerm():
-                    if field.n_variables == 0:
-                        self._constant += float(term.table[0])
-                        continue
+                case CardinalityTerm() if field.n_variables > 0:
                     everyone, size = np.arange(field.n_variables), np.array([field.n_variables])
                     self._add_counts(everyone, size, term.table[::-1].copy(), term.center)
                 case TransitionTerm():
@@ -238,4 +236,9 @@ def raised_bound(
 
 def _raise(factorised: Factorised, sweeps: int) -> bool:
     """Whether q still moved in the last of so many sweeps."""
-    return all(factorised.sweep() > 1e-3 for _ in range(sweeps))
+    moves = True
+    for _ in range(sweeps):  # no generator: Python loses a Ctrl-C that comes while it closes one
+        moves = factorised.sweep() > 1e-3
+        if not moves:
+            break
+    return moves

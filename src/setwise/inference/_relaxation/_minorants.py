@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from setwise.fields._base import Potential
 from setwise.fields._field import Field
 from setwise.fields._terms import (
     CardinalityTerm,
@@ -31,16 +32,19 @@ from setwise.fields._terms import (
 from setwise.inference._relaxation._count_tables import convex_hull
 
 
-def relaxable_minorant(field: Field) -> tuple[list[Term], bool]:
-    """Relaxable terms whose sum is at most that of the field's, and whether it equals it."""
-    terms: list[Term] = []
+def relaxable_minorant(field: Field) -> tuple[list[tuple[Potential, Term]], bool]:
+    """Relaxable terms whose sum is at most that of the field's, and whether it equals it.
+
+    Each stands beside the potential it comes from, as those of a field do.
+    """
+    terms: list[tuple[Potential, Term]] = []
     equal = True
-    for _, term in field._terms():
+    for potential, term in field._terms():
         if term.is_submodular:
-            terms.append(term)
+            terms.append((potential, term))
             continue
         below, same = _below(term, field)
-        terms.extend(below)
+        terms.extend((potential, part) for part in below)
         equal = equal and same
     return terms, equal
 
@@ -87,7 +91,7 @@ def _below_tables(term: TableTerm, n: int) -> tuple[list[Term], bool]:
     np.add.at(unary, term.edges[:, 1], beta + lifted)
     scale = float(np.abs(term.tables).max(initial=0.0))
     equal = float(np.abs(rest).max(initial=0.0)) <= 1e-12 * scale
-    return [UnaryTerm(unary), PottsTerm(term.edges, weights)], equal
+    return [UnaryTerm._of(unary), PottsTerm._of(term.edges, weights)], equal
 
 
 def _below_transitions(term: TransitionTerm) -> list[Term]:
@@ -96,10 +100,10 @@ def _below_transitions(term: TransitionTerm) -> list[Term]:
     if n_edges == 0 or n_labels < 2:
         return []
     whole = np.array([float(n_edges)])
-    height = np.minimum(whole, 1.0) if term.concave is None else np.asarray(term.concave(whole))
+    height = np.asarray(term._heights(whole))
     least = term.costs[~np.eye(n_labels, dtype=np.bool_)].min()
     chord = max(float(height[0]), 0.0) / n_edges
-    return [PottsTerm(term.edges, np.full(n_edges, least * chord))]
+    return [PottsTerm._of(term.edges, np.full(n_edges, least * chord))]
 
 
 def _below_robust(term: RobustTerm) -> list[Term]:
@@ -119,11 +123,12 @@ def _below_robust(term: RobustTerm) -> list[Term]:
         missing = size - np.arange(size + 1)
         tables.append(scale * np.minimum(0.0, missing / half - 1.0) if size else np.zeros(1))
     starts = np.concatenate([[0], np.cumsum(sizes + 1)])
-    return [CountTerm(term.regions, starts, np.concatenate(tables)), ConstantTerm(scales.sum())]
+    counts = CountTerm._of(term.regions, starts, np.concatenate(tables))
+    return [counts, ConstantTerm._of(float(scales.sum()))]
 
 
 def _below_cardinality(term: CardinalityTerm) -> tuple[list[Term], bool]:
     """The lower convex hull of the table, O(N): what all lines below the table amount to."""
     below = convex_hull(term.table)
     same = bool(np.allclose(below, term.table, 1e-12, rounding_of_heights(term.table)))
-    return [CardinalityTerm(term.center, below)], same
+    return [CardinalityTerm._of(term.center, below)], same

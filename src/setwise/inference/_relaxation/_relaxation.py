@@ -15,15 +15,15 @@ import numpy as np
 from setwise import _core
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._threads import as_threads
+from setwise.fields._base import Potential
 from setwise.fields._field import Field
 from setwise.fields._terms import (
     CardinalityTerm,
-    ConstantTerm,
     CountTerm,
     LabelTerm,
     PottsTerm,
     Term,
-    UnaryTerm,
+    fold,
 )
 from setwise.inference._relaxation._block_groups import (
     CONVEX,
@@ -120,7 +120,7 @@ class Relaxation:
                     "field must have an energy that is submodular in the pairs (variable, label), "
                     f"got {type(potential).__name__}, which is not"
                 )
-        self._translate(field, [term for _, term in field._terms()])
+        self._translate(field.unary, field._terms())
         self.is_equal = True
 
     @classmethod
@@ -131,45 +131,46 @@ class Relaxation:
         """
         relaxation = cls.__new__(cls)
         terms, relaxation.is_equal = relaxable_minorant(field)
-        relaxation._translate(field, terms)
+        relaxation._translate(field.unary, terms)
         return relaxation
 
-    def _translate(self, field: Field, terms: Iterable[Term]) -> None:
-        self.n_variables, self.n_labels = field.unary.shape
-        n, n_labels = self.n_variables, self.n_labels
-        self.constant = 0.0
+    def _translate(self, unary: FloatArray, terms: Iterable[tuple[Potential, Term]]) -> None:
+        n, n_labels = unary.shape
+        self.n_variables: int = n
+        self.n_labels: int = n_labels
+        self.constant, self.unary, rest = fold(unary, terms, self._constant_of)
         self.groups: list[Group] = []
-        unary = field.unary
         edges, weights = [np.zeros((0, 2), np.int64)], [np.zeros(0)]
         costs: dict[tuple[int, ...], float] = {}
-        for term in terms:
+        for _, term in rest:
             match term:
-                case ConstantTerm():
-                    self.constant += float(term.value)
-                case UnaryTerm():
-                    unary = unary + term.unary
                 case PottsTerm():
                     edges.append(term.edges)
                     weights.append(term.weights)
                 case CountTerm():
-                    self.constant += float(term.table[term.starts[:-1]].sum()) * n_labels
                     self.groups += region_groups(term, n_labels)
                 case LabelTerm():
                     labels = tuple(np.flatnonzero(term.labels).tolist())
-                    if len(labels) == n_labels and n > 0:
-                        self.constant += float(term.cost)
-                    elif labels and n > 0:
+                    if 0 < len(labels) < n_labels and n > 0:
                         costs[labels] = costs.get(labels, 0.0) + term.cost
-                case CardinalityTerm() if n_labels == 1:
-                    self.constant += float(term.table[0])  # all are at the only center there is
                 case CardinalityTerm():
-                    self.constant += float(term.table[-1])
-                    self.groups += cardinality_groups(term)
+                    self.groups += cardinality_groups(term) if n_labels > 1 else []
                 case _:
                     raise TypeError(f"{type(term).__name__} has no base polytope")
-        self.unary = unary
-        self.groups += path_groups(np.concatenate(edges), np.concatenate(weights), unary.shape)
+        self.groups += path_groups(np.concatenate(edges), np.concatenate(weights), (n, n_labels))
         self.groups += cost_groups(costs, n)
+
+    def _constant_of(self, term: Term) -> float:
+        """What a term costs with no pair chosen, or whatever is chosen."""
+        match term:
+            case CountTerm():
+                return float(term.table[term.starts[:-1]].sum()) * self.n_labels
+            case LabelTerm():
+                return float(term.cost) if term.labels.all() and self.n_variables > 0 else 0.0
+            case CardinalityTerm():  # with one label all are at the only center there is
+                return float(term.table[0 if self.n_labels == 1 else -1])
+            case _:
+                return 0.0
 
     @property
     def is_integral(self) -> bool:

@@ -8,17 +8,17 @@ from itertools import pairwise
 import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
+from setwise._foundation._methods import refused, taken
 from setwise.fields._field import Field
 from setwise.fields._terms import (
+    KINDS,
     CardinalityTerm,
-    ConstantTerm,
     CountTerm,
     LabelTerm,
     PottsTerm,
     RobustTerm,
     TableTerm,
     TransitionTerm,
-    UnaryTerm,
 )
 
 
@@ -76,30 +76,20 @@ class Factors:
     robust: list[RobustFactor]
 
 
-def obstacle(field: Field) -> str | None:
-    """Why messages cannot take the field, in a sentence; None if they can."""
-    for potential, term in field._terms():
-        if isinstance(term, TransitionTerm):
-            return f"messages cannot take {potential!r}: its counts are of pairs, not of variables"
-    return None
+TAKEN_BY_MESSAGES = dict.fromkeys(KINDS, taken) | {
+    TransitionTerm: refused("its counts are of pairs, not of variables")
+}
 
 
 def factors_of(field: Field) -> Factors:
-    """The factors whose sum is the field's energy; a potential that has none is refused."""
-    why = obstacle(field)
-    if why is not None:
-        raise ValueError(why)
-    constant, unary = 0.0, field.unary
+    """The factors whose sum is the energy of a field that messages take."""
+    constant, unary, terms = field._folded()
     potts: list[PottsTerm] = []
     tables: list[TableTerm] = []
     counts: list[CountFactor] = []
     robust: list[RobustFactor] = []
-    for _, term in field._terms():
+    for _, term in terms:
         match term:
-            case ConstantTerm():
-                constant += term.value
-            case UnaryTerm():
-                unary = unary + term.unary
             case PottsTerm():
                 potts.append(term)
             case TableTerm():
@@ -129,8 +119,6 @@ def factors_of(field: Field) -> Factors:
                     )
                     if len(region)
                 ]
-            case _:
-                raise TypeError(f"a term of an unknown kind: {type(term).__name__}")
     pairs = _merge(potts, tables, field.n_variables, field.n_labels)
     return Factors(constant, unary, pairs, counts, robust)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from setwise.fields._field import Field
-from setwise.inference._map._moves._terms import Method, start_moves
+from setwise.inference._map._moves._terms import start_moves
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 
@@ -21,14 +21,12 @@ def cut(field: Field, options: MapOptions) -> MapResult:
     The bound is the least value of the last function that the cuts minimised, before the first of
     them the sum of the least values of all terms; ``n_iter`` counts cuts.
     """
-    if field.n_labels > 2:
-        raise ValueError(f"cut needs a field of at most two labels, got {field.n_labels}")
     return best_of_two(field, "cut", options)
 
 
-def best_of_two(field: Field, method: Method, options: MapOptions) -> MapResult:
+def best_of_two(field: Field, method: str, options: MapOptions) -> MapResult:
     """The search of ``cut``, under the name of a method that comes down to it."""
-    kernel, labels = start_moves(field, method, options.init)
+    kernel, labels = start_moves(field, options.init)
     start = float(field.energy(labels))
     value, bound = start, options.scale.trivial
     n_iter, done, interrupted = 0, False, False

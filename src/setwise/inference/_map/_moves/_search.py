@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from setwise import _core
 from setwise._core import Moves
 from setwise.fields._field import Field
-from setwise.inference._map._moves._terms import Method, start_moves
+from setwise.inference._map._moves._terms import start_moves
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 
 
 def search_moves(
     field: Field,
-    method: Method,
+    method: str,
     moves: Sequence[tuple[int, ...]],
     make: Callable[[Moves, tuple[int, ...]], float],
     options: MapOptions,
@@ -25,7 +25,7 @@ def search_moves(
     in the order given, or in a new random order each sweep when there is a generator. The bound is
     the sum of the least values of all terms.
     """
-    kernel, start = start_moves(field, method, options.init)
+    kernel, start = start_moves(field, options.init)
     bound = options.scale.trivial
     labels = start.copy()
     failed: set[tuple[int, ...]] = set()

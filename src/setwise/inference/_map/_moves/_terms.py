@@ -1,66 +1,49 @@
-"""The terms of a field as the moves of graph cuts read them, and what each method must refuse."""
+"""The terms of a field as the moves of graph cuts read them, and what each method asks of them."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from setwise._core import Moves
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise.fields._base import Potential
+from setwise._foundation._methods import refused, taken
 from setwise.fields._field import Field
 from setwise.fields._terms import (
+    KINDS,
     CardinalityTerm,
-    ConstantTerm,
     CountTerm,
     LabelTerm,
     PottsTerm,
     RobustTerm,
     TableTerm,
+    Term,
     TransitionTerm,
-    UnaryTerm,
 )
-
-Method = Literal["cut", "expansion", "swap"]
 
 # Entries of tables that are held at a time while they are checked: 32 MB.
 _CHUNK = 1 << 22
 
 
-def start_moves(field: Field, method: Method, init: IntArray | None) -> tuple[Moves, IntArray]:
+def start_moves(field: Field, init: IntArray | None) -> tuple[Moves, IntArray]:
     """A kernel that holds the field's terms, and the labelling that it starts from.
 
-    That is ``init``, or the label of least unary energy for each variable. Raises a
-    ``ValueError`` that names the potential where the method's moves are not submodular.
+    That is ``init``, or the label of least unary energy for each variable.
     """
     n, labels = field.n_variables, field.n_labels
-    why = obstacle(field, method)
-    if why is not None:
-        raise ValueError(why)
-    unary = field.unary
-    for _, term in field._terms():
-        if isinstance(term, UnaryTerm):
-            unary = unary + term.unary
+    _, unary, terms = field._folded()
     start = np.argmin(unary, axis=1) if init is None else init
     kernel = Moves(np.ascontiguousarray(unary.T).ravel(), n, labels)
-    for potential, term in field._terms():
-        _add(kernel, term, potential, n, labels)
-    _add_costs(kernel, [term for _, term in field._terms() if isinstance(term, LabelTerm)], labels)
+    for _, term in terms:
+        _add(kernel, term, n, labels)
+    _add_costs(kernel, [term for _, term in terms if isinstance(term, LabelTerm)], labels)
     kernel.start(start)
     return kernel, start
 
 
-def obstacle(field: Field, method: Method) -> str | None:
-    """Why the moves of this method cannot take the field, in a sentence; None if they can."""
-    for potential, term in field._terms():
-        reason = _why_not(term, method)
-        if reason is not None:
-            return f"{method} cannot take {potential!r}: {reason}"
-    return None
-
-
-def _add(kernel: Moves, term: object, potential: Potential, n: int, labels: int) -> None:
+def _add(kernel: Moves, term: Term, n: int, labels: int) -> None:
     own = np.arange(labels)  # every label is a group of its own
     match term:
         case PottsTerm(edges, weights):
@@ -79,14 +62,9 @@ def _add(kernel: Moves, term: object, potential: Potential, n: int, labels: int)
                 _floats(table[::-1]),
                 np.where(own == center[0], 0, -1),
             )
-        case TransitionTerm(edges, costs, concave):
-            counts = np.arange(len(edges) + 1, dtype=np.float64)
-            values = np.minimum(counts, 1.0) if concave is None else concave(counts)
+        case TransitionTerm(edges, costs):
+            values = term._heights(np.arange(len(edges) + 1, dtype=np.float64))
             kernel.add_transitions(_ints(edges), _floats(costs), _floats(values))
-        case ConstantTerm() | UnaryTerm() | LabelTerm() | CardinalityTerm():
-            pass
-        case _:
-            raise TypeError(f"{potential!r} has a term of an unknown kind: {type(term).__name__}")
 
 
 def _add_costs(kernel: Moves, terms: list[LabelTerm], labels: int) -> None:
@@ -111,30 +89,28 @@ def _floats(array: FloatArray) -> FloatArray:
     return np.ascontiguousarray(array, np.float64).ravel()
 
 
-def _why_not(term: object, method: Method) -> str | None:
-    """Why moves of this method cannot take the term, or None."""
-    match term:
-        case TableTerm(edges, tables):
-            worst = _worst_expansion if method == "expansion" else _worst_swap
-            for begin in range(0, len(edges), step := max(1, _CHUNK // tables[:1].size)):
-                chunk = tables[begin : begin + step]
-                excess = worst(chunk) - 1e-12 * np.abs(chunk).max(axis=(1, 2))
-                if (excess > 0).any():
-                    i, j = edges[begin + int(np.argmax(excess > 0))]
-                    moves = "" if method == "cut" else f" in every {method}"
-                    return f"its table is not submodular{moves} on edge ({i}, {j})"
-        case RobustTerm() if method == "expansion":
-            return "its truncation is above half of a region, which is for swaps alone"
-        case TransitionTerm() if method != "swap":
-            return "the cost of a pair of labels that touch is for swaps alone"
-        case CardinalityTerm(center, _):
-            if len(center) and (center != center[0]).any():
-                return "its center must be the same label for all variables"
-            if not term.is_submodular:
-                return "its table is not concave"
-        case _:
-            pass
-    return None
+def _submodular_tables(
+    worst: Callable[[FloatArray], FloatArray], moves: str
+) -> Callable[[TableTerm], str | None]:
+    """Whether no table rises by more than rounding in the worst offer of a kind of moves."""
+
+    def condition(term: TableTerm) -> str | None:
+        edges, tables = term.edges, term.tables
+        for begin in range(0, len(edges), step := max(1, _CHUNK // tables[:1].size)):
+            chunk = tables[begin : begin + step]
+            excess = worst(chunk) - 1e-12 * np.abs(chunk).max(axis=(1, 2))
+            if (excess > 0).any():
+                i, j = edges[begin + int(np.argmax(excess > 0))]
+                return f"its table is not submodular{moves} on edge ({i}, {j})"
+        return None
+
+    return condition
+
+
+def _concave_around_a_label(term: CardinalityTerm) -> str | None:
+    if len(term.center) and (term.center != term.center[0]).any():
+        return "its center must be the same label for all variables"
+    return None if term.is_submodular else "its table is not concave"
 
 
 def _worst_swap(tables: FloatArray) -> FloatArray:
@@ -151,3 +127,21 @@ def _worst_expansion(tables: FloatArray) -> FloatArray:
         rise = tables + tables[:, a, a, None, None] - tables[:, :, a, None] - tables[:, a, None, :]
         np.maximum(worst, rise.max(axis=(1, 2)), out=worst)
     return worst
+
+
+_TAKEN: dict[type, Callable[[Any], str | None]] = {
+    **dict.fromkeys(KINDS, taken),
+    CardinalityTerm: _concave_around_a_label,
+}
+_TRANSITIONS = refused("the cost of a pair of labels that touch is for swaps alone")
+
+TAKEN_BY_CUT = _TAKEN | {
+    TableTerm: _submodular_tables(_worst_swap, ""),
+    TransitionTerm: _TRANSITIONS,
+}
+TAKEN_BY_EXPANSION = _TAKEN | {
+    TableTerm: _submodular_tables(_worst_expansion, " in every expansion"),
+    RobustTerm: refused("its truncation is above half of a region, which is for swaps alone"),
+    TransitionTerm: _TRANSITIONS,
+}
+TAKEN_BY_SWAP = _TAKEN | {TableTerm: _submodular_tables(_worst_swap, " in every swap")}

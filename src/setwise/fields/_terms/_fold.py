@@ -1,0 +1,42 @@
+"""What is about one variable or none, added up: no method but this module sees it in terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from setwise._foundation._arguments import FloatArray
+from setwise.fields._terms._base import Term
+from setwise.fields._terms._singles import ConstantTerm, UnaryTerm
+
+
+class Folded(NamedTuple):
+    """A constant, unaries, and the terms of more than one variable: what an energy is a sum of."""
+
+    constant: float
+    unary: FloatArray
+    terms: tuple[tuple[Any, Term], ...]
+    """each beside the potential it comes from"""
+
+
+def fold(
+    unary: FloatArray,
+    terms: Iterable[tuple[Any, Term]],
+    constant_of: Callable[[Term], float] | None = None,
+) -> Folded:
+    """Unaries (N, L) plus terms, what is about one variable or none of them added up.
+
+    ``constant_of`` says what a method takes out of another term for a constant.
+    """
+    constant = 0.0
+    rest: list[tuple[Any, Term]] = []
+    for potential, term in terms:
+        if isinstance(term, ConstantTerm):
+            constant += term.value
+        elif isinstance(term, UnaryTerm):
+            unary = unary + term.unary
+        else:
+            rest.append((potential, term))
+            if constant_of is not None:
+                constant += constant_of(term)
+    return Folded(constant, unary, tuple(rest))

@@ -1,0 +1,107 @@
+"""The methods of ``solve_map``, as records, in the order in which "auto" tries them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from setwise._foundation._methods import Method, Methods, taken
+from setwise.fields._field import Field
+from setwise.fields._terms import KINDS
+from setwise.inference._map._convex import convex
+from setwise.inference._map._enumerate import MOST_LABELLINGS, count_labellings, enumerate_labels
+from setwise.inference._map._messages._factor_graph import TAKEN_BY_MESSAGES
+from setwise.inference._map._messages._messages import messages
+from setwise.inference._map._moves._cut import cut
+from setwise.inference._map._moves._expansion import expansion
+from setwise.inference._map._moves._swap import swap
+from setwise.inference._map._moves._terms import TAKEN_BY_CUT, TAKEN_BY_EXPANSION, TAKEN_BY_SWAP
+from setwise.inference._map._options import MapOptions
+from setwise.inference._map._result import MapResult
+
+# So few labellings are enumerated before a method without a guarantee is tried.
+_FEW = 1 << 14
+
+_ANY = dict.fromkeys(KINDS, taken)
+
+
+def _two_labels(field: Field) -> str | None:
+    if field.n_labels <= 2:
+        return None
+    return f"a field of at most two labels, got {field.n_labels}"
+
+
+def _enough_time(field: Field) -> str | None:
+    total = count_labellings(field)
+    if total <= MOST_LABELLINGS:
+        return None
+    got = "over 1e15" if total == np.inf else total
+    return f"at most {MOST_LABELLINGS:.0e} labellings, got {got}"
+
+
+def _always(_: Field) -> bool:
+    return True
+
+
+METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
+    Method(
+        name="cut",
+        run=cut,
+        fields="two labels, submodular",
+        answer="exact: a minimum cut",
+        takes=TAKEN_BY_CUT,
+        needs=_two_labels,
+        auto=_always,
+        because="at most two labels and a submodular energy: a cut is exact",
+    ),
+    Method(
+        name="enumerate",
+        run=enumerate_labels,
+        fields="at most about 2e7 labellings",
+        answer="exact",
+        takes=_ANY,
+        needs=_enough_time,
+        takes_start=False,
+        auto=lambda field: count_labellings(field) <= _FEW,
+        because="no cut is exact, and the labellings are few",
+    ),
+    Method(
+        name="expansion",
+        run=expansion,
+        fields="any number of labels; metric tables, regions, label costs",
+        answer="no expansion to a label is better; the bound is that of ``convex``",
+        takes=TAKEN_BY_EXPANSION,
+        gives_bound=False,
+        auto=_always,
+        because="more than two labels, and every potential can take expansion moves",
+    ),
+    Method(
+        name="messages",
+        run=messages,
+        fields="any pairwise tables, any function of a count",
+        answer="max-product and dual decomposition",
+        takes=TAKEN_BY_MESSAGES,
+        auto=_always,
+        because="{expansion}",
+    ),
+    Method(
+        name="swap",
+        run=swap,
+        fields="tables with zero diagonal and more, label transitions",
+        answer="no swap of two labels is better; the bound is that of ``convex``",
+        takes=TAKEN_BY_SWAP,
+        gives_bound=False,
+        auto=_always,
+        because="{messages}",
+    ),
+    Method(
+        name="convex",
+        run=convex,
+        fields="any, transitions and tables through a submodular minorant",
+        answer="rounded minimiser of the Lovász relaxation, and its bound",
+        takes=_ANY,
+        auto=_always,
+        because="{messages}; {swap}",
+    ),
+)
