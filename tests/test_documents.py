@@ -1,27 +1,178 @@
 """What the documents repeat is what the code says."""
 
 import re
+import tomllib
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
+import numpy as np
+import pytest
+from walks import KERNELS, PACKAGE, has_functions, leads_to, visited, walks
+
+import setwise as sw
+
 ROOT = Path(__file__).parent.parent
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+WALKS = walks(CONTRIBUTING)
 
 
 def test_contributing_shows_the_example_that_runs() -> None:
     example = (ROOT / "examples" / "plot_own_loss.py").read_text(encoding="utf-8")
     region = example.split("# [own-loss]\n")[1].split("# [own-loss-end]")[0].strip()
-    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    section = contributing.split("## Add your own loss")[1].split("\n## ")[0]
+    section = CONTRIBUTING.split("## Add your own loss")[1].split("\n## ")[0]
     shown = re.search(r"```python\n(.*?)```", section, flags=re.DOTALL)
     assert shown is not None, "CONTRIBUTING.md has no Python block under 'Add your own loss'"
     assert shown[1].strip() == region
 
 
 def test_version_is_the_same_everywhere() -> None:
-    import setwise
-
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     stated = re.search(r'^version: "?([^"\n]+)"?$', citation, flags=re.MULTILINE)
     assert stated is not None
-    assert setwise.__version__ == version("setwise") == stated[1]
+    assert sw.__version__ == version("setwise") == stated[1]
     assert f"## [{stated[1]}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+PAGES = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "guide").glob("*.md")]
+
+
+def prose(page: Path) -> str:
+    """A page without its code."""
+    text = page.read_text(encoding="utf-8")
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link may end in: the headings of a page, as Sphinx names them."""
+    headings = re.findall(r"^#{1,3} (.*)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if link.startswith("http"):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        if target.parent.name == "gallery":  # made from the scripts
+            target = ROOT / "examples" / target.with_suffix(".py").name
+            target = target if target.stem != "index" else ROOT / "examples"
+        assert target.exists(), f"{page.name}: there is no {link}"
+        assert not anchor or anchor in anchors(target), f"{page.name}: no heading for {link}"
+
+
+def folders(path: Path) -> list[str]:
+    """The folders in a folder, caches aside."""
+    return sorted(p.name for p in path.iterdir() if p.is_dir() and not p.name.startswith("__"))
+
+
+def test_layers_are_those_of_the_contract() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = {it["id"]: it["layers"] for it in settings["tool"]["importlinter"]["contracts"]}
+    section = CONTRIBUTING.split("## The layers")[1].split("\n## ")[0]
+    picture = section.split("```text\n")[1].split("```")[0].splitlines()
+    shown = [re.split(r"\s{2,}", line)[0].split(" | ") for line in picture]
+    exist = {*folders(PACKAGE), "_core"}
+    kept = [[name.strip(" ()") for name in line.split("|")] for line in contracts["layers"]]
+    kept = [[name for name in line if name in exist] for line in kept]
+    assert shown == [line for line in kept if line]
+    assert exist == set(chain(*shown))
+    rooms = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", section, re.MULTILINE))
+    for layer in exist - {"_core"}:
+        for room in folders(PACKAGE / layer):
+            assert f"`{room}`" in rooms.get(layer, ""), f"no room {layer}/{room} in CONTRIBUTING.md"
+    order = [re.findall(r"\w+", line) for line in contracts["inference"]]
+    assert sorted(chain(*order)) == folders(PACKAGE / "inference")
+    told = [name for name in re.findall(r"`(\w+)`", rooms["inference"]) if name in chain(*order)]
+    assert told == list(chain(*order))
+    for folder in folders(KERNELS):
+        assert f"`{folder}`" in section, f"no folder cpp/{folder} in CONTRIBUTING.md"
+    for place in ("benchmarks", "experiments"):
+        row = re.search(rf"^\| `{place}` \| (.*) \|$", section, re.MULTILINE)
+        assert row is not None
+        for folder in folders(ROOT / place):
+            assert f"`{folder}`" in row[1], f"no folder {place}/{folder} in CONTRIBUTING.md"
+
+
+def test_a_test_is_named_after_a_layer_a_paper_or_what_it_checks_of_the_house() -> None:
+    section = CONTRIBUTING.split("## The tests")[1].split("\n## ")[0]
+    of_the_house = re.findall(r"`test_(\w+)`", section)
+    layers = [layer.removeprefix("_") for layer in folders(PACKAGE)]
+    known = (*layers, "theorems", "experiments")
+    names = sorted(path.stem.removeprefix("test_") for path in ROOT.glob("tests/test_*.py"))
+    strays = [n for n in names if n.split("_")[0] not in known and n not in of_the_house]
+    assert not strays, f"named after no layer, and not in CONTRIBUTING.md: {strays}"
+    gone = sorted(set(of_the_house) - set(names))
+    assert not gone, f"named by CONTRIBUTING.md, but not there: {gone}"
+    for helper in re.findall(r"`helpers/([\w.]+)`", section):
+        path = ROOT / "tests" / "helpers" / helper
+        found = path.exists() or path.with_suffix(".py").exists()
+        assert found, f"there is no tests/helpers/{helper}"
+
+
+def test_no_test_file_imports_another() -> None:
+    for path in ROOT.glob("tests/test_*.py"):
+        found = re.search(
+            r"^(?:from|import) test_\w+", path.read_text(encoding="utf-8"), re.MULTILINE
+        )
+        assert found is None, f"{path.name}: what two test files need goes to tests/helpers"
+
+
+@pytest.mark.parametrize("title", WALKS)
+def test_files_of_a_walk_lead_to_each_other(title: str) -> None:
+    files = [step.file for step in WALKS[title]]
+    for step in WALKS[title]:
+        assert step.file.is_file(), f"{title}: there is no {step.file}"
+        assert files.count(step.file) == 1, f"{title}: {step.file} is visited twice"
+        if step.parent is not None:
+            assert leads_to(step.parent, step.file), (
+                f"{title}: {step.parent} does not lead to {step.file}"
+            )
+
+
+def a_field() -> sw.fields.Field:
+    rng = np.random.default_rng(0)
+    edges = sw.fields.grid_edges((6, 6))
+    return sw.fields.Field(rng.normal(size=(36, 4))) + sw.fields.Potts(edges, 0.5)
+
+
+def fit_a_set_classifier() -> object:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    return sw.SetClassifier("jaccard", C=0.1).fit(X, X @ rng.normal(size=(3, 4)) > 0)
+
+
+def boost() -> object:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    return sw.StructBoostClassifier().fit(X, X.argmax(axis=1))
+
+
+def a_torch_loss() -> object:
+    torch = pytest.importorskip("torch")
+    sw.torch._cpu.surrogate_of.cache_clear()  # an earlier test may have asked for the surrogate
+    scores = torch.linspace(-1.0, 1.0, 8, requires_grad=True)
+    return sw.torch.lovasz_hinge(scores, torch.arange(8) % 2).backward()
+
+
+CALLS = {
+    "From scores to coefficients": fit_a_set_classifier,
+    "From a field to a labelling": lambda: sw.solve_map(a_field()).gap,
+    "From a field to marginals": lambda: sw.marginals(a_field()).width,
+    "To a list": lambda: sw.diverse(a_field(), 3, sw.diversities.HammingBall(20.0, 0.05)).gaps,
+    "A torch loss on the CPU": a_torch_loss,
+    "Boosting": boost,
+}
+
+
+@pytest.mark.parametrize("title", CALLS)
+def test_a_call_runs_what_its_walk_names(title: str) -> None:
+    named = {step.file for step in WALKS[title] if step.file.suffix == ".py"}
+    missed = set(filter(has_functions, named)) - visited(CALLS[title])
+    assert not missed, f"{title}: nothing of {sorted(map(str, missed))} is run"
+
+
+def test_every_walk_but_that_of_a_device_is_walked() -> None:
+    assert set(WALKS) - set(CALLS) == {"A torch loss on CUDA"}

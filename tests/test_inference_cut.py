@@ -6,8 +6,8 @@ import reference
 from field_registry import grid
 from hypothesis import given
 from hypothesis import strategies as st
+from move_fields import random_field
 from searches import cut
-from test_inference_moves import random_field
 
 from setwise import fields
 from setwise.inference._map._energy_scale import trivial_bound

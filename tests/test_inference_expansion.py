@@ -6,8 +6,8 @@ import reference
 from field_registry import grid
 from hypothesis import example, given
 from hypothesis import strategies as st
+from move_fields import least, random_field
 from searches import expansion
-from test_inference_moves import least, random_field
 
 from setwise import fields
 

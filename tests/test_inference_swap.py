@@ -7,8 +7,8 @@ import pytest
 from field_registry import grid
 from hypothesis import given
 from hypothesis import strategies as st
+from move_fields import least, random_field
 from searches import swap
-from test_inference_moves import least, random_field
 
 from setwise import fields
 

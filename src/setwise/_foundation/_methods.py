@@ -9,6 +9,7 @@ is tested.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from textwrap import wrap
@@ -115,6 +116,16 @@ class Methods(Mapping[str, Method[Run]]):
                 return name, record.because.format(**refusals)
             refusals[name] = why
         raise ValueError("; ".join(refusals.values()))
+
+    @contextmanager
+    def tried(self, record: Method[Run]) -> Iterator[None]:
+        """With one more method for a while: to try it before it has its line in the registry."""
+        before = self._records
+        self._records = before | {record.name: record}
+        try:
+            yield
+        finally:
+            self._records = before
 
     def table(self, width: int = 92) -> list[str]:
         """A table of reStructuredText, in lines: method, fields, answer."""

@@ -95,3 +95,14 @@ def test_the_table_is_put_where_the_docstring_marks_it():
     words = " ".join(" ".join(rows).split())
     assert "whose height" in words
     assert words.count("pebbles") == 3
+
+
+def test_a_method_is_tried_for_a_while():
+    record = Method("foot", "by foot", "pebbles", "a kick", {Pebble: taken})
+    with METHODS.tried(record):
+        assert METHODS.read("foot") == "foot"
+        assert list(METHODS) == ["hand", "never", "crane", "foot"]
+    with pytest.raises(RuntimeError, match="a sprain"), METHODS.tried(record):
+        raise RuntimeError("a sprain")
+    with pytest.raises(ValueError, match="method must be one of"):
+        METHODS.read("foot")
