@@ -88,7 +88,7 @@ def coupled(seed):
     d, k, scale = rng.integers(1, 4), rng.integers(1, 3), rng.choice([1.0, 3.0, 10.0])
     X, Y = [], []
     for n in rng.integers(4, 7, rng.integers(1, 4)):
-        edges = np.array([(i, j) for i in range(n) for j in range(i) if rng.random() < 0.6])
+        edges = np.array([(i, j) for i in range(n) for j in range(i) if rng.random() < 0.6], int)
         edges = np.concatenate([chain(n), edges.reshape(-1, 2)])
         X.append((rng.normal(size=(n, d)), edges, scale * rng.random((len(edges), k))))
         Y.append(rng.integers(0, 3, n))

@@ -44,9 +44,9 @@ OLDER = {
     "normalized": "normalised",
     "double_random": "double-random",
     "DecomposedHingeLoss": "DecomposedLoss",
-    "StumpSearch": "StumpSearch",
-    "PerceptronSearch": "PerceptronSearch",
-    "ClassifierSearch": "ClassifierSearch",
+    "StumpSearch": "Stumps",
+    "PerceptronSearch": "Perceptrons",
+    "ClassifierSearch": "SklearnLearners",
 }
 
 

@@ -25,6 +25,15 @@ def spread(mask: np.ndarray) -> float:
     return float(np.sqrt(chosen.size) + 0.1 * (chosen % 3 == 0).sum())
 
 
+def _ratio(m: int, beta: float | None, part: str = "whole") -> f.Ratio:
+    """Jaccard or F-beta; builds before 0.1.0 take the constants of the formula instead."""
+    try:
+        return f.Ratio(m, beta, part=part)
+    except TypeError:
+        b = None if beta is None else beta**2
+        return f.Ratio(*((1.0, 1.0, 0.0) if b is None else (b, 1.0 + b, 1.0)), m, part)
+
+
 def families(n: int, seed: int) -> dict[str, f.SetFunction]:
     """A function of n elements of every family, and compositions of them."""
     rng = np.random.default_rng(seed)
@@ -47,7 +56,7 @@ def families(n: int, seed: int) -> dict[str, f.SetFunction]:
         "concave of modular": f.ConcaveOfModular(root, weights),
         "counts": f.Counts(capped_counts, positive),
         "table of counts": f.Counts(rng.normal(size=(m + 1, n - m + 1)), positive),
-        "jaccard": f.Counts(f.Ratio(1.0, 1.0, 0.0, max(m, 1)), positive),
+        "jaccard": f.Counts(_ratio(max(m, 1), None), positive),
         "oracle": f.Oracle(spread, n, submodular=True, increasing=True),
         "unknown oracle": f.Oracle(spread, n),
     }
@@ -128,8 +137,8 @@ def wide() -> Iterator[Problem]:
             for method in ("auto", "greedy", "double", "double_random"):
                 yield f"{at}/maximize {method}", partial(maximized, tilted, method)
             yield f"{at}/maximize 3", partial(maximized, function, "auto", 3)
-    for part in ("whole", *(p.part for p in f.Ratio(1.0, 2.0, 1.0, 3).parts())):
-        ratio = f.Ratio(1.0, 2.0, 1.0, 3, part)
+    for part in ("whole", *(p.part for p in _ratio(3, 1.0).parts())):
+        ratio = _ratio(3, 1.0, part)
         n, q = np.meshgrid(np.arange(3.0), np.arange(5.0))  # a step from m has nowhere to go
         yield (
             f"ratio {part}",
