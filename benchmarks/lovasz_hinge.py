@@ -28,6 +28,7 @@ from _measure import (
     verdict,
 )
 from kornia.losses import lovasz_hinge_loss
+from problems.surrogates import draw
 
 import setwise as sw
 
@@ -48,16 +49,6 @@ def smp_lovasz_loss() -> torch.nn.Module:
     sys.modules[spec.name] = package
     losses = importlib.import_module(f"{spec.name}.losses")
     return losses.LovaszLoss("binary", per_image=False)
-
-
-def draw(kind: str, p: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Labels (30 % positive) and float32 scores; "separated" leaves 0.5 % of violators."""
-    rng = np.random.default_rng(seed)
-    y = rng.random(p) < 0.3
-    scores = rng.standard_normal(p)
-    if kind == "separated":
-        scores = np.where(y, 1.0, -1.0) * (3.6 + scores)
-    return y, scores.astype(np.float32)
 
 
 def of_torch(

@@ -23,7 +23,8 @@ from _measure import (
     verdict,
 )
 from kornia.losses import lovasz_hinge_loss, lovasz_softmax_loss
-from lovasz_hinge import draw, smp_lovasz_loss
+from lovasz_hinge import smp_lovasz_loss
+from problems.surrogates import draw
 
 import setwise as sw
 

@@ -48,6 +48,39 @@ def test_the_bound_is_the_least_objective_under_the_planes(model, C):
     assert bound >= least - SOLVER * max(1.0, abs(least))
 
 
+class Unsettled:
+    """A program that takes too many steps: all weight stays on the first plane until it forgets."""
+
+    def __init__(self, program, *, for_good):
+        self._program, self._for_good, self.asked, self.forgets = program, for_good, 0, 0
+
+    def forget(self):
+        self.forgets += 1
+        self._program.forget()
+
+    def solve(self, vectors, cone, g, x, total):
+        self.asked += 1
+        if self.forgets and not self._for_good:
+            return self._program.solve(vectors, cone, g, x, total)
+        x[:] = np.arange(len(x)) == cone
+        total[:] = vectors[cone]
+        return False
+
+
+@pytest.mark.parametrize("for_good", [False, True])
+def test_a_program_that_takes_too_many_steps_is_asked_once_more(for_good):
+    """With a new factorisation it finds the optimum; and what it leaves if not is still a bound."""
+    draw = np.random.default_rng(0)
+    slopes, offsets, none = draw.normal(size=(6, 3)), draw.normal(size=6), np.zeros(3, bool)
+    expected = bundle_of(slopes, offsets, none).bound(1.0).value
+    bundle = bundle_of(slopes, offsets, none)
+    program, pulled = bundle._programs
+    bundle._programs = Unsettled(program, for_good=for_good), pulled
+    bound = bundle.bound(1.0).value
+    assert (bundle._programs[0].asked, bundle._programs[0].forgets) == (2, 1)
+    assert bound < expected if for_good else bound == expected
+
+
 @given(models(), prices, pulls, st.data())
 def test_the_pulled_optimum_is_one(model, C, pull, data):
     """No other weights, and no bound for them by duality, are lower."""

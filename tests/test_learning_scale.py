@@ -263,7 +263,7 @@ def program_of(seed):
 
 def solved(program, vectors, g, cone):
     x, total = np.empty(len(vectors)), np.empty(vectors.shape[1])
-    program.solve(vectors, cone, g, x, total)
+    assert program.solve(vectors, cone, g, x, total)
     return x, total
 
 

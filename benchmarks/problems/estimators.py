@@ -127,6 +127,7 @@ def wide() -> Iterator[Problem]:
     classes = Y.argmax(axis=1)
     weight = np.random.default_rng(2).uniform(0.5, 2.0, 150)
     for estimator in ("stump", "tree", "perceptron", "linear"):
+        of_all = {"estimator": estimator, "n_estimators": 12, "C": 20.0, "random_state": 0}
         for name, options in (
             ("", {}),
             (" example", {"slack": "example"}),
@@ -134,14 +135,7 @@ def wide() -> Iterator[Problem]:
             (" several", {"columns_per_round": 3}),
             (" taxonomy", {"taxonomy": [3, 3, 4, 4, -1]}),
         ):
-            make = partial(
-                sw.StructBoostClassifier,
-                estimator=estimator,
-                n_estimators=12,
-                C=20.0,
-                random_state=0,
-                **options,
-            )
+            make = partial(sw.StructBoostClassifier, **of_all, **options)
             yield (
                 f"StructBoostClassifier {estimator}{name}",
                 partial(quietly, attempt, boosted, make, X, classes, sample_weight=weight),
@@ -151,14 +145,7 @@ def wide() -> Iterator[Problem]:
             (" ordinal", {"ordinal": True}, classes),
             (" example", {"slack": "example"}, Y[:, 0]),
         ):
-            make = partial(
-                sw.StructBoostRanker,
-                estimator=estimator,
-                n_estimators=12,
-                C=20.0,
-                random_state=0,
-                **options,
-            )
+            make = partial(sw.StructBoostRanker, **of_all, **options)
             yield (
                 f"StructBoostRanker {estimator}{name}",
                 partial(quietly, attempt, boosted, make, X, y, sample_weight=weight),

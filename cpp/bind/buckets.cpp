@@ -59,30 +59,36 @@ setwise::TableBlocks table_of(const EvenRows<Score>& rows, Index i, const In<dou
     return {tables.data() + start};
 }
 
+// values[i] = hinge(i, the scores of the row, its labels, where its gradient goes, work space).
+template <class Score, class Hinge>
+void each_row(EvenRows<Score>& rows, Hinge hinge) {
+    setwise::Buckets work;
+    for (Index i = 0; i < rows.rows; ++i) {
+        const Index at = i * rows.p;
+        rows.values.data()[i] = hinge(i, rows.scores.data() + at, rows.labels.data() + at,
+                                      rows.gradient.data() + at, work);
+        poll_signals();
+    }
+}
+
 template <class Blocks>
 void run(EvenRows<float>& rows, Index buckets, Blocks blocks) {
     rows.check();
     check_buckets(buckets);
-    setwise::Buckets work;
-    for (Index i = 0; i < rows.rows; ++i) {
-        rows.values.data()[i] = setwise::bucket_hinge(
-            rows.scores.data() + i * rows.p, rows.labels.data() + i * rows.p, rows.p, blocks(i),
-            static_cast<std::size_t>(buckets), rows.gradient.data() + i * rows.p, work);
-        poll_signals();
-    }
+    each_row(rows, [&](Index i, auto scores, auto labels, auto gradient, auto& work) {
+        return setwise::bucket_hinge(scores, labels, rows.p, blocks(i),
+                                     static_cast<std::size_t>(buckets), gradient, work);
+    });
 }
 
 template <class Blocks>
 void run_16(EvenRows<std::uint16_t>& rows, const In<double>& errors, Blocks blocks) {
     rows.check();
     check_errors(errors);
-    setwise::Buckets work;
-    for (Index i = 0; i < rows.rows; ++i) {
-        rows.values.data()[i] = setwise::bucket_hinge_16(
-            rows.scores.data() + i * rows.p, rows.labels.data() + i * rows.p, rows.p, blocks(i),
-            errors.data(), rows.gradient.data() + i * rows.p, work);
-        poll_signals();
-    }
+    each_row(rows, [&](Index i, auto scores, auto labels, auto gradient, auto& work) {
+        return setwise::bucket_hinge_16(scores, labels, rows.p, blocks(i), errors.data(), gradient,
+                                        work);
+    });
 }
 
 void bucket_ratio(In<Byte> labels, In<float> scores, double a, double c, double d, Index buckets,

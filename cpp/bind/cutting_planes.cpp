@@ -10,8 +10,8 @@ namespace {
 using namespace setwise::bind;
 using setwise::PlaneProgram;
 
-Index solve(PlaneProgram& program, In2<double> vectors, Index cone, In<double> g, Out<double> x,
-            Out<double> sum) {
+bool solve(PlaneProgram& program, In2<double> vectors, Index cone, In<double> g, Out<double> x,
+           Out<double> sum) {
     const auto count = static_cast<Index>(vectors.shape(0));
     const auto rank = static_cast<Index>(vectors.shape(1));
     require(0 <= cone && cone < count, "cone must lie below the number of vectors");

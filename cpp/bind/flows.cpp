@@ -83,6 +83,12 @@ void bind_problem(nb::module_& m, const char* name) {
     using Problem = setwise::FlowProblem<Capacity>;
     using Values = In<Capacity>;
     using Result = Out<Capacity>;
+    const auto answer = [](auto read) {
+        return [read](const Problem& g) {
+            const auto lock = locked_answer(g);
+            return (g.*read)();
+        };
+    };
     nb::class_<Problem, setwise::AnyFlowProblem>(m, name)
         .def_prop_ro("compact", [](const Problem& g) { return g.compact(); })
         .def(
@@ -150,27 +156,9 @@ void bind_problem(nb::module_& m, const char* name) {
                 return g.through(static_cast<setwise::FlowNode>(v), out);
             },
             "v"_a, "out"_a, Unlocked())
-        .def(
-            "value",
-            [](const Problem& g) {
-                const auto lock = locked_answer(g);
-                return g.value();
-            },
-            Unlocked())
-        .def(
-            "unproved",
-            [](const Problem& g) {
-                const auto lock = locked_answer(g);
-                return g.unproved();
-            },
-            Unlocked())
-        .def(
-            "cut",
-            [](const Problem& g) {
-                const auto lock = locked_answer(g);
-                return g.cut();
-            },
-            Unlocked())
+        .def("value", answer(&Problem::value), Unlocked())
+        .def("unproved", answer(&Problem::unproved), Unlocked())
+        .def("cut", answer(&Problem::cut), Unlocked())
         .def(
             "read_sides",
             [](const Problem& g, Out<bool> mask) {

@@ -5,6 +5,7 @@
 #include <nanobind/stl/pair.h>
 
 #include "bind/bind.hpp"
+#include "bind/field_arguments.hpp"
 #include "marginals/mean_field.hpp"
 #include "marginals/sum_product.hpp"
 
@@ -17,14 +18,6 @@ using setwise::SumProduct;
 template <class T>
 using In3 = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
-constexpr Index most = Index(1) << 31;
-
-void require_unary(const In2<double>& unary) {
-    require(unary.shape(1) >= 1 && static_cast<Index>(unary.shape(0)) < most &&
-                static_cast<Index>(unary.shape(1)) < most,
-            "unary must have shape (N, L), L at least 1");
-}
-
 template <class State>
 void require_edges(const State& state, const In2<Index>& edges, std::size_t count) {
     require(edges.shape(1) == 2 && edges.shape(0) == count, "edges must have shape (E, 2)");
@@ -33,18 +26,6 @@ void require_edges(const State& state, const In2<Index>& edges, std::size_t coun
         require(i >= 0 && j >= 0 && i < state.n() && j < state.n() && i != j,
                 "edges must join different variables");
     }
-}
-
-template <class State, class Array>
-void require_field(const State& state, const Array& array) {
-    require(static_cast<Index>(array.shape(0)) == state.n() &&
-                static_cast<Index>(array.shape(1)) == state.n_labels(),
-            "the array must have shape (N, L)");
-}
-
-int threads(Index n_threads) {
-    require(n_threads >= 1 && n_threads <= 1024, "n_threads must lie between 1 and 1024");
-    return static_cast<int>(n_threads);
 }
 
 template <class State>
@@ -174,7 +155,7 @@ void bind_marginals(nb::module_& m) {
         .def(
             "sweep",
             [](MeanField& state, double temperature) {
-                require(temperature > 0, "temperature must be positive");
+                require_temperature(temperature);
                 return state.sweep(temperature, poll_signals);
             },
             "temperature"_a, Unlocked())
@@ -198,7 +179,7 @@ void bind_marginals(nb::module_& m) {
         .def(
             "sweep",
             [](SumProduct& state, double temperature, double damping) {
-                require(temperature > 0, "temperature must be positive");
+                require_temperature(temperature);
                 require(damping >= 0 && damping < 1, "damping must lie in [0, 1)");
                 return state.sweep(temperature, damping, poll_signals);
             },
@@ -206,7 +187,7 @@ void bind_marginals(nb::module_& m) {
         .def(
             "probabilities",
             [](SumProduct& state, double temperature, Out2<double> p) {
-                require(temperature > 0, "temperature must be positive");
+                require_temperature(temperature);
                 require_field(state, p);
                 state.probabilities(temperature, p.data());
             },

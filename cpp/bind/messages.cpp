@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "bind/bind.hpp"
+#include "bind/field_arguments.hpp"
 #include "messages/message_search.hpp"
 
 namespace {
@@ -11,11 +12,6 @@ using namespace setwise::bind;
 using Ints = In<Index>;
 using Doubles = In<double>;
 using Bytes = In<Byte>;
-
-template <class T>
-std::vector<T> copy(const In<T>& array) {
-    return {array.data(), array.data() + array.size()};
-}
 
 void require_below(const std::vector<Index>& values, Index end, const char* what) {
     for (const Index value : values) require(0 <= value && value < end, what);

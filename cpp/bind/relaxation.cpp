@@ -8,6 +8,7 @@
 #include <nanobind/stl/pair.h>
 
 #include "bind/bind.hpp"
+#include "bind/field_arguments.hpp"
 #include "relaxation/frank_wolfe.hpp"
 #include "relaxation/paths.hpp"
 #include "relaxation/projection.hpp"
@@ -21,13 +22,7 @@ using namespace nb::literals;
 using Indices = In<Index>;
 using Doubles = In<double>;
 
-constexpr Index most = Index(1) << 31;  // of an array's entries: products of two sizes then fit
-
 Index length(const Indices& array) { return static_cast<Index>(array.size()); }
-
-std::vector<Index> copy(const Indices& array) {
-    return {array.data(), array.data() + array.size()};
-}
 
 void require_below(const Indices& array, Index limit, const char* what) {
     for (Index k = 0; k < length(array); ++k)
@@ -39,11 +34,6 @@ void require_starts(const Indices& starts, Index size, const char* what) {
     for (Index k = 1; k < length(starts); ++k)
         require(starts.data()[k - 1] < starts.data()[k], what);
     require(starts.data()[length(starts) - 1] == size, what);
-}
-
-int threads(Index n_threads) {
-    require(n_threads >= 1 && n_threads <= 1024, "n_threads must lie between 1 and 1024");
-    return static_cast<int>(n_threads);
 }
 
 void require_edges(const In2<Index>& edges, Index n) {
@@ -147,17 +137,6 @@ void add_group(State& state, int kind, Indices variables, Indices starts, Double
     state.add(std::move(group));
 }
 
-template <class State, class Array>
-void require_field(const State& state, const Array& array) {
-    require(static_cast<Index>(array.shape(0)) == state.n() &&
-                static_cast<Index>(array.shape(1)) == state.n_labels(),
-            "the array must have shape (N, L)");
-}
-
-void require_temperature(double temperature) {
-    require(temperature > 0, "temperature must be positive");
-}
-
 // The state of a minimisation with blocks in single or double precision; scores are double.
 template <class State>
 nb::class_<State> bind_state(nb::module_& m, const char* name) {
@@ -166,9 +145,7 @@ nb::class_<State> bind_state(nb::module_& m, const char* name) {
         .def(
             "__init__",
             [](State* state, In2<double> unary) {
-                require(unary.shape(1) >= 1 && static_cast<Index>(unary.shape(0)) < most &&
-                            static_cast<Index>(unary.shape(1)) < most,
-                        "unary must have shape (N, L), L at least 1");
+                require_unary(unary);
                 new (state) State(unary.data(), static_cast<Index>(unary.shape(0)),
                                   static_cast<Index>(unary.shape(1)));
             },

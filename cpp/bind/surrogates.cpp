@@ -107,29 +107,23 @@ void lovasz_ratio(In<Byte> positive, In<Scalar> scores, In<Index> offsets, doubl
              });
 }
 
-template <class Scalar>
-void lovasz_cardinality(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<double> tables,
-                        In<Index> starts, In<Byte> componentwise, Out<double> values,
-                        Out<Scalar> gradient) {
+// Of tables of the number of errors, or of the two counts of them.
+template <class Scalar, bool of_counts>
+void lovasz_table(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<double> tables,
+                  In<Index> starts, In<Byte> componentwise, Out<double> values,
+                  Out<Scalar> gradient) {
     const Tables table{tables, starts};
     each_row(Batch<Scalar>{positive, scores, offsets}, values, gradient,
              {starts.size(), componentwise.size()},
              [&](Index i, const auto& row, Scalar* out, auto& work) {
-                 return setwise::lovasz_hinge(row, componentwise.data()[i] != 0,
-                                              table.of_size(i, row), out, work, poll_signals);
-             });
-}
-
-template <class Scalar>
-void lovasz_counts(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<double> tables,
-                   In<Index> starts, In<Byte> componentwise, Out<double> values,
-                   Out<Scalar> gradient) {
-    const Tables table{tables, starts};
-    each_row(Batch<Scalar>{positive, scores, offsets}, values, gradient,
-             {starts.size(), componentwise.size()},
-             [&](Index i, const auto& row, Scalar* out, auto& work) {
-                 return setwise::lovasz_hinge(row, componentwise.data()[i] != 0,
-                                              table.of_counts(i, row), out, work, poll_signals);
+                 const auto hinge = [&](const auto& family) {
+                     return setwise::lovasz_hinge(row, componentwise.data()[i] != 0, family, out,
+                                                  work, poll_signals);
+                 };
+                 if constexpr (of_counts)
+                     return hinge(table.of_counts(i, row));
+                 else
+                     return hinge(table.of_size(i, row));
              });
 }
 
@@ -272,9 +266,9 @@ void bind_rows(nb::module_& m) {
 #define SETWISE_TABLES "tables"_a.noconvert(), "starts"_a.noconvert()
     m.def("lovasz_ratio", &lovasz_ratio<Scalar>, SETWISE_ROWS, "a"_a, "c"_a, "d"_a, "part"_a,
           "hinge_case"_a, SETWISE_OUT);
-    m.def("lovasz_cardinality", &lovasz_cardinality<Scalar>, SETWISE_ROWS, SETWISE_TABLES,
+    m.def("lovasz_cardinality", &lovasz_table<Scalar, false>, SETWISE_ROWS, SETWISE_TABLES,
           "componentwise"_a.noconvert(), SETWISE_OUT);
-    m.def("lovasz_counts", &lovasz_counts<Scalar>, SETWISE_ROWS, SETWISE_TABLES,
+    m.def("lovasz_counts", &lovasz_table<Scalar, true>, SETWISE_ROWS, SETWISE_TABLES,
           "componentwise"_a.noconvert(), SETWISE_OUT);
     m.def("order_rows", &order_rows<Scalar>, SETWISE_ROWS, "componentwise"_a.noconvert(),
           "order"_a.noconvert(), "chains"_a.noconvert(), Unlocked());

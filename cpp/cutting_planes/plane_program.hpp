@@ -23,10 +23,10 @@ class PlaneProgram {
 
     // `vectors` (count, rank) by rows. Those of the last call come first, in their order and, but
     // for new coordinates at the end, unchanged. Writes the minimiser into `x` and sum_i x_i v_i
-    // into `sum`, to the precision of the differences of g. Returns the number of steps, or -1
-    // where they were too many.
-    Index solve(const double* vectors, Index count, Index cone, Index rank, const double* g,
-                double* x, double* sum) {
+    // into `sum`, to the precision of the differences of g. Where the steps were too many the answer
+    // is false, and `x` is a point that the program allows, no minimiser.
+    bool solve(const double* vectors, Index count, Index cone, Index rank, const double* g,
+               double* x, double* sum) {
         vectors_ = vectors;
         count_ = count;
         cone_ = cone;
@@ -37,9 +37,9 @@ class PlaneProgram {
         banned_.assign(count_, false);
         idle_ = 0;
         if (anchor_ < 0 || changes_ > 200 + 2 * size()) start();
-        const Index steps = search();
+        const bool found = search();
         std::copy(x_.begin(), x_.end(), x);
-        return steps;
+        return found;
     }
 
     // The vectors are numbered anew: `kept` are the old numbers of those that stay, rising. Some may
@@ -65,7 +65,7 @@ class PlaneProgram {
   private:
     static constexpr double eps = std::numeric_limits<double>::epsilon();
 
-    Index search() {
+    bool search() {
         const Index most = 50 + 10 * count_;
         Index newest = -1;
         for (Index step = 1; step <= most; ++step) {
@@ -73,7 +73,7 @@ class PlaneProgram {
             if (blocked(newest)) continue;
             add_up();
             newest = steepest();
-            if (newest < 0) return step;
+            if (newest < 0) return true;
             while (newest != anchor_ && !insert(newest))
                 if (!exchange(newest)) {
                     banned_[newest] = true;
@@ -82,7 +82,7 @@ class PlaneProgram {
         }
         balance();
         add_up();
-        return -1;
+        return false;
     }
 
     // New coordinates are zero in the basis.

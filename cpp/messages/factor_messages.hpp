@@ -105,19 +105,28 @@ class FactorMessages : public PairMessages {
     ReleaseSpace space_;
 
   private:
+    // What a factor holds of its costs, and what it gives back of it.
+    template <class Solver, class Poll>
+    void answer(Solver& solver, Poll poll) {
+        held_ = costs_;
+        if (is_max_product())
+            solver.min_marginals(costs_, released_);
+        else
+            release(solver, costs_, released_, rounds, space_, poll);
+    }
+    double damped(std::size_t k, double old) const {
+        const double now = released_[k] - held_[k];
+        return is_max_product() ? (1 - damping_) * now + damping_ * old : now;
+    }
+
     template <class Offer, class Poll>
     void update_count(Index f, Offer offer, Poll poll) {
         collect_count(f, totals_.data());
         if (g_.count_starts[f + 1] - g_.count_starts[f] == g_.n) propose(f, offer);
-        held_ = costs_;
-        if (is_max_product())
-            count_solver_.min_marginals(costs_, released_);
-        else
-            release(count_solver_, costs_, released_, rounds, space_, poll);
+        answer(count_solver_, poll);
         for (std::size_t k = 0; k < members_.size(); ++k) {
             const Index m = members_[k];
-            double now = released_[k] - held_[k];
-            if (is_max_product()) now = (1 - damping_) * now + damping_ * count_[m];
+            const double now = damped(k, count_[m]);
             double* const total = totals_.data() + g_.count_variables[m] * g_.labels;
             for (Index x = 0; x < g_.labels; ++x)
                 if (g_.pattern_of(m)[x]) total[x] += now - count_[m];
@@ -151,16 +160,11 @@ class FactorMessages : public PairMessages {
     void update_robust(Index r, Poll poll) {
         const Index L = g_.labels, start = g_.robust_starts[r];
         collect_robust(r, totals_.data());
-        held_ = costs_;
-        if (is_max_product())
-            robust_solver_.min_marginals(costs_, released_);
-        else
-            release(robust_solver_, costs_, released_, rounds, space_, poll);
+        answer(robust_solver_, poll);
         for (std::size_t k = 0; k < costs_.size(); ++k) {
             if (held_[k] == unbounded) continue;
             double& old = robust_[start * L + static_cast<Index>(k)];
-            double now = released_[k] - held_[k];
-            if (is_max_product()) now = (1 - damping_) * now + damping_ * old;
+            const double now = damped(k, old);
             const Index m = start + static_cast<Index>(k) / L, x = static_cast<Index>(k) % L;
             totals_[g_.robust_variables[m] * L + x] += now - old;
             old = now;

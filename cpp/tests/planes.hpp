@@ -64,7 +64,8 @@ inline void check_planes(std::mt19937& random) {
         }
         const auto count = static_cast<std::int64_t>(g.size());
         std::vector<double> x(count), sum(rank);
-        program.solve(vectors.data(), count, cone, rank, g.data(), x.data(), sum.data());
+        if (!program.solve(vectors.data(), count, cone, rank, g.data(), x.data(), sum.data()))
+            throw std::runtime_error("a program of planes took too many steps");
         require_minimum(vectors, cone, rank, g, x);
         if (round % 3 != 2) continue;
         std::vector<std::int64_t> kept;

@@ -17,6 +17,7 @@ BoolArray = NDArray[np.bool_]
 
 # So that sums of a hundred million of them stay finite.
 LARGEST = 1e300
+SQUARABLE = 1e100  # sums of products of such numbers stay finite, however many there are
 
 _MASKED = np.ma.MaskedArray
 

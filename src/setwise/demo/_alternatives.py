@@ -8,12 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from skimage import color, data, draw, transform
 
+from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.diversities import HammingBall
 from setwise.fields import Field, Potts, contrast_weights, grid_edges
 from setwise.inference import DiverseResult, MarginalsResult, diverse, marginals
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 SIDE, QUICK_SIDE = 128, 48
 N_ITEMS = 6

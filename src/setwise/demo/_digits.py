@@ -6,15 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.learning import one_slack
 from setwise.losses import Hamming, Jaccard
 from setwise.surrogates import LovaszHinge, Surrogate
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
-IntArray = NDArray[np.int64]
 
 # One seed for the outer and the inner folds.
 SEED = 0

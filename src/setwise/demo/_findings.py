@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from setwise.demo._digits import SURROGATES, FloatArray, Outcome, Settings
+from setwise._foundation._arguments import FloatArray
+from setwise.demo._digits import SURROGATES, Outcome, Settings
 
 # How far below its own best index a surrogate may fall and still be called near it.
 NEAR = 0.05

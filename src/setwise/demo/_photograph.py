@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from skimage import color, data, segmentation, transform
 from sklearn.cluster import KMeans
 
+from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.fields import Field, Potts, RobustPn, contrast_weights, grid_edges
 from setwise.inference import MapResult, MarginalsResult, marginals, solve_map
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 N_LABELS = 6
 SIDE, QUICK_SIDE = 192, 64

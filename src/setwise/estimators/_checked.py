@@ -10,9 +10,7 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
-from setwise._foundation._arguments import refuse_masked
-
-MOST = 1e100
+from setwise._foundation._arguments import SQUARABLE, refuse_masked
 
 
 def checked(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
@@ -57,5 +55,5 @@ def check_size(X: Any, name: str) -> None:
     """Raise where products of features with weights would overflow."""
     entries = X.data if issparse(X) else X
     largest = float(max(entries.max(initial=0.0), -entries.min(initial=0.0)))
-    if largest > MOST:
-        raise ValueError(f"{name} must be at most {MOST:g} in size, got {largest:g}")
+    if largest > SQUARABLE:
+        raise ValueError(f"{name} must be at most {SQUARABLE:g} in size, got {largest:g}")

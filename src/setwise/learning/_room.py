@@ -16,6 +16,8 @@ ROUNDING = 64 * EPS
 # Of P(0), whose terms, such as the 1 of a hinge, cancel against the scores. It is no larger: where
 # the classes can be told apart, P is a small share of P(0), and a gap of P's own size none of that.
 CANCELLED = 4 * EPS
+# Of the terms that a risk sums: how far below its least value rounding may take it.
+BELOW_LEAST = 1e-9
 
 
 def room_of(value: float, bound: float, zero: float, least: float | None = 0.0) -> float:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._foundation._arguments import FloatArray, as_array, as_count, as_flag, as_numbers
+from setwise._foundation._arguments import (
+    SQUARABLE,
+    FloatArray,
+    as_array,
+    as_count,
+    as_flag,
+    as_numbers,
+)
 from setwise.losses._labels import read_labels
 from setwise.plots._style import VERMILLION, as_style, import_pyplot
 from setwise.surrogates import Surrogate
@@ -124,7 +131,7 @@ class SurrogateDisplay:
         truth = np.array([1, 1]) if y is None else as_array(y, "y")
         if truth.shape != (2,):
             raise ValueError(f"y must have shape (2,), got {truth.shape}")
-        low, high = as_numbers(limits, "limits", shape=(2,), largest=1e100)
+        low, high = as_numbers(limits, "limits", shape=(2,), largest=SQUARABLE)
         if low > 0 or high < 1:
             raise ValueError(f"limits must enclose 0 and 1, got {low:g} and {high:g}")
         s = np.linspace(low, high, as_count(n_points, "n_points", least=2, most=4096))

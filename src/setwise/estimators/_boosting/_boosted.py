@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,23 +14,25 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from threadpoolctl import threadpool_limits
 
-from setwise._foundation._arguments import FloatArray
+from setwise._foundation._arguments import SQUARABLE, FloatArray
 from setwise._foundation._randomness import check_randomness
+from setwise.estimators._progress import progress_callback
 from setwise.estimators._threads import threads
 from setwise.learning import (
     BoostFit,
+    BoostProgress,
     ClassifierSearch,
     PerceptronSearch,
     StumpSearch,
     WeakLearnerSearch,
+    struct_boost,
 )
+from setwise.learning._boosting._master import ACCURACY
 from setwise.learning._weak_learners._rows import respond
 
 WORDS = ("stump", "tree", "perceptron", "linear")
-# The solver squares its numbers, and does not end where that overflows.
-_LARGEST = 1e100
-_ROUNDING = 1e-9  # a gap that the linear program cannot be asked to close
 
 
 def make_search(
@@ -54,9 +56,9 @@ def make_search(
         tree = DecisionTreeClassifier(max_depth=3)
         return ClassifierSearch(X, tree, n_columns, random_state=random_state)
     largest = float(abs(X).max())
-    if largest > _LARGEST:
+    if largest > SQUARABLE:  # the solver squares its numbers, and does not end where they overflow
         raise ValueError(
-            f"X must stay below {_LARGEST:g} for linear support vector machines, got {largest:g}"
+            f"X must stay below {SQUARABLE:g} for linear support vector machines, got {largest:g}"
         )
     machine = LinearSVC(C=1e8 / X.shape[0] ** 2)
     return ClassifierSearch(X, machine, n_columns, drop=0.1, random_state=random_state)
@@ -105,7 +107,7 @@ def importances(learners: Sequence[Any], weights: FloatArray, n_features: int) -
 
 def warn_of_gap(name: str, fit: BoostFit, tol: float, n_estimators: int) -> None:
     """Say so, once, if a fit ended above its tolerance and nobody asked it to end there."""
-    if fit.interrupted or fit.relative_gap <= max(tol, _ROUNDING):
+    if fit.interrupted or fit.relative_gap <= max(tol, ACCURACY):
         return
     if not fit.w.any():
         return  # struct_boost has said so
@@ -127,13 +129,31 @@ def warn_of_gap(name: str, fit: BoostFit, tol: float, n_estimators: int) -> None
 class Boosted:
     """Fitted state and predictions of an estimator with weak learners on segments of scores.
 
-    ``_store`` takes what ``struct_boost`` found. Learners without weight at the end are kept only
-    as far as earlier stages used them.
+    ``_boost`` runs ``struct_boost`` and ``_store`` takes what it found. Learners without weight at
+    the end are kept only as far as earlier stages used them.
     """
 
     n_features_in_: int
+    C: float
     tol: float
     n_estimators: int
+    verbose: bool
+    callback: Callable[[BoostProgress], object] | None
+
+    def _boost(self, risk: Any, search: WeakLearnerSearch, **options: Any) -> BoostFit:
+        with (
+            threadpool_limits(1, user_api="blas"),  # whose sums depend on the number of threads
+            progress_callback(self.verbose, self.tol, self.callback) as callback,
+        ):
+            return struct_boost(
+                risk,
+                search,
+                self.C,
+                tol=self.tol,
+                n_estimators=self.n_estimators,
+                callback=callback,
+                **options,
+            )
 
     def _store(self, fit: BoostFit, n_segments: int) -> None:
         warn_of_gap(type(self).__name__, fit, self.tol, self.n_estimators)

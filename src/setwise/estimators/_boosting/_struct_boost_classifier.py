@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import FloatArray, as_array, as_choice, as_count
 from setwise.estimators._boosting._boosted import Boosted, importances, make_search
@@ -20,9 +19,9 @@ from setwise.estimators._boosting._class_risk import ClassRisk
 from setwise.estimators._boosting._distinct_rows import distinct_rows
 from setwise.estimators._boosting._taxonomy import label_code
 from setwise.estimators._checked import check_targets, checked
-from setwise.estimators._progress import check_display, progress_callback
+from setwise.estimators._progress import check_display
 from setwise.estimators._sample_weights import as_sample_weights, require_some, without_unit
-from setwise.learning import BoostProgress, struct_boost
+from setwise.learning import BoostProgress
 
 
 class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -200,20 +199,7 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
-        with (
-            threadpool_limits(1, user_api="blas"),  # whose sums depend on the number of threads
-            progress_callback(self.verbose, self.tol, self.callback) as callback,
-        ):
-            fit = struct_boost(
-                risk,
-                search,
-                self.C,
-                tol=self.tol,
-                n_estimators=self.n_estimators,
-                slack=self.slack,
-                columns_per_round=self.columns_per_round,
-                callback=callback,
-            )
+        fit = self._boost(risk, search, slack=self.slack, columns_per_round=self.columns_per_round)
         self._store(fit, 1 if augmented else self.code_.shape[1])
         return self
 

@@ -11,16 +11,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import FloatArray, as_array, as_flag
 from setwise.estimators._boosting._boosted import Boosted, make_search
 from setwise.estimators._boosting._cut_points import cut_points
 from setwise.estimators._boosting._rank_risk import RankRisk
 from setwise.estimators._checked import check_targets, checked
-from setwise.estimators._progress import check_display, progress_callback
+from setwise.estimators._progress import check_display
 from setwise.estimators._sample_weights import as_sample_weights, without_unit
-from setwise.learning import BoostProgress, struct_boost
+from setwise.learning import BoostProgress
 
 
 class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -159,19 +158,7 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         weights = without_unit(as_sample_weights(sample_weight, len(levels)))
         risk = RankRisk(levels, weights, groups)
         search = make_search(self.estimator, X, random_state=self.random_state, n_jobs=self.n_jobs)
-        with (
-            threadpool_limits(1, user_api="blas"),  # whose sums depend on the number of threads
-            progress_callback(self.verbose, self.tol, self.callback) as callback,
-        ):
-            fit = struct_boost(
-                risk,
-                search,
-                self.C,
-                tol=self.tol,
-                n_estimators=self.n_estimators,
-                slack=self.slack,
-                callback=callback,
-            )
+        fit = self._boost(risk, search, slack=self.slack)
         self._store(fit, 1)
         self.cut_points_ = cut_points(fit.scores, levels, weights, len(self.classes_))
         return self

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import FloatArray
 from setwise.estimators._boosting._boosted import (
@@ -24,9 +23,9 @@ from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.estimators._fields._field_search import Features, FieldSearch, Indicators
 from setwise.estimators._fields._graphs import Graphs, read_graphs, read_node_weights
 from setwise.estimators._fields._potts_maps import Cuts
-from setwise.estimators._progress import check_display, progress_callback
+from setwise.estimators._progress import check_display
 from setwise.estimators._threads import threads
-from setwise.learning import BoostProgress, struct_boost
+from setwise.learning import BoostProgress
 from setwise.learning._boosting._problem import WeakLearnerSearch
 
 
@@ -170,19 +169,8 @@ class FieldBoost(Boosted, FieldModel):
         weights = read_node_weights(node_weights, graphs)
         search = self._search(graphs)
         risk = FieldRisk(graphs, labels, 2, weights, Cuts(graphs, n_jobs))
-        with (
-            threadpool_limits(1, user_api="blas"),
-            progress_callback(self.verbose, self.tol, self.callback) as callback,
-        ):
-            fit = struct_boost(
-                risk,
-                search,
-                self.C,
-                n_estimators=self.n_estimators,
-                tol=self.tol,
-                columns_per_round=2,  # one of the nodes and one of the edges, as in the paper
-                callback=callback,
-            )
+        # One learner of the nodes and one of the edges a round, as in the paper.
+        fit = self._boost(risk, search, columns_per_round=2)
         self._store(fit, 2)
         return self
 

@@ -9,8 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_list, as_numbers
-from setwise.estimators._checked import MOST
+from setwise._foundation._arguments import (
+    SQUARABLE,
+    FloatArray,
+    IntArray,
+    as_array,
+    as_list,
+    as_numbers,
+)
 from setwise.fields._edges import as_edges, check_edges
 
 
@@ -88,7 +94,7 @@ def _read(
     if not isinstance(graph, tuple | list) or len(graph) != 3:
         what = f"{len(graph)} entries" if isinstance(graph, tuple | list) else type(graph).__name__
         raise TypeError(f"{name} must be a tuple (node_features, edges, edge_features), got {what}")
-    nodes = as_numbers(graph[0], f"node_features of {name}", shape=(None, None), largest=MOST)
+    nodes = as_numbers(graph[0], f"node_features of {name}", shape=(None, None), largest=SQUARABLE)
     try:
         edges = as_edges(graph[1])
         check_edges(edges, len(nodes))
@@ -98,7 +104,9 @@ def _read(
     _check_width(nodes, d, f"node_features of {name}")
     if len(edges) == 0 and pairs.size == 0 and pairs.ndim < 2:  # a plain []
         return nodes, edges, None
-    pairs = as_numbers(pairs, f"edge_features of {name}", shape=(len(edges), None), largest=MOST)
+    pairs = as_numbers(
+        pairs, f"edge_features of {name}", shape=(len(edges), None), largest=SQUARABLE
+    )
     if pairs.size and pairs.min() < 0:
         raise ValueError(
             f"edge_features of {name} must not be negative, so that cuts find the best labels, "

@@ -166,32 +166,11 @@ def _enclosed(function: SetFunction) -> str:
     return f"({function!r})" if isinstance(function, Sum) else repr(function)
 
 
-class Restriction(SetFunction):
-    """F on the subsets of a part of its ground set: A -> F(subset[A]).
-
-    Element k of the restriction is ``subset[k]``. A greedy pass costs one of F.
-
-    Examples
-    --------
-    >>> import setwise as sw
-    >>> sw.functions.Modular([1.0, 2.0, 4.0]).restrict([2, 0]).gains([0, 1]).tolist()
-    [4.0, 1.0]
-    """
+class _Part(SetFunction):
+    """F on some of its elements: what F has it keeps, and it may have what F has not."""
 
     function: SetFunction
     subset: IntArray
-
-    def __init__(self, function: SetFunction, subset: ArrayLike) -> None:
-        indices = as_subset(subset, as_set_function(function).n, "subset")
-        self._set(n=len(indices), function=function, subset=indices)
-
-    def _values(self, masks: BoolArray) -> FloatArray:
-        whole = np.zeros((len(masks), self.function.n), np.bool_)
-        whole[:, self.subset] = masks
-        return self.function._values(whole)
-
-    def _gains(self, order: IntArray) -> FloatArray:
-        return self.function._gains(self.subset[order])
 
     @property
     def is_submodular(self) -> bool | None:
@@ -205,11 +184,36 @@ class Restriction(SetFunction):
     def is_increasing(self) -> bool | None:
         return self.function.is_increasing or None
 
+
+class Restriction(_Part):
+    """F on the subsets of a part of its ground set: A -> F(subset[A]).
+
+    Element k of the restriction is ``subset[k]``. A greedy pass costs one of F.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> sw.functions.Modular([1.0, 2.0, 4.0]).restrict([2, 0]).gains([0, 1]).tolist()
+    [4.0, 1.0]
+    """
+
+    def __init__(self, function: SetFunction, subset: ArrayLike) -> None:
+        indices = as_subset(subset, as_set_function(function).n, "subset")
+        self._set(n=len(indices), function=function, subset=indices)
+
+    def _values(self, masks: BoolArray) -> FloatArray:
+        whole = np.zeros((len(masks), self.function.n), np.bool_)
+        whole[:, self.subset] = masks
+        return self.function._values(whole)
+
+    def _gains(self, order: IntArray) -> FloatArray:
+        return self.function._gains(self.subset[order])
+
     def __repr__(self) -> str:
         return f"{_enclosed(self.function)}.restrict({self.n} of {self.function.n} elements)"
 
 
-class Contraction(SetFunction):
+class Contraction(_Part):
     """What F adds to a given set: A -> F(A + subset) - F(subset), on the other elements.
 
     Element k of the contraction is ``rest[k]``, the k-th element outside ``subset``. A greedy pass
@@ -223,8 +227,6 @@ class Contraction(SetFunction):
     [2.0, 1.0]
     """
 
-    function: SetFunction
-    subset: IntArray
     rest: IntArray
 
     def __init__(self, function: SetFunction, subset: ArrayLike) -> None:
@@ -243,18 +245,6 @@ class Contraction(SetFunction):
     def _gains(self, order: IntArray) -> FloatArray:
         chain = np.concatenate([self.subset, self.rest[order]])
         return self.function._gains(chain)[len(self.subset) :]
-
-    @property
-    def is_submodular(self) -> bool | None:
-        return self.function.is_submodular or None
-
-    @property
-    def is_supermodular(self) -> bool | None:
-        return self.function.is_supermodular or None
-
-    @property
-    def is_increasing(self) -> bool | None:
-        return self.function.is_increasing or None
 
     def __repr__(self) -> str:
         whole = _enclosed(self.function)

@@ -12,7 +12,7 @@ from setwise._foundation._imports import load
 
 # The numbers that HiGHS gives its two simplex methods.
 _DUAL, _PRIMAL = 1, 4
-_TOLERANCE = 1e-9
+ACCURACY = 1e-9  # a gap below it is none that the linear program can be asked to close
 
 
 class MasterSolution(NamedTuple):
@@ -64,8 +64,8 @@ class Master:
             ("presolve", "off"),  # it would throw the basis away
             ("solver", "simplex"),
             ("parallel", "off"),
-            ("primal_feasibility_tolerance", _TOLERANCE),
-            ("dual_feasibility_tolerance", _TOLERANCE),
+            ("primal_feasibility_tolerance", ACCURACY),
+            ("dual_feasibility_tolerance", ACCURACY),
         ):
             self._highs.setOptionValue(option, value)
         self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize)

@@ -13,6 +13,7 @@ from setwise.learning._boosting._master import Master, MasterSolution
 from setwise.learning._boosting._planes import ScorePlanes, as_row
 from setwise.learning._boosting._problem import Column, ExamplewiseRisk, Risk
 from setwise.learning._boosting._responses import Responses
+from setwise.learning._room import BELOW_LEAST
 
 # The first step from the best weights towards the model's optimum, which the line search doubles.
 # Small, because the model's optimum itself, a step of 1, is seldom where the objective turns.
@@ -20,7 +21,6 @@ _STEP, _FACTOR = 0.03, 2.0
 # Planes without a multiplier in so many solutions are dropped, when they make up a fifth of all.
 _IDLE_SOLUTIONS, _IDLE_SHARE = 20, 0.2
 _ROUNDING = 1e-10  # of the risk of no weak learners
-_BELOW_ZERO = 1e-9  # of the terms that a risk sums: what rounding may take it to
 _INFINITE = 1e20  # what HiGHS takes for it
 
 
@@ -174,7 +174,7 @@ def checked_plane(answer: tuple[float, FloatArray], scores: FloatArray) -> tuple
         )
     if not (np.isfinite(value) and np.isfinite(slope).all()):
         raise ValueError(f"risk must return finite numbers, got a value of {value}")
-    if value < 0 and value < -_BELOW_ZERO * float(np.abs(slope) @ (1.0 + np.abs(scores))):
+    if value < 0 and value < -BELOW_LEAST * float(np.abs(slope) @ (1.0 + np.abs(scores))):
         raise ValueError(f"risk must not be negative, got {value}")
     return value, slope
 
@@ -192,6 +192,6 @@ def checked_planes(
     if not (np.isfinite(values).all() and np.isfinite(slopes.data).all()):
         raise ValueError("risk.each must return finite numbers, got one that is not")
     sizes = abs(slopes) @ (1.0 + np.abs(scores)) if values.min(initial=0.0) < 0 else 0.0
-    if (values < -_BELOW_ZERO * sizes).any():
+    if (values < -BELOW_LEAST * sizes).any():
         raise ValueError(f"risk.each must not return negative values, got {values.min():g}")
     return values, slopes

@@ -18,6 +18,7 @@ from setwise._foundation._arguments import (
 )
 from setwise._foundation._progress import stops
 from setwise.learning._boosting._boost_fit import BoostFit, BoostHistory, BoostProgress
+from setwise.learning._boosting._master import ACCURACY
 from setwise.learning._boosting._pricing import DualPoint, Pricing
 from setwise.learning._boosting._problem import Risk, WeakLearnerSearch
 from setwise.learning._boosting._restricted import Restricted
@@ -27,7 +28,6 @@ from setwise.learning._room import room_of, share_left
 # The cutting planes of a round need not be more accurate than a share of what weak learners yet to
 # come may bring, nor than a share of the tolerance.
 _SHARE_OF_GAP, _SHARE_OF_TOLERANCE = 0.2, 0.2
-_ROUNDING = 1e-9
 _LARGEST = 1e15  # of C: beyond, the weights of the learners are less than the rounding of the risk
 
 
@@ -158,7 +158,7 @@ def struct_boost(
         while True:
             value = problem.best.value
             room = room_of(value, pricing.best.bound, problem.zero)
-            floor = max(_SHARE_OF_TOLERANCE * tol * room, _ROUNDING * value)
+            floor = max(_SHARE_OF_TOLERANCE * tol * room, ACCURACY * value)
             model = problem.minimize(floor, _SHARE_OF_GAP, pricing.best.bound)
             columns = pricing(problem, model)
             if rounds.end(problem, pricing.best) or len(problem.responses) >= most:
@@ -252,7 +252,7 @@ def _as_rows(stages: list[FloatArray], width: int) -> csr_array:
 
 def _warn_of_zero(fit: BoostFit, C: float, tol: float) -> None:
     category: type[UserWarning] = UserWarning
-    if fit.converged and fit.relative_gap > _ROUNDING:
+    if fit.converged and fit.relative_gap > ACCURACY:
         message = (
             f"the gap of {fit.relative_gap:.1e} without any weak learner is within tol={tol:g}: "
             "all weights are 0, lower tol, or raise C if that brings none"

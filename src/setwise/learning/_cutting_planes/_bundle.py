@@ -126,7 +126,10 @@ class Bundle:
         # On the simplex only their differences count, and those are on the program's own scale.
         gains = np.concatenate([-pull * centre[self.nonnegative], heights - heights.max()]) / C
         x, total = np.empty(s + k), np.empty(len(model.basis))
-        self._programs[int(pull > 0)].solve(model.vectors, s, gains, x, total)
+        program = self._programs[int(pull > 0)]
+        if not program.solve(model.vectors, s, gains, x, total):
+            program.forget()  # too many steps on a factorisation full of rounding: once more
+            program.solve(model.vectors, s, gains, x, total)  # feasible, whatever it finds
         alpha = x[s:]
         return alpha / alpha.sum(), total
 

@@ -10,7 +10,7 @@ from setwise._foundation._arguments import FloatArray, as_count, as_function
 from setwise._foundation._progress import Progress
 from setwise._foundation._randomness import as_generator
 from setwise.learning._cutting_planes._blocks import ExampleOracle, evaluate
-from setwise.learning._cutting_planes._fit import Fit, Planes
+from setwise.learning._cutting_planes._fit import Fit
 from setwise.learning._cutting_planes._search import MOST_WEIGHTS, Search
 
 
@@ -82,9 +82,7 @@ def block_frank_wolfe(
     try:
         while True:
             evaluate(oracle, n, w, search)
-            squares = 0.5 * float(w @ w)
-            size = float(np.abs(heights).sum()) + squares
-            if search.end_round(float(heights.sum()) - squares, size):
+            if search.end_round_of_blocks(heights, w):
                 break
             for _ in range(sweeps):
                 for i in random.permutation(n):
@@ -92,7 +90,7 @@ def block_frank_wolfe(
                 w = parts.sum(axis=0)  # anew: rounding of many small steps does not build up
     except KeyboardInterrupt:
         search.interrupt()
-    return search.fit(Planes(np.empty((0, dimension)), np.empty(0)))
+    return search.fit()
 
 
 def _step(

@@ -10,7 +10,7 @@ from setwise._foundation._arguments import FloatArray, as_count, as_function
 from setwise._foundation._certificate import EPS
 from setwise._foundation._progress import Progress
 from setwise.learning._cutting_planes._blocks import Block, ExampleOracle, evaluate
-from setwise.learning._cutting_planes._fit import Fit, Planes
+from setwise.learning._cutting_planes._fit import Fit
 from setwise.learning._cutting_planes._search import MOST_WEIGHTS, Search
 
 # A sweep that changes weights by less has no direction but that of rounding.
@@ -76,14 +76,12 @@ def n_slack(
             room = search.room if search.rounds else search.value  # P(0) - 0, to begin with
             enough = max(search.tol * room, search.rounding)
             _maximize(blocks, w, search.C, 0.1 * enough / (search.C * max(n, 1)))
-            squares = 0.5 * float(w @ w)
             heights = search.C * np.array([float(b.offsets @ b.alpha) for b in blocks])
-            size = float(np.abs(heights).sum()) + squares
-            if search.end_round(float(heights.sum()) - squares, size):
+            if search.end_round_of_blocks(heights, w):
                 break
     except KeyboardInterrupt:
         search.interrupt()
-    return search.fit(Planes(np.empty((0, dimension)), np.empty(0)))
+    return search.fit()
 
 
 def _maximize(blocks: list[Block], w: FloatArray, C: float, accuracy: float) -> None:

@@ -18,7 +18,7 @@ from setwise._foundation._certificate import relative_gap
 from setwise._foundation._progress import Progress, stops
 from setwise.learning._cutting_planes._fit import Fit, Planes
 from setwise.learning._history import History, columns_of
-from setwise.learning._room import CANCELLED, ROUNDING, room_of
+from setwise.learning._room import BELOW_LEAST, CANCELLED, ROUNDING, room_of
 
 MOST_WEIGHTS = 1 << 30  # eight gigabytes for one vector of them
 # A gap that falls by less than 1 % in so many rounds, and one more for each weight, stands still.
@@ -91,7 +91,7 @@ class Search:
         if least is not None and risk < least:
             # The terms of its sum are as large as the scores, and as the risk without any.
             terms = abs(least) + abs(self._zero()) + float(np.abs(slope) @ np.abs(w))
-            if risk < least - 1e-9 * terms:
+            if risk < least - BELOW_LEAST * terms:
                 raise ValueError(f"oracle must not return a risk below {least:g}, got {risk}")
         return risk, slope
 
@@ -121,6 +121,12 @@ class Search:
             return True
         return share <= self.tol or len(self.rounds) == self.limit or self._stands_still(gap)
 
+    def end_round_of_blocks(self, heights: FloatArray, w: FloatArray) -> bool:
+        """The same for a dual with a block an example: the bound is sum(heights) - 1/2 |w|^2."""
+        squares = 0.5 * float(w @ w)
+        size = float(np.abs(heights).sum()) + squares
+        return self.end_round(float(heights.sum()) - squares, size)
+
     def _stands_still(self, gap: float) -> bool:
         if len(self.rounds) <= self._patience:
             return False
@@ -133,8 +139,10 @@ class Search:
             raise KeyboardInterrupt
         self.interrupted = True
 
-    def fit(self, planes: Planes) -> Fit:
-        """The record of it all."""
+    def fit(self, planes: Planes | None = None) -> Fit:
+        """The record of it all; without planes another fit starts from the weights alone."""
+        if planes is None:
+            planes = Planes(np.empty((0, len(self.best))), np.empty(0))
         return Fit(
             w=self.best,
             value=self.value,

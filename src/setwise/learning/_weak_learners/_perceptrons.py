@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import issparse
 
-from setwise._foundation._arguments import FloatArray, as_count, as_number, as_numbers
+from setwise._foundation._arguments import SQUARABLE, FloatArray, as_count, as_number, as_numbers
 from setwise.learning._boosting._problem import Column
 from setwise.learning._weak_learners._rows import as_rows, as_segments, best_of_segments
 from setwise.learning._weak_learners._stumps import Stump, StumpSearch
@@ -180,7 +180,7 @@ class PerceptronSearch:
 
 def _bounded(largest: FloatArray) -> FloatArray:
     """1 where squares cannot overflow, so that what is of a usual size is not rounded."""
-    return np.where(largest > 1e100, largest, 1.0)
+    return np.where(largest > SQUARABLE, largest, 1.0)
 
 
 def _positive(deviations: FloatArray) -> FloatArray:

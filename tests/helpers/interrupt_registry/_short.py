@@ -1,0 +1,91 @@
+"""What is not long, and all that must be the one or the other."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+from public_api import public_objects
+
+# Linear in what they are given, without a search: NumPy, or one pass of a kernel.
+SHORT_METHODS = {
+    "__call__",
+    "added_to",
+    "augment",
+    "check",
+    "close",
+    "complement",
+    "contract",
+    "copy",
+    "decision_function",
+    "each",
+    "energies",
+    "energy",
+    "extension_scale",
+    "extra_repr",
+    "forward",
+    "from_function",
+    "from_labels",
+    "from_loss",
+    "from_result",
+    "from_surrogate",
+    "gain",
+    "gains",
+    "grid",
+    "importances",
+    "is_increasing",
+    "is_submodular",
+    "is_supermodular",
+    "map",
+    "parts",
+    "plot",
+    "predict",
+    "properties",
+    "restrict",
+    "score",
+    "score_boxes",
+    "set_capacities",
+    "set_function",
+    "set_terminals",
+    "shares_of",
+    "staged_decision_function",
+    "staged_predict",
+    "step_negative",
+    "step_positive",
+    "terms",
+    "to_field",
+    "value",
+    "value_and_gradient",
+    "with_unary",
+}
+SHORT = {
+    "diversities.ball_intersections",
+    "fields.contrast_weights",
+    "fields.grid_edges",
+    "fields.regions_from_labels",
+    "functions.base_vertex",
+    "functions.lovasz_extension",
+    "inference.oracle_accuracy",
+    "inference.oracle_items",
+    "losses.get",
+    "losses.names",
+    "surrogates.get",
+    "surrogates.names",
+}
+
+
+def public_callables() -> Iterator[str]:
+    """Functions, and methods of classes, under the names of their homes."""
+    for _, value in public_objects():
+        if inspect.ismodule(value) or not callable(value):
+            continue
+        home = f"{value.__module__.split('.')[1]}.{value.__name__}"
+        if not inspect.isclass(value):
+            yield home
+            continue
+        for base in value.__mro__:
+            if base.__module__.startswith("setwise"):
+                for name, member in vars(base).items():
+                    plain = inspect.isfunction(member) or isinstance(member, classmethod)
+                    if plain and (not name.startswith("_") or name == "__call__"):
+                        yield f"{home}.{name}"

@@ -1,0 +1,82 @@
+"""Every weak learner, and the minimum over all of their combinations by one linear program."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linprog
+
+
+def all_stumps(X: np.ndarray) -> list[tuple[int, float, int]]:
+    """Feature, threshold and sign of every stump: constants, and one between any two values."""
+    stumps = []
+    for feature in range(X.shape[1]):
+        values = np.unique(X[:, feature])
+        for threshold in [-np.inf, *((values[1:] + values[:-1]) / 2)]:
+            stumps += [(feature, float(threshold), sign) for sign in (1, -1)]
+    return stumps
+
+
+def stump_gain(X: np.ndarray, weights: np.ndarray, stump: tuple[int, float, int]) -> float:
+    """sum_i weights_i h(x_i), row by row."""
+    feature, threshold, sign = stump
+    responses = [sign if x > threshold else -sign for x in X[:, feature]]
+    return sum(u * h for u, h in zip(weights, responses, strict=True))
+
+
+def ranked_pairs(levels: np.ndarray, groups: np.ndarray | None = None) -> list[tuple[int, int]]:
+    """(i, j) with a higher level for i than for j, in the same group."""
+    n = len(levels)
+    return [
+        (i, j)
+        for i in range(n)
+        for j in range(n)
+        if levels[i] > levels[j] and (groups is None or groups[i] == groups[j])
+    ]
+
+
+def class_planes(
+    y: np.ndarray, cost: np.ndarray, code: np.ndarray
+) -> list[list[tuple[float, np.ndarray]]]:
+    """For each example its planes, a class each: Delta(y_i, y) and the slope in the scores."""
+    m, segments = len(y), code.shape[1]
+    planes = []
+    for i, truth in enumerate(y):
+        own = []
+        for label in range(len(cost)):
+            slope = np.zeros((segments, m))
+            slope[:, i] = code[label] - code[truth]
+            own.append((float(cost[truth, label]), slope.ravel()))
+        planes.append(own)
+    return planes
+
+
+def boosted_minimum(
+    planes: list[list[tuple[float, np.ndarray]]], columns: np.ndarray, C: float
+) -> float:
+    """min 1'w + C/m sum_i xi_i over w, xi >= 0: all columns (J, S), all planes in one program."""
+    m, J = len(planes), len(columns)
+    rows, right = [], []
+    for i, own in enumerate(planes):
+        for offset, slope in own:
+            row = np.zeros(J + m)
+            row[:J] = columns @ slope
+            row[J + i] = -1.0
+            rows.append(row)
+            right.append(-offset)
+    cost = np.concatenate([np.ones(J), np.full(m, C / m)])
+    answer = linprog(cost, A_ub=np.array(rows), b_ub=right, method="highs")
+    assert answer.status == 0
+    return float(answer.fun)
+
+
+def stump_columns(X: np.ndarray, segments: int) -> np.ndarray:
+    """Every stump on every segment, (J, segments m)."""
+    m = len(X)
+    columns = []
+    for feature, threshold, sign in all_stumps(X):
+        response = np.where(X[:, feature] > threshold, sign, -sign)
+        for segment in range(segments):
+            column = np.zeros((segments, m))
+            column[segment] = response
+            columns.append(column.ravel())
+    return np.array(columns)
