@@ -46,8 +46,8 @@ def proofs(oracle: Callable, dimension: int, path: np.ndarray) -> list[int]:
     """Rounds of each fit that starts at its own minimiser."""
     planes, rounds = Planes(np.empty((0, dimension)), np.empty(0)), []
     for C in path:
-        minimiser = one_slack(oracle, dimension, C, tol=1e-4)
-        fit = one_slack(oracle, dimension, C, init=replace(minimiser, planes=planes))
+        minimizer = one_slack(oracle, dimension, C, tol=1e-4)
+        fit = one_slack(oracle, dimension, C, init=replace(minimizer, planes=planes))
         planes = fit.planes
         rounds.append(fit.n_iter)
     return rounds

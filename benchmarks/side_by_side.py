@@ -120,8 +120,8 @@ def ratios(seconds: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def is_slower(seconds: np.ndarray, limit: float) -> bool:
-    best, neighbours = ratios(seconds)
-    return best > limit and bool(np.median(neighbours) > limit)
+    best, neighbors = ratios(seconds)
+    return best > limit and bool(np.median(neighbors) > limit)
 
 
 def show(found: dict[str, np.ndarray], slower: set[str]) -> None:

@@ -23,19 +23,19 @@ shape = (192, 192)
 photograph = transform.resize(data.astronaut(), shape, anti_aliasing=True)
 lab = color.rgb2lab(photograph)
 pixels = lab.reshape(-1, 3)
-colours = KMeans(6, n_init=3, random_state=0).fit(pixels[::5]).cluster_centers_
-unary = ((pixels[:, None] - colours) ** 2).sum(axis=2) / 600
+colors = KMeans(6, n_init=3, random_state=0).fit(pixels[::5]).cluster_centers_
+unary = ((pixels[:, None] - colors) ** 2).sum(axis=2) / 600
 
 edges = sw.fields.grid_edges(shape)
-neighbours = sw.fields.Field(unary) + sw.fields.Potts(
+neighbors = sw.fields.Field(unary) + sw.fields.Potts(
     edges, 0.8 * sw.fields.contrast_weights(lab, edges)
 )
 superpixels = segmentation.slic(photograph, 800, compactness=12, start_label=0).ravel()
-regions = neighbours + sw.fields.RobustPn(
+regions = neighbors + sw.fields.RobustPn(
     superpixels, weight=0.9 * np.bincount(superpixels), truncation=0.3, relative=True
 )
 
-fields = {"neighbours": neighbours, "neighbours and regions": regions}
+fields = {"neighbours": neighbors, "neighbours and regions": regions}
 
 # %%
 # Both energies are submodular in the pairs (pixel, label), so the upper bound on log Z is the least
@@ -56,7 +56,7 @@ for name, field in fields.items():
 # are in the ring of the collar, whose greys lie between two colours. With regions the labels keep
 # to the superpixels, and so does the entropy.
 
-palette = np.clip(color.lab2rgb(colours[None])[0], 0, 1)
+palette = np.clip(color.lab2rgb(colors[None])[0], 0, 1)
 figure, axes = plt.subplots(2, 3, figsize=(11.5, 7.6), layout="constrained")
 for row, (name, field) in zip(axes, fields.items(), strict=True):
     best = sw.solve_map(field, tol=1e-3)

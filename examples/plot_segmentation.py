@@ -29,8 +29,8 @@ sizes = np.bincount(superpixels)
 pixels = color.rgb2lab(noisy).reshape(-1, 3)
 means = np.stack([np.bincount(superpixels, channel) / sizes for channel in pixels.T], axis=1)
 kmeans = KMeans(6, n_init=3, random_state=0).fit(means, sample_weight=sizes)
-colours = kmeans.cluster_centers_
-unary = ((pixels[:, None] - colours) ** 2).sum(axis=2) / 600
+colors = kmeans.cluster_centers_
+unary = ((pixels[:, None] - colors) ** 2).sum(axis=2) / 600
 
 # %%
 # Neighbours: a Potts potential on the grid, weaker across the edges of the photograph. The contrast
@@ -38,7 +38,7 @@ unary = ((pixels[:, None] - colours) ** 2).sum(axis=2) / 600
 
 edges = sw.fields.grid_edges(shape)
 blurred = color.rgb2lab(filters.gaussian(noisy, 1.0, channel_axis=2))
-neighbours = sw.fields.Field(unary) + sw.fields.Potts(
+neighbors = sw.fields.Field(unary) + sw.fields.Potts(
     edges, 1.2 * sw.fields.contrast_weights(blurred, edges)
 )
 
@@ -46,12 +46,12 @@ neighbours = sw.fields.Field(unary) + sw.fields.Potts(
 # Regions: a superpixel of one label costs nothing. Each pixel outside the commonest label costs 3,
 # until 30 % are outside and the superpixel is given up as one that holds two things.
 
-regions = neighbours + sw.fields.RobustPn(
+regions = neighbors + sw.fields.RobustPn(
     superpixels, weight=0.9 * sizes, truncation=0.3, relative=True
 )
 fields = {
     "colours alone": sw.fields.Field(unary),
-    "neighbours": neighbours,
+    "neighbours": neighbors,
     "neighbours and regions": regions,
 }
 answers = {name: sw.solve_map(field, tol=1e-3) for name, field in fields.items()}
@@ -64,8 +64,8 @@ for name, best in answers.items():
 # photograph without the noise.
 
 clean = color.rgb2lab(photograph).reshape(-1, 3)
-nearest = ((clean[:, None] - colours) ** 2).sum(axis=2).argmin(axis=1)
-palette = np.clip(color.lab2rgb(colours[None])[0], 0, 1)
+nearest = ((clean[:, None] - colors) ** 2).sum(axis=2).argmin(axis=1)
+palette = np.clip(color.lab2rgb(colors[None])[0], 0, 1)
 
 figure, axes = plt.subplots(2, 2, figsize=(9, 9.6), layout="constrained")
 axes[0, 0].imshow(noisy)

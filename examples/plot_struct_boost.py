@@ -63,7 +63,7 @@ print(f"relative gaps: flat {flat.gap_:.1e}, taxonomy {tree.gap_:.1e}")
 # rises. The multipliers of the round before give a bound for all stumps there are, so that it is
 # known when no more of them are needed.
 
-colours = ["#0072B2", "#56B4E9", "#003B5C", "#D55E00", "#F2A065", "#009E73", "#7FD1B9", "#004D38"]
+colors = ["#0072B2", "#56B4E9", "#003B5C", "#D55E00", "#F2A065", "#009E73", "#7FD1B9", "#004D38"]
 fig, (left, middle, right) = plt.subplots(1, 3, figsize=(12.5, 4), layout="constrained")
 grid = np.stack(np.meshgrid(np.linspace(-2, 7, 300), np.linspace(-2, 6.5, 300)), axis=-1)
 regions = tree.predict(grid.reshape(-1, 2)).reshape(300, 300)
@@ -71,18 +71,18 @@ left.pcolormesh(
     grid[..., 0],
     grid[..., 1],
     regions,
-    cmap=ListedColormap(colours),
+    cmap=ListedColormap(colors),
     vmin=-0.5,
     vmax=7.5,
     alpha=0.35,
     rasterized=True,
 )
-left.scatter(*X.T, c=[colours[k] for k in y], s=9, linewidths=0)
+left.scatter(*X.T, c=[colors[k] for k in y], s=9, linewidths=0)
 left.set(title="What the taxonomy's booster says", xlabel="$x_1$", ylabel="$x_2$")
 
-for model, name, colour in ((flat, "flat", "#D55E00"), (tree, "taxonomy", "#0072B2")):
+for model, name, color in ((flat, "flat", "#D55E00"), (tree, "taxonomy", "#0072B2")):
     loss = [tree.cost_[y_test, said].mean() for said in model.staged_predict(X_test)]
-    middle.plot(1 + np.arange(len(loss)), loss, color=colour, linewidth=2, label=name)
+    middle.plot(1 + np.arange(len(loss)), loss, color=color, linewidth=2, label=name)
 middle.set(title="Mean tree loss of the test data", xlabel="stumps", ylabel="tree loss")
 middle.legend(frameon=False)
 

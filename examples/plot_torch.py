@@ -58,7 +58,7 @@ curves, predictions = {}, {}
 for name, criterion in criteria.items():
     torch.manual_seed(0)
     net = nn.Sequential(nn.Conv2d(1, 8, 5, padding=2), nn.ReLU(), nn.Conv2d(8, 1, 5, padding=2))
-    optimiser = torch.optim.Adam(net.parameters(), lr=1e-2)
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
     curve = []
     for step in range(151):
         if step % 10 == 0:
@@ -66,11 +66,11 @@ for name, criterion in criteria.items():
                 logits = net(test_x)
             curve.append(mean_measure(sw.losses.Jaccard(), logits, test_y))
         chosen = torch.arange(16) + 16 * (step % 12)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         # All start with cross-entropy: B_D in particular wants a network that is roughly right.
         used = criteria["cross-entropy"] if step < 50 else criterion
         used(net(train_x[chosen]), train_y[chosen]).backward()
-        optimiser.step()
+        optimizer.step()
     curves[name], predictions[name] = curve, logits > 0
     dice = mean_measure(sw.losses.Dice(), logits, test_y)
     print(f"{name}: test Jaccard {curve[-1]:.3f}, Dice {dice:.3f}")

@@ -38,10 +38,10 @@ def network():
 
 
 def one_step(net, criterion, x, y):
-    optimiser = torch.optim.SGD(net.parameters(), lr=1.0)
+    optimizer = torch.optim.SGD(net.parameters(), lr=1.0)
     loss = criterion(net(x), y)
     loss.backward()
-    optimiser.step()
+    optimizer.step()
     return loss.item()
 
 

@@ -21,7 +21,7 @@ steps = pytest.mark.parametrize("name", [name for name, e in DIVERSITIES.items()
 
 def set_values(diversity: d.Diversity, n: int, n_labels: int) -> np.ndarray:
     """d of every set of labellings, in bit order."""
-    every = reference.all_labellings(n, n_labels)
+    every = reference.all_labelings(n, n_labels)
     masks = reference.all_masks(len(every))
     return np.array([diversity.value(every[mask], n_labels) for mask in masks])
 
@@ -136,7 +136,7 @@ def test_the_step_is_an_energy(name, field_name):
     field = of_seed(field_name, 0)
     n, labels = field.unary.shape
     diversity = DIVERSITIES[name].make(n)
-    every = reference.all_labellings(n, labels)
+    every = reference.all_labelings(n, labels)
     every = every[rng.permutation(len(every))[:200]]
     every = every[np.isfinite(field.energy(every))]
     for m in (0, 1, 3):
@@ -160,7 +160,7 @@ def test_the_sign_of_a_step_without_parsimony():
 
 @pytest.mark.parametrize(("n", "labels"), [(0, 2), (1, 1), (4, 1), (5, 2), (4, 3), (3, 4)])
 def test_ball_intersections(n, labels):
-    every = reference.all_labellings(n, labels)
+    every = reference.all_labelings(n, labels)
     far = (every[:, None] != every[None]).sum(axis=2)
     for radius in range(n + 2):
         counts = d.ball_intersections(n, labels, radius)

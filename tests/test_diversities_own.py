@@ -109,7 +109,7 @@ def test_the_addition_is_minus_the_gain(name):
     field = of_seed("potts-on-three-labels", 1)
     n, labels = field.unary.shape
     diversity = OWN[name](n)
-    every = reference.all_labellings(n, labels)[::7]
+    every = reference.all_labelings(n, labels)[::7]
     for earlier in (every[:0], every[3:5]):
         gains = [diversity.gain(y, earlier, labels) for y in every]
         added = diversity.augment(field, earlier).energy(every) - field.energy(every)

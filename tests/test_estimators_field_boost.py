@@ -75,7 +75,7 @@ def objective(model, X, Y, C, weights):
     risks = []
     for x, y, c in zip(X, Y, weights, strict=True):
         field = model.to_field(x)
-        every = reference.all_labellings(len(y), 2)
+        every = reference.all_labelings(len(y), 2)
         loss = np.array([np.asarray(c)[z != y].sum() for z in every])
         risks.append((loss + field.energy(y) - field.energy(every)).max())
     return model.estimator_weights_.sum() + C * np.mean(risks)

@@ -49,7 +49,7 @@ def brute_force(graphs, Y, weights, scores, n_labels):
                 total += g[e] * (z[p] != z[q])
             return total
 
-        every = reference.all_labellings(len(truth), n_labels)
+        every = reference.all_labelings(len(truth), n_labels)
         wrong = [sum(c for c, a, b in zip(cost, z, truth, strict=True) if a != b) for z in every]
         gains = [w + energy(truth) - energy(z) for w, z in zip(wrong, every, strict=True)]
         risks.append(max(gains))

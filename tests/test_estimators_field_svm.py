@@ -100,7 +100,7 @@ def all_planes(X, Y):
     """Every labelling of every graph, as one matrix of planes each."""
     planes = []
     for (x, edges, phi), y in zip(with_ones(X), Y, strict=True):
-        every = reference.all_labellings(len(y), 3)
+        every = reference.all_labelings(len(y), 3)
 
         def features(z, x=x, edges=edges, phi=phi):
             differ = (z[:, edges[:, 0]] != z[:, edges[:, 1]]).astype(float)

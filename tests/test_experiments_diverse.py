@@ -34,8 +34,8 @@ def disc(shape: tuple[int, int] = (60, 80)) -> np.ndarray:
 
 def photograph(truth: np.ndarray) -> np.ndarray:
     rng = np.random.default_rng(0)
-    colours = np.where(truth[..., None] == 1, [200, 60, 40], [60, 110, 70])
-    return np.clip(colours + rng.normal(0, 12, (*truth.shape, 3)), 0, 255).astype(np.uint8)
+    colors = np.where(truth[..., None] == 1, [200, 60, 40], [60, 110, 70])
+    return np.clip(colors + rng.normal(0, 12, (*truth.shape, 3)), 0, 255).astype(np.uint8)
 
 
 def test_strokes_keep_to_their_side_of_the_outline() -> None:

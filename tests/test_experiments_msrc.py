@@ -127,28 +127,28 @@ def test_scene_from_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 
 
 def test_modes_of_two_flat_halves_stay() -> None:
-    colours = np.zeros((8, 10, 3))
-    colours[:, 5:] = 20
-    np.testing.assert_allclose(_mean_shift.modes(colours, 3, 4.0), colours)
+    colors = np.zeros((8, 10, 3))
+    colors[:, 5:] = 20
+    np.testing.assert_allclose(_mean_shift.modes(colors, 3, 4.0), colors)
 
 
 def test_modes_follow_the_mean_shift_of_one_point() -> None:
-    colours = np.random.default_rng(0).uniform(0, 10, (7, 9, 3))
-    fast = _mean_shift.modes(colours, 2, 6.0, rounds=4)
+    colors = np.random.default_rng(0).uniform(0, 10, (7, 9, 3))
+    fast = _mean_shift.modes(colors, 2, 6.0, rounds=4)
     for y, x in [(0, 0), (3, 4), (6, 8)]:
-        place, point = np.array([y, x], float), colours[y, x]
+        place, point = np.array([y, x], float), colors[y, x]
         for _ in range(4):
             row, column = np.rint(place)
             members = [
                 (i, j)
                 for i, j in np.ndindex(7, 9)
                 if (i - row) ** 2 + (j - column) ** 2 <= 4
-                and np.linalg.norm(colours[i, j] - point) <= 6.0
+                and np.linalg.norm(colors[i, j] - point) <= 6.0
             ]
             if not members:
                 break
             old = np.concatenate([place, point])
-            place, point = np.mean(members, axis=0), np.mean([colours[m] for m in members], axis=0)
+            place, point = np.mean(members, axis=0), np.mean([colors[m] for m in members], axis=0)
             if np.abs(np.concatenate([place, point]) - old).max() <= 0.1:
                 break
         np.testing.assert_allclose(fast[y, x], point, atol=1e-4)
@@ -170,9 +170,9 @@ def test_superpixels_are_connected_numbered_and_large_enough() -> None:
 
 def test_small_regions_join_the_nearest_colour() -> None:
     regions = np.array([[0, 0, 0, 1, 2, 2, 2]])
-    colours = np.array([0, 0, 0, 6, 10, 10, 10.0]).reshape(1, 7, 1)
-    assert _mean_shift.absorb_small(regions, colours, 3).tolist() == [[0, 0, 0, 1, 1, 1, 1]]
-    assert not _mean_shift.absorb_small(regions, colours, 100).any()
+    colors = np.array([0, 0, 0, 6, 10, 10, 10.0]).reshape(1, 7, 1)
+    assert _mean_shift.absorb_small(regions, colors, 3).tolist() == [[0, 0, 0, 1, 1, 1, 1]]
+    assert not _mean_shift.absorb_small(regions, colors, 100).any()
 
 
 def test_best_hits_of_regions() -> None:

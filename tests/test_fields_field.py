@@ -50,13 +50,13 @@ def drawn_potentials(draw: st.DrawFn, kind: int, n: int, n_labels: int) -> field
 
 @given(drawn_fields())
 def test_any_field_is_its_definition_and_the_sum_of_its_terms(field: fields.Field) -> None:
-    labellings = reference.all_labellings(field.n_variables, field.n_labels)
-    energies = field.energy(labellings)
-    expected = [reference.field_energy(field, labels) for labels in labellings]
+    labelings = reference.all_labelings(field.n_variables, field.n_labels)
+    energies = field.energy(labelings)
+    expected = [reference.field_energy(field, labels) for labels in labelings]
     np.testing.assert_allclose(energies, expected, rtol=1e-11, atol=1e-11)
-    unary = field.unary[np.arange(field.n_variables), labellings].sum(axis=1)
+    unary = field.unary[np.arange(field.n_variables), labelings].sum(axis=1)
     terms = [term for _, term in field._terms()]
-    summed = [sum(reference.term_energy(term, labels) for term in terms) for labels in labellings]
+    summed = [sum(reference.term_energy(term, labels) for term in terms) for labels in labelings]
     np.testing.assert_allclose(energies, unary + summed, rtol=1e-10, atol=1e-10)
 
 

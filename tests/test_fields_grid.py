@@ -81,15 +81,15 @@ def test_weights_of_volumes_and_of_flat_images() -> None:
     np.testing.assert_allclose(weights, np.exp(-0.1 * np.diff(edges, axis=1)[:, 0] ** 2.0))
     assert fields.contrast_weights(np.ones((2, 2)), [[0, 1], [2, 3]]).tolist() == [1.0, 1.0]
     assert fields.contrast_weights(np.ones((2, 2)), []).shape == (0,)
-    coloured = fields.contrast_weights(np.ones((3, 2)), [[0, 2]], channels=True)
-    assert coloured.tolist() == [1.0]
+    colored = fields.contrast_weights(np.ones((3, 2)), [[0, 2]], channels=True)
+    assert colored.tolist() == [1.0]
 
 
 @pytest.mark.parametrize(
-    ("shape", "neighbours"), [((5,), [2]), ((4, 3), [4, 8]), ((3, 2, 4), [6, 18, 26])]
+    ("shape", "neighbors"), [((5,), [2]), ((4, 3), [4, 8]), ((3, 2, 4), [6, 18, 26])]
 )
-def test_connectivity_as_in_scikit_image(shape, neighbours) -> None:
-    for differing, number in enumerate(neighbours, start=1):
+def test_connectivity_as_in_scikit_image(shape, neighbors) -> None:
+    for differing, number in enumerate(neighbors, start=1):
         edges = fields.grid_edges(shape, differing)
         np.testing.assert_array_equal(edges, fields.grid_edges(shape, number))
 

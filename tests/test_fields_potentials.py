@@ -21,22 +21,22 @@ def close(ours, theirs):
 @pytest.mark.parametrize(("name", "seed"), CASES)
 def test_energy_is_the_definition(name: str, seed: int) -> None:
     field = of_seed(name, seed)
-    labellings = reference.all_labellings(field.n_variables, field.n_labels)
-    expected = [reference.field_energy(field, labels) for labels in labellings]
+    labelings = reference.all_labelings(field.n_variables, field.n_labels)
+    expected = [reference.field_energy(field, labels) for labels in labelings]
     scale = max((abs(e) for e in expected if np.isfinite(e)), default=0.0)
-    np.testing.assert_allclose(field.energy(labellings), expected, rtol=1e-12, atol=1e-12 * scale)
-    assert field.energy(labellings[-1]) == field.energy(labellings)[-1]
+    np.testing.assert_allclose(field.energy(labelings), expected, rtol=1e-12, atol=1e-12 * scale)
+    assert field.energy(labelings[-1]) == field.energy(labelings)[-1]
 
 
 @pytest.mark.parametrize(("name", "seed"), CASES)
 def test_potential_is_the_sum_of_its_terms(name: str, seed: int) -> None:
     field = of_seed(name, seed)
     n, n_labels = field.n_variables, field.n_labels
-    labellings = reference.all_labellings(n, n_labels)
+    labelings = reference.all_labelings(n, n_labels)
     for potential in field.potentials:
         terms = potential.terms(n, n_labels)
-        summed = [sum(reference.term_energy(term, x) for term in terms) for x in labellings]
-        energies = potential.energies(labellings, n_labels)
+        summed = [sum(reference.term_energy(term, x) for term in terms) for x in labelings]
+        energies = potential.energies(labelings, n_labels)
         scale = np.abs(energies).max(initial=1.0)
         np.testing.assert_allclose(summed, energies, rtol=1e-11, atol=1e-11 * scale)
     assert [potential for potential, _ in field._terms()] == [
@@ -89,7 +89,7 @@ def test_submodular_terms_are_submodular(name: str, seed: int) -> None:
         term, n, n_labels = shrink(term, field.n_variables, field.n_labels)
         values = reference.lifted(term, n, n_labels)
         assert reference.is_submodular(values)
-        for labels in reference.all_labellings(n, n_labels):
+        for labels in reference.all_labelings(n, n_labels):
             chosen = reference.index_of([i * n_labels + j for i, j in enumerate(labels)])
             close(values[chosen], reference.term_energy(term, labels))
 
@@ -180,8 +180,8 @@ def test_robust_potential_knows_when_labels_matter() -> None:
 def test_fields_survive_pickle(name: str) -> None:
     field = of_seed(name, 0)
     copy = pickle.loads(pickle.dumps(field))
-    labellings = reference.all_labellings(field.n_variables, field.n_labels)
-    np.testing.assert_array_equal(copy.energy(labellings), field.energy(labellings))
+    labelings = reference.all_labelings(field.n_variables, field.n_labels)
+    np.testing.assert_array_equal(copy.energy(labelings), field.energy(labelings))
     assert repr(copy) == repr(field)
 
 

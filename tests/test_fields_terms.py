@@ -8,7 +8,7 @@ import pytest
 from examples_of_fields import TERMS
 from field_registry import FIELDS, of_seed
 from field_terms import ANY, random_term
-from reference import all_labellings, term_energy
+from reference import all_labelings, term_energy
 
 import setwise as sw
 from setwise import fields
@@ -28,9 +28,9 @@ def drawn(kind: str, seed: int) -> tuple[fields.Term, int, int]:
 @pytest.mark.parametrize(("kind", "seed"), DRAWN)
 def test_a_term_knows_its_energies_and_how_far_they_go(kind: str, seed: int) -> None:
     term, n, n_labels = drawn(kind, seed)
-    labellings = all_labellings(n, n_labels)
-    energies = term._energies(labellings, n_labels)
-    expected = [term_energy(term, x) for x in labellings]
+    labelings = all_labelings(n, n_labels)
+    energies = term._energies(labelings, n_labels)
+    expected = [term_energy(term, x) for x in labelings]
     np.testing.assert_allclose(energies, expected, rtol=1e-12, atol=1e-12)
     assert term._least(n, n_labels) <= energies.min() + 1e-12
     assert np.abs(energies).max() <= term._most(n_labels) + 1e-12
@@ -127,17 +127,17 @@ def own(name: str, seed: int) -> tuple[fields.Field, np.ndarray, np.ndarray]:
     """A field with a potential of one's own, all labellings, and their energies by definition."""
     potential, n_labels = OWN[name]
     unary = np.random.default_rng(seed).normal(size=(5, n_labels))
-    labellings = all_labellings(5, n_labels)
-    energies = [unary[np.arange(5), x].sum() + potential.true(x) for x in labellings]
-    return fields.Field(unary) + potential, labellings, np.array(energies)
+    labelings = all_labelings(5, n_labels)
+    energies = [unary[np.arange(5), x].sum() + potential.true(x) for x in labelings]
+    return fields.Field(unary) + potential, labelings, np.array(energies)
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", OWN)
 class TestOwnPotential:
     def test_energies_are_the_sum_of_the_terms(self, name: str, seed: int) -> None:
-        field, labellings, energies = own(name, seed)
-        np.testing.assert_allclose(field.energy(labellings), energies, rtol=1e-12, atol=1e-12)
+        field, labelings, energies = own(name, seed)
+        np.testing.assert_allclose(field.energy(labelings), energies, rtol=1e-12, atol=1e-12)
         assert field.is_submodular == (name != "squares")
 
     def test_solve_map(self, name: str, seed: int) -> None:
@@ -162,13 +162,13 @@ class TestOwnPotential:
             assert log_z <= exact.log_partition_upper + 1e-9
 
     def test_diverse(self, name: str, seed: int) -> None:
-        field, labellings, energies = own(name, seed)
+        field, labelings, energies = own(name, seed)
         found = sw.diverse(field, 2, DivMBest(0.5))
-        first = labellings[np.argmin(energies)]
+        first = labelings[np.argmin(energies)]
         assert found.labelings[0].tolist() == first.tolist()
-        away = energies - 0.5 * (labellings != first).sum(axis=1)
-        second = energies - 0.5 * (labellings != found.labelings[0]).sum(axis=1)
-        chosen = np.flatnonzero((labellings == found.labelings[1]).all(axis=1))[0]
+        away = energies - 0.5 * (labelings != first).sum(axis=1)
+        second = energies - 0.5 * (labelings != found.labelings[0]).sum(axis=1)
+        chosen = np.flatnonzero((labelings == found.labelings[1]).all(axis=1))[0]
         assert second[chosen] == pytest.approx(away.min(), abs=1e-9)
 
 
@@ -180,9 +180,9 @@ def test_a_file_holds_what_its_terms_say(tmp_path) -> None:
 
     field = fields.Field(np.zeros((3, 2))) + Pair()
     fields.write_uai(field, tmp_path / "own.uai")
-    labellings = all_labellings(3, 2)
+    labelings = all_labelings(3, 2)
     read = fields.read_uai(tmp_path / "own.uai")
-    np.testing.assert_allclose(read.energy(labellings), field.energy(labellings), atol=1e-12)
+    np.testing.assert_allclose(read.energy(labelings), field.energy(labelings), atol=1e-12)
     with pytest.raises(ValueError, match=r"Potts and Pairwise potentials only, got Crowd\("):
         fields.write_uai(fields.Field(np.zeros((3, 2))) + Crowd(1.0, 0.0), tmp_path / "no.uai")
 

@@ -29,8 +29,8 @@ def plain_energy(cards: list[int], factors: list[Factor], x: tuple[int, ...]) ->
     """Minus the logarithms of the entries, found by counting with the last variable fastest."""
     total = 0.0
     for scope, table in factors:
-        labellings = list(product(*(range(cards[v]) for v in scope)))
-        value = table[labellings.index(tuple(x[v] for v in scope))]
+        labelings = list(product(*(range(cards[v]) for v in scope)))
+        value = table[labelings.index(tuple(x[v] for v in scope))]
         total += math.inf if value == 0 else -math.log(value)
     return total
 
@@ -87,10 +87,10 @@ def test_what_is_written_is_read_again(name: str, tmp_path: Path) -> None:
         assert not path.exists()
         return
     fields.write_uai(field, path)
-    labellings = reference.all_labellings(n, n_labels)
+    labelings = reference.all_labelings(n, n_labels)
     again = fields.read_uai(path)
     np.testing.assert_allclose(
-        again.energy(labellings), field.energy(labellings), rtol=1e-12, atol=1e-11
+        again.energy(labelings), field.energy(labelings), rtol=1e-12, atol=1e-11
     )
     assert again.is_submodular == field.is_submodular
 
@@ -100,8 +100,8 @@ def test_large_energies_are_written_as_several_factors(tmp_path: Path) -> None:
     field += fields.Potts([[0, 2]], 1500.0)
     fields.write_uai(field, tmp_path / "model.uai.gz")
     again = fields.read_uai(tmp_path / "model.uai.gz")
-    labellings = reference.all_labellings(3, 2)
-    np.testing.assert_allclose(again.energy(labellings), field.energy(labellings), rtol=1e-12)
+    labelings = reference.all_labelings(3, 2)
+    np.testing.assert_allclose(again.energy(labelings), field.energy(labelings), rtol=1e-12)
     with pytest.raises(ValueError, match=r"within 70000 of 0.*got 80000"):
         fields.write_uai(field.with_unary([[0.0, 8e4], [0.0, 0.0], [0.0, 0.0]]), tmp_path / "x")
 
@@ -113,8 +113,8 @@ def test_forbidden_last_labels_are_fewer_labels(tmp_path: Path) -> None:
     fields.write_uai(field, path)
     assert path.read_text().splitlines()[2] == "3 2 3"
     again = fields.read_uai(path)
-    labellings = reference.all_labellings(3, 3)
-    np.testing.assert_allclose(again.energy(labellings), field.energy(labellings), rtol=1e-12)
+    labelings = reference.all_labelings(3, 3)
+    np.testing.assert_allclose(again.energy(labelings), field.energy(labelings), rtol=1e-12)
 
 
 def test_padding_keeps_submodular_tables_submodular(read) -> None:

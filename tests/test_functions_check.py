@@ -11,7 +11,7 @@ from strategies import set_functions, submodular_functions
 
 from setwise.functions import Cardinality, Cut, Modular, Oracle, Table, check
 
-PROPERTIES = ("submodular", "supermodular", "increasing", "normalised", "nonnegative")
+PROPERTIES = ("submodular", "supermodular", "increasing", "normalized", "nonnegative")
 
 
 def assert_verifiable(function, report):
@@ -27,7 +27,7 @@ def assert_verifiable(function, report):
             inner, outer = sets
             assert not np.any(inner & ~outer)
             assert function(inner) > function(outer) + report.tolerance
-        elif name == "normalised":
+        elif name == "normalized":
             assert not sets[0].any()
             assert abs(function(sets[0])) > report.tolerance
         else:
@@ -44,7 +44,7 @@ def test_exact_reports_are_the_definitions(function):
     assert report.submodular is reference.is_submodular(values)
     assert report.supermodular is reference.is_supermodular(values)
     assert report.increasing is reference.is_increasing(values)
-    assert report.normalised is bool(abs(values[0]) <= report.tolerance)
+    assert report.normalized is bool(abs(values[0]) <= report.tolerance)
     assert report.nonnegative is bool(values.min() >= -report.tolerance)
     assert_verifiable(function, report)
 
@@ -74,7 +74,7 @@ def test_a_random_search_finds_what_is_everywhere():
     assert report.increasing is False
     assert report.nonnegative is False
     assert report.supermodular is None
-    assert report.normalised is True
+    assert report.normalized is True
     assert_verifiable(function, report)
 
 
@@ -127,7 +127,7 @@ def test_rng_makes_a_report_repeatable():
 def test_no_trials_answer_nothing_but_the_empty_set():
     report = check(Cardinality(np.ones(31)), n_trials=0)
     assert report.submodular is None
-    assert report.normalised is False
+    assert report.normalized is False
     assert report.n_sets == 1
 
 
@@ -141,7 +141,7 @@ def test_sentences():
     assert report.counterexamples == {
         "submodular": "F({0}) + F({1}) = -1 < F({0, 1}) + F({}) = 2.5",
         "increasing": "F({}) = 0.5 > F({1}) = -1",
-        "normalised": "F({}) = 0.5 != 0",
+        "normalized": "F({}) = 0.5 != 0",
         "nonnegative": "F({1}) = -1 < 0",
     }
     concave = check(Table([0.0, 1.0, 1.0, 1.0]))
@@ -156,7 +156,7 @@ def test_printed():
         "  submodular:   yes",
         "  supermodular: no, F({0}) + F({1}) = 2 > F({0, 1}) + F({}) = 1",
         "  increasing:   yes",
-        "  normalised:   yes",
+        "  normalized:   yes",
         "  nonnegative:  yes",
     ]
     search = str(check(Cardinality([0.0] * 29 + [1.0]), n_trials=2000, rng=0))
@@ -168,7 +168,7 @@ def test_printed():
 def test_no_element():
     report = check(Table([2.0]))
     assert (report.submodular, report.supermodular, report.increasing) == (True, True, True)
-    assert report.normalised is False
+    assert report.normalized is False
 
 
 def test_pickle():

@@ -232,7 +232,7 @@ def test_ctrl_c_gives_the_best_so_far(solve):
 
 @given(set_functions(), st.sampled_from(SCALES), st.sampled_from([0.0, 3.0]))
 def test_a_unit_and_a_constant_change_no_check(function, scale, shift):
-    """But those of ``normalised`` and ``nonnegative``, which are about the constant."""
+    """But those of ``normalized`` and ``nonnegative``, which are about the constant."""
     plain = check(function)
     constant = Cardinality(np.full(function.n + 1, scale * shift * 1e3))
     other = check(scale * function + constant)

@@ -13,7 +13,7 @@ from field_registry import FIELDS, of_seed
 from field_terms import scaled
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import all_labellings, best_step, least_energy
+from reference import all_labelings, best_step, least_energy
 
 import setwise as sw
 from setwise.inference._map._energy_scale import EnergyScale
@@ -122,7 +122,7 @@ def test_whole_energies_with_a_gap_of_one_are_not_exact(seed: int, bits: int, me
     best = solved(field, method)
     if best is None:
         return
-    energies = field.energy(all_labellings(n, n_labels))  # sums below 2^53: exact
+    energies = field.energy(all_labelings(n, n_labels))  # sums below 2^53: exact
     assert best.value == field.energy(best.labels)
     assert best.bound < energies.min() + 1
     if best.exact:
@@ -154,7 +154,7 @@ def test_no_claim_is_false(
         return
     # Without the constant the energies of all labellings have their digits.
     grounded = ground(field).field
-    energies = grounded.energy(all_labellings(field.n_variables, field.n_labels))
+    energies = grounded.energy(all_labelings(field.n_variables, field.n_labels))
     value = grounded.energy(best.labels)
     scale = EnergyScale.of(grounded)
     room = value - scale.trivial
@@ -313,7 +313,7 @@ def test_the_ground_of_a_field_is_the_field_less_a_constant(name: str) -> None:
     grounded, constant = parts.field, parts.constant
     if field.n_variables:
         assert grounded.unary.min(axis=1).tolist() == [0.0] * field.n_variables
-    labels = all_labellings(field.n_variables, field.n_labels)
+    labels = all_labelings(field.n_variables, field.n_labels)
     expected = field.energy(labels)
     assert grounded.energy(labels) + constant == pytest.approx(expected, rel=1e-12, abs=1e-12)
     again = ground(grounded)

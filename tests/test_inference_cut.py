@@ -17,9 +17,9 @@ from setwise.inference._map._energy_scale import trivial_bound
 def test_a_cut_is_the_best_labelling(seed, n):
     rng = np.random.default_rng(seed)
     field = random_field(rng, "cut", n, 2)
-    energies = field.energy(reference.all_labellings(n, 2))
+    energies = field.energy(reference.all_labelings(n, 2))
     allowed = np.flatnonzero(np.isfinite(energies))
-    init = reference.all_labellings(n, 2)[rng.choice(allowed)] if rng.random() < 0.5 else None
+    init = reference.all_labelings(n, 2)[rng.choice(allowed)] if rng.random() < 0.5 else None
     best = cut(field, init=init)
     assert best.value == pytest.approx(energies.min(), rel=1e-12, abs=1e-9)
     assert best.exact

@@ -159,7 +159,7 @@ def test_the_shift_keeps_items_worth_adding():
     """Put behind any m items and those before it, no item of the list lowers the score."""
     rng = np.random.default_rng(0)
     field = fields.Field(rng.normal(0.0, 1.0, (3, 2))) + fields.Potts(chain(3), 0.4)
-    every = reference.all_labellings(3, 2)
+    every = reference.all_labelings(3, 2)
     for diversity in (d.HammingBall(2.0, 0.5), d.LabelDiversity("sqrt", 1.0)):
         result = sw.diverse(field, 3, diversity)
         for t, y in enumerate(result.labelings):

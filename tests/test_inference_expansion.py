@@ -39,7 +39,7 @@ def test_potts_energies_are_at_most_twice_the_least(seed, n, n_labels):
     edges = np.stack([first, (first + rng.integers(1, n, 2 * n)) % n], axis=1)
     field = fields.Field(rng.exponential(size=(n, n_labels)))
     field += fields.Potts(edges, rng.exponential(size=len(edges)))
-    energies = field.energy(reference.all_labellings(n, n_labels))
+    energies = field.energy(reference.all_labelings(n, n_labels))
     assert expansion(field).value <= 2.0 * energies.min() + 1e-9
 
 

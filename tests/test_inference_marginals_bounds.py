@@ -93,8 +93,8 @@ def test_the_gap_bounds_the_error(method, seed):
 @pytest.mark.parametrize("seed", range(20))
 def test_random_terms(seed):
     field = random_field(SUBMODULAR, 5, 3, seed, forbidden=0.2)
-    labellings = reference.all_labellings(5, 3)
-    truth = float(np.logaddexp.reduce(-field._energies(labellings)))
+    labelings = reference.all_labelings(5, 3)
+    truth = float(np.logaddexp.reduce(-field._energies(labelings)))
     post = sw.marginals(field, tol=1e-9)
     assert post.log_partition_lower - 1e-9 <= truth <= post.log_partition_upper + 1e-9
     dual = post.entropy.sum() - extension(field, post.probabilities)

@@ -48,7 +48,7 @@ def test_single_precision_bounds(seed, scale):
     field = random_field(SUBMODULAR, 5, 3, seed, forbidden=0.2)
     rng = np.random.default_rng(seed)
     field = field.with_unary(scale * field.unary + scale * rng.normal(size=(5, 1)))
-    truth = float(np.logaddexp.reduce(-field._energies(reference.all_labellings(5, 3))))
+    truth = float(np.logaddexp.reduce(-field._energies(reference.all_labelings(5, 3))))
     slack = 1e-12 * max(1.0, largest_energy(field))
     least = sw.marginals(field, tol=1e-10).log_partition_upper
     for max_iter in [0, 1, None]:
@@ -82,5 +82,5 @@ def test_energies_that_overflow_are_refused():
 @pytest.mark.parametrize("name", NAMES)
 def test_no_energy_is_beyond_the_largest(name):
     field = of_seed(name, 3)
-    energies = field._energies(reference.all_labellings(*field.unary.shape))
+    energies = field._energies(reference.all_labelings(*field.unary.shape))
     assert np.abs(energies[np.isfinite(energies)]).max() <= largest_energy(field) * (1 + 1e-12)

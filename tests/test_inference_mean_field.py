@@ -10,7 +10,7 @@ from field_terms import ANY, random_field
 from marginals_cases import METHODS
 
 import setwise as sw
-from setwise.inference._marginals._lower_bound import Factorised
+from setwise.inference._marginals._lower_bound import Factorized
 
 NAMES = sorted(FIELDS)
 REPLACED = ("robust-pn-beyond-half", "robust-pn-of-both-kinds", "everything")
@@ -37,40 +37,40 @@ def random_q(field: sw.fields.Field, seed: int) -> np.ndarray:
 def test_expectations_are_exact_or_larger(name, small):
     field = of_seed(name, 0)
     q = random_q(field, 1)
-    truth = reference.factorised_bound(field, q)
-    value = Factorised(field, q, 1.0, 1, small=small).bound()
+    truth = reference.factorized_bound(field, q)
+    value = Factorized(field, q, 1.0, 1, small=small).bound()
     if name in REPLACED or "transitions" in name:
         assert value <= truth + 1e-9
     else:
         assert value == pytest.approx(truth, rel=1e-10, abs=1e-10)
-    assert Factorised(field, q, 1.0, 1, small=small, exact=0).bound() <= truth + 1e-9
+    assert Factorized(field, q, 1.0, 1, small=small, exact=0).bound() <= truth + 1e-9
 
 
 @pytest.mark.parametrize("small", [0, 48])
 @pytest.mark.parametrize("seed", range(40))
 def test_no_sweep_lowers_the_bound_that_it_raises(small, seed):
     field = random_field(ANY, 5, 3, seed, forbidden=0.2)
-    factorised = Factorised(field, random_q(field, seed), 0.7, 1, small=small, exact=small)
-    bounds = [factorised.bound()]
+    factorized = Factorized(field, random_q(field, seed), 0.7, 1, small=small, exact=small)
+    bounds = [factorized.bound()]
     for _ in range(6):
-        factorised.sweep()
-        bounds.append(factorised.bound())
+        factorized.sweep()
+        bounds.append(factorized.bound())
     assert (np.diff(bounds) >= -1e-9).all()
-    energies = field._energies(reference.all_labellings(5, 3))
+    energies = field._energies(reference.all_labelings(5, 3))
     assert bounds[-1] <= np.logaddexp.reduce(-energies / 0.7) + 1e-9
 
 
 def test_a_fixed_point_is_a_local_maximum():
     field = of_seed("everything-submodular", 0)
     post = sw.marginals(field, "mean_field", tol=1e-12)
-    best = reference.factorised_bound(field, post.probabilities)
+    best = reference.factorized_bound(field, post.probabilities)
     assert post.log_partition_lower == pytest.approx(best, abs=1e-9)
     rng = np.random.default_rng(0)
     for _ in range(15):
         q = post.probabilities.copy()
         i = rng.integers(len(q))
         q[i] = 0.9 * q[i] + 0.1 * rng.dirichlet(np.ones(field.n_labels))
-        assert reference.factorised_bound(field, q) <= best + 1e-9
+        assert reference.factorized_bound(field, q) <= best + 1e-9
 
 
 @pytest.mark.parametrize("n", [1, 2, 30, 500])
@@ -86,8 +86,8 @@ def test_counts_with_a_window_are_those_without(n):
         law = np.convolve(law, [1 - event, event])
     entropy = -(q * np.log(q)).sum()
     expected = entropy - (q * unary).sum() - law @ table
-    assert Factorised(field, q, 1.0, 1).bound() == pytest.approx(expected, rel=1e-9, abs=1e-9)
-    assert Factorised(field, q, 1.0, 1, exact=0).bound() <= expected + 1e-9
+    assert Factorized(field, q, 1.0, 1).bound() == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert Factorized(field, q, 1.0, 1, exact=0).bound() <= expected + 1e-9
 
 
 def test_large_regions_stay_bounds():
@@ -97,8 +97,8 @@ def test_large_regions_stay_bounds():
     field = sw.fields.Field(rng.normal(size=(n, 3)))
     field += sw.fields.RegionConsistency(np.zeros(n, int), 0.3, 0.8)
     q = random_q(field, 0)
-    exact = Factorised(field, q, 1.0, 1).bound()
-    jensen = Factorised(field, q, 1.0, 1, exact=100).bound()
+    exact = Factorized(field, q, 1.0, 1).bound()
+    jensen = Factorized(field, q, 1.0, 1, exact=100).bound()
     assert exact - 1.0 <= jensen <= exact
 
 

@@ -243,8 +243,8 @@ def test_cycles_pass_the_relaxation(seed: int, n_labels: int) -> None:
     field += fields.Pairwise(edges, signs[:, None, None] * np.eye(n_labels))
     result = messages(field, rng=0)
     if n_labels == 2:
-        labellings = reference.all_masks(16).astype(int)
-        assert result.value == pytest.approx(field.energy(labellings).min(), abs=1e-9)
+        labelings = reference.all_masks(16).astype(int)
+        assert result.value == pytest.approx(field.energy(labelings).min(), abs=1e-9)
         assert reference.pairwise_relaxation(field) < result.value - 0.1
     assert result.relative_gap < 1e-6
 
@@ -414,7 +414,7 @@ def test_ctrl_c_reaches_the_kernel() -> None:
 def test_init_is_no_worse_than_the_answer() -> None:
     field = field_registry.of_seed("any-tables-on-three-labels", 0)
     best = min(
-        reference.all_labellings(6, 3), key=lambda labels: reference.field_energy(field, labels)
+        reference.all_labelings(6, 3), key=lambda labels: reference.field_energy(field, labels)
     )
     result = messages(field, init=best, max_iter=1)
     assert result.value == pytest.approx(reference.field_energy(field, best))

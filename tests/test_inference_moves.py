@@ -126,7 +126,7 @@ def test_a_search_is_refused_or_keeps_its_promises(method, name, seed):
         known.append("cut needs a field of at most two labels")
         assert said.startswith(tuple(known))
         return
-    energies = field.energy(reference.all_labellings(field.n_variables, field.n_labels))
+    energies = field.energy(reference.all_labelings(field.n_variables, field.n_labels))
     lowest = energies.min() if len(energies) else field.energy(best.labels)
     assert best.labels.dtype == np.int64
     assert best.value == field.energy(best.labels)

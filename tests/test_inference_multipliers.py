@@ -125,7 +125,7 @@ def test_one_graph_for_many_unaries(name):
     rng = np.random.default_rng(0)
     field = of_seed(name, 0)
     graph = TwoLabelCut(field)
-    every = reference.all_labellings(*field.unary.shape)
+    every = reference.all_labelings(*field.unary.shape)
     for _ in range(5):
         shift = rng.normal(size=field.unary.shape)
         changed = field.with_unary(field.unary + shift)

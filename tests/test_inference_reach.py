@@ -25,22 +25,22 @@ def wide(rng: np.random.Generator, *shape: int) -> np.ndarray:
 def exact_energies(unary, edges, tables, rest):
     """Every labelling's energy above the least of all unaries and tables."""
     n, n_labels = unary.shape
-    labellings = list(product(range(n_labels), repeat=n))
+    labelings = list(product(range(n_labels), repeat=n))
     energies = []
-    for x, more in zip(labellings, rest(np.array(labellings)), strict=True):
+    for x, more in zip(labelings, rest(np.array(labelings)), strict=True):
         paid = [unary[i, a] for i, a in enumerate(x)]
         paid += [t[x[i], x[j]] for (i, j), t in zip(edges, tables, strict=True)]
         energies.append(sum(map(Fraction, map(float, paid))) + Fraction(float(more)))
     least = [*unary.min(axis=1), *tables.min(axis=(1, 2))]
-    return labellings, [e - sum(map(Fraction, map(float, least))) for e in energies]
+    return labelings, [e - sum(map(Fraction, map(float, least))) for e in energies]
 
 
-def check(field, method, limit, labellings, energies):
+def check(field, method, limit, labelings, energies):
     try:
         best = solve_map(field, method, max_iter=limit)
     except ValueError:  # a method that cannot take the field
         return
-    mine = energies[labellings.index(tuple(best.labels.tolist()))]
+    mine = energies[labelings.index(tuple(best.labels.tolist()))]
     above = mine - min(energies)
     assert above <= Fraction(best.gap) + mine / 10**9
     assert above <= (Fraction(best.relative_gap) + Fraction(1, 10**9)) * mine
@@ -147,7 +147,7 @@ def test_the_first_item_of_a_list_claims_no_more_than_its_digits(seed, method):
     tables[:, 0, 1] += 1.01 * np.maximum(lack, 0.0)
     field = Field(unary) + Pairwise(edges, tables)
     found = diverse(field, 1, DivMBest(1.0), method=method)
-    labellings, energies = exact_energies(unary, edges, tables, lambda x: np.zeros(len(x)))
-    mine = energies[labellings.index(tuple(found.labelings[0].tolist()))]
+    labelings, energies = exact_energies(unary, edges, tables, lambda x: np.zeros(len(x)))
+    mine = energies[labelings.index(tuple(found.labelings[0].tolist()))]
     if found.exact:
         assert mine - min(energies) <= mine / 10**9

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from field_registry import FIELDS, of_seed
-from reference import all_labellings
+from reference import all_labelings
 
 import setwise as sw
 from setwise.fields._terms import KINDS
@@ -19,7 +19,7 @@ IN_ROUNDS = [m for m, r in METHODS.items() if r.gives_bound and r.takes_start]
 
 
 def least_energy(field: sw.fields.Field) -> float:
-    return float(field.energy(all_labellings(field.n_variables, field.n_labels)).min())
+    return float(field.energy(all_labelings(field.n_variables, field.n_labels)).min())
 
 
 def solve_if_possible(field: sw.fields.Field, method: str) -> MapResult | None:

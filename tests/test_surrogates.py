@@ -601,8 +601,8 @@ def test_supermodular_losses_by_minimisation_equal_enumeration(seed):
     margins = rng.normal(size=(10, 6))
     rule = Rule(slack=False, weight=2.0)
     enumerated = most_violated(function, margins, rule, "enumerate")
-    minimised = most_violated(function, margins, rule, "minimize")
-    np.testing.assert_allclose(minimised[0], enumerated[0], atol=1e-9)
+    minimized = most_violated(function, margins, rule, "minimize")
+    np.testing.assert_allclose(minimized[0], enumerated[0], atol=1e-9)
 
 
 @pytest.mark.parametrize("p", [17, 18])

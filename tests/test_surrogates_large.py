@@ -369,7 +369,7 @@ def runs(rng, p):
     return rng.integers(-3, 3, size=p) / 4 + 1e-13 * rng.integers(-p, p, size=p)
 
 
-def neighbours(rng, p):
+def neighbors(rng, p):
     """Doubles one unit apart around a number where float32 rounds up and down."""
     half = 1.0 + 2.0**-24
     return half + np.finfo(float).eps * rng.integers(-4, 5, size=p)
@@ -391,7 +391,7 @@ SPECIAL = {
     "denormal in float32": lambda rng, p: 1e-45 * rng.integers(-9, 10, size=p),
     "one number in float32": collapsed,
     "runs": runs,
-    "neighbours": neighbours,
+    "neighbours": neighbors,
     "sorted": lambda rng, p: np.linspace(-1, 1, p),
     "reversed": lambda rng, p: np.linspace(1, -1, p),
     "outside the key's range": lambda rng, p: rng.normal(size=p) * 10.0 ** rng.integers(-60, 60, p),

@@ -42,7 +42,7 @@ def parts(function):
     return [reference.all_values(part) for part in decompose(function)]
 
 
-def normalised(values):
+def normalized(values):
     return values - values[0]
 
 
@@ -54,7 +54,7 @@ def quarters(length, low=-2, high=8):
 
 def supermodular_increasing(data, p):
     """Minus a submodular function, lifted by a modular one until it rises everywhere."""
-    values = -normalised(reference.all_values(data.draw(submodular_functions(p))))
+    values = -normalized(reference.all_values(data.draw(submodular_functions(p))))
     singles = values[1 << np.arange(p)]
     lift = np.maximum(-singles, 0.0) + data.draw(arrays(p, 0.0, 2.0))
     return values + reference.all_masks(p) @ lift
@@ -138,7 +138,7 @@ def test_proposition_5_is_false_from_four_elements():
 @given(st.data())
 def test_lemma_1_f_of_a_supermodular_loss_is_modular(data):
     p = data.draw(sizes)
-    values = -normalised(reference.all_values(data.draw(submodular_functions(p))))
+    values = -normalized(reference.all_values(data.draw(submodular_functions(p))))
     f, _ = parts(Table(values))
     np.testing.assert_allclose(f, reference.all_masks(p) @ values[1 << np.arange(p)], atol=SOLVER)
 
@@ -199,7 +199,7 @@ def test_theorem_2_for_submodular_losses_it_is_the_lovasz_hinge(data):
 
 @given(sizes.flatmap(lambda p: arrays(1 << p)))
 def test_theorem_3_it_is_convex_for_any_loss(values):
-    surrogate = DecomposedHinge(SetLoss(Table(normalised(values))))
+    surrogate = DecomposedHinge(SetLoss(Table(normalized(values))))
     p = reference.size_of(values)
     first, second = points(p, 0), points(p, 1)
     ends = (at(surrogate, first) + at(surrogate, second)) / 2

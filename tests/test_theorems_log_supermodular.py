@@ -62,13 +62,13 @@ def test_claim_1_thresholding_at_a_half_is_an_exact_map(name):
 def test_section_5_no_factorised_distribution_has_a_smaller_worst_ratio(name):
     """D_inf(P, Q) = log max_x P(x) / Q(x) is least at our Q, where it is upper - log Z."""
     field = of_seed(name, 1)
-    labellings, logs = reference.log_weights(field)
+    labelings, logs = reference.log_weights(field)
     logs = logs - np.logaddexp.reduce(logs)
     met = np.isfinite(logs)
     post = sw.marginals(field, "exact_binary")
 
     def divergence(q: np.ndarray) -> float:
-        return float((logs[met] - reference.log_factorised(q, labellings[met])).max())
+        return float((logs[met] - reference.log_factorized(q, labelings[met])).max())
 
     least = divergence(post.probabilities)
     truth = reference.log_partition(field)

@@ -146,7 +146,6 @@ def wide() -> Iterator[Problem]:
                 ratio(n, q),
                 ratio.step_negative(n, q),
                 ratio.step_positive(n, q),
-                ratio.is_fbeta,
                 *(getattr(ratio, name)(4) for name in ("is_increasing", "is_submodular")),
                 ratio.is_supermodular(4),
             ],

@@ -11,7 +11,7 @@ using Labels = In2<Index>;
 using Doubles = In<double>;
 using Energies = Out<double>;
 
-setwise::Labellings labellings(const Labels& labels, Index n_labels) {
+setwise::Labelings labelings(const Labels& labels, Index n_labels) {
     // The bound keeps n_labels * n_labels within 64 bits.
     require(n_labels >= 1 && n_labels <= 1000000000, "n_labels must be at least 1");
     require(setwise::all_below(labels.data(), static_cast<Index>(labels.size()), n_labels),
@@ -20,12 +20,12 @@ setwise::Labellings labellings(const Labels& labels, Index n_labels) {
             n_labels};
 }
 
-setwise::Labellings labellings(const Labels& labels, Index n_labels, const Energies& energies) {
+setwise::Labelings labelings(const Labels& labels, Index n_labels, const Energies& energies) {
     require(energies.size() == labels.shape(0), "energies must have an entry for each labelling");
-    return labellings(labels, n_labels);
+    return labelings(labels, n_labels);
 }
 
-setwise::FieldEdges edge_list(const In2<Index>& edges, const setwise::Labellings& x) {
+setwise::FieldEdges edge_list(const In2<Index>& edges, const setwise::Labelings& x) {
     require(edges.shape(1) == 2, "edges must have shape (E, 2)");
     require(setwise::all_below(edges.data(), static_cast<Index>(edges.size()), x.n),
             "edges must join variables");
@@ -33,7 +33,7 @@ setwise::FieldEdges edge_list(const In2<Index>& edges, const setwise::Labellings
 }
 
 setwise::Regions region_list(const In<Index>& members, const In<Index>& offsets,
-                             const setwise::Labellings& x) {
+                             const setwise::Labelings& x) {
     require(offsets.size() >= 1 && offsets.data()[0] == 0, "offsets must start with 0");
     const auto size = static_cast<Index>(offsets.size()) - 1;
     for (Index r = 0; r < size; ++r)
@@ -47,20 +47,20 @@ setwise::Regions region_list(const In<Index>& members, const In<Index>& offsets,
 
 void unary_energies(Labels labels, In2<double> unary, Energies energies) {
     require(unary.shape(0) == labels.shape(1), "unary must have a row for each variable");
-    const auto x = labellings(labels, static_cast<Index>(unary.shape(1)), energies);
+    const auto x = labelings(labels, static_cast<Index>(unary.shape(1)), energies);
     setwise::unary_energies(x, unary.data(), energies.data(), poll_signals);
 }
 
 void potts_energies(Labels labels, Index n_labels, In2<Index> edges, Doubles weights,
                     Energies energies) {
-    const auto x = labellings(labels, n_labels, energies);
+    const auto x = labelings(labels, n_labels, energies);
     require(weights.size() == edges.shape(0), "weights must have an entry for each edge");
     setwise::potts_energies(x, edge_list(edges, x), weights.data(), energies.data(), poll_signals);
 }
 
 void table_energies(Labels labels, Index n_labels, In2<Index> edges, Doubles tables, bool shared,
                     Energies energies) {
-    const auto x = labellings(labels, n_labels, energies);
+    const auto x = labelings(labels, n_labels, energies);
     const Index area = n_labels * n_labels, size = static_cast<Index>(tables.size());
     require(size % area == 0 && size / area == (shared ? 1 : static_cast<Index>(edges.shape(0))),
             "tables must have n_labels * n_labels entries for each edge, or once for all");
@@ -70,7 +70,7 @@ void table_energies(Labels labels, Index n_labels, In2<Index> edges, Doubles tab
 
 void count_energies(Labels labels, Index n_labels, In<Index> members, In<Index> offsets,
                     Doubles table, Energies energies) {
-    const auto x = labellings(labels, n_labels, energies);
+    const auto x = labelings(labels, n_labels, energies);
     const auto regions = region_list(members, offsets, x);
     require(table.size() == members.size() + static_cast<std::size_t>(regions.size),
             "table must have an entry for each count of each region");
@@ -79,7 +79,7 @@ void count_energies(Labels labels, Index n_labels, In<Index> members, In<Index> 
 
 void robust_energies(Labels labels, Index n_labels, In<Index> members, In<Index> offsets,
                      Doubles weights, Doubles truncation, Energies energies) {
-    const auto x = labellings(labels, n_labels, energies);
+    const auto x = labelings(labels, n_labels, energies);
     const auto regions = region_list(members, offsets, x);
     const auto size = static_cast<std::size_t>(regions.size);
     require(weights.size() == size && truncation.size() == size,
@@ -90,7 +90,7 @@ void robust_energies(Labels labels, Index n_labels, In<Index> members, In<Index>
 
 void used_labels(Labels labels, Out2<std::uint8_t> used) {
     require(used.shape(0) == labels.shape(0), "used must have a row for each labelling");
-    const auto x = labellings(labels, static_cast<Index>(used.shape(1)));
+    const auto x = labelings(labels, static_cast<Index>(used.shape(1)));
     setwise::used_labels(x, used.data(), poll_signals);
 }
 
@@ -98,14 +98,14 @@ void transition_energies(Labels labels, In2<Index> edges, In2<double> costs, Dou
                          Energies energies) {
     require(costs.shape(0) == costs.shape(1), "costs must be square");
     require(heights.size() == edges.shape(0) + 1, "heights must have an entry for each count");
-    const auto x = labellings(labels, static_cast<Index>(costs.shape(0)), energies);
+    const auto x = labelings(labels, static_cast<Index>(costs.shape(0)), energies);
     setwise::transition_energies(x, edge_list(edges, x), costs.data(), heights.data(),
                                  energies.data(), poll_signals);
 }
 
 void cardinality_energies(Labels labels, Index n_labels, In<Index> center, Doubles table,
                           Energies energies) {
-    const auto x = labellings(labels, n_labels, energies);
+    const auto x = labelings(labels, n_labels, energies);
     require(center.size() == labels.shape(1) && table.size() == labels.shape(1) + 1,
             "center must have an entry for each variable, table one more");
     setwise::cardinality_energies(x, center.data(), table.data(), energies.data(), poll_signals);

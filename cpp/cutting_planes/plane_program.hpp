@@ -132,10 +132,10 @@ class PlaneProgram {
         }
         for (Index i = 0; i < count_; ++i)
             if (i != anchor_ && x_[i] > 0) others.push_back(i);
-        factorise(others);
+        factorize(others);
     }
 
-    void factorise(const std::vector<Index>& others) {
+    void factorize(const std::vector<Index>& others) {
         changes_ = 0;
         used_.clear();
         basis_.clear();

@@ -19,14 +19,14 @@ inline bool all_below(const std::int64_t* x, std::int64_t size, std::int64_t bou
 }
 
 // `rows` labellings of n variables, labels in [0, n_labels).
-struct Labellings {
+struct Labelings {
     const std::int64_t* labels;
     std::int64_t rows, n, n_labels;
 };
 
 // energies[r] = energy(labels of row r).
 template <class Energy>
-void each_labelling(const Labellings& x, double* energies, Poll poll, Energy energy) {
+void each_labeling(const Labelings& x, double* energies, Poll poll, Energy energy) {
     for (std::int64_t r = 0; r < x.rows; ++r) {
         energies[r] = energy(x.labels + r * x.n);
         poll();
@@ -34,8 +34,8 @@ void each_labelling(const Labellings& x, double* energies, Poll poll, Energy ene
 }
 
 // sum_i unary[i, x_i], unary of shape (n, n_labels).
-inline void unary_energies(const Labellings& x, const double* unary, double* energies, Poll poll) {
-    each_labelling(x, energies, poll, [&](const std::int64_t* labels) {
+inline void unary_energies(const Labelings& x, const double* unary, double* energies, Poll poll) {
+    each_labeling(x, energies, poll, [&](const std::int64_t* labels) {
         double sum = 0;
         for (std::int64_t i = 0; i < x.n; ++i) sum += unary[i * x.n_labels + labels[i]];
         return sum;
@@ -49,9 +49,9 @@ struct FieldEdges {
 };
 
 // sum_e weights[e] [x_i != x_j].
-inline void potts_energies(const Labellings& x, const FieldEdges& edges, const double* weights,
+inline void potts_energies(const Labelings& x, const FieldEdges& edges, const double* weights,
                            double* energies, Poll poll) {
-    each_labelling(x, energies, poll, [&](const std::int64_t* labels) {
+    each_labeling(x, energies, poll, [&](const std::int64_t* labels) {
         double sum = 0;
         for (std::int64_t e = 0; e < edges.size; ++e)
             sum +=
@@ -61,10 +61,10 @@ inline void potts_energies(const Labellings& x, const FieldEdges& edges, const d
 }
 
 // sum_e of the entry (x_i, x_j) of table e, or of the one table that all edges share.
-inline void table_energies(const Labellings& x, const FieldEdges& edges, const double* tables,
+inline void table_energies(const Labelings& x, const FieldEdges& edges, const double* tables,
                            bool shared, double* energies, Poll poll) {
     const std::int64_t stride = shared ? 0 : x.n_labels * x.n_labels;
-    each_labelling(x, energies, poll, [&](const std::int64_t* labels) {
+    each_labeling(x, energies, poll, [&](const std::int64_t* labels) {
         double sum = 0;
         for (std::int64_t e = 0; e < edges.size; ++e) {
             const std::int64_t a = labels[edges.ends[2 * e]], b = labels[edges.ends[2 * e + 1]];
@@ -83,10 +83,10 @@ struct Regions {
 
 // sum_r sum_j h_r(n_rj), n_rj variables of region r with label j, where h_r(0) = 0 and h_r(k) is
 // table[offsets[r] + r + k].
-inline void count_energies(const Labellings& x, const Regions& regions, const double* table,
+inline void count_energies(const Labelings& x, const Regions& regions, const double* table,
                            double* energies, Poll poll) {
     std::vector<std::int64_t> counts(static_cast<std::size_t>(x.n_labels), 0);
-    each_labelling(x, energies, poll, [&](const std::int64_t* labels) {
+    each_labeling(x, energies, poll, [&](const std::int64_t* labels) {
         double sum = 0;
         for (std::int64_t r = 0; r < regions.size; ++r) {
             const std::int64_t begin = regions.offsets[r], end = regions.offsets[r + 1];
@@ -105,10 +105,10 @@ inline void count_energies(const Labellings& x, const Regions& regions, const do
 }
 
 // sum_r weights[r] min(1, (variables of region r outside its commonest label) / truncation[r]).
-inline void robust_energies(const Labellings& x, const Regions& regions, const double* weights,
+inline void robust_energies(const Labelings& x, const Regions& regions, const double* weights,
                             const double* truncation, double* energies, Poll poll) {
     std::vector<std::int64_t> counts(static_cast<std::size_t>(x.n_labels), 0);
-    each_labelling(x, energies, poll, [&](const std::int64_t* labels) {
+    each_labeling(x, energies, poll, [&](const std::int64_t* labels) {
         double sum = 0;
         for (std::int64_t r = 0; r < regions.size; ++r) {
             const std::int64_t begin = regions.offsets[r], end = regions.offsets[r + 1];
@@ -126,7 +126,7 @@ inline void robust_energies(const Labellings& x, const Regions& regions, const d
 }
 
 // used[r, j] = 1 where row r takes label j; used comes in as zeros.
-inline void used_labels(const Labellings& x, std::uint8_t* used, Poll poll) {
+inline void used_labels(const Labelings& x, std::uint8_t* used, Poll poll) {
     for (std::int64_t r = 0; r < x.rows; ++r) {
         for (std::int64_t i = 0; i < x.n; ++i) used[r * x.n_labels + x.labels[r * x.n + i]] = 1;
         poll();
@@ -134,10 +134,10 @@ inline void used_labels(const Labellings& x, std::uint8_t* used, Poll poll) {
 }
 
 // sum over a < b of costs[a, b] heights[n_ab], n_ab of the edges joining the labels a and b.
-inline void transition_energies(const Labellings& x, const FieldEdges& edges, const double* costs,
+inline void transition_energies(const Labelings& x, const FieldEdges& edges, const double* costs,
                                 const double* heights, double* energies, Poll poll) {
     std::vector<std::int64_t> counts(static_cast<std::size_t>(x.n_labels * x.n_labels));
-    each_labelling(x, energies, poll, [&](const std::int64_t* labels) {
+    each_labeling(x, energies, poll, [&](const std::int64_t* labels) {
         std::fill(counts.begin(), counts.end(), 0);
         for (std::int64_t e = 0; e < edges.size; ++e) {
             const std::int64_t a = labels[edges.ends[2 * e]], b = labels[edges.ends[2 * e + 1]];
@@ -154,9 +154,9 @@ inline void transition_energies(const Labellings& x, const FieldEdges& edges, co
 }
 
 // energies[r] = table[variables of row r with x_i != center_i].
-inline void cardinality_energies(const Labellings& x, const std::int64_t* center,
+inline void cardinality_energies(const Labelings& x, const std::int64_t* center,
                                  const double* table, double* energies, Poll poll) {
-    each_labelling(x, energies, poll, [&](const std::int64_t* labels) {
+    each_labeling(x, energies, poll, [&](const std::int64_t* labels) {
         std::int64_t count = 0;
         for (std::int64_t i = 0; i < x.n; ++i) count += labels[i] != center[i];
         return table[count];

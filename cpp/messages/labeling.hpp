@@ -13,9 +13,9 @@
 namespace setwise {
 
 // A labelling with the counts that its factors need, so that one variable changes in O(its factors).
-class Labelling {
+class Labeling {
   public:
-    explicit Labelling(const FactorGraph& graph) : graph_(graph) {}
+    explicit Labeling(const FactorGraph& graph) : graph_(graph) {}
 
     const std::vector<Index>& labels() const { return labels_; }
 

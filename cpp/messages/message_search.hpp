@@ -19,7 +19,7 @@ class MessageSearch {
     MessageSearch(FactorGraph graph, const std::vector<double>& forward,
                   const std::vector<double>& backward, double damping)
         : graph_(std::move(graph)),
-          labelling_(graph_),
+          labeling_(graph_),
           trees_(graph_),
           dual_(graph_, forward, backward, 0.0),
           product_(graph_, std::vector<double>(graph_.n, 1.0), std::vector<double>(graph_.n, 1.0),
@@ -62,8 +62,8 @@ class MessageSearch {
     // Descends from a labelling and keeps where it ends, if that is the best so far.
     template <class Poll>
     void offer(const std::vector<Index>& labels, Poll poll) {
-        labelling_.set(labels);
-        labelling_.descend(most_rounds, poll);
+        labeling_.set(labels);
+        labeling_.descend(most_rounds, poll);
         keep();
     }
 
@@ -78,7 +78,7 @@ class MessageSearch {
             for (std::size_t k = 0; k < noise.size(); ++k) noise[k] += dual_.gathered()[k];
         trees_.move(walk_, order, noise, poll);
         if (graph_.only_pairs()) {
-            labelling_.set(walk_);
+            labeling_.set(walk_);
             keep();
         } else {
             offer(walk_, poll);
@@ -87,17 +87,17 @@ class MessageSearch {
 
   private:
     void keep() {
-        const double energy = labelling_.energy();
+        const double energy = labeling_.energy();
         if (energy < value_ || best_.empty()) {
             value_ = energy;
-            best_ = labelling_.labels();
+            best_ = labeling_.labels();
         }
     }
 
     // The best of the pass, from which to descend.
     void consider(const std::vector<Index>& labels) {
-        labelling_.set(labels);
-        const double energy = labelling_.energy();
+        labeling_.set(labels);
+        const double energy = labeling_.energy();
         if (energy < least_ || candidate_.empty()) {
             least_ = energy;
             candidate_ = labels;
@@ -107,7 +107,7 @@ class MessageSearch {
     static constexpr int most_rounds = 5;
 
     const FactorGraph graph_;
-    Labelling labelling_;
+    Labeling labeling_;
     TreeMove trees_;
     Messages dual_, product_;
     std::vector<Index> decoded_, candidate_, best_, walk_;

@@ -13,10 +13,10 @@
 // The sanitizers cannot do with that choice, and not every C library has it.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define SETWISE_VECTORISED __attribute__((target_clones("avx512f", "avx2", "default")))
+#define SETWISE_VECTORIZED __attribute__((target_clones("avx512f", "avx2", "default")))
 #define SETWISE_INLINED inline __attribute__((always_inline))
 #else
-#define SETWISE_VECTORISED
+#define SETWISE_VECTORIZED
 #define SETWISE_INLINED inline
 #endif
 
@@ -145,71 +145,71 @@ SETWISE_INLINED void extrapolate(double momentum, std::int64_t n, Scalar* __rest
 }  // namespace loops
 
 // Takes a label's s into account: the least of each variable, the second least, whose the least is.
-SETWISE_VECTORISED inline void rank_label(const double* s, std::int64_t label, std::int64_t n,
+SETWISE_VECTORIZED inline void rank_label(const double* s, std::int64_t label, std::int64_t n,
                                           double* first, double* second, std::int64_t* lowest) {
     loops::rank_label(s, label, n, first, second, lowest);
 }
-SETWISE_VECTORISED inline void rank_label(const float* s, std::int32_t label, std::int64_t n,
+SETWISE_VECTORIZED inline void rank_label(const float* s, std::int32_t label, std::int64_t n,
                                           float* first, float* second, std::int32_t* lowest) {
     loops::rank_label(s, label, n, first, second, lowest);
 }
 
 // base, alpha and beta before any label is done.
-SETWISE_VECTORISED inline void refer(double inverse, std::int64_t n,
+SETWISE_VECTORIZED inline void refer(double inverse, std::int64_t n,
                                      const VariableState<double>& v) {
     loops::refer(inverse, n, v);
 }
-SETWISE_VECTORISED inline void refer(double inverse, std::int64_t n,
+SETWISE_VECTORIZED inline void refer(double inverse, std::int64_t n,
                                      const VariableState<float>& v) {
     loops::refer(inverse, n, v);
 }
 
 // sum += exp((second - s) / t) where the label is not the lowest.
-SETWISE_VECTORISED inline void add_mass(const double* s, std::int64_t label, double inverse,
+SETWISE_VECTORIZED inline void add_mass(const double* s, std::int64_t label, double inverse,
                                         std::int64_t n, const double* second,
                                         const std::int64_t* lowest, double* sum) {
     loops::add_mass(s, label, inverse, n, second, lowest, sum);
 }
-SETWISE_VECTORISED inline void add_mass(const float* s, std::int32_t label, double inverse,
+SETWISE_VECTORIZED inline void add_mass(const float* s, std::int32_t label, double inverse,
                                         std::int64_t n, const float* second,
                                         const std::int32_t* lowest, float* sum) {
     loops::add_mass(s, label, inverse, n, second, lowest, sum);
 }
 
 // z = block + t logit p of the label; `suffix` are the masses of the labels to come.
-SETWISE_VECTORISED inline void logits(const double* s, const double* block, const double* suffix,
+SETWISE_VECTORIZED inline void logits(const double* s, const double* block, const double* suffix,
                                       std::int64_t label, double t, std::int64_t n,
                                       const VariableState<double>& v, double* z) {
     loops::logits(s, block, suffix, label, t, n, v, z);
 }
-SETWISE_VECTORISED inline void logits(const float* s, const float* block, const float* suffix,
+SETWISE_VECTORIZED inline void logits(const float* s, const float* block, const float* suffix,
                                       std::int32_t label, double t, std::int64_t n,
                                       const VariableState<float>& v, float* z) {
     loops::logits(s, block, suffix, label, t, n, v, z);
 }
 
 // The label is done: its new s enters the masses, or alpha and beta.
-SETWISE_VECTORISED inline void pass_label(const double* s, std::int64_t label, double inverse,
+SETWISE_VECTORIZED inline void pass_label(const double* s, std::int64_t label, double inverse,
                                           std::int64_t n, const VariableState<double>& v) {
     loops::pass_label(s, label, inverse, n, v);
 }
-SETWISE_VECTORISED inline void pass_label(const float* s, std::int32_t label, double inverse,
+SETWISE_VECTORIZED inline void pass_label(const float* s, std::int32_t label, double inverse,
                                           std::int64_t n, const VariableState<float>& v) {
     loops::pass_label(s, label, inverse, n, v);
 }
 
 // now + momentum (now - then), and what was `now` becomes `then`.
-SETWISE_VECTORISED inline void extrapolate(double momentum, std::int64_t n, double* now,
+SETWISE_VECTORIZED inline void extrapolate(double momentum, std::int64_t n, double* now,
                                            double* then) {
     loops::extrapolate(momentum, n, now, then);
 }
-SETWISE_VECTORISED inline void extrapolate(double momentum, std::int64_t n, float* now,
+SETWISE_VECTORIZED inline void extrapolate(double momentum, std::int64_t n, float* now,
                                            float* then) {
     loops::extrapolate(momentum, n, now, then);
 }
 
 // x becomes exp(x), 0 below about 1e-304; x <= 0.
-SETWISE_VECTORISED inline void decay_all(double* x, std::int64_t n) {
+SETWISE_VECTORIZED inline void decay_all(double* x, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) x[i] = exponential_above(700.0, x[i]);
 }
 

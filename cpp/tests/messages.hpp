@@ -57,12 +57,12 @@ inline FactorGraph random_graph(std::mt19937& random) {
 }
 
 inline double least_energy(const FactorGraph& g) {
-    Labelling labelling(g);
+    Labeling labeling(g);
     std::vector<Index> labels(g.n, 0);
     double least = unbounded;
     for (;;) {
-        labelling.set(labels);
-        least = std::min(least, labelling.energy());
+        labeling.set(labels);
+        least = std::min(least, labeling.energy());
         Index i = 0;
         while (i < g.n && ++labels[i] == g.labels) labels[i++] = 0;
         if (i == g.n) return least;

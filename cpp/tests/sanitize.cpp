@@ -174,7 +174,7 @@ void check_energies(const Case& c) {
     }
     require(all_below(labels.data(), 2 * n, 3) && !all_below(offsets.data(), 1, 0),
             "the ranges of labels were read wrong");
-    const Labellings x{labels.data(), 2, n, 3};
+    const Labelings x{labels.data(), 2, n, 3};
     const FieldEdges edges{ends.data(), static_cast<std::int64_t>(ends.size()) / 2};
     const Regions regions{members.data(), offsets.data(),
                           static_cast<std::int64_t>(offsets.size()) - 1};

@@ -43,12 +43,12 @@ def main() -> None:
     first = np.array(data["MAP"]["accuracies"])
     gains = np.max([outcomes[row]["accuracies"] for row in DRAWN], axis=0) - first
     picked = np.argsort(-gains, kind="stable")[: 1 if given.quick else ROWS].tolist()
-    colours = palette()
+    colors = palette()
     used: set[int] = set()
 
     def panel(labels: np.ndarray, caption: str) -> Panel:
         used.update(np.unique(labels).tolist())
-        return colours[labels.astype(int)], caption
+        return colors[labels.astype(int)], caption
 
     table = Table(
         "Pixel accuracy in per cent of what is drawn", ["image", "MAP", *map(title_of, DRAWN)]

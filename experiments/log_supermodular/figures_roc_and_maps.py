@@ -22,7 +22,7 @@ from experiments.shared.msrc import BANDWIDTHS, LABELS, legend, palette, scene
 from experiments.shared.pictures import Panel, draw_rows
 from experiments.shared.report import Table, arguments, data_of, report, result
 
-COLOURS = {
+COLORS = {
     "UNARY": ("#000000", ":"),
     "PAIR": ("#e69f00", "-"),
     "BP PAIR": ("#d55e00", "--"),
@@ -42,9 +42,9 @@ def draw_curves(measures: dict[str, Any]) -> None:
 
     figure, axes = plt.subplots(2, 2, figsize=(10, 9), layout="constrained")
     for axis, (k, bandwidth) in zip(axes.flat, enumerate(BANDWIDTHS), strict=True):
-        for name, (colour, style) in COLOURS.items():
+        for name, (color, style) in COLORS.items():
             area, curve = measures[name]["area"][k], measures[name]["curves"][k]
-            axis.plot(RATES, curve, style, color=colour, label=f"{name}  {area:.3f}", linewidth=1.6)
+            axis.plot(RATES, curve, style, color=color, label=f"{name}  {area:.3f}", linewidth=1.6)
         axis.set(xlim=(0, 0.6), ylim=(0.4, 1.005), xlabel="false positive rate")
         axis.set_ylabel("true positive rate")
         axis.set_title(f"Figure {FIGURES[bandwidth]}: trimap of bandwidth {bandwidth}")
@@ -56,20 +56,20 @@ def draw_curves(measures: dict[str, Any]) -> None:
 
 def draw_segmentations(chosen: list[tuple[str, dict[str, tuple[float, ...]]]]) -> None:
     """One row an image: truth, labellings with their accuracy, entropies (dark: unsure)."""
-    colours = palette()
-    labelled, unsure = ["UNARY", "PAIR", MODEL], ["UNARY", "PAIR", "BP PAIR", MODEL]
+    colors = palette()
+    labeled, unsure = ["UNARY", "PAIR", MODEL], ["UNARY", "PAIR", "BP PAIR", MODEL]
     used: set[int] = set()
     rows: list[list[Panel]] = []
 
     def panel(labels: np.ndarray, shape: tuple[int, int], caption: str = "") -> Panel:
         used.update(np.unique(labels).tolist())
-        return colours[labels.astype(int)].reshape(*shape, 3), caption
+        return colors[labels.astype(int)].reshape(*shape, 3), caption
 
     for image, settings in chosen:
         view = scene(image)
-        posts = {name: posterior(image, "trained", name, settings[name]) for name in COLOURS}
+        posts = {name: posterior(image, "trained", name, settings[name]) for name in COLORS}
         row = [(view.image, ""), panel(view.truth, view.shape)]
-        for name in labelled:
+        for name in labeled:
             caption = f"{100 * posts[name].accuracy:.1f} %"
             row.append(panel(posts[name].labels, view.shape, caption))
         for name in unsure:
@@ -77,7 +77,7 @@ def draw_segmentations(chosen: list[tuple[str, dict[str, tuple[float, ...]]]]) -
             grey = np.clip(sure, 0, 1).reshape(*view.shape, 1)
             row.append((np.repeat(grey, 3, axis=2), ""))
         rows.append(row)
-    heads = ["image", "truth", *labelled, *(f"entropy, {name}" for name in unsure)]
+    heads = ["image", "truth", *labeled, *(f"entropy, {name}" for name in unsure)]
     draw_rows(result(__file__, "figures_maps.png"), heads, rows, legend(used))
 
 

@@ -60,17 +60,17 @@ def draw_picture(extension: np.ndarray, energy: np.ndarray, gap: np.ndarray) -> 
         (axes[0], extension, "5c: Lovász extension, 0 to 1 an image"),
         (axes[1], energy, "5d: energy of the labelling, 0 to 1 an image"),
     ):
-        for limit, colour in zip(SHOWN, ("#56b4e9", "#0072b2", "#000000"), strict=True):
+        for limit, color in zip(SHOWN, ("#56b4e9", "#0072b2", "#000000"), strict=True):
             column = ITERATIONS.index(limit)
             axis.semilogx(
-                SMOOTHING, values[:, column], "o-", color=colour, label=f"{limit} iterations"
+                SMOOTHING, values[:, column], "o-", color=color, label=f"{limit} iterations"
             )
         axis.set_title(words)
         axis.set_xlabel("smoothing ε")
         axis.legend()
-    colours = plt.get_cmap("viridis")(np.linspace(0, 0.92, len(SMOOTHING)))
-    for smoothing, curve, colour in zip(SMOOTHING, gap, colours, strict=True):
-        axes[2].loglog(ITERATIONS, curve, "o-", color=colour, label=f"ε = {smoothing:g}")
+    colors = plt.get_cmap("viridis")(np.linspace(0, 0.92, len(SMOOTHING)))
+    for smoothing, curve, color in zip(SMOOTHING, gap, colors, strict=True):
+        axes[2].loglog(ITERATIONS, curve, "o-", color=color, label=f"ε = {smoothing:g}")
     axes[2].set_title("8a: duality gap, largest of an image = 1")
     axes[2].set_xlabel("iterations of Frank-Wolfe")
     axes[2].legend(fontsize=8)

@@ -45,7 +45,7 @@ def draw_picture(gaps: dict[tuple[str, str], np.ndarray]) -> None:
     """Both losses side by side, gap against rounds, both logarithmic."""
     import matplotlib.pyplot as plt
 
-    colours = {"L": "#0072b2", "0-1": "#000000", "S": "#d55e00", "M": "#009e73"}
+    colors = {"L": "#0072b2", "0-1": "#000000", "S": "#d55e00", "M": "#009e73"}
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
     for axis, (title, equation) in zip(axes, (("Δ4", "(53)"), ("Δ5", "(54)")), strict=True):
         for method in METHODS:
@@ -54,7 +54,7 @@ def draw_picture(gaps: dict[tuple[str, str], np.ndarray]) -> None:
                 np.arange(1, len(curve) + 1),
                 np.maximum(curve, 1e-6),
                 label=method,
-                color=colours[method.split()[0]],
+                color=colors[method.split()[0]],
                 linestyle=":" if "greedy" in method else "-",
                 linewidth=1.8,
             )

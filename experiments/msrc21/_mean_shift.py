@@ -12,7 +12,7 @@ from experiments.shared.regions import pixel_pairs, region_means
 SAME = 1.0  # modes of neighbours this near in colour are one: what is left of not converging
 
 
-def modes(colours: np.ndarray, spatial: int, colour: float, rounds: int = 20) -> np.ndarray:
+def modes(colors: np.ndarray, spatial: int, color: float, rounds: int = 20) -> np.ndarray:
     """Where each pixel's mean shift ends in colour, shape (h, w, 3).
 
     From its own place and colour each point moves to the mean of the pixels within ``spatial`` in
@@ -28,14 +28,14 @@ def modes(colours: np.ndarray, spatial: int, colour: float, rounds: int = 20) ->
     rounds : int
         At most so many moves.
     """
-    h, w, _ = colours.shape
+    h, w, _ = colors.shape
     # The frame is so far away in colour that no window takes it in.
     frame = ((spatial, spatial), (spatial, spatial), (0, 0))
-    framed = np.pad(colours.astype(np.float32), frame, constant_values=1e6)
+    framed = np.pad(colors.astype(np.float32), frame, constant_values=1e6)
     width = w + 2 * spatial
     image = np.ascontiguousarray(framed.reshape(-1, 3).T)
     place = np.indices((h, w)).reshape(2, -1).astype(np.float32)
-    point = np.ascontiguousarray(colours.reshape(-1, 3).T.astype(np.float32))
+    point = np.ascontiguousarray(colors.reshape(-1, 3).T.astype(np.float32))
     reach = range(-spatial, spatial + 1)
     disc = [(a, b) for a in reach for b in reach if a * a + b * b <= spatial**2]
     moving = np.arange(h * w)
@@ -47,7 +47,7 @@ def modes(colours: np.ndarray, spatial: int, colour: float, rounds: int = 20) ->
         offset, total = np.zeros_like(here), np.zeros_like(now)
         for a, b in disc:
             other = np.take(image, centre + (a * width + b), axis=1)
-            near = (np.square(other - now).sum(axis=0) <= colour**2).astype(np.float32)
+            near = (np.square(other - now).sum(axis=0) <= color**2).astype(np.float32)
             count += near
             offset[0] += a * near
             offset[1] += b * near
@@ -71,7 +71,7 @@ def joined(pairs: np.ndarray, count: int) -> np.ndarray:
     return connected_components(graph, directed=False)[1].astype(np.int64)
 
 
-def absorb_small(regions: np.ndarray, colours: np.ndarray, least: int) -> np.ndarray:
+def absorb_small(regions: np.ndarray, colors: np.ndarray, least: int) -> np.ndarray:
     """Join each region of fewer than ``least`` pixels to the neighbour of the nearest mean colour.
 
     Regions (h, w) are connected and numbered from 0. The smallest go first: those below 2 pixels,
@@ -79,7 +79,7 @@ def absorb_small(regions: np.ndarray, colours: np.ndarray, least: int) -> np.nda
     numbered from 0 again.
     """
     pairs, flat = pixel_pairs(regions.shape), regions.ravel()
-    image = colours.reshape(flat.size, -1)
+    image = colors.reshape(flat.size, -1)
     limit = 2
     while True:
         count = int(flat.max()) + 1
@@ -101,13 +101,13 @@ def absorb_small(regions: np.ndarray, colours: np.ndarray, least: int) -> np.nda
         flat = joined(ends[order][first], count)[flat]
 
 
-def superpixels(image: np.ndarray, spatial: int, colour: float, least: int) -> np.ndarray:
+def superpixels(image: np.ndarray, spatial: int, color: float, least: int) -> np.ndarray:
     """Connected regions (h, w), int64, numbered from 0, of an image (h, w, 3) in red, green, blue.
 
     Neighbouring pixels whose modes, in L*u*v*, are within 1 of each other belong to one region;
     then regions of fewer than ``least`` pixels are joined to a neighbour.
     """
-    ends = modes(rgb2luv(image), spatial, colour)
+    ends = modes(rgb2luv(image), spatial, color)
     shape, flat = ends.shape[:2], ends.reshape(-1, 3)
     pairs = pixel_pairs(shape)
     alike = np.linalg.norm(flat[pairs[:, 0]] - flat[pairs[:, 1]], axis=1) < SAME

@@ -42,23 +42,23 @@ def main() -> None:
     chosen = [*names("validation"), *names("textonboost")]
     chosen = chosen[:6] if given.quick else chosen
     regions, hits = np.zeros((len(chosen), len(LAYERS))), np.zeros(len(LAYERS))
-    pixels = labelled = 0
+    pixels = labeled = 0
     seconds = []
     for k, (name, (layers, spent)) in enumerate(parallel(layers_of, chosen, "images", given.jobs)):
         labels = truth(name)
         regions[k] = [layer.max() + 1 for layer in layers]
         hits += [best_hits(layer, labels) for layer in layers]
-        pixels, labelled = pixels + labels.size, labelled + int(np.sum(labels >= 0))
+        pixels, labeled = pixels + labels.size, labeled + int(np.sum(labels >= 0))
         seconds.append(spent)
         if not given.quick:
             store("superpixels", name, layers)
     head = ["(s_p, s_r, m_r)", "regions an image", "least", "most", "mean size", "best accuracy"]
     table = Table("Layers of superpixels", head)
-    for k, (spatial, colour, least) in enumerate(LAYERS):
+    for k, (spatial, color, least) in enumerate(LAYERS):
         count = regions[:, k]
         numbers = [f"{count.mean():.0f}", f"{count.min():.0f}", f"{count.max():.0f}"]
-        numbers += [f"{pixels / count.sum():.0f}", f"{hits[k] / labelled:.3f}"]
-        table.rows.append([f"({spatial}, {colour:g}, {least})", *numbers])
+        numbers += [f"{pixels / count.sum():.0f}", f"{hits[k] / labeled:.3f}"]
+        table.rows.append([f"({spatial}, {color:g}, {least})", *numbers])
     report(
         __file__,
         "MSRC-21: layers of superpixels",
@@ -73,7 +73,7 @@ def main() -> None:
             "best accuracy": "of the labelled pixels, if each region took its most frequent label",
         },
         notes=[f"{np.mean(seconds):.1f} s of processor time an image for the three layers"],
-        data={"regions": regions, "best accuracy": hits / labelled, "seconds": seconds},
+        data={"regions": regions, "best accuracy": hits / labeled, "seconds": seconds},
         quick=given.quick,
     )
 

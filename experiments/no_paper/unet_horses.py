@@ -103,8 +103,8 @@ def train(
     generator: torch.Generator,
 ) -> None:
     """Adam with a step size that falls to zero; flips and shifts."""
-    optimiser = torch.optim.Adam(net.parameters(), lr=rate)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    optimizer = torch.optim.Adam(net.parameters(), lr=rate)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     for _ in range(steps):
         chosen = torch.randperm(len(images), generator=generator)[:BATCH]
         x, y = images[chosen], masks[chosen]
@@ -112,9 +112,9 @@ def train(
             x, y = x.flip(3), y.flip(3)
         shift = torch.randint(-8, 9, (2,), generator=generator).tolist()
         x, y = x.roll(shift, (2, 3)), y.roll(shift, (2, 3))
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         criterion(net(x), y).backward()
-        optimiser.step()
+        optimizer.step()
         schedule.step()
 
 

@@ -42,15 +42,15 @@ def palette() -> np.ndarray:
     """A colour for each label 0 to 20, and grey for void, shape (22, 3), in [0, 1]."""
     import matplotlib.pyplot as plt
 
-    colours = plt.get_cmap("tab20")(np.arange(20))[:, :3]
-    return np.vstack([colours, [[0.1, 0.1, 0.1]], [[0.93, 0.93, 0.93]]])
+    colors = plt.get_cmap("tab20")(np.arange(20))[:, :3]
+    return np.vstack([colors, [[0.1, 0.1, 0.1]], [[0.93, 0.93, 0.93]]])
 
 
 def legend(labels: Iterable[int]) -> list[tuple[np.ndarray, str]]:
     """Colours with what they stand for, of the labels that occur; void comes last."""
-    colours, titles = palette(), classes()
-    known = [(colours[label], titles[label]) for label in sorted(labels) if label >= 0]
-    return [*known, (colours[-1], "void")]
+    colors, titles = palette(), classes()
+    known = [(colors[label], titles[label]) for label in sorted(labels) if label >= 0]
+    return [*known, (colors[-1], "void")]
 
 
 def image(name: str) -> np.ndarray:

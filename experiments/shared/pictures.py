@@ -47,7 +47,7 @@ def draw_rows(
     for axis, head in zip(axes[0], heads, strict=True):
         axis.set_title(head, fontsize=10)
     if legend:
-        patches = [Patch(color=colour, label=words) for colour, words in legend]
+        patches = [Patch(color=color, label=words) for color, words in legend]
         figure.legend(handles=patches, loc="outside lower center", ncols=min(len(patches), 11))
     figure.savefig(path, dpi=100)
     plt.close(figure)

@@ -44,8 +44,8 @@ def region_means(regions: np.ndarray, values: np.ndarray) -> np.ndarray:
 def contrast_edges(image: np.ndarray, regions: np.ndarray, weight: float) -> sw.fields.Potts:
     """Potts edges between regions that touch, the weaker the more their mean colours differ."""
     edges, _ = touching(regions)
-    colours = region_means(regions, rgb2lab(image))
-    return sw.fields.Potts(edges, weight * sw.fields.contrast_weights(colours[:, None], edges))
+    colors = region_means(regions, rgb2lab(image))
+    return sw.fields.Potts(edges, weight * sw.fields.contrast_weights(colors[:, None], edges))
 
 
 def appearances(image: np.ndarray, regions: np.ndarray) -> np.ndarray:

@@ -48,7 +48,7 @@ class Horse:
     reduced: np.ndarray
     cells: np.ndarray
     edges: np.ndarray
-    colour: np.ndarray
+    color: np.ndarray
     boundary: np.ndarray
 
     @property
@@ -72,8 +72,8 @@ def horse(name: str) -> Horse:
     counts = label_counts(segments, truth.astype(np.int64), (int(cells.max()) + 1, 2))
     edges, boundary = touching(cells)
     means = region_means(cells, rgb2luv(reduced))
-    colour = np.linalg.norm(means[edges[:, 0]] - means[edges[:, 1]], axis=1)
-    return Horse(name, segments, counts, reduced, cells, edges, colour, boundary)
+    color = np.linalg.norm(means[edges[:, 0]] - means[edges[:, 1]], axis=1)
+    return Horse(name, segments, counts, reduced, cells, edges, color, boundary)
 
 
 def features(one: Horse, codes: tuple[np.ndarray, np.ndarray]) -> dict[str, np.ndarray]:
@@ -83,7 +83,7 @@ def features(one: Horse, codes: tuple[np.ndarray, np.ndarray]) -> dict[str, np.n
     directions, strength = edge_directions(light, 0.7)
     return {
         "words": _words(filter_bank(lab), one, codes),
-        "colour": _colours(lab, one),
+        "colour": _colors(lab, one),
         "place": _place(one.cells),
         **_patches("gist", _gabor(light), one.cells),
         **_patches("lbp", binary_patterns(light), one.cells),
@@ -115,7 +115,7 @@ def _shares(counts: np.ndarray) -> np.ndarray:
     return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
 
 
-def _colours(lab: np.ndarray, one: Horse) -> np.ndarray:
+def _colors(lab: np.ndarray, one: Horse) -> np.ndarray:
     """Means of L, a and b, and their histograms in a superpixel and around it."""
     low, high = np.array([0.0, -60.0, -60.0]), np.array([100.0, 60.0, 60.0])
     bins = np.clip((lab - low) / (high - low) * BINS, 0, BINS - 1).astype(np.int64)

@@ -143,10 +143,10 @@ def draw_picture(figures: dict[str, dict]) -> None:
         2, len(figures), figsize=(9, 6), sharex="col", layout="constrained"
     )
     for column, (name, forms) in enumerate(figures.items()):
-        for (form, curve), colour in zip(forms.items(), ("#0072b2", "#d55e00"), strict=True):
+        for (form, curve), color in zip(forms.items(), ("#0072b2", "#d55e00"), strict=True):
             for axis, key in zip(axes[:, column], ("objective", "seconds"), strict=True):
                 style = "-" if form == "1" else "--"
-                axis.plot(curve["stumps"], curve[key], style, color=colour, label=NAMES[form])
+                axis.plot(curve["stumps"], curve[key], style, color=color, label=NAMES[form])
                 axis.grid(alpha=0.3)
         axes[0, column].set_title(name)
         axes[0, column].set_yscale("log")

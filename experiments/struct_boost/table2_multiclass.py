@@ -110,13 +110,13 @@ def draw(answers: dict[tuple[str, int], dict], names: list[str]) -> None:
     figure, axes = plt.subplots(2, 2, figsize=(8, 6), layout="constrained")
     for axis, name in zip(axes.flat, names, strict=False):
         first = answers[name, 0]
-        for method, colour in (("stump", "tab:blue"), ("perceptron", "tab:orange")):
+        for method, color in (("stump", "tab:blue"), ("perceptron", "tab:orange")):
             stages = first[f"{method} stages"]
             label = f"StructBoost, {method} ({stages[-1]:.1f})"
-            axis.plot(1 + np.arange(len(stages)), stages, color=colour, label=label)
-        for method, colour in (("linear SSVM", "tab:green"), ("one against rest", "tab:red")):
+            axis.plot(1 + np.arange(len(stages)), stages, color=color, label=label)
+        for method, color in (("linear SSVM", "tab:green"), ("one against rest", "tab:red")):
             label = f"{method} ({first[method]:.1f})"
-            axis.axhline(first[method], color=colour, ls="--", label=label)
+            axis.axhline(first[method], color=color, ls="--", label=label)
         axis.set(
             title=name, xlabel="rounds, up to a learner a class in each", ylabel="test error (%)"
         )

@@ -67,7 +67,7 @@ class Answer:
 
 def graphs(horses: Sequence[Horse], scores: Sequence[np.ndarray], like: Sequence[Horse]) -> list:
     """Potentials of all groups on the nodes, nearness of colour and boundary on the edges."""
-    colour, boundary = (
+    color, boundary = (
         np.mean(np.concatenate([getattr(one, part) for one in like]))
         for part in ("colour", "boundary")
     )
@@ -75,7 +75,7 @@ def graphs(horses: Sequence[Horse], scores: Sequence[np.ndarray], like: Sequence
         (
             of[:, : len(GROUPS)],
             one.edges,
-            np.column_stack([np.exp(-one.colour / colour), one.boundary / boundary]),
+            np.column_stack([np.exp(-one.color / color), one.boundary / boundary]),
         )
         for one, of in zip(horses, scores, strict=True)
     ]

@@ -34,7 +34,7 @@ PAPER = {
     "AdaBoost": ("0.41 ± 0.26", "47.1 ± 29.5"),
     "MIL": ("0.56 ± 0.21", "31.6 ± 28.2"),
 }
-COLOURS = {"StructBoost": "tab:blue", "AdaBoost": "tab:orange", "MIL": "tab:green"}
+COLORS = {"StructBoost": "tab:blue", "AdaBoost": "tab:orange", "MIL": "tab:green"}
 
 
 class AdaBoostTracker(sw.StructBoostTracker):
@@ -108,8 +108,8 @@ def draw(paths: dict[str, np.ndarray]) -> None:
     figure, axes = plt.subplots(2, 1, figsize=(8, 5), sharex=True, layout="constrained")
     for name, path in paths.items():
         frames, overlap, distance = judge(path)
-        axes[0].plot(frames, overlap, color=COLOURS[name], label=name)
-        axes[1].plot(frames, distance, color=COLOURS[name])
+        axes[0].plot(frames, overlap, color=COLORS[name], label=name)
+        axes[1].plot(frames, distance, color=COLORS[name])
     axes[0].set(ylabel="overlap", ylim=(0, 1))
     axes[1].set(ylabel="distance of the centres (pixels)", xlabel="frame")
     axes[0].legend(ncols=3, frameon=False)
@@ -121,11 +121,11 @@ def draw(paths: dict[str, np.ndarray]) -> None:
         axis.imshow(frame(t))
         axis.set_title(f"frame {t}", fontsize=9)
         for name, box in [*((n, p[t]) for n, p in paths.items()), ("truth", truth()[t])]:
-            colour = COLOURS.get(name, "white")
-            axis.add_patch(plt.Rectangle(box[:2], *box[2:], fill=False, ec=colour, lw=1.6))
+            color = COLORS.get(name, "white")
+            axis.add_patch(plt.Rectangle(box[:2], *box[2:], fill=False, ec=color, lw=1.6))
     for axis in axes.flat:
         axis.axis("off")
-    handles = [plt.Line2D([], [], color=c, label=n) for n, c in COLOURS.items()]
+    handles = [plt.Line2D([], [], color=c, label=n) for n, c in COLORS.items()]
     handles.append(plt.Line2D([], [], color="lightgrey", label="truth (white)"))
     figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(result(__file__, "figure6_girl.png"), dpi=110)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from reference import all_labellings, term_energy
+from reference import all_labelings, term_energy
 
 from setwise.fields import _terms as t
 from setwise.fields._base import Potential
@@ -90,7 +90,7 @@ def random_field(
 
 
 def least_energy(field: Field) -> float:
-    return float(field._energies(all_labellings(field.n_variables, field.n_labels)).min())
+    return float(field._energies(all_labelings(field.n_variables, field.n_labels)).min())
 
 
 # What of a potential is an energy, and so changes with the unit.

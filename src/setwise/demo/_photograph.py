@@ -61,7 +61,7 @@ def make_field(lab: FloatArray, centers: FloatArray, superpixels: IntArray) -> F
     """Squared distances to the colours, contrast weights between neighbours, robust superpixels."""
     unary = ((lab.reshape(-1, 1, 3) - centers) ** 2).sum(axis=2) / 600
     edges = grid_edges(lab.shape[:2])
-    neighbours = Potts(edges, 0.8 * contrast_weights(lab, edges))
+    neighbors = Potts(edges, 0.8 * contrast_weights(lab, edges))
     sizes = np.bincount(superpixels)
     regions = RobustPn(superpixels, weight=0.9 * sizes, truncation=0.3, relative=True)
-    return Field(unary) + neighbours + regions
+    return Field(unary) + neighbors + regions

@@ -23,10 +23,10 @@ class Check:
 
     Attributes
     ----------
-    submodular, supermodular, increasing, normalised, nonnegative : bool or None
-        Whether F has the property; ``normalised`` means F(empty) = 0.
+    submodular, supermodular, increasing, normalized, nonnegative : bool or None
+        Whether F has the property; ``normalized`` means F(empty) = 0.
     exact : bool
-        Whether all sets were looked at. If not, True is never said but of ``normalised``.
+        Whether all sets were looked at. If not, True is never said but of ``normalized``.
     n : int
         The number of elements of F.
     n_sets : int
@@ -50,7 +50,7 @@ class Check:
     submodular: bool | None
     supermodular: bool | None
     increasing: bool | None
-    normalised: bool | None
+    normalized: bool | None
     nonnegative: bool | None
     exact: bool
     n: int
@@ -62,7 +62,7 @@ class Check:
     def __str__(self) -> str:
         how = "all of them" if self.exact else "a random search"
         lines = [f"A set function of {self.n} elements, {self.n_sets} sets evaluated ({how}):"]
-        for name in ("submodular", "supermodular", "increasing", "normalised", "nonnegative"):
+        for name in ("submodular", "supermodular", "increasing", "normalized", "nonnegative"):
             answer = getattr(self, name)
             if answer is None:
                 told = "not known, no counterexample found"
@@ -73,7 +73,7 @@ class Check:
 
 
 def check(function: SetFunction, *, n_trials: int = 10000, rng: object = None) -> Check:
-    r"""Whether F is submodular, supermodular, increasing, normalised, nonnegative.
+    r"""Whether F is submodular, supermodular, increasing, normalized, nonnegative.
 
     What F says of itself is not asked: its values are. Up to 16 elements all of them are looked at
     and every answer is True or False. Beyond, sets C and disjoint sets P, Q outside C are drawn at
@@ -117,7 +117,7 @@ def check(function: SetFunction, *, n_trials: int = 10000, rng: object = None) -
       submodular:   no, F({0}) + F({1}) = 2 < F({0, 1}) + F({}) = 4
       supermodular: yes
       increasing:   yes
-      normalised:   yes
+      normalized:   yes
       nonnegative:  yes
     """
     trials = as_count(n_trials, "n_trials")
@@ -153,7 +153,7 @@ def _check_all(table: Table) -> Check:
         found.note(name, excess, mask(index | 1 << i), mask(index | 1 << j))
     excess, index, i = worst_fall(values)
     found.note("increasing", excess, mask(index), mask(index | 1 << i))
-    found.note("normalised", abs(float(values[0])), mask(0))
+    found.note("normalized", abs(float(values[0])), mask(0))
     found.note("nonnegative", -float(values.min()), mask(int(values.argmin())))
     return _report(table, found, table.tolerance, 1 << n, exact=True)
 
@@ -162,7 +162,7 @@ def _check_some(function: SetFunction, trials: int, rng: np.random.Generator) ->
     n = function.n
     found = _Findings()
     empty = empty_value(function)
-    found.note("normalised", abs(empty), np.zeros(n, np.bool_))
+    found.note("normalized", abs(empty), np.zeros(n, np.bool_))
     largest, reach, n_sets = abs(empty), 0.0, 1
     rows = max(1, min(1024, (1 << 22) // n))
     for start in range(0, trials, rows):
@@ -227,7 +227,7 @@ def _report(
         submodular=answer("submodular"),
         supermodular=answer("supermodular"),
         increasing=answer("increasing"),
-        normalised="normalised" not in refuted,
+        normalized="normalized" not in refuted,
         nonnegative=answer("nonnegative"),
         exact=exact,
         n=function.n,
@@ -251,7 +251,7 @@ def _sentence(function: SetFunction, name: str, sets: tuple[BoolArray, ...]) -> 
     terms = [f"F({_set(mask)}) = {value:.15g}" for mask, value in zip(sets, at, strict=True)]
     if name == "increasing":
         return " > ".join(terms)
-    return f"{terms[0]} {'!=' if name == 'normalised' else '<'} 0"
+    return f"{terms[0]} {'!=' if name == 'normalized' else '<'} 0"
 
 
 def _set(mask: BoolArray) -> str:

@@ -8,7 +8,7 @@ from reference._boosting import (
     stump_columns,
     stump_gain,
 )
-from reference._fields import all_labellings, field_energy, lifted, potential_energy, term_energy
+from reference._fields import all_labelings, field_energy, lifted, potential_energy, term_energy
 from reference._functions import (
     TOLERANCE,
     all_masks,
@@ -32,9 +32,9 @@ from reference._inference import (
     count_min_marginals,
     enumerated_min_marginals,
     exact_marginals,
-    factorised_bound,
+    factorized_bound,
     least_energy,
-    log_factorised,
+    log_factorized,
     log_partition,
     log_weights,
     pairwise_relaxation,
@@ -64,7 +64,7 @@ from reference._surrogates import (
 __all__ = [
     "TOLERANCE",
     "Planes",
-    "all_labellings",
+    "all_labelings",
     "all_masks",
     "all_stumps",
     "all_values",
@@ -77,7 +77,7 @@ __all__ = [
     "count_min_marginals",
     "enumerated_min_marginals",
     "exact_marginals",
-    "factorised_bound",
+    "factorized_bound",
     "field_energy",
     "field_planes",
     "gains",
@@ -94,7 +94,7 @@ __all__ = [
     "least_supermodular_sum",
     "least_supermodular_sum_on_grid",
     "lifted",
-    "log_factorised",
+    "log_factorized",
     "log_partition",
     "log_weights",
     "lovasz_by_integral",

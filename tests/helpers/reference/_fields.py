@@ -12,7 +12,7 @@ from setwise import fields
 from setwise.fields import _terms
 
 
-def all_labellings(n: int, n_labels: int) -> np.ndarray:
+def all_labelings(n: int, n_labels: int) -> np.ndarray:
     """Every labelling of n variables as a row, (n_labels^n, n)."""
     return np.array(list(product(range(n_labels), repeat=n)), int).reshape(n_labels**n, n)
 

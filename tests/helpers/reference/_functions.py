@@ -77,11 +77,11 @@ def lovasz_by_integral(values: np.ndarray, w: np.ndarray) -> float:
     """The integral of F({w >= t}) - F(empty) over the levels t, and F(V) below them all."""
     if len(w) == 0:
         return 0.0
-    normalised = values - values[0]
+    normalized = values - values[0]
     levels = np.unique(w)[::-1]
-    total = levels[-1] * normalised[-1]
+    total = levels[-1] * normalized[-1]
     for high, low in pairwise(levels):
-        total += (high - low) * normalised[index_of(np.flatnonzero(w >= high))]
+        total += (high - low) * normalized[index_of(np.flatnonzero(w >= high))]
     return float(total)
 
 
@@ -94,10 +94,10 @@ def lovasz_by_permutations(values: np.ndarray, w: np.ndarray) -> float:
 
 def in_base_polytope(values: np.ndarray, x: np.ndarray, tolerance: float = TOLERANCE) -> bool:
     """x(A) <= F(A) - F(empty) for all A, with equality for the whole set."""
-    normalised = values - values[0]
+    normalized = values - values[0]
     sums = all_masks(len(x)) @ x
     slack = tolerance * max(1.0, np.abs(values).max())
-    return bool(np.all(sums <= normalised + slack) and abs(sums[-1] - normalised[-1]) <= slack)
+    return bool(np.all(sums <= normalized + slack) and abs(sums[-1] - normalized[-1]) <= slack)
 
 
 def base_vertices(values: np.ndarray) -> np.ndarray:

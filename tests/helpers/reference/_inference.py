@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 from scipy.optimize import linprog
 
-from reference._fields import all_labellings, field_energy
+from reference._fields import all_labelings, field_energy
 from reference._functions import all_masks
 from setwise import fields
 from setwise.fields import _terms
@@ -15,8 +15,8 @@ from setwise.fields import _terms
 
 def least_energy(field: fields.Field) -> float:
     """The minimum over all labellings."""
-    labellings = all_labellings(field.n_variables, field.n_labels)
-    return min(field_energy(field, labels) for labels in labellings)
+    labelings = all_labelings(field.n_variables, field.n_labels)
+    return min(field_energy(field, labels) for labels in labelings)
 
 
 def count_min_marginals(table: np.ndarray, costs: np.ndarray) -> tuple[float, np.ndarray]:
@@ -95,9 +95,9 @@ def smallest_cut(n, edges, capacities, reverse, source, sink):
 
 def log_weights(field: fields.Field, temperature: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     """Every labelling, and -E / t of each."""
-    labellings = all_labellings(field.n_variables, field.n_labels)
-    energies = np.array([field_energy(field, x) for x in labellings])
-    return labellings, -energies / temperature
+    labelings = all_labelings(field.n_variables, field.n_labels)
+    energies = np.array([field_energy(field, x) for x in labelings])
+    return labelings, -energies / temperature
 
 
 def log_partition(field: fields.Field, temperature: float = 1.0) -> float:
@@ -107,30 +107,30 @@ def log_partition(field: fields.Field, temperature: float = 1.0) -> float:
 
 def exact_marginals(field: fields.Field, temperature: float = 1.0) -> np.ndarray:
     """(N, L), by the definition."""
-    labellings, logs = log_weights(field, temperature)
+    labelings, logs = log_weights(field, temperature)
     probabilities = np.exp(logs - np.logaddexp.reduce(logs))
-    one_hot = labellings[:, :, None] == np.arange(field.n_labels)
+    one_hot = labelings[:, :, None] == np.arange(field.n_labels)
     return np.einsum("m,mij->ij", probabilities, one_hot.astype(float))
 
 
-def log_factorised(q: np.ndarray, labellings: np.ndarray) -> np.ndarray:
+def log_factorized(q: np.ndarray, labelings: np.ndarray) -> np.ndarray:
     """log Q(x) of each labelling."""
     with np.errstate(divide="ignore"):
         logs = np.log(q)
-    return np.array([sum(logs[i, x] for i, x in enumerate(row)) for row in labellings], float)
+    return np.array([sum(logs[i, x] for i, x in enumerate(row)) for row in labelings], float)
 
 
-def factorised_bound(field: fields.Field, q: np.ndarray, temperature: float = 1.0) -> float:
+def factorized_bound(field: fields.Field, q: np.ndarray, temperature: float = 1.0) -> float:
     """H(Q) - E_Q[E] / t, a sum over all labellings."""
-    labellings, logs = log_weights(field, temperature)
-    own = log_factorised(q, labellings)
+    labelings, logs = log_weights(field, temperature)
+    own = log_factorized(q, labelings)
     met = np.isfinite(own)
     return float((np.exp(own[met]) * (logs[met] - own[met])).sum())
 
 
 def best_step(field: fields.Field, diversity: object, earlier: np.ndarray) -> float:
     """The least E(y) - d(y | S) over all labellings y."""
-    every = all_labellings(*field.unary.shape)
+    every = all_labelings(*field.unary.shape)
     energies = field.energy(every)
     gains = np.array([diversity._gain(y, earlier, field.n_labels) for y in every])
     return float((energies - gains).min())
@@ -138,7 +138,7 @@ def best_step(field: fields.Field, diversity: object, earlier: np.ndarray) -> fl
 
 def best_list(field: fields.Field, diversity: object, m: int, shift: float) -> float:
     """The largest sum of (shift - E) plus d over all lists of at most m items, repeats allowed."""
-    every = all_labellings(*field.unary.shape)
+    every = all_labelings(*field.unary.shape)
     every = every[np.isfinite(field.energy(every))]
     energies = field.energy(every)
     best = 0.0

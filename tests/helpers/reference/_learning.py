@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy.optimize import lsq_linear, minimize
 
-from reference._fields import all_labellings
+from reference._fields import all_labelings
 from reference._functions import all_masks, base_vertices, size_of
 
 Planes = tuple[np.ndarray, np.ndarray]
@@ -127,6 +127,6 @@ def field_planes(graph, truth, n_labels, node_weights) -> Planes:
             of_edges += phi * (z[p] != z[q])
         return np.concatenate([of_nodes.ravel(), of_edges])
 
-    labellings = all_labellings(len(nodes), n_labels)
-    loss = np.array([sum(np.asarray(node_weights)[z != np.asarray(truth)]) for z in labellings])
-    return np.array([features(truth) - features(z) for z in labellings]), loss
+    labelings = all_labelings(len(nodes), n_labels)
+    loss = np.array([sum(np.asarray(node_weights)[z != np.asarray(truth)]) for z in labelings])
+    return np.array([features(truth) - features(z) for z in labelings]), loss

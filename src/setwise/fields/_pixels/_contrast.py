@@ -57,11 +57,11 @@ def contrast_weights(
         raise TypeError(f"image must hold real numbers, got dtype {array.dtype}")
     if not isinstance(channels, bool | np.bool_ | None):
         raise TypeError(f"channels must be True, False or None, got {type(channels).__name__}")
-    coloured = array.ndim == 3 if channels is None else bool(channels)
-    if array.ndim < 1 + coloured:
+    colored = array.ndim == 3 if channels is None else bool(channels)
+    if array.ndim < 1 + colored:
         raise ValueError(f"image must have axes for its pixels, got shape {array.shape}")
-    depth = array.shape[-1] if coloured else 1
-    pixels = array.reshape(int(np.prod(array.shape[: array.ndim - coloured])), depth)
+    depth = array.shape[-1] if colored else 1
+    pixels = array.reshape(int(np.prod(array.shape[: array.ndim - colored])), depth)
     pixels = pixels.astype(np.float64)
     if not np.isfinite(pixels).all():
         raise ValueError(f"image must be finite, got {pixels[~np.isfinite(pixels)][0]}")

@@ -15,7 +15,7 @@ Offset = tuple[int, ...]
 
 # Arrays have 32 axes in NumPy 1; one is left for the directions.
 _MOST_SIDES = 31
-_MOST_NEIGHBOURS = 1 << 20
+_MOST_NEIGHBORS = 1 << 20
 # A terabyte: where a system promises memory that it does not have, an attempt is no test.
 _MOST_EDGES = 1 << 36
 
@@ -118,8 +118,8 @@ def _directions(connectivity: int | ArrayLike | None, dimensions: int) -> list[O
     sizes = list(accumulate(comb(dimensions, count) * 2**count for count in changes))
     if wanted in changes:
         wanted = sizes[wanted - 1]
-    if wanted not in sizes or wanted > _MOST_NEIGHBOURS:
-        few = [size for size in sizes if size <= _MOST_NEIGHBOURS]
+    if wanted not in sizes or wanted > _MOST_NEIGHBORS:
+        few = [size for size in sizes if size <= _MOST_NEIGHBORS]
         listed = " or ".join(map(str, [*changes[: len(few)], *few]))
         raise ValueError(
             f"connectivity must be {listed} in {dimensions} dimensions, or a list of offsets, "

@@ -11,10 +11,10 @@ from setwise._foundation._interrupts import whole
 from setwise._foundation._randomness import as_generator
 from setwise.fields._field import Field, as_field
 from setwise.inference._diverse._result import repeats
-from setwise.inference._map._enumerate import count_labellings, most_items
+from setwise.inference._map._enumerate import count_labelings, most_items
 from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._marginals import marginals
-from setwise.inference._marginals._perturb import maximiser
+from setwise.inference._marginals._perturb import maximizer
 
 
 def perturbed_list(
@@ -69,7 +69,7 @@ def perturbed_list(
     t = as_number(temperature, "temperature", positive=True)
     best, m, draws = _begin(field, m, n_draws, n_jobs)
     random = as_generator(rng)
-    search = maximiser(field, 1e-3, n_jobs)
+    search = maximizer(field, 1e-3, n_jobs)
 
     def draw() -> IntArray:
         noise = random.gumbel(-np.euler_gamma, 1.0, field.unary.shape)
@@ -155,7 +155,7 @@ def _begin(
 
 def _drawn(field: Field, best: IntArray, draw: Callable[[], IntArray], draws: int) -> IntArray:
     """The best labelling and so many drawn ones, until all that there are have been."""
-    items, seen, most = [best], {best.tobytes()}, count_labellings(field)
+    items, seen, most = [best], {best.tobytes()}, count_labelings(field)
     for _ in range(draws):
         items.append(draw())
         seen.add(items[-1].tobytes())

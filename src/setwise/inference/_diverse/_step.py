@@ -12,7 +12,7 @@ from setwise.fields._field import Field
 from setwise.inference._diverse._carried_bound import CarriedBound
 from setwise.inference._diverse._multiplier_search import HammingSearch
 from setwise.inference._diverse._problem import StepProblem
-from setwise.inference._map._enumerate import count_labellings
+from setwise.inference._map._enumerate import count_labelings
 from setwise.inference._map._methods import METHODS as MAP_METHODS
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
@@ -50,7 +50,7 @@ class GreedyStep:
             return self._bounded(field, self._multipliers(problem))
         if self._search.takes_by_cut(problem):
             return self._multipliers(problem)
-        if count_labellings(field) <= _FEW:
+        if count_labelings(field) <= _FEW:
             return solve_map(field, "enumerate")
         if not problem.balls:
             return self._moves(field, [None, *inits])

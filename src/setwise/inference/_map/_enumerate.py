@@ -11,7 +11,7 @@ from setwise.fields._field import Field
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 
-MOST_LABELLINGS = 20_000_000
+MOST_LABELINGS = 20_000_000
 _CHUNK = 1 << 20  # entries of the labellings that are held at once
 
 
@@ -24,7 +24,7 @@ def enumerate_labels(field: Field, options: MapOptions) -> MapResult:
     of the least values of all terms.
     """
     allowed = [np.flatnonzero(np.isfinite(row)) for row in field.unary]
-    total = int(count_labellings(field))
+    total = int(count_labelings(field))
     rows = max(1, _CHUNK // max(1, field.n_variables))
     # The first labelling stands for the answer until there is one.
     best = np.array([labels[0] for labels in allowed], np.int64)
@@ -33,7 +33,7 @@ def enumerate_labels(field: Field, options: MapOptions) -> MapResult:
     n_iter, interrupted = 0, False
     try:
         for start in range(0, total, rows):
-            labels = _labellings(allowed, start, min(start + rows, total))
+            labels = _labelings(allowed, start, min(start + rows, total))
             energies = field._energies(labels)
             k = int(np.argmin(energies))
             if energies[k] < value:
@@ -55,7 +55,7 @@ def enumerate_labels(field: Field, options: MapOptions) -> MapResult:
     )
 
 
-def count_labellings(field: Field) -> float:
+def count_labelings(field: Field) -> float:
     """How many labellings take no forbidden label; ``inf`` stands for over 1e15."""
     choices = np.isfinite(field.unary).sum(axis=1)
     return prod(choices.tolist()) if np.log10(choices).sum() <= 15 else np.inf
@@ -63,10 +63,10 @@ def count_labellings(field: Field) -> float:
 
 def most_items(field: Field, m: int) -> int:
     """The length of a list for which m labellings are asked: no more than there are."""
-    return int(min(m, count_labellings(field)))
+    return int(min(m, count_labelings(field)))
 
 
-def _labellings(allowed: list[IntArray], start: int, stop: int) -> IntArray:
+def _labelings(allowed: list[IntArray], start: int, stop: int) -> IntArray:
     """Labellings start..stop-1 in lexicographic order, one a row."""
     rest = np.arange(start, stop)
     labels = np.empty((stop - start, len(allowed)), np.int64)

@@ -10,7 +10,7 @@ from setwise._foundation._methods import Method, Methods, taken
 from setwise.fields._field import Field
 from setwise.fields._terms import KINDS
 from setwise.inference._map._convex import convex
-from setwise.inference._map._enumerate import MOST_LABELLINGS, count_labellings, enumerate_labels
+from setwise.inference._map._enumerate import MOST_LABELINGS, count_labelings, enumerate_labels
 from setwise.inference._map._messages._factor_graph import TAKEN_BY_MESSAGES
 from setwise.inference._map._messages._messages import messages
 from setwise.inference._map._moves._cut import cut
@@ -33,11 +33,11 @@ def _two_labels(field: Field) -> str | None:
 
 
 def _enough_time(field: Field) -> str | None:
-    total = count_labellings(field)
-    if total <= MOST_LABELLINGS:
+    total = count_labelings(field)
+    if total <= MOST_LABELINGS:
         return None
     got = "over 1e15" if total == np.inf else total
-    return f"at most {MOST_LABELLINGS:.0e} labellings, got {got}"
+    return f"at most {MOST_LABELINGS:.0e} labellings, got {got}"
 
 
 def _always(_: Field) -> bool:
@@ -63,7 +63,7 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         takes=_ANY,
         needs=_enough_time,
         takes_start=False,
-        auto=lambda field: count_labellings(field) <= _FEW,
+        auto=lambda field: count_labelings(field) <= _FEW,
         because="no cut is exact, and the labellings are few",
     ),
     Method(

@@ -63,7 +63,7 @@ class MapOptions:
         return cls(
             tol=_as_tolerance(tol),
             max_iter=None if max_iter is None else as_count(max_iter, "max_iter"),
-            init=None if init is None else _as_labelling(init, field),
+            init=None if init is None else _as_labeling(init, field),
             n_threads=as_threads(n_jobs),
             random=None if rng is None else as_generator(rng),
             callback=callback,
@@ -156,7 +156,7 @@ def _as_tolerance(tol: object) -> float:
     return as_number(tol, "tol", nonnegative=True)
 
 
-def _as_labelling(labels: ArrayLike, field: Field) -> IntArray:
+def _as_labeling(labels: ArrayLike, field: Field) -> IntArray:
     array = as_array(labels, "init")
     if array.shape != (field.n_variables,):
         raise ValueError(f"init must have shape ({field.n_variables},), got {array.shape}")

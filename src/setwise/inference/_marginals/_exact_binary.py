@@ -48,7 +48,7 @@ def exact_binary(field: Field, options: Options) -> Solution:
         history.append(value_at(nodes) - of_zeros)
         return options.report(n_levels, history[-1])
 
-    nodes, n_levels, interrupted = base_minimiser(as_cut(field, unary), n, report)
+    nodes, n_levels, interrupted = base_minimizer(as_cut(field, unary), n, report)
     s, value = nodes[:n], value_at(nodes)
     p = np.empty(unary.shape)
     p[:, 1] = np.where(s > 0, np.exp(-np.abs(s) / t), 1.0) / (1.0 + np.exp(-np.abs(s) / t))
@@ -71,7 +71,7 @@ def exact_binary(field: Field, options: Options) -> Solution:
     )
 
 
-def base_minimiser(
+def base_minimizer(
     cut: ConcaveCut, n: int, report: Callable[[int, FloatArray], bool]
 ) -> tuple[FloatArray, int, bool]:
     """The s in the base polytope whose level sets minimise G(A) - lambda |A|, levels, interrupted.

@@ -40,7 +40,7 @@ EXACT = 4096  # variables in a block whose expectation is exact at the end
 _NONE: IntArray = np.zeros(0, np.int64)
 
 
-class Factorised:
+class Factorized:
     """A factorised Q and its bound on log Z, to be raised by sweeps over the variables.
 
     Parameters
@@ -110,7 +110,7 @@ class Factorised:
         self._kernel.close()
         self._begin(q)
 
-    def restarted(self, q: FloatArray) -> Factorised:
+    def restarted(self, q: FloatArray) -> Factorized:
         """The bound of the same field from another start, without a second translation."""
         other = copy(self)
         other._kernel = self._kernel.copy()
@@ -216,10 +216,10 @@ def raised_bound(
     sure = np.zeros_like(q)
     sure[np.arange(len(q)), np.argmax(q, axis=1)] = 1.0
 
-    flat = Factorised(field, q, temperature, n_threads)
+    flat = Factorized(field, q, temperature, n_threads)
     starts = (flat, flat.restarted(0.99 * sure + 0.01 * q))
 
-    def trial(start: Factorised) -> tuple[float, Factorised, bool]:
+    def trial(start: Factorized) -> tuple[float, Factorized, bool]:
         moves = _raise(start, min(sweeps, 3))
         return start.bound(SMALL), start, moves
 
@@ -234,11 +234,11 @@ def raised_bound(
     return best.bound()
 
 
-def _raise(factorised: Factorised, sweeps: int) -> bool:
+def _raise(factorized: Factorized, sweeps: int) -> bool:
     """Whether q still moved in the last of so many sweeps."""
     moves = True
     for _ in range(sweeps):  # no generator: Python loses a Ctrl-C that comes while it closes one
-        moves = factorised.sweep() > 1e-3
+        moves = factorized.sweep() > 1e-3
         if not moves:
             break
     return moves

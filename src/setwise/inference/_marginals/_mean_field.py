@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 
 from setwise.fields._field import Field
-from setwise.inference._marginals._lower_bound import Factorised
+from setwise.inference._marginals._lower_bound import Factorized
 from setwise.inference._marginals._options import Options, Solution
 from setwise.inference._marginals._sweeps import settle
 
@@ -25,17 +25,17 @@ def mean_field(field: Field, options: Options) -> Solution:
         start = -field.unary / options.temperature
         start = np.exp(start - start.max(axis=1, keepdims=True))
         start /= start.sum(axis=1, keepdims=True)
-    factorised = Factorised(field, start, options.temperature, options.n_threads)
-    history = [factorised.bound()]
+    factorized = Factorized(field, start, options.temperature, options.n_threads)
+    history = [factorized.bound()]
 
     def sweep(_: int) -> tuple[float, float]:
-        change = factorised.sweep()
-        history.append(factorised.bound())
+        change = factorized.sweep()
+        history.append(factorized.bound())
         return change, history[-1]
 
     end = settle(sweep, 1000, options)
     return Solution(
-        probabilities=factorised.probabilities,
+        probabilities=factorized.probabilities,
         upper=inf,
         gap=inf,
         relative_gap=inf,

@@ -33,7 +33,7 @@ def perturb(field: Field, options: Options) -> Solution:
     would bound nothing.
     """
     t = options.temperature
-    search = maximiser(field, options.tol, options.n_threads)
+    search = maximizer(field, options.tol, options.n_threads)
     samples: list[float] = []
     votes = np.zeros(field.unary.shape)
     everyone = np.arange(field.n_variables)
@@ -93,7 +93,7 @@ class _Search:
         return found.labels, found.bound
 
 
-def maximiser(field: Field, tol: float, n_jobs: int | None) -> _Cut | _Search:
+def maximizer(field: Field, tol: float, n_jobs: int | None) -> _Cut | _Search:
     """Finds the best labellings of a field's potentials under one unary after another."""
     if field.n_labels == 2:
         try:

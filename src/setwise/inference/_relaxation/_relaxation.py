@@ -214,7 +214,7 @@ class Relaxation:
         state.set_blocks(np.zeros(state.size()), n_threads)
         return float(state.gap(np.ascontiguousarray(p, np.float64), n_threads))
 
-    def minimise(
+    def minimize(
         self,
         temperature: float = 1.0,
         *,

@@ -85,7 +85,7 @@ def softmax_of_buckets(
         logits.shape, logits.stride(), dtype=torch.float32, device=device
     )
     total = torch.empty((), dtype=torch.float32, device=device)
-    normaliser = torch.empty(
+    normalizer = torch.empty(
         2 * images * pixels if from_logits else 0, dtype=torch.float32, device=device
     )
     zero_at, scratch_at = zero.data_ptr(), scratch.data_ptr()
@@ -95,7 +95,7 @@ def softmax_of_buckets(
             target.data_ptr(),
             gradient.data_ptr(),
             total.data_ptr(),
-            normaliser.data_ptr(),
+            normalizer.data_ptr(),
             weights.data_ptr(),
             zero_at,
             zero_at + counts,
