@@ -81,7 +81,17 @@ def makers() -> Iterator[tuple[str, Shape, int, Callable[[], fields.Field]]]:
     yield "ties", (5, 6), 3, partial(ties, (5, 6), 3)
 
 
+def added() -> Any:
+    """What a diversity of one's own may add to a field; None in older builds."""
+    if not hasattr(d, "Addition"):
+        return None
+    addition = d.Addition(prices=[(np.zeros(12, int), 2.0)])
+    addition += d.Addition(potentials=[fields.LabelCost([1.0, 0.5])])
+    return addition.added_to(field_of("potts", (3, 4), 2)).energy(np.arange(12) % 2)
+
+
 def wide() -> Iterator[Problem]:
+    yield "added", added
     for name, shape, L, make in makers():
         few = L ** (shape[0] * shape[1]) < 10_000
         for kind, diversity in all_diversities(shape, L).items():

@@ -173,6 +173,31 @@ def seen(make: Callable[[], fields.Field]) -> Any:
     return [field.is_submodular, field.energy(labels), field.energy(labels[0])]
 
 
+def own_terms() -> Any:
+    """Every kind of term in a potential that the library does not know; None in older builds."""
+    if not hasattr(fields, "Term"):
+        return None
+    rng = np.random.default_rng(0)
+    chain = [[0, 1], [1, 2]]
+    terms = [
+        fields.ConstantTerm(1.5),
+        fields.UnaryTerm(rng.normal(size=(3, 2))),
+        fields.PottsTerm(chain, [0.5, 1.0]),
+        fields.TableTerm(chain, rng.normal(size=(2, 2, 2))),
+        fields.TransitionTerm(chain, [[0.0, 2.0], [2.0, 0.0]]),
+        fields.CountTerm([0, 1, 0], [0, 3, 5], [0.0, 1.0, 1.0, 0.0, 2.0]),
+        fields.RobustTerm([0, 0, 0], [2.0], [3.0]),
+        fields.LabelTerm(3.0, [False, True]),
+        fields.CardinalityTerm([0, 1, 0], [0.0, 2.0, 3.0, 3.5]),
+    ]
+
+    class Own(fields.Potential):
+        def terms(self, n_variables: int, n_labels: int) -> list[Any]:
+            return terms
+
+    return seen(lambda: fields.Field(rng.normal(size=(3, 2))) + Own())
+
+
 def there_and_back(make: Callable[[], fields.Field]) -> Any:
     """A field as a UAI file: its text, and the energies of what is read from it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -184,6 +209,7 @@ def there_and_back(make: Callable[[], fields.Field]) -> Any:
 
 
 def wide() -> Iterator[Problem]:
+    yield "own terms", own_terms
     for name, make in all_fields():
         yield f"{name}/energies", partial(seen, make)
         if not name.startswith(("8x9", "7x8")):

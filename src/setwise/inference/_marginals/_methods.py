@@ -17,12 +17,12 @@ from setwise.fields._terms import (
 )
 from setwise.inference._marginals._belief_propagation import belief_propagation
 from setwise.inference._marginals._exact_binary import exact_binary
-from setwise.inference._marginals._frank_wolfe import frank_wolfe, line_search_frank_wolfe
 from setwise.inference._marginals._mean_field import mean_field
 from setwise.inference._marginals._options import Options, Solution
-from setwise.inference._marginals._pairwise_frank_wolfe import pairwise_frank_wolfe
 from setwise.inference._marginals._perturb import perturb
 from setwise.inference._marginals._projection import projection
+from setwise.inference._marginals._vertices._frank_wolfe import frank_wolfe, line_search_frank_wolfe
+from setwise.inference._marginals._vertices._pairwise_frank_wolfe import pairwise_frank_wolfe
 
 
 def _always(_: Field) -> bool:

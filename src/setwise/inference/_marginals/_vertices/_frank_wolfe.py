@@ -10,8 +10,8 @@ import numpy as np
 from setwise import _core
 from setwise._foundation._arguments import FloatArray
 from setwise.fields._field import Field
-from setwise.inference._marginals._line_search import least_along
 from setwise.inference._marginals._options import Options, Solution
+from setwise.inference._marginals._vertices._line_search import least_along
 from setwise.inference._relaxation._relaxation import Relaxation
 
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray
 from setwise.fields._field import Field
-from setwise.inference._marginals._frank_wolfe import Vertices
-from setwise.inference._marginals._line_search import least_along
 from setwise.inference._marginals._options import Options, Solution
+from setwise.inference._marginals._vertices._frank_wolfe import Vertices
+from setwise.inference._marginals._vertices._line_search import least_along
 
 
 class ActiveSet:

@@ -1,0 +1,1 @@
+"""Frank-Wolfe methods: only greedy vertices of the base polytope are asked for."""
