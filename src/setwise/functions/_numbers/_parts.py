@@ -163,12 +163,19 @@ def _(function: Restriction | Contraction | Complement) -> Parts:
 def without_constant(function: SetFunction) -> SetFunction:
     """F less what its tables add to all sets alike, where taking that away rounds nothing."""
     if isinstance(function, Sum):
-        return Sum([without_constant(term) for term in function.terms], function.coefficients)
+        terms = [without_constant(term) for term in function.terms]
+        # What is 0 on all sets adds nothing to a sum, and so nothing to its rounding.
+        kept = [k for k, term in enumerate(terms) if not _is_zero(term)] or [0]
+        return Sum([terms[k] for k in kept], function.coefficients[kept])
     if isinstance(function, Cardinality | Table) and function.values[0] != 0:
         rises = function.values - function.values[0]
         if _is_plain(function.values, rises):
             return type(function)(rises)
     return function
+
+
+def _is_zero(function: SetFunction) -> bool:
+    return isinstance(function, Cardinality | Table) and not function.values.any()
 
 
 def _is_plain(values: FloatArray, rises: FloatArray) -> bool:
