@@ -31,8 +31,14 @@ KERNELS := $(wildcard cpp/*/*.hpp cpp/*/*.cpp)
 	$(INSTALL) --group build
 	@touch $@
 
+# An editable install knows the modules that there were: it is made anew when some come or go.
+.venv/.modules: .venv/.tools FORCE
+	@find src -name '*.py' | sort | cmp -s - $@ || find src -name '*.py' | sort > $@
+FORCE:
+
 # Without build isolation nanobind stays in one place and the next build is an incremental one.
-.venv/.built: .venv/.tools pyproject.toml CMakeLists.txt src/setwise/__init__.py $(KERNELS)
+.venv/.built: .venv/.tools .venv/.modules pyproject.toml CMakeLists.txt src/setwise/__init__.py \
+		$(KERNELS)
 	$(INSTALL) --no-build-isolation --editable ".[demo,plot]"
 	@touch $@
 
