@@ -150,7 +150,7 @@ build/sanitize_threads: cpp/tests/sanitize_threads.cpp $(KERNELS)
 OF_TWO_BUILDS := benchmarks/same_answers.py benchmarks/side_by_side.py
 
 bench: .venv/.built .venv/.bench
-	@set -e; for script in $(sort $(filter-out benchmarks/_% $(OF_TWO_BUILDS),$(wildcard benchmarks/*.py))); do \
+	@set -e; for script in $(sort $(filter-out $(OF_TWO_BUILDS),$(wildcard benchmarks/*.py))); do \
 		echo "== $$script"; $(BIN)/python $$script; \
 	done
 

@@ -16,9 +16,11 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
-from _measure import RESULTS, arguments, as_seconds, report, verdict
 
 from setwise import StructBoostRanker
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.shared.measure import RESULTS, arguments, as_seconds, report, verdict
 
 GRID = np.logspace(1, 3, 6)
 ROUNDS, SECONDS, PAPER_AUC, PAPER_SECONDS = 200, 60.0, "0.997 ± 0.002", 37_769

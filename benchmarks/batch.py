@@ -6,13 +6,19 @@ times faster than a loop.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
-import _definitions
 import numpy as np
-from _measure import (
+
+import setwise as sw
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.shared import definitions
+from benchmarks.shared.measure import (
     alternate,
     arguments,
     as_ratio,
@@ -23,28 +29,26 @@ from _measure import (
     verdict,
 )
 
-import setwise as sw
-
 ROWS, LABELS = 10_000, 20
 TARGET = 50.0
-Row = Callable[[np.ndarray, np.ndarray], _definitions.Answer]
+Row = Callable[[np.ndarray, np.ndarray], definitions.Answer]
 SURROGATES: dict[str, tuple[sw.surrogates.Surrogate, Row]] = {
     "Lovász hinge, Jaccard": (
         sw.surrogates.LovaszHinge("jaccard"),
-        _definitions.lovasz_hinge_jaccard,
+        definitions.lovasz_hinge_jaccard,
     ),
-    "B_D, Dice": (sw.surrogates.DecomposedHinge("dice"), _definitions.decomposed_hinge_dice),
+    "B_D, Dice": (sw.surrogates.DecomposedHinge("dice"), definitions.decomposed_hinge_dice),
     "B_D, face track 1": (
         sw.surrogates.DecomposedHinge(sw.losses.FaceTrack(1)),
-        _definitions.decomposed_hinge_face_track,
+        definitions.decomposed_hinge_face_track,
     ),
     "margin rescaling, Jaccard": (
         sw.surrogates.MarginRescaling("jaccard"),
-        partial(_definitions.rescaling_jaccard, slack=False),
+        partial(definitions.rescaling_jaccard, slack=False),
     ),
     "slack rescaling, Jaccard": (
         sw.surrogates.SlackRescaling("jaccard"),
-        partial(_definitions.rescaling_jaccard, slack=True),
+        partial(definitions.rescaling_jaccard, slack=True),
     ),
 }
 

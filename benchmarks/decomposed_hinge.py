@@ -7,13 +7,19 @@ learning, so times are warm; the first call, which makes them, stands beside.
 
 from __future__ import annotations
 
+import sys
 import time
 import timeit
 from collections.abc import Callable
+from pathlib import Path
 
-import _definitions
 import numpy as np
-from _measure import (
+
+import setwise as sw
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.shared import definitions
+from benchmarks.shared.measure import (
     RESULTS,
     alternate,
     arguments,
@@ -26,14 +32,12 @@ from _measure import (
     require_close,
 )
 
-import setwise as sw
-
 SIZES = [10, 50, 100, 10**3, 10**4, 10**5, 10**6]
 PAPER = {10: 0.002, 50: 0.018, 100: 0.060}
-Definition = Callable[[np.ndarray, np.ndarray], _definitions.Answer]
+Definition = Callable[[np.ndarray, np.ndarray], definitions.Answer]
 LOSSES: dict[str, tuple[Callable[[], sw.losses.Loss], Definition]] = {
-    "face track 1": (lambda: sw.losses.FaceTrack(1), _definitions.decomposed_hinge_face_track),
-    "Dice": (sw.losses.Dice, _definitions.decomposed_hinge_dice),
+    "face track 1": (lambda: sw.losses.FaceTrack(1), definitions.decomposed_hinge_face_track),
+    "Dice": (sw.losses.Dice, definitions.decomposed_hinge_dice),
 }
 TARGET_SECONDS = 1e-4
 

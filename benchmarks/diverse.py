@@ -9,57 +9,19 @@ pixels.
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from time import process_time
 
 import numpy as np
-from _measure import RESULTS, arguments, as_ratio, as_seconds, ratio, report
-from scipy.ndimage import gaussian_filter
-from scipy.spatial import Delaunay
 
 import setwise as sw
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.shared.fields import fresh, scene, superpixels
+from benchmarks.shared.measure import RESULTS, arguments, as_ratio, as_seconds, ratio, report
+
 BALLS = ((2.0, 0.05), (20.0, 0.01), (200.0, 0.001), (2000.0, 0.0003))
-
-
-def scene(shape: tuple[int, int], strength: float) -> sw.fields.Field:
-    """Two labels: blobs under noise that is smooth in part, Potts weights by contrast."""
-    rng = np.random.default_rng(0)
-
-    def smooth(width: float) -> np.ndarray:
-        noise = gaussian_filter(rng.normal(size=shape), width)
-        return noise / noise.std()
-
-    truth = smooth(15.0) > 0
-    score = np.where(truth, 1.0, -1.0) + 1.5 * smooth(2.0) + rng.normal(size=shape)
-    picture = np.where(truth[..., None], 150.0, 100.0) + rng.normal(0.0, 20.0, (*shape, 3))
-    edges = sw.fields.grid_edges(shape)
-    weights = strength * (0.2 + sw.fields.contrast_weights(picture, edges))
-    unary = np.stack([np.logaddexp(0.0, score), np.logaddexp(0.0, -score)], axis=-1)
-    return sw.fields.Field(unary.reshape(-1, 2)) + sw.fields.Potts(edges, weights)
-
-
-def superpixels(n: int, n_labels: int, strength: float) -> sw.fields.Field:
-    """Random points with Delaunay neighbours, six patches of a label each."""
-    rng = np.random.default_rng(0)
-    points = rng.uniform(size=(n, 2))
-    corners = Delaunay(points).simplices
-    pairs = np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [0, 2]]])
-    edges = np.unique(np.sort(pairs, axis=1), axis=0)
-    centers, labels = rng.uniform(size=(6, 2)), rng.integers(0, n_labels, 6)
-    truth = labels[((points[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)]
-    score = 2.0 * (truth[:, None] == np.arange(n_labels)) + rng.normal(size=(n, n_labels))
-    score += rng.normal(size=n_labels)
-    score -= np.log(np.exp(score).sum(axis=1, keepdims=True))
-    weights = strength * rng.uniform(0.3, 1.0, len(edges))
-    return sw.fields.Field(-score) + sw.fields.Potts(edges, weights)
-
-
-def fresh(field: sw.fields.Field) -> sw.fields.Field:
-    """The same field, with nothing remembered."""
-    again = sw.fields.Field(field.unary)
-    for potential in field.potentials:
-        again += potential
-    return again
 
 
 def seconds_of_map(field: sw.fields.Field) -> float:

@@ -17,10 +17,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from _measure import arguments, as_ratio, as_seconds, ratio, report, verdict
 from scipy.ndimage import gaussian_filter
 
 import setwise as sw
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.shared.fields import fresh
+from benchmarks.shared.measure import arguments, as_ratio, as_seconds, ratio, report, verdict
 
 vars(np).update(int=int, float=float)  # gco-wrapper asks an older NumPy for these
 from gco.pygco import GCO  # noqa: E402
@@ -76,10 +79,8 @@ def timed(call: Callable[[], float]) -> tuple[float, float]:
 
 def of_setwise(field: sw.fields.Field) -> tuple[float, float]:
     """Seconds and energy; a new field each time, so that nothing is remembered."""
-    fresh = sw.fields.Field(field.unary)
-    for potential in field.potentials:
-        fresh += potential
-    return timed(lambda: sw.solve_map(fresh, "expansion", tol=np.inf).value)
+    again = fresh(field)
+    return timed(lambda: sw.solve_map(again, "expansion", tol=np.inf).value)
 
 
 def of_gco(field: sw.fields.Field) -> tuple[float, float]:

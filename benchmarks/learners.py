@@ -6,30 +6,26 @@ from the same oracle; the three objectives must agree within their gaps.
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
-from _measure import alternate, arguments, as_ratio, as_seconds, ratio, report, require_close
 
 import setwise as sw
 
-LABELS, FEATURES, TOL = 6, 20, 1e-3
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.shared.measure import (
+    alternate,
+    arguments,
+    as_ratio,
+    as_seconds,
+    ratio,
+    report,
+    require_close,
+)
+from benchmarks.shared.multilabel import FEATURES, LABELS, problem
 
-
-def problem(n: int, loss: str):
-    """The whole risk, the risk of an example, and the number of weights."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, FEATURES))
-    truth = X @ rng.normal(size=(FEATURES, LABELS)) + 3 * rng.normal(size=(n, LABELS)) > 0
-    surrogate = sw.surrogates.LovaszHinge(loss)
-
-    def whole(w):
-        values, slopes = surrogate.value_and_gradient(truth, X @ w.reshape(LABELS, -1).T)
-        return values.sum(), (slopes.T @ X).ravel()
-
-    def one(i, w):
-        value, slope = surrogate.value_and_gradient(truth[i], w.reshape(LABELS, -1) @ X[i])
-        return value, np.outer(slope, X[i]).ravel()
-
-    return whole, one, LABELS * FEATURES
+TOL = 1e-3
 
 
 def main() -> None:

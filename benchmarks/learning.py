@@ -9,15 +9,22 @@ objective of LinearSVC within 1e-3; 1.6 times faster with two threads; time and 
 
 from __future__ import annotations
 
+import sys
 import tracemalloc
 import warnings
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from time import perf_counter, process_time
 
-import _one_slack_numpy
 import numpy as np
-from _measure import (
+from sklearn.svm import LinearSVC
+
+import setwise as sw
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.shared import one_slack_numpy
+from benchmarks.shared.measure import (
     RESULTS,
     alternate,
     arguments,
@@ -28,9 +35,6 @@ from _measure import (
     require_close,
     verdict,
 )
-from sklearn.svm import LinearSVC
-
-import setwise as sw
 
 FEATURES, LABELS, TOLERANCE = 50, 20, 1e-3
 TOTAL_WEIGHT = 100.0
@@ -97,12 +101,12 @@ def against_numpy(n: int, repeats: int, classical: bool) -> dict[str, object]:
     C = TOTAL_WEIGHT / n
     signs, with_ones = np.where(Y, 1.0, -1.0), np.column_stack([X, np.ones(n)])
     model = ours(X, Y, C)
-    _, theirs, rounds = _one_slack_numpy.fit(with_ones, signs, C, TOLERANCE, classical=classical)
+    _, theirs, rounds = one_slack_numpy.fit(with_ones, signs, C, TOLERANCE, classical=classical)
     value = objective(X, Y, C, model.coef_, model.intercept_)
     difference = require_close("primal values", value, theirs, AGREEMENT)
     contenders = {
         "setwise": partial(ours, X, Y, C),
-        "peer": partial(_one_slack_numpy.fit, with_ones, signs, C, TOLERANCE, classical=classical),
+        "peer": partial(one_slack_numpy.fit, with_ones, signs, C, TOLERANCE, classical=classical),
     }
     row = compare(contenders, difference, repeats)
     return row | {"n": n, "C": C, "rounds": {"setwise": model.n_iter_, "peer": rounds}}

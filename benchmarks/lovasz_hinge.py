@@ -6,16 +6,19 @@ violators. The peers run forward and backward on one CPU thread, on tensors that
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import sys
 import time
-import types
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import torch
-from _measure import (
+from kornia.losses import lovasz_hinge_loss
+
+import setwise as sw
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.shared.measure import (
     alternate,
     arguments,
     as_ratio,
@@ -27,28 +30,11 @@ from _measure import (
     require_close,
     verdict,
 )
-from kornia.losses import lovasz_hinge_loss
-from problems.surrogates import draw
-
-import setwise as sw
+from benchmarks.shared.scores import draw
+from benchmarks.shared.smp import smp_lovasz_loss
 
 CASES = [("random", 10**4), ("random", 10**5), ("random", 10**6), ("separated", 10**6)]
 TARGETS = {("random", 10**6): 4.0, ("separated", 10**6): 15.0}
-
-
-def smp_lovasz_loss() -> torch.nn.Module:
-    """The loss of segmentation-models-pytorch, whose package wants torchvision for its models.
-
-    A bare module with the package's path, put in its place, lets its ``losses`` be imported alone.
-    """
-    spec = importlib.util.find_spec("segmentation_models_pytorch")
-    if spec is None or spec.submodule_search_locations is None:
-        sys.exit("segmentation-models-pytorch is not installed: see `make bench`")
-    package = types.ModuleType(spec.name)
-    package.__path__ = list(spec.submodule_search_locations)
-    sys.modules[spec.name] = package
-    losses = importlib.import_module(f"{spec.name}.losses")
-    return losses.LovaszLoss("binary", per_image=False)
 
 
 def of_torch(

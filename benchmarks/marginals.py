@@ -12,28 +12,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from time import perf_counter, process_time
 
 import numpy as np
-from _measure import RESULTS, arguments, report
 
 import setwise as sw
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.shared.fields import image
+from benchmarks.shared.measure import RESULTS, arguments, report
+
 GAPS = (1e-2, 1e-3, 1e-4)
-
-
-def image(height, width, n_labels, layers, rng):
-    """Cells of one label each under noise; a layer of squares for each size of a region."""
-    y, x = np.mgrid[:height, :width].reshape(2, -1)
-    cells = (y // max(height // 6, 1)) * 8 + x // max(width // 7, 1)
-    unary = rng.normal(size=(height * width, n_labels))
-    unary[np.arange(len(unary)), rng.integers(0, n_labels, 200)[cells]] -= 1.5
-    field = sw.fields.Field(unary) + sw.fields.Potts(sw.fields.grid_edges((height, width)), 1.0)
-    for size in layers:
-        side = round(size**0.5)
-        regions = (y // side) * (width // side + 1) + (x + size) // side
-        field += sw.fields.RegionConsistency(regions, weight=1.0, alpha=0.8)
-    return field
 
 
 def seconds_to_gaps(field, method, limit):
@@ -106,7 +96,8 @@ def plot(grown):
 MEMORY = """
 import sys; sys.path.insert(0, {here!r})
 import numpy as np, gc
-from marginals import image
+import benchmarks.shared.measure
+from benchmarks.shared.fields import image
 import setwise as sw
 def kib(name):
     return int(next(l for l in open("/proc/self/status") if l.startswith(name)).split()[1])
@@ -121,7 +112,7 @@ print((kib("VmHWM") - before) * 1024 / (8 * field.unary.size))
 
 def arrays_at_peak(side, labels):
     """Memory beyond the field, in arrays of N L float64."""
-    program = MEMORY.format(here=str(RESULTS.parent), side=side, labels=labels)
+    program = MEMORY.format(here=str(RESULTS.parents[1]), side=side, labels=labels)
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

@@ -18,8 +18,13 @@ from pathlib import Path
 
 import maxflow as pymaxflow
 import numpy as np
-from _flows import Graph, Picture, noisy_picture, read_dimacs, superpixels
-from _measure import (
+from ortools.graph.python import max_flow as ortools
+
+from setwise.inference import FlowGraph, maxflow
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.shared.flows import Graph, Picture, noisy_picture, read_dimacs, superpixels
+from benchmarks.shared.measure import (
     RESULTS,
     alternate,
     arguments,
@@ -30,9 +35,6 @@ from _measure import (
     require_close,
     verdict,
 )
-from ortools.graph.python import max_flow as ortools
-
-from setwise.inference import FlowGraph, maxflow
 
 KNOWN = {"gl1": 156545, "gw1": 1202018, "wlm3": 11875108}
 DOWN, RIGHT = np.eye(3)[2][:, None] * [0, 1, 0], np.eye(3)[1][:, None] * [0, 0, 1]
@@ -170,8 +172,8 @@ def plot(grown: list[tuple[int, float]]) -> None:
 FIRST = """
 import sys; sys.path.insert(0, {here!r})
 from time import process_time
-from _flows import noisy_picture
-from max_flow import ours
+from benchmarks.max_flow import ours
+from benchmarks.shared.flows import noisy_picture
 picture = noisy_picture(({side}, {side}))
 times = []
 for _ in range(6):
@@ -184,7 +186,7 @@ print(times[0] / sorted(times[1:])[2])
 
 def first_call(side: int) -> list[float]:
     """What the first problem of a process takes, over the median of the next five; five times."""
-    program = FIRST.format(here=str(RESULTS.parent), side=side)
+    program = FIRST.format(here=str(RESULTS.parents[1]), side=side)
     command = [sys.executable, "-c", program]
     return [
         float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)

@@ -8,14 +8,18 @@ minimiser, given for nothing, so that all rounds go into the proof.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
-from _measure import arguments, report
 
 import setwise as sw
 from setwise.learning import Planes, one_slack
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.shared.measure import arguments, report
 
 HEAD = [
     "surrogate",

@@ -22,12 +22,14 @@ from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 
-import _measure  # noqa: F401  one thread
 import numpy as np
-from problems import MODULES, Failure, Refusal, problems
-from problems.answers import parts
 
 import setwise as sw
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import benchmarks.shared.measure  # noqa: F401  one thread
+from benchmarks.problems import MODULES, Failure, Refusal, problems
+from benchmarks.problems.answers import parts
 
 
 def run(modules: list[str] | None, verbose: bool) -> dict[str, np.ndarray]:

@@ -25,7 +25,8 @@ from pathlib import Path
 
 import numpy as np
 
-HERE = Path(__file__).resolve().parent
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
 
 
 class Build:
@@ -67,10 +68,9 @@ def child(modules: list[str]) -> None:
     answers, sys.stdout = sys.stdout, sys.stderr
     import gc
 
-    import _measure  # noqa: F401  one thread
-    from problems import problems
-
+    import benchmarks.shared.measure  # noqa: F401  one thread
     import setwise
+    from benchmarks.problems import problems
 
     known = dict(problems("timed", modules or None))
     hello = {"package": str(Path(setwise.__file__).resolve().parent), "names": list(known)}
@@ -125,7 +125,7 @@ def is_slower(seconds: np.ndarray, limit: float) -> bool:
 
 
 def show(found: dict[str, np.ndarray], slower: set[str]) -> None:
-    from _measure import as_seconds, markdown
+    from benchmarks.shared.measure import as_seconds, markdown
 
     table = [["problem", "old", "new", "new / old", "median", "range", ""]]
     for name, seconds in found.items():
@@ -146,7 +146,7 @@ def show(found: dict[str, np.ndarray], slower: set[str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("old", type=Path)
-    parser.add_argument("new", type=Path, nargs="?", default=HERE.parent / "src")
+    parser.add_argument("new", type=Path, nargs="?", default=ROOT / "src")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--least", type=float, default=0.1, help="seconds of calls in a row")
     parser.add_argument("--limit", type=float, default=1.05, help="new / old that is slower")

@@ -19,13 +19,13 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from _measure import arguments, as_seconds, report
 from sklearn.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 import setwise as sw
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.shared.measure import arguments, as_seconds, report
 from experiments.shared.data import svmlight
 
 ROUNDS = 200

@@ -10,12 +10,19 @@ answer. What sorting beforehand costs is told apart: boosting searches hundreds 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from time import perf_counter, process_time
 
 import numpy as np
-from _measure import (
+from sklearn.tree import DecisionTreeClassifier
+
+from setwise.learning import Column, StumpSearch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.shared.measure import (
     alternate,
     arguments,
     as_ratio,
@@ -25,9 +32,6 @@ from _measure import (
     require_close,
     verdict,
 )
-from sklearn.tree import DecisionTreeClassifier
-
-from setwise.learning import Column, StumpSearch
 
 CLASSES, TARGET = 10, 20.0
 HEAD = [

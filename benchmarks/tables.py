@@ -15,7 +15,8 @@ import re
 import sys
 from pathlib import Path
 
-from _measure import RESULTS, markdown
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.shared.measure import RESULTS, markdown
 
 ROOT = Path(__file__).parent.parent
 MARKED = re.compile(r"(<!-- bench:(\w+) -->\n).*?(<!-- /bench -->)", re.DOTALL)

@@ -7,12 +7,19 @@ violators; 3.5 times at 21 classes x 100,000 pixels; 10 times by counting in buc
 from __future__ import annotations
 
 import importlib
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import torch
-from _measure import (
+from kornia.losses import lovasz_hinge_loss, lovasz_softmax_loss
+
+import setwise as sw
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.shared.measure import (
     alternate,
     arguments,
     as_ratio,
@@ -22,11 +29,8 @@ from _measure import (
     require_close,
     verdict,
 )
-from kornia.losses import lovasz_hinge_loss, lovasz_softmax_loss
-from lovasz_hinge import smp_lovasz_loss
-from problems.surrogates import draw
-
-import setwise as sw
+from benchmarks.shared.scores import draw
+from benchmarks.shared.smp import smp_lovasz_loss
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 

@@ -12,11 +12,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import torch
-from _measure import arguments, report
 
 import setwise as sw
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.shared.measure import arguments, report
 
 REPEATS = 15
 # Milliseconds, forward and backward: the largest that is good enough. For the exact method, how

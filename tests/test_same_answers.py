@@ -20,7 +20,7 @@ if not FOLDER.exists():
 # In a process of its own, because the benchmarks hold BLAS to one thread.
 SPOILT = """
 import numpy as np
-from same_answers import compare, run
+from benchmarks.same_answers import compare, run
 
 kept = run(["potentials"], False)
 assert compare(kept, dict(kept), 9)
@@ -36,7 +36,7 @@ print(name, missing, sep="|")
 
 def test_one_bit_is_a_difference() -> None:
     command = [sys.executable, "-c", SPOILT]
-    run = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, check=True)
+    run = subprocess.run(command, cwd=FOLDER.parent, capture_output=True, text=True, check=True)
     nothing, *told, names = run.stdout.split("spoilt\n")[1].splitlines()
     name, missing = names.split("|")
     assert nothing == "0 differ"

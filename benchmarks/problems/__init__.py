@@ -32,7 +32,7 @@ MODULES = (
 def problems(kind: str, modules: list[str] | None = None) -> Iterator[Problem]:
     """All problems of a kind, "timed" or "wide"; names begin with their module's."""
     for module in modules or MODULES:
-        for name, run in getattr(import_module(f"problems.{module}"), kind)():
+        for name, run in getattr(import_module(f"benchmarks.problems.{module}"), kind)():
             yield f"{module}/{name}", run
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from problems import OLDER, Failure, Refusal, named
+from benchmarks.problems import OLDER, Failure, Refusal, named
 
 # Bytes of an array that is kept whole; of a larger one a digest is.
 MOST = 1 << 18

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 import setwise as sw
-from problems import Problem, attempt
+from benchmarks.problems import Problem, attempt
 
 SURROGATES = ("lovasz", "margin", "slack", "decomposed", "hinge")
 

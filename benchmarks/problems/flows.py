@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from _flows import Graph, Picture, noisy_picture, superpixels
 
-from problems import Problem
+from benchmarks.problems import Problem
+from benchmarks.shared.flows import Graph, Picture, noisy_picture, superpixels
 from setwise.inference import FlowGraph, maxflow, maxflow_batch
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from problems import Problem, attempt, call
+from benchmarks.problems import Problem, attempt, call
 from setwise import functions as f
 
 

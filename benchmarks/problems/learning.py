@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from learners import problem
 from scipy.sparse import diags_array
 from sklearn.tree import DecisionTreeClassifier
 
-from problems import Heard, Problem, call, named
+from benchmarks.problems import Heard, Problem, call, named
+from benchmarks.shared.multilabel import problem
 from setwise import learning
 
 

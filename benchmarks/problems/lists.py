@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from diverse import scene, superpixels
 
-from problems import Heard, Problem, attempt, call
-from problems.potentials import Shape, field_of, forbidden, fresh, ties
+from benchmarks.problems import Heard, Problem, attempt, call
+from benchmarks.problems.potentials import Shape, field_of, forbidden, ties
+from benchmarks.shared.fields import fresh, scene, superpixels
 from setwise import diversities as d
 from setwise import fields, inference
 

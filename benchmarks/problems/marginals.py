@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from marginals import image
 
-from problems import Heard, Problem, attempt, call
-from problems.potentials import all_fields, field_of, fresh
+from benchmarks.problems import Heard, Problem, attempt, call
+from benchmarks.problems.potentials import all_fields, field_of
+from benchmarks.shared.fields import fresh, image
 from setwise import fields
 from setwise.inference import log_partition_gradient, marginals, marginals_batch
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from problems import Problem, attempt, call
+from benchmarks.problems import Problem, attempt, call
 from setwise import fields
 
 Rng = np.random.Generator
@@ -156,14 +156,6 @@ def all_fields() -> Iterator[tuple[str, Callable[[], fields.Field]]]:
                 yield f"{size}/{name} {seed}", partial(field_of, name, shape, L, seed)
     for name, make in CORNERS.items():
         yield f"corner/{name}", make
-
-
-def fresh(field: fields.Field) -> fields.Field:
-    """The same field, with nothing remembered."""
-    again = fields.Field(field.unary)
-    for potential in field.potentials:
-        again += potential
-    return again
 
 
 def seen(make: Callable[[], fields.Field]) -> Any:

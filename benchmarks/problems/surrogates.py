@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from problems import Problem, attempt
+from benchmarks.problems import Problem, attempt
+from benchmarks.shared.scores import draw
 from setwise import functions, losses, surrogates
 
 
@@ -153,16 +154,6 @@ def on_ragged(make: Any, loss: losses.Loss | str, sizes: np.ndarray) -> Any:
         return surrogate
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     return attempt(surrogate.value_and_gradient, y, scores, offsets=offsets)
-
-
-def draw(kind: str, p: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Labels (30 % positive) and float32 scores; "separated" leaves 0.5 % of violators."""
-    rng = np.random.default_rng(seed)
-    y = rng.random(p) < 0.3
-    scores = rng.standard_normal(p)
-    if kind == "separated":
-        scores = np.where(y, 1.0, -1.0) * (3.6 + scores)
-    return y, scores.astype(np.float32)
 
 
 def in_a_row(surrogate: surrogates.Surrogate, inputs: list[tuple[np.ndarray, np.ndarray]]) -> Any:

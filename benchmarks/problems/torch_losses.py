@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 import setwise as sw
-from problems import Problem, attempt, named
-from problems.surrogates import draw
+from benchmarks.problems import Problem, attempt, named
+from benchmarks.shared.scores import draw
 
 torch.set_num_threads(1)
 

@@ -28,7 +28,7 @@ import numpy as np
 
 import setwise as sw
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).resolve().parents[1] / "results"
 PACKAGES = (
     "numpy",
     "scikit-learn",
@@ -208,9 +208,8 @@ def _commit() -> str:
     """The commit, marked if the library differs from it; results and documents may."""
 
     def git(*words: str) -> str:
-        here = Path(__file__).parent
         return subprocess.run(
-            ["git", "-C", here, *words], capture_output=True, text=True, check=True
+            ["git", "-C", RESULTS.parent, *words], capture_output=True, text=True, check=True
         ).stdout.strip()
 
     try:

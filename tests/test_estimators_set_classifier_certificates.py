@@ -1,0 +1,76 @@
+"""SetClassifier: whether its gap is a certificate, and the warning where it is not."""
+
+import numpy as np
+import pytest
+from set_classifier_problem import X, Y, n
+
+from setwise import SetClassifier
+from setwise.losses import CardinalityLoss, CountsLoss, EarlyDetection, Hamming, Jaccard, SetLoss
+
+MANY = np.random.default_rng(7).integers(0, 2, size=(n, 17))
+
+
+@pytest.mark.parametrize(
+    ("loss", "surrogate"),
+    [
+        (Hamming(np.arange(1.0, 18.0)), "slack"),
+        (EarlyDetection(), "slack"),
+        (EarlyDetection() + Jaccard(), "margin"),
+    ],
+)
+def test_no_exact_maximiser_is_said_once(loss, surrogate):
+    with pytest.warns(UserWarning, match="has no exact maximiser for 17 elements") as caught:
+        model = SetClassifier(loss, surrogate, C=0.01, callback=lambda p: True).fit(X, MANY)
+    assert len(caught) == 1
+    assert str(caught[0].message).endswith(
+        "a greedy search stands for it, and gap_ is no certificate"
+    )
+    assert not model.certified_
+
+
+def test_the_warning_points_at_the_call_of_fit():
+    model = SetClassifier(EarlyDetection(), "slack", callback=lambda p: True)
+    with pytest.warns(UserWarning, match="has no exact maximiser") as caught:
+        model.fit(X, MANY)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("loss", "surrogate"),
+    [
+        ("jaccard", "lovasz"),
+        ("jaccard", "slack"),
+        ("dice", "decomposed"),
+        (EarlyDetection(), "margin"),
+        (Hamming(np.arange(1.0, 18.0)), "margin"),
+        (SetLoss(lambda m, q: float(m.any()), submodular=True, increasing=True), "lovasz"),
+    ],
+)
+def test_exact_maximisers_are_certified(loss, surrogate):
+    model = SetClassifier(loss, surrogate, C=0.01, callback=lambda p: p.n_iter == 2)
+    assert model.fit(X, MANY).certified_
+
+
+def test_what_is_not_known_to_be_convex_is_not_certified():
+    """l = 1 for two mistakes out of two: the planes of its Lovász hinge are no lower bounds."""
+    loss = SetLoss(lambda mistakes, positive: float(mistakes.all()))
+    model = SetClassifier(loss, fit_intercept=False).fit(np.ones((2, 1)), [[1, 1], [1, -1]])
+    assert not model.certified_
+
+
+def test_every_set_is_looked_at_for_the_certificate():
+    """The largest set, of positives alone, is a small grid of counts; the second one is not."""
+    loss = CountsLoss(lambda n, q, m, r: np.sqrt(n + 2 * q))
+    truth = np.ones(9600, int)
+    truth[5000:7300] = 0
+    groups = (np.arange(9600) >= 5000).astype(int)
+    model = SetClassifier(loss, "slack", callback=lambda p: True)
+    with pytest.warns(UserWarning, match="has no exact maximiser for 4600 elements"):
+        model.fit(np.ones((9600, 1)), truth, groups=groups)
+    assert not model.certified_
+
+
+def test_the_submodular_part_that_is_negative_is_said_once():
+    with pytest.warns(UserWarning, match="the submodular part of .* is negative") as caught:
+        SetClassifier(CardinalityLoss(lambda k, p: k * (k > 1)), "decomposed").fit(X, Y)
+    assert len(caught) == 1
