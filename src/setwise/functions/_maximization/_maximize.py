@@ -152,10 +152,10 @@ class _Plain:
         n, self._parts = function.n, parts(self.function)
         self._loose = parts(function).value_error(n)
         # A bound adds up at most 2 n differences of two values, and n^2 exchanges of two elements.
-        broken = bend(function) if self._certified else 0.0
+        broken = bend(self.function) if self._certified else 0.0
         self._wrong = (4 * n + 4) * self._parts.value_error(n) + n * n * broken
         if function.is_increasing is True:  # what the best set may lose by what is chosen
-            self._wrong += n * fall(function)
+            self._wrong += n * fall(self.function)
 
     def record(
         self, found: Chosen, *, guarantee: float | None, assumes: str, method: str, n_iter: int
