@@ -232,3 +232,4 @@ def test_a_method_takes_a_field_or_its_record_says_why_not(name: str) -> None:
 def test_records_know_every_kind_of_term() -> None:
     for record in METHODS.values():
         assert set(record.takes) == set(KINDS)
+        assert record.certified  # a bound of MAP is a proof

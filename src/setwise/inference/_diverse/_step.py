@@ -62,7 +62,7 @@ class GreedyStep:
         by_messages = _by_messages(field) and not field.is_submodular
         if found.interrupted:
             return found
-        if found.method not in ("expansion", "swap") or by_messages:
+        if MAP_METHODS[found.method].gives_bound or by_messages:
             return solve_map(field, init=inits[-1], n_jobs=self._n_jobs)
         for init in inits[1:]:
             other = solve_map(field, tol=np.inf, init=init, n_jobs=self._n_jobs)

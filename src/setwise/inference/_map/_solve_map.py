@@ -56,7 +56,8 @@ def solve_map(
     max_iter : int, optional
         The most rounds: sweeps over the labels for moves, passes for relaxations and messages.
     init : array of shape (N,), optional
-        Where moves start; elsewhere a labelling to beat.
+        Where moves start; elsewhere a labelling to beat. "enumerate", which meets all labellings,
+        checks it and makes no use of it.
     n_jobs : int, optional
         Threads; None for all cores. The answer does not depend on it.
     rng : optional
@@ -101,10 +102,11 @@ def solve_map(
     )
     method, reason = METHODS.choose(problem) if method == "auto" else (method, "asked for")
     result = _search(problem, method, options)
-    if method != "enumerate":
-        if out_of_reach(problem, result, result.value):
+    record = METHODS[method]
+    if not record.adds_paid_only:
+        if out_of_reach(problem, result.value, by_cut=record.by_cut):
             result = _search_again(problem, method, options, result)
-        elif not result.exact and out_of_reach(problem, result, result.bound):
+        elif not result.exact and out_of_reach(problem, result.bound, by_cut=record.by_cut):
             result = without_lost_digits(problem, result)
     if problem is not grounded:
         # Only a start that nothing better was found than may pay a price that was cut down.
@@ -135,7 +137,7 @@ def _search(field: Field, method: str, options: MapOptions) -> MapResult:
 
 def _search_again(field: Field, method: str, options: MapOptions, result: MapResult) -> MapResult:
     """The search without the prices that the labelling puts out of reach, as long as that helps."""
-    within = field
+    within, by_cut = field, METHODS[method].by_cut
     for _ in range(_AGAIN):
         if result.interrupted:
             break
@@ -149,8 +151,8 @@ def _search_again(field: Field, method: str, options: MapOptions, result: MapRes
         if found.value > result.value or field._energies(found.labels[None])[0] != found.value:
             break
         result, within = found, nearer
-        if not out_of_reach(within, result, result.value):
-            if result.exact or not out_of_reach(within, result, result.bound):
+        if not out_of_reach(within, result.value, by_cut=by_cut):
+            if result.exact or not out_of_reach(within, result.bound, by_cut=by_cut):
                 return remeasured(within, result)
             break
     return without_lost_digits(within, result)
