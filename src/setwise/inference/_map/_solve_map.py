@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
-from setwise.fields._field import Field
+from setwise.fields._field import Field, as_field
 from setwise.inference._map._convex import certify
 from setwise.inference._map._energy_scale import EnergyScale
 from setwise.inference._map._ground import difference_below, ground, without_hopeless
@@ -84,8 +84,7 @@ def solve_map(
     >>> best.labels.tolist(), best.value, best.exact, best.method
     ([0, 0, 0, 1, 1], 1.75, True, 'cut')
     """
-    if not isinstance(field, Field):
-        raise TypeError(f"field must be a Field, got {type(field).__name__}")
+    field = as_field(field)
     method = METHODS.read(method)
     parts = ground(field)
     grounded = parts.field
