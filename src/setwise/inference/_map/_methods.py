@@ -10,7 +10,12 @@ from setwise._foundation._methods import Method, Methods, always, taken
 from setwise.fields._field import Field
 from setwise.fields._terms import KINDS
 from setwise.inference._map._convex import convex
-from setwise.inference._map._enumerate import MOST_LABELINGS, count_labelings, enumerate_labels
+from setwise.inference._map._enumerate import (
+    FEW_LABELINGS,
+    MOST_LABELINGS,
+    count_labelings,
+    enumerate_labels,
+)
 from setwise.inference._map._messages._factor_graph import TAKEN_BY_MESSAGES
 from setwise.inference._map._messages._messages import messages
 from setwise.inference._map._moves._cut import cut
@@ -19,9 +24,6 @@ from setwise.inference._map._moves._swap import swap
 from setwise.inference._map._moves._terms import TAKEN_BY_CUT, TAKEN_BY_EXPANSION, TAKEN_BY_SWAP
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
-
-# So few labellings are enumerated before a method without a guarantee is tried.
-_FEW = 1 << 14
 
 EVERY_TERM = dict.fromkeys(KINDS, taken)
 
@@ -61,7 +63,7 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         needs=_enough_time,
         takes_start=False,
         adds_paid_only=True,
-        auto=lambda field: count_labelings(field) <= _FEW,
+        auto=lambda field: count_labelings(field) <= FEW_LABELINGS,
         because="no cut is exact, and the labellings are few",
     ),
     Method(
