@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import setwise as sw
-from setwise._foundation._certificate import Certificate, Measured, relative_gap
+from setwise._foundation._certificate import Certificate, Measured, gap_over_value, relative_gap
 from setwise._foundation._progress import Progress, stops
 from setwise.learning import StumpSearch, one_slack, struct_boost
 
@@ -123,7 +123,7 @@ def test_a_list_and_a_grid_tell_it_too():
     assert [now.n_iter for now in told] == [now.n_items for now in told] == [1, 2, 3]
     assert np.array_equal([now.bound for now in told], pair.bounds)
     assert np.array_equal([now.relative_gap for now in told], pair.relative_gaps)
-    assert np.array_equal(np.clip([now.gap for now in told], 0.0, None), pair.gaps)
+    assert np.array_equal([now.gap for now in told], pair.gaps)
     told = []
     grid = {"weight": [0.1, 0.5]}
     sw.inference.tune_diversity(
@@ -147,3 +147,9 @@ def test_a_list_and_a_grid_tell_it_too():
 )
 def test_the_share_that_is_left(gap, room, rounding, share):
     assert relative_gap(gap, room, rounding) == share
+
+
+def test_a_gap_beside_the_size_of_a_value():
+    assert gap_over_value(1.0, -4.0) == gap_over_value(1.0, 4.0, 2.0) == 0.25
+    assert gap_over_value(1.0, 0.5) == 1.0  # no value is smaller than the unit
+    assert gap_over_value(inf, 4.0) == inf

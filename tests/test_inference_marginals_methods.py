@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from field_registry import FIELDS, of_seed
@@ -72,9 +75,13 @@ def test_auto_is_the_least_upper_bound_where_there_is_one(name):
     assert field.is_submodular or reason.startswith(METHODS["projection"].obstacle(field))
 
 
-def test_every_method_is_in_the_docstring_and_in_the_error():
+def test_every_method_is_in_the_docstring_in_the_guide_and_in_the_error():
     for row in METHODS.table():
         assert row in sw.marginals.__doc__
+    guide = Path(__file__).parents[1] / "docs" / "guide" / "marginals.md"
+    listed = guide.read_text(encoding="utf-8").partition("## The methods")[2].partition("`auto`")[0]
+    rows = re.findall(r"^\| `(\w+)` \|", listed, re.MULTILINE)
+    assert rows == list(METHODS)
     with pytest.raises(ValueError, match="must be one of 'auto', " + ", ".join(map(repr, METHODS))):
         sw.marginals(small_grid(), "magic")
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from setwise import fields
+from setwise import diverse, fields
+from setwise.diversities import HammingBall
 from setwise.inference._diverse._carried_bound import CarriedBound
 from setwise.inference._diverse._labeling_mixture import best_mixture
 from setwise.inference._diverse._multiplier_search import HammingSearch
@@ -153,6 +154,37 @@ def test_a_field_of_its_own_with_balls(seed):
     assert found.value == pytest.approx(field.energy(found.labels), abs=1e-9)
     assert found.bound <= least + 1e-9
     assert found.value >= least - 1e-9
+
+
+class Written(fields.Potential):
+    """A function of a count that is not the library's."""
+
+    def __init__(self, *terms):
+        self._set(given=terms)
+
+    def terms(self, n_variables, n_labels):
+        return self.given
+
+
+@pytest.mark.parametrize("method", ["auto", "multipliers", "messages"])
+def test_a_ball_is_a_term_whoever_wrote_it(method):
+    rng = np.random.default_rng(0)
+    center, table = rng.integers(0, 2, 25), 4.0 * np.exp(-0.3 * np.arange(26.0))
+    table -= table.min()
+    base = fields.Field(rng.normal(size=(25, 2))) + fields.Potts(fields.grid_edges((5, 5)), 0.4)
+    term = fields.CardinalityTerm(center, table)
+    ours, theirs = base + fields.CardinalityPotential(center, table), base + Written(term)
+    problem = StepProblem.of(theirs)
+    assert (problem.balls, problem.others) == ((term,), base.potentials)
+    two = [
+        diverse(field, 3, HammingBall(weight=3.0, gamma=0.2), method=method)
+        for field in (ours, theirs)
+    ]
+    for name in ("labelings", "values", "gains", "bounds", "relative_gaps"):
+        assert np.array_equal(getattr(two[0], name), getattr(two[1], name)), name
+    concave = fields.CardinalityTerm(center, -table)
+    for other in (Written(concave), Written(term, term), Written(term, concave), Written()):
+        assert StepProblem.of(base + other).balls == ()
 
 
 def test_bounds_carry_over():

@@ -1,14 +1,15 @@
 """One rule for every certificate: value, bound, and what the gap between them is measured against.
 
-``gap = value - bound`` is absolute. Its share of what there was to gain, ``relative_gap``, and
-the claim ``exact`` change neither with a constant added to all values nor with their unit.
+``gap`` is absolute: value - bound, of a maximum bound - value, never negative. Its share of what
+there was to gain, ``relative_gap``, and the claim ``exact`` change neither with a constant added to
+all values nor with their unit.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import inf
-from typing import Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -26,25 +27,37 @@ def relative_gap(gap: float, room: float, rounding: float = 0.0) -> float:
     return gap / max(gap, room) if gap < inf else inf
 
 
-class _Ends(Protocol):
-    @property
-    def value(self) -> float: ...
-
-    @property
-    def bound(self) -> float: ...
+def gap_over_value(gap: float, value: float, unit: float = 1.0) -> float:
+    """The gap beside the size of a value, of ``unit`` at least: for values that may be 0."""
+    return gap / max(unit, abs(value))
 
 
 class Certificate:
     """An answer, or a stage of a search, that is known to be within a gap of the best one.
 
-    A record that has ``value``, what the answer costs, and ``bound``, which no answer passes, is
-    one, with ``relative_gap`` beside them.
+    A record that has ``value``, what the answer costs or, of a maximum, brings, and ``bound``,
+    which no answer passes, is one, with ``relative_gap`` beside them.
     """
 
+    _sense: ClassVar[float] = 1.0
+    """1 of a minimum, which the bound is below; -1 of a maximum."""
+
+    if TYPE_CHECKING:  # fields of some records, properties of others
+
+        @property
+        def value(self) -> float: ...
+
+        @property
+        def bound(self) -> float: ...
+
     @property
-    def gap(self: _Ends) -> float:
-        """Value - bound (of a maximum bound - value), never negative."""
-        return max(0.0, self.value - self.bound)
+    def gap(self) -> float:
+        """Value - bound, of a maximum bound - value; never negative."""
+        return max(0.0, self._apart())
+
+    def _apart(self) -> float:
+        """Value - bound, of a maximum bound - value, as rounded."""
+        return self._sense * (self.value - self.bound)
 
 
 class Measured(Certificate, ABC):

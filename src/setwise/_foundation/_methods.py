@@ -38,6 +38,11 @@ def taken(_: object) -> None:
     """The condition that everything meets."""
 
 
+def always(_: object) -> bool:
+    """For "auto": to be taken wherever it can be."""
+    return True
+
+
 def refused(reason: str) -> Condition:
     """The condition that nothing meets, and why."""
     return lambda _: reason
@@ -62,7 +67,11 @@ class Method(Generic[Run]):
     takes_start: bool = True
     """Whether it goes on from a start."""
     certified: bool = True
-    """Whether its bounds hold, and not on average or at convergence only."""
+    """Whether its bounds hold, and not on average or at convergence only: of MAP all do."""
+    by_cut: bool = False
+    """Whether it is one cut: this leaves the weights of edges alone, so they take no digits."""
+    adds_paid_only: bool = False
+    """Whether it adds up what labellings pay: no price takes digits of one that does not pay it."""
     auto: Callable[[Any], bool] | None = None
     """Whether "auto" takes it for a field that it can take; None for never."""
     because: str = ""

@@ -107,15 +107,16 @@ class Field(Immutable):
 
     def _terms(self) -> list[tuple[Potential, Term]]:
         """Every term beside the potential it comes from; a potential translates itself once."""
-        n, labels = self.n_variables, self.n_labels
-
-        def terms_of(p: Potential) -> tuple[Term, ...]:
-            return p._remember(("terms", n, labels), lambda: p._terms(n, labels))
 
         def translate() -> list[tuple[Potential, Term]]:
-            return [(p, term) for p in self.potentials for term in terms_of(p)]
+            return [(p, term) for p in self.potentials for term in self._terms_of(p)]
 
         return self._remember("terms", translate)
+
+    def _terms_of(self, potential: Potential) -> tuple[Term, ...]:
+        """The terms of a potential that fits the field, which keeps them."""
+        n, labels = self.n_variables, self.n_labels
+        return potential._remember(("terms", n, labels), lambda: potential._terms(n, labels))
 
     def _folded(self) -> Folded:
         """The energy as a constant, unaries, and terms of more than one variable."""

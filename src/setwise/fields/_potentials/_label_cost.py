@@ -14,7 +14,7 @@ from setwise._foundation._arguments import (
     as_numbers,
 )
 from setwise.fields._base import Potential
-from setwise.fields._potentials._span import span
+from setwise.fields._potentials._range_in_repr import range_in_repr
 from setwise.fields._terms._label_counts import LabelTerm
 
 
@@ -106,6 +106,6 @@ class LabelCost(Potential):
     def __repr__(self) -> str:
         if self.labels is None:
             many = len(self.costs) > 8
-            costs = f"labels={len(self.costs)}, costs={span(self.costs)}"
+            costs = f"labels={len(self.costs)}, costs={range_in_repr(self.costs)}"
             return f"LabelCost({costs if many else self.costs.tolist()})"
         return f"LabelCost({self.costs[0]:g}, labels={self.labels.tolist()})"

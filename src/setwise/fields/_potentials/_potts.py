@@ -9,7 +9,7 @@ from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.fields._base import Potential
 from setwise.fields._edges import as_edges, check_edges
-from setwise.fields._potentials._span import span
+from setwise.fields._potentials._range_in_repr import range_in_repr
 from setwise.fields._terms._pairs import PottsTerm, as_weights
 
 
@@ -66,4 +66,4 @@ class Potts(Potential):
         return (PottsTerm._of(self.edges, self.weights),)
 
     def __repr__(self) -> str:
-        return f"Potts(edges={len(self.edges)}, weights={span(self.weights)})"
+        return f"Potts(edges={len(self.edges)}, weights={range_in_repr(self.weights)})"

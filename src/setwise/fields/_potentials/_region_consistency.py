@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray, as_number
-from setwise.fields._potentials._regions import RegionPotential
-from setwise.fields._potentials._span import span
+from setwise.fields._potentials._range_in_repr import range_in_repr
+from setwise.fields._potentials._region_potential import RegionPotential
 from setwise.fields._terms._region_counts import CountTerm
 
 
@@ -91,6 +91,6 @@ class RegionConsistency(RegionPotential):
 
     def __repr__(self) -> str:
         return (
-            f"RegionConsistency(regions={self.n_regions}, weight={span(self.weight)}, "
+            f"RegionConsistency(regions={self.n_regions}, weight={range_in_repr(self.weight)}, "
             f"alpha={self.alpha:g})"
         )

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from setwise import _core
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_numbers
-from setwise.fields._potentials._regions import RegionPotential
-from setwise.fields._potentials._span import span
+from setwise.fields._potentials._range_in_repr import range_in_repr
+from setwise.fields._potentials._region_potential import RegionPotential
 from setwise.fields._terms._base import Term
 from setwise.fields._terms._region_counts import RobustTerm
 
@@ -144,6 +144,6 @@ class RobustPn(RegionPotential):
 
     def __repr__(self) -> str:
         return (
-            f"RobustPn(regions={self.n_regions}, weight={span(self.weight)}, "
-            f"truncation={span(self.truncation)})"
+            f"RobustPn(regions={self.n_regions}, weight={range_in_repr(self.weight)}, "
+            f"truncation={range_in_repr(self.truncation)})"
         )

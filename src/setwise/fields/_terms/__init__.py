@@ -6,7 +6,7 @@ a new method need not know the potentials.
 """
 
 from setwise.fields._terms._base import Term, rounding_of_heights
-from setwise.fields._terms._fold import Folded, fold
+from setwise.fields._terms._fold import Folded, fold, sum_constants
 from setwise.fields._terms._label_counts import CardinalityTerm, LabelTerm
 from setwise.fields._terms._pairs import PottsTerm, TableTerm, TransitionTerm
 from setwise.fields._terms._region_counts import CountTerm, RobustTerm
@@ -39,4 +39,5 @@ __all__ = [
     "UnaryTerm",
     "fold",
     "rounding_of_heights",
+    "sum_constants",
 ]

@@ -19,15 +19,8 @@ class Folded(NamedTuple):
     """each beside the potential it comes from"""
 
 
-def fold(
-    unary: FloatArray,
-    terms: Iterable[tuple[Any, Term]],
-    constant_of: Callable[[Term], float] | None = None,
-) -> Folded:
-    """Unaries (N, L) plus terms, what is about one variable or none of them added up.
-
-    ``constant_of`` says what a method takes out of another term for a constant.
-    """
+def fold(unary: FloatArray, terms: Iterable[tuple[Any, Term]]) -> Folded:
+    """Unaries (N, L) plus terms, what is about one variable or none of them added up."""
     constant = 0.0
     rest: list[tuple[Any, Term]] = []
     for potential, term in terms:
@@ -37,6 +30,12 @@ def fold(
             unary = unary + term.unary
         else:
             rest.append((potential, term))
-            if constant_of is not None:
-                constant += constant_of(term)
     return Folded(constant, unary, tuple(rest))
+
+
+def sum_constants(terms: Iterable[tuple[Any, Term]], constant_of: Callable[[Term], float]) -> float:
+    """The constants, and what a method takes out of other terms for one, in the order of terms."""
+    total = 0.0
+    for _, term in terms:
+        total += term.value if isinstance(term, ConstantTerm) else constant_of(term)
+    return total

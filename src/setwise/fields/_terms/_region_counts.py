@@ -17,7 +17,24 @@ from setwise.fields._regions import as_regions, check_regions, members_of
 from setwise.fields._terms._base import Term, largest, rounding_of_heights
 
 
-class CountTerm(Term):
+class RegionTerm(Term):
+    """A sum over regions that share no variable."""
+
+    regions: IntArray
+
+    @property
+    def members(self) -> IntArray:
+        """(P,): the variables that are in a region, region after region."""
+        return self._members()[0]
+
+    def _members(self) -> tuple[IntArray, IntArray]:
+        return self._remember("members", lambda: members_of(self.regions))
+
+    def _check(self, n_variables: int, n_labels: int) -> None:
+        check_regions(self.regions, n_variables)
+
+
+class CountTerm(RegionTerm):
     r"""Concave functions of the counts of each label in regions, :math:`\sum_{rj} h_r(n_{rj})`.
 
     :math:`n_{rj}` is the number of variables of region r with label j; every label of the field
@@ -44,7 +61,6 @@ class CountTerm(Term):
 
     __match_args__ = ("regions", "starts", "table")
 
-    regions: IntArray
     starts: IntArray
     table: FloatArray
 
@@ -69,17 +85,6 @@ class CountTerm(Term):
     def is_submodular(self) -> bool:
         return True
 
-    @property
-    def members(self) -> IntArray:
-        """(P,): the variables that are in a region, region after region."""
-        return self._members()[0]
-
-    def _members(self) -> tuple[IntArray, IntArray]:
-        return self._remember("members", lambda: members_of(self.regions))
-
-    def _check(self, n_variables: int, n_labels: int) -> None:
-        check_regions(self.regions, n_variables)
-
     def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
         energies = np.empty(len(labels))
         none = self.table[self.starts[:-1]]  # the kernel skips labels that nobody takes
@@ -103,7 +108,7 @@ class CountTerm(Term):
         return len(self.table)
 
 
-class RobustTerm(Term):
+class RobustTerm(RegionTerm):
     r"""A price for the variables outside a region's commonest label, where no CountTerm equals it.
 
     .. math:: \sum_r w_r \min\Bigl(1, \min_j \frac{s_r - n_{rj}}{Q_r}\Bigr)
@@ -129,7 +134,6 @@ class RobustTerm(Term):
 
     __match_args__ = ("regions", "weights", "truncation")
 
-    regions: IntArray
     weights: FloatArray
     truncation: FloatArray
 
@@ -145,17 +149,6 @@ class RobustTerm(Term):
     @property
     def is_submodular(self) -> bool:
         return False
-
-    @property
-    def members(self) -> IntArray:
-        """(P,): the variables that are in a region, region after region."""
-        return self._members()[0]
-
-    def _members(self) -> tuple[IntArray, IntArray]:
-        return self._remember("members", lambda: members_of(self.regions))
-
-    def _check(self, n_variables: int, n_labels: int) -> None:
-        check_regions(self.regions, n_variables)
 
     def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
         energies = np.empty(len(labels))

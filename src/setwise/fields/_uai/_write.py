@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise.fields._field import Field
+from setwise.fields._field import Field, as_field
 from setwise.fields._uai._model import as_path
 
 # exp(-energy) keeps all its digits up to here; a table with a higher entry becomes several factors,
@@ -64,8 +64,7 @@ def write_uai(field: Field, path: str | os.PathLike[str]) -> None:
     >>> sw.fields.read_uai(path).energy([0, 1]) == field.energy([0, 1])
     True
     """
-    if not isinstance(field, Field):
-        raise TypeError(f"field must be a Field, got {type(field).__name__}")
+    field = as_field(field)
     if field.n_variables == 0:
         raise ValueError("field must have at least one variable, got none")
     target = as_path(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from setwise._foundation._arguments import BoolArray, IntArray
 from setwise._foundation._certificate import Measured
@@ -54,6 +55,8 @@ class Maximum(Measured):
     ([0, 2], 3.0, 0.0)
     """
 
+    _sense: ClassVar[float] = -1.0
+
     mask: BoolArray
     value: float
     bound: float
@@ -70,11 +73,6 @@ class Maximum(Measured):
 
     def __post_init__(self) -> None:
         self.mask.flags.writeable = self.order.flags.writeable = False
-
-    @property
-    def gap(self) -> float:
-        """Bound - value, never negative: what is sought is the highest value."""
-        return self.bound - self.value
 
     def _measures(self) -> tuple[float, float, float]:
         return self.excess, self.room, self.rounding

@@ -28,11 +28,8 @@ from setwise.inference._map._energy_scale import (
 )
 from setwise.inference._map._enumerate import most_items
 from setwise.inference._map._ground import Ground, difference_below, ground
-from setwise.inference._map._reach import (
-    digits_lost,
-    rounding_of,
-    rounding_of_prices,
-)
+from setwise.inference._map._methods import METHODS as MAP_METHODS
+from setwise.inference._map._reach import digits_lost, rounding_of, rounding_of_prices
 from setwise.inference._map._result import MapResult
 
 
@@ -155,10 +152,11 @@ def _within_digits(found: MapResult, problem: StepProblem, gain: float) -> MapRe
     """The answer of a step, less what the rounding of prices that it does not pay may hide."""
     field, step = problem.base, problem.field
     room = float(field._energies(found.labels[None])[0]) - trivial_of_tables(field) + abs(gain)
-    if found.method == "enumerate":  # which adds up what each labelling pays
+    record = MAP_METHODS.get(found.method)  # None of multipliers, which are no method of MAP
+    if record is not None and record.adds_paid_only:
         rounding = rounding_of(found.value - trivial_of_tables(step))
     else:
-        rounding = rounding_of_prices(step, by_cut=found.method == "cut")
+        rounding = rounding_of_prices(step, by_cut=record is not None and record.by_cut)
     rounding = max(rounding, rounding_of(problem.largest_change()))
     if found.gap == np.inf or room == 0.0 or rounding <= NEGLIGIBLE * room:
         return found

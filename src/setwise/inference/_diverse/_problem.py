@@ -9,7 +9,7 @@ import numpy as np
 from setwise.diversities._addition import Addition
 from setwise.fields._base import Potential
 from setwise.fields._field import Field
-from setwise.fields._potentials._cardinality import CardinalityPotential
+from setwise.fields._terms import CardinalityTerm
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,26 +17,30 @@ class StepProblem:
     r"""The least :math:`E(y) - d(y \mid S)`: a field, and what the diversity adds to it.
 
     ``balls`` are the functions of a count that are not concave, the field's own and those added:
-    no cut takes them, and multipliers are searched for. ``others`` are all other potentials.
+    no cut takes them, and multipliers are searched for. A potential that is such a term and no
+    other is one, whoever wrote it. ``others`` are all other potentials.
     """
 
     base: Field
     addition: Addition
     field: Field
     """the sum of both"""
-    balls: tuple[CardinalityPotential, ...]
+    balls: tuple[CardinalityTerm, ...]
     others: tuple[Potential, ...]
 
     @classmethod
     def of(cls, base: Field, addition: Addition | None = None) -> StepProblem:
         """The problem of a field with an addition, or without one."""
         addition = Addition() if addition is None else addition
-        own = [p for p in base.potentials if isinstance(p, CardinalityPotential)]
-        balls = tuple(count for count in (*own, *addition.counts) if not count.is_submodular)
         field = addition.added_to(base)
-        apart = set(map(id, balls))
+        balls, apart = [], set()
+        for potential in (*base.potentials, *addition.counts):
+            match field._terms_of(potential):
+                case (CardinalityTerm(is_submodular=False) as ball,):
+                    balls.append(ball)
+                    apart.add(id(potential))
         others = tuple(p for p in field.potentials if id(p) not in apart)
-        return cls(base, addition, field, balls, others)
+        return cls(base, addition, field, tuple(balls), others)
 
     @property
     def height(self) -> float:

@@ -49,9 +49,8 @@ class DiverseProgress(Progress):
         """Items so far."""
         return self.n_iter
 
-    @property
-    def gap(self) -> float:
-        """E(y) - d(y | S) - bound, never negative."""
+    def _apart(self) -> float:
+        """E(y) - d(y | S) - bound: what a step minimises is not the energy alone."""
         return self.value - self.gain - self.bound
 
 

@@ -12,7 +12,7 @@ from setwise.fields._field import Field
 from setwise.inference._diverse._carried_bound import CarriedBound
 from setwise.inference._diverse._multiplier_search import HammingSearch
 from setwise.inference._diverse._problem import StepProblem
-from setwise.inference._map._enumerate import count_labelings
+from setwise.inference._map._enumerate import FEW_LABELINGS, count_labelings
 from setwise.inference._map._methods import METHODS as MAP_METHODS
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
@@ -20,8 +20,6 @@ from setwise.inference._map._solve_map import solve_map
 
 METHODS = ("multipliers", *MAP_METHODS)
 
-# So few labellings are enumerated before a method without a guarantee is tried.
-_FEW = 1 << 14
 # Messages are tried too where the gap is above this share of a ball's height, up to so many
 # variables, for so many passes.
 _NEAR, _SMALL, _PASSES = 0.01, 1500, 40
@@ -50,7 +48,7 @@ class GreedyStep:
             return self._bounded(field, self._multipliers(problem))
         if self._search.takes_by_cut(problem):
             return self._multipliers(problem)
-        if count_labelings(field) <= _FEW:
+        if count_labelings(field) <= FEW_LABELINGS:
             return solve_map(field, "enumerate")
         if not problem.balls:
             return self._moves(field, [None, *inits])
@@ -62,7 +60,7 @@ class GreedyStep:
         by_messages = _by_messages(field) and not field.is_submodular
         if found.interrupted:
             return found
-        if found.method not in ("expansion", "swap") or by_messages:
+        if MAP_METHODS[found.method].gives_bound or by_messages:
             return solve_map(field, init=inits[-1], n_jobs=self._n_jobs)
         for init in inits[1:]:
             other = solve_map(field, tol=np.inf, init=init, n_jobs=self._n_jobs)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import inf
 from time import perf_counter
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -72,6 +73,8 @@ class TuningProgress(Progress):
     [(1, 2, 0.5), (2, 2, 1.0)]
     """
 
+    _sense: ClassVar[float] = -1.0  # scores are better higher
+
     n_points: int
     parameters: dict[str, object]
 
@@ -84,11 +87,6 @@ class TuningProgress(Progress):
     def score(self) -> float:
         """The oracle accuracy of the latest point."""
         return self.value
-
-    @property
-    def gap(self) -> float:
-        """Bound - value, as scores are better higher: ``inf``."""
-        return self.bound - self.value
 
 
 @dataclass(frozen=True, eq=False)

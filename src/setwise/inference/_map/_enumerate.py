@@ -12,6 +12,8 @@ from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 
 MOST_LABELINGS = 20_000_000
+# So few labellings are enumerated before a method without a guarantee is tried.
+FEW_LABELINGS = 1 << 14
 _CHUNK = 1 << 20  # entries of the labellings that are held at once
 
 

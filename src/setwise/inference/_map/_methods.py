@@ -6,11 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from setwise._foundation._methods import Method, Methods, taken
+from setwise._foundation._methods import Method, Methods, always, taken
 from setwise.fields._field import Field
 from setwise.fields._terms import KINDS
 from setwise.inference._map._convex import convex
-from setwise.inference._map._enumerate import MOST_LABELINGS, count_labelings, enumerate_labels
+from setwise.inference._map._enumerate import (
+    FEW_LABELINGS,
+    MOST_LABELINGS,
+    count_labelings,
+    enumerate_labels,
+)
 from setwise.inference._map._messages._factor_graph import TAKEN_BY_MESSAGES
 from setwise.inference._map._messages._messages import messages
 from setwise.inference._map._moves._cut import cut
@@ -20,10 +25,7 @@ from setwise.inference._map._moves._terms import TAKEN_BY_CUT, TAKEN_BY_EXPANSIO
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 
-# So few labellings are enumerated before a method without a guarantee is tried.
-_FEW = 1 << 14
-
-_ANY = dict.fromkeys(KINDS, taken)
+EVERY_TERM = dict.fromkeys(KINDS, taken)
 
 
 def _two_labels(field: Field) -> str | None:
@@ -40,10 +42,6 @@ def _enough_time(field: Field) -> str | None:
     return f"at most {MOST_LABELINGS:.0e} labellings, got {got}"
 
 
-def _always(_: Field) -> bool:
-    return True
-
-
 METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
     Method(
         name="cut",
@@ -52,7 +50,8 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         answer="exact: a minimum cut",
         takes=TAKEN_BY_CUT,
         needs=_two_labels,
-        auto=_always,
+        by_cut=True,
+        auto=always,
         because="at most two labels and a submodular energy: a cut is exact",
     ),
     Method(
@@ -60,10 +59,11 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         run=enumerate_labels,
         fields="at most about 2e7 labellings",
         answer="exact",
-        takes=_ANY,
+        takes=EVERY_TERM,
         needs=_enough_time,
         takes_start=False,
-        auto=lambda field: count_labelings(field) <= _FEW,
+        adds_paid_only=True,
+        auto=lambda field: count_labelings(field) <= FEW_LABELINGS,
         because="no cut is exact, and the labellings are few",
     ),
     Method(
@@ -73,7 +73,7 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         answer="no expansion to a label is better; the bound is that of ``convex``",
         takes=TAKEN_BY_EXPANSION,
         gives_bound=False,
-        auto=_always,
+        auto=always,
         because="more than two labels, and every potential can take expansion moves",
     ),
     Method(
@@ -82,7 +82,7 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         fields="any pairwise tables, any function of a count",
         answer="max-product and dual decomposition",
         takes=TAKEN_BY_MESSAGES,
-        auto=_always,
+        auto=always,
         because="{expansion}",
     ),
     Method(
@@ -92,7 +92,7 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         answer="no swap of two labels is better; the bound is that of ``convex``",
         takes=TAKEN_BY_SWAP,
         gives_bound=False,
-        auto=_always,
+        auto=always,
         because="{messages}",
     ),
     Method(
@@ -100,8 +100,8 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         run=convex,
         fields="any, transitions and tables through a submodular minorant",
         answer="rounded minimiser of the Lovász relaxation, and its bound",
-        takes=_ANY,
-        auto=_always,
+        takes=EVERY_TERM,
+        auto=always,
         because="{messages}; {swap}",
     ),
 )

@@ -26,10 +26,10 @@ _REACH = 1024.0
 _ROUNDINGS = 16.0
 
 
-def out_of_reach(field: Field, result: MapResult, energy: float) -> bool:
+def out_of_reach(field: Field, energy: float, *, by_cut: bool) -> bool:
     """Whether the rounding of a price is more than a negligible share of what an energy pays."""
     room = energy - trivial_of_tables(field)
-    return rounding_of_prices(field, by_cut=result.method == "cut") > NEGLIGIBLE * room
+    return rounding_of_prices(field, by_cut=by_cut) > NEGLIGIBLE * room
 
 
 def within_reach(field: Field, value: float) -> Field:

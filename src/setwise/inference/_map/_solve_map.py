@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
-from setwise.fields._field import Field
+from setwise.fields._field import Field, as_field
 from setwise.inference._map._convex import certify
 from setwise.inference._map._energy_scale import EnergyScale
 from setwise.inference._map._ground import difference_below, ground, without_hopeless
@@ -56,7 +56,8 @@ def solve_map(
     max_iter : int, optional
         The most rounds: sweeps over the labels for moves, passes for relaxations and messages.
     init : array of shape (N,), optional
-        Where moves start; elsewhere a labelling to beat.
+        Where moves start; elsewhere a labelling to beat. "enumerate", which meets all labellings,
+        checks it and makes no use of it.
     n_jobs : int, optional
         Threads; None for all cores. The answer does not depend on it.
     rng : optional
@@ -83,8 +84,7 @@ def solve_map(
     >>> best.labels.tolist(), best.value, best.exact, best.method
     ([0, 0, 0, 1, 1], 1.75, True, 'cut')
     """
-    if not isinstance(field, Field):
-        raise TypeError(f"field must be a Field, got {type(field).__name__}")
+    field = as_field(field)
     method = METHODS.read(method)
     parts = ground(field)
     grounded = parts.field
@@ -101,10 +101,11 @@ def solve_map(
     )
     method, reason = METHODS.choose(problem) if method == "auto" else (method, "asked for")
     result = _search(problem, method, options)
-    if method != "enumerate":
-        if out_of_reach(problem, result, result.value):
+    record = METHODS[method]
+    if not record.adds_paid_only:
+        if out_of_reach(problem, result.value, by_cut=record.by_cut):
             result = _search_again(problem, method, options, result)
-        elif not result.exact and out_of_reach(problem, result, result.bound):
+        elif not result.exact and out_of_reach(problem, result.bound, by_cut=record.by_cut):
             result = without_lost_digits(problem, result)
     if problem is not grounded:
         # Only a start that nothing better was found than may pay a price that was cut down.
@@ -135,7 +136,7 @@ def _search(field: Field, method: str, options: MapOptions) -> MapResult:
 
 def _search_again(field: Field, method: str, options: MapOptions, result: MapResult) -> MapResult:
     """The search without the prices that the labelling puts out of reach, as long as that helps."""
-    within = field
+    within, by_cut = field, METHODS[method].by_cut
     for _ in range(_AGAIN):
         if result.interrupted:
             break
@@ -149,8 +150,8 @@ def _search_again(field: Field, method: str, options: MapOptions, result: MapRes
         if found.value > result.value or field._energies(found.labels[None])[0] != found.value:
             break
         result, within = found, nearer
-        if not out_of_reach(within, result, result.value):
-            if result.exact or not out_of_reach(within, result, result.bound):
+        if not out_of_reach(within, result.value, by_cut=by_cut):
+            if result.exact or not out_of_reach(within, result.bound, by_cut=by_cut):
                 return remeasured(within, result)
             break
     return without_lost_digits(within, result)

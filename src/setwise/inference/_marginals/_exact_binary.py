@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray
+from setwise._foundation._certificate import gap_over_value
 from setwise.fields._field import Field
 from setwise.inference._flows._energy_as_cut import ConcaveCut, as_cut
 from setwise.inference._flows._flow_graph import FlowGraph
@@ -58,7 +59,7 @@ def exact_binary(field: Field, options: Options) -> Solution:
     dual = -float((p * logs).sum()) - rise / t
     gap = max(0.0, value - dual)
     shifted = value - float((unary[:, 0] - unary.min(axis=1)).sum() + zero) / t
-    relative_gap = gap / max(1.0, abs(shifted))
+    relative_gap = gap_over_value(gap, shifted)
     return Solution(
         probabilities=p,
         upper=value - of_zeros,

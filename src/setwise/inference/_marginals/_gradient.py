@@ -8,7 +8,7 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._threads import as_threads
-from setwise.fields._field import Field
+from setwise.fields._field import Field, as_field
 from setwise.inference._marginals._result import MarginalsResult
 from setwise.inference._relaxation._relaxation import Relaxation
 
@@ -70,8 +70,7 @@ def log_partition_gradient(
     >>> gradient.unary.round(2).tolist(), gradient.weights.tolist()
     ([[-0.73, -0.27], [-0.12, -0.88]], [])
     """
-    if not isinstance(field, Field):
-        raise TypeError(f"field must be a Field, got {type(field).__name__}")
+    field = as_field(field)
     if not isinstance(result, MarginalsResult):
         raise TypeError(f"result must be a MarginalsResult, got {type(result).__name__}")
     if not result.certified:

@@ -31,7 +31,7 @@ from setwise.fields._terms import (
     TableTerm,
     Term,
     TransitionTerm,
-    fold,
+    sum_constants,
 )
 
 SMALL = 48  # variables in a block whose law is kept during sweeps
@@ -83,7 +83,8 @@ class Factorized:
                 case _:
                     return 0.0
 
-        self._constant, unary, terms = fold(field.unary, field._terms(), constant_of)
+        self._constant = sum_constants(field._terms(), constant_of)
+        _, unary, terms = field._folded()
         self._kernel = _core.MeanField(np.ascontiguousarray(unary), small)
         for _, term in terms:
             match term:

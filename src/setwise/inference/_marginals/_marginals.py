@@ -17,7 +17,7 @@ from setwise._foundation._arguments import (
 from setwise._foundation._methods import Method
 from setwise._foundation._randomness import as_generator
 from setwise._foundation._threads import as_threads
-from setwise.fields._field import Field
+from setwise.fields._field import Field, as_field
 from setwise.inference._map._energy_scale import NEGLIGIBLE, trivial_of_tables
 from setwise.inference._map._ground import difference_above, difference_below, ground
 from setwise.inference._map._largest_energy import check_magnitude
@@ -120,8 +120,7 @@ def marginals(
     >>> round(post.log_partition_lower, 2), round(post.log_partition_upper, 2)  # log Z: -0.66
     (-0.76, -0.19)
     """
-    if not isinstance(field, Field):
-        raise TypeError(f"field must be a Field, got {type(field).__name__}")
+    field = as_field(field)
     method = METHODS.read(method)
     check_callback(callback)
     parts = ground(field)

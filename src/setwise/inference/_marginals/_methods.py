@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from setwise._foundation._methods import Method, Methods, refused, taken
+from setwise._foundation._methods import Method, Methods, always, refused, taken
 from setwise.fields._field import Field
 from setwise.fields._terms import (
     KINDS,
@@ -15,6 +15,7 @@ from setwise.fields._terms import (
     Term,
     UnaryTerm,
 )
+from setwise.inference._map._methods import EVERY_TERM
 from setwise.inference._marginals._belief_propagation import belief_propagation
 from setwise.inference._marginals._exact_binary import exact_binary
 from setwise.inference._marginals._mean_field import mean_field
@@ -23,10 +24,6 @@ from setwise.inference._marginals._perturb import perturb
 from setwise.inference._marginals._projection import projection
 from setwise.inference._marginals._vertices._frank_wolfe import frank_wolfe, line_search_frank_wolfe
 from setwise.inference._marginals._vertices._pairwise_frank_wolfe import pairwise_frank_wolfe
-
-
-def _always(_: Field) -> bool:
-    return True
 
 
 def _submodular(term: Term) -> str | None:
@@ -43,7 +40,6 @@ def _two_labels(field: Field) -> str | None:
     return None if field.n_labels == 2 else f"a field of two labels, got {field.n_labels}"
 
 
-_ANY = dict.fromkeys(KINDS, taken)
 _SUBMODULAR = dict.fromkeys(KINDS, _submodular)
 _PAIRS = dict.fromkeys(KINDS, refused("it joins more than pairs")) | dict.fromkeys(
     (ConstantTerm, UnaryTerm, PottsTerm, TableTerm), taken
@@ -56,7 +52,7 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         fields="submodular",
         answer="the least upper bound, by passes of exact block steps; over threads",
         takes=_SUBMODULAR,
-        auto=_always,
+        auto=always,
         because="the energy is submodular: the least upper bound on log Z",
     ),
     Method(
@@ -94,10 +90,10 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         run=mean_field,
         fields="any",
         answer="a local maximum of the lower bound",
-        takes=_ANY,
+        takes=EVERY_TERM,
         gives_bound=False,
         certified=False,
-        auto=_always,
+        auto=always,
         because="{projection}: no upper bound, a lower one only",
     ),
     Method(
@@ -115,7 +111,7 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         run=perturb,
         fields="any",
         answer="how often a label is the best one under Gumbel noise; log Z bounded up to chance",
-        takes=_ANY,
+        takes=EVERY_TERM,
         takes_start=False,
         certified=False,
     ),

@@ -115,8 +115,7 @@ class MarginalsResult(Certificate):
         """value - gap: no point of the base polytope gives a smaller upper bound on log Z."""
         return self.value - self.excess if np.isfinite(self.excess) else -np.inf
 
-    @property
-    def gap(self) -> float:
+    def _apart(self) -> float:
         """The duality gap as it was measured, with digits that value - bound would round away."""
         return self.excess
 

@@ -9,12 +9,13 @@ import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray
+from setwise._foundation._certificate import gap_over_value
 from setwise.inference._relaxation._block_groups import Group
 from setwise.inference._relaxation._relaxation import Relaxation, fill
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class SmoothedPoint:
     """The smoothed objective at a point of the base polytope, and how far it is from the least.
 
     Attributes
@@ -37,7 +38,7 @@ class Certificate:
 
 def double_pass(
     relaxation: Relaxation, temperature: float, blocks: FloatArray, n_threads: int
-) -> Certificate:
+) -> SmoothedPoint:
     r"""Sweep each group once, in double precision, from ``blocks`` (group after group).
 
     Rounded blocks lie near the base polytope only, and :math:`\log Z \le \sum_i \log \sum_j
@@ -70,11 +71,11 @@ def double_pass(
     for group, part in parts:
         gap += _alone(unary, group, np.zeros(len(part)), n_threads).gap(p, n_threads)
     gap = max(0.0, gap)
-    return Certificate(
+    return SmoothedPoint(
         probabilities=p,
         objective=height - float(offsets.sum()),
         gap=gap,
-        relative_gap=gap / max(temperature, abs(height)),
+        relative_gap=gap_over_value(gap, height, temperature),
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray
+from setwise._foundation._certificate import gap_over_value
 from setwise._foundation._progress import stops
 
 LIGHT = 0.5  # of a group's even share of the gap: below it a group takes turns
@@ -122,7 +123,7 @@ class Descent:
         gaps = np.empty(len(self._relaxation.groups))
         self._state.gaps(self._p, gaps, self._threads)
         self.gap = max(0.0, float(gaps.sum()))
-        self.relative_gap = self.gap / max(self._unit, abs(self._height))
+        self.relative_gap = gap_over_value(self.gap, self._height, self._unit)
         if self.n_iter > 0 and self.gap > 0:
             light = gaps < LIGHT * self.gap / len(gaps)
             self._state.set_light(light.astype(np.uint8), self._threads)

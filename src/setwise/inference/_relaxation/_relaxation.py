@@ -20,10 +20,12 @@ from setwise.fields._field import Field
 from setwise.fields._terms import (
     CardinalityTerm,
     CountTerm,
+    Folded,
     LabelTerm,
     PottsTerm,
     Term,
     fold,
+    sum_constants,
 )
 from setwise.inference._relaxation._block_groups import (
     CONVEX,
@@ -120,7 +122,7 @@ class Relaxation:
                     "field must have an energy that is submodular in the pairs (variable, label), "
                     f"got {type(potential).__name__}, which is not"
                 )
-        self._translate(field.unary, field._terms())
+        self._translate(field._folded(), field._terms())
         self.is_equal = True
 
     @classmethod
@@ -131,18 +133,19 @@ class Relaxation:
         """
         relaxation = cls.__new__(cls)
         terms, relaxation.is_equal = relaxable_minorant(field)
-        relaxation._translate(field.unary, terms)
+        relaxation._translate(fold(field.unary, terms), terms)
         return relaxation
 
-    def _translate(self, unary: FloatArray, terms: Iterable[tuple[Potential, Term]]) -> None:
-        n, n_labels = unary.shape
+    def _translate(self, folded: Folded, terms: Iterable[tuple[Potential, Term]]) -> None:
+        n, n_labels = folded.unary.shape
         self.n_variables: int = n
         self.n_labels: int = n_labels
-        self.constant, self.unary, rest = fold(unary, terms, self._constant_of)
+        self.unary = folded.unary
+        self.constant = sum_constants(terms, self._constant_of)
         self.groups: list[Group] = []
         edges, weights = [np.zeros((0, 2), np.int64)], [np.zeros(0)]
         costs: dict[tuple[int, ...], float] = {}
-        for _, term in rest:
+        for _, term in folded.terms:
             match term:
                 case PottsTerm():
                     edges.append(term.edges)

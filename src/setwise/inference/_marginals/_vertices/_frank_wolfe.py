@@ -9,6 +9,7 @@ import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray
+from setwise._foundation._certificate import gap_over_value
 from setwise.fields._field import Field
 from setwise.inference._marginals._options import Options, Solution
 from setwise.inference._marginals._vertices._line_search import least_along
@@ -43,7 +44,8 @@ class Vertices:
         self.kernel.vertex(self.p, self.vertex, self.threads)
         self.kernel.scores(self.s)
         self.gap = max(0.0, -self.slope(self.vertex - self.s, 0.0))
-        self.relative_gap = self.gap / max(self.temperature, abs(objective + self._least))
+        value = objective + self._least
+        self.relative_gap = gap_over_value(self.gap, value, self.temperature)
 
     def slope(self, direction: FloatArray, step: float) -> float:
         """The derivative of the objective along a direction."""

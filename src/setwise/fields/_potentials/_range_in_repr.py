@@ -5,7 +5,7 @@ from __future__ import annotations
 from setwise._foundation._arguments import FloatArray
 
 
-def span(values: FloatArray) -> str:
+def range_in_repr(values: FloatArray) -> str:
     """``"2"``, ``"1..3"``, or ``"[]"`` for none."""
     if values.size == 0:
         return "[]"
