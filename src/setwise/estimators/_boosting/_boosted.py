@@ -47,21 +47,21 @@ def make_search(
     check_estimator(estimator)
     check_randomness(random_state, "random_state")
     if not isinstance(estimator, str):
-        return ClassifierSearch(X, estimator, n_columns, random_state=random_state)
+        return ClassifierSearch(X, estimator, n_columns, rng=random_state)
     if estimator == "stump":
-        return StumpSearch(X, n_columns, n_threads)
+        return StumpSearch(X, n_columns, n_jobs=n_threads)
     if estimator == "perceptron":
         return PerceptronSearch(X, n_columns, n_jobs=n_threads)
     if estimator == "tree":
         tree = DecisionTreeClassifier(max_depth=3)
-        return ClassifierSearch(X, tree, n_columns, random_state=random_state)
+        return ClassifierSearch(X, tree, n_columns, rng=random_state)
     largest = float(abs(X).max())
     if largest > SQUARABLE:  # the solver squares its numbers, and does not end where they overflow
         raise ValueError(
             f"X must stay below {SQUARABLE:g} for linear support vector machines, got {largest:g}"
         )
     machine = LinearSVC(C=1e8 / X.shape[0] ** 2)
-    return ClassifierSearch(X, machine, n_columns, drop=0.1, random_state=random_state)
+    return ClassifierSearch(X, machine, n_columns, drop=0.1, rng=random_state)
 
 
 def check_estimator(
