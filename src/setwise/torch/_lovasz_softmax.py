@@ -16,6 +16,7 @@ from setwise.torch._inputs._class_sets import check_probabilities, coefficients
 from setwise.torch._inputs._labels import comparable
 from setwise.torch._inputs._loss_words import HoldsLoss, word_of
 from setwise.torch._inputs._sets import (
+    HALVES,
     Method,
     Reduction,
     check_flags,
@@ -182,7 +183,7 @@ def of_classes(
         wide = torch.float64 if input.dtype == torch.float64 else torch.float32
         p = torch.softmax(logits, 1, dtype=wide)
     else:
-        p = logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
+        p = logits.float() if logits.dtype in HALVES else logits
         if not transformed and not torch.compiler.is_compiling():
             check_probabilities(p)
     rest = (word, ignore, named, options.per_image, options.counted)
