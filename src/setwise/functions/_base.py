@@ -19,8 +19,8 @@ from setwise._foundation._arguments import (
 from setwise._foundation._immutable import Immutable
 
 if TYPE_CHECKING:
-    from setwise.functions._families._counts import Counts
     from setwise.functions._families._compose import Complement, Contraction, Restriction, Sum
+    from setwise.functions._families._counts import Counts
 
 # Sets up to this size may be enumerated.
 ENUMERABLE = 16
@@ -140,7 +140,7 @@ class SetFunction(Immutable, ABC):
         return None
 
     def _on_counts(self, positive: BoolArray, scale: float) -> FloatArray | None:
-        """scale F on the grid (m + 1, r + 1) of the counts in a split; None if it is no function."""
+        """scale F on the grid (m + 1, r + 1) of the counts in a split; None if it is none."""
         return None
 
     def _as_counts(self) -> Counts | None:
