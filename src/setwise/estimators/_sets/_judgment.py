@@ -1,4 +1,4 @@
-"""What is known of a surrogate on the sets at hand, and what their loss is."""
+"""What is known of a surrogate on the sets at hand and of a fit, and what their loss is."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import warnings
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from setwise.estimators._sets._set_layout import Arrangement
+from setwise.learning import Fit
 from setwise.losses import Loss
 from setwise.surrogates import Surrogate
 
@@ -38,3 +40,20 @@ def is_certified(surrogate: Surrogate, sets: Arrangement) -> bool:
             )
             return False
     return certified
+
+
+def warn_of_gap(fit: Fit, tol: float, max_iter: int) -> None:
+    """Say so if a fit ended above its tolerance and nobody asked it to end there."""
+    if fit.converged or fit.interrupted:
+        return
+    remedy = (
+        "raise max_iter or tol"
+        if fit.n_iter == max_iter
+        else "its gap stands still: bring the features to one scale, lower C or raise tol"
+    )
+    warnings.warn(
+        f"SetClassifier stopped after {fit.n_iter} rounds at a relative gap of "
+        f"{fit.relative_gap:.1e}, above tol={tol:g}: {remedy}",
+        ConvergenceWarning,
+        stacklevel=4,
+    )

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
@@ -18,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from setwise._foundation._arguments import FloatArray, as_array, as_flag
 from setwise.estimators._checked import check_size, checked
 from setwise.estimators._progress import check_display, progress_callback
-from setwise.estimators._sets._judgment import is_certified, mean_share
+from setwise.estimators._sets._judgment import is_certified, mean_share, warn_of_gap
 from setwise.estimators._sets._label_encoding import encode, learn_encoding, weigh_classes
 from setwise.estimators._sets._set_layout import Arrangement, Sets, arrange
 from setwise.estimators._sets._set_risk import LinearRisk, linear_scores
@@ -220,18 +219,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _store(self, fit: Fit) -> None:
         self._found = fit.converged
-        if not fit.converged and not fit.interrupted:
-            remedy = (
-                "raise max_iter or tol"
-                if fit.n_iter == self.max_iter
-                else "its gap stands still: bring the features to one scale, lower C or raise tol"
-            )
-            warnings.warn(
-                f"SetClassifier stopped after {fit.n_iter} rounds at a relative gap of "
-                f"{fit.relative_gap:.1e}, above tol={self.tol:g}: {remedy}",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        warn_of_gap(fit, self.tol, self.max_iter)
         weights = fit.w.reshape(-1, self.n_features_in_ + bool(self.fit_intercept))
         self.coef_ = weights[:, : self.n_features_in_].copy()
         self.intercept_ = weights[:, -1].copy() if self.fit_intercept else np.zeros(len(weights))
