@@ -21,15 +21,15 @@ from matplotlib.colors import ListedColormap
 import setwise as sw
 
 FAMILIES = [[0, 1, 2], [3, 4], [5, 6, 7]]
-CENTRES = np.array(
+CENTERS = np.array(
     [[0, 0], [1.2, 0.4], [0.3, 1.3], [4, 0.2], [4.6, 1.4], [1.6, 4], [2.8, 4.3], [2.2, 3.0]]
 )
 
 
 def draw(n, seed):
     rng = np.random.default_rng(seed)
-    y = rng.integers(len(CENTRES), size=n)
-    return CENTRES[y] + 0.75 * rng.standard_normal((n, 2)), y
+    y = rng.integers(len(CENTERS), size=n)
+    return CENTERS[y] + 0.75 * rng.standard_normal((n, 2)), y
 
 
 X, y = draw(600, 0)

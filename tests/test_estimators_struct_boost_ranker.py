@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from strategies import arrays
 
 from setwise import StructBoostRanker
+from setwise.estimators._boosting._boosted import SEARCHES
 from setwise.estimators._boosting._cut_points import cut_points
 
 random = np.random.default_rng(0)
@@ -117,7 +118,7 @@ def test_levels_are_predicted_by_cut_points():
 
 
 @few
-@pytest.mark.parametrize("estimator", ["stump", "tree", "perceptron", "linear", GaussianNB()])
+@pytest.mark.parametrize("estimator", [*SEARCHES, GaussianNB()])
 def test_every_kind_of_weak_learner(estimator):
     model = StructBoostRanker(estimator, C=20.0, n_estimators=10, random_state=0).fit(X, Y)
     assert model.score(X, Y) > 0.8

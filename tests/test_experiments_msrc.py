@@ -208,9 +208,9 @@ def test_features_have_one_finite_row_a_cell() -> None:
 
 def test_nearest_texton_is_brute_force() -> None:
     rng = np.random.default_rng(0)
-    points, centres = rng.normal(size=(20, 3)), rng.normal(size=(5, 3))
-    distances = np.linalg.norm(points[:, None] - centres, axis=2)
-    assert np.array_equal(_texture.nearest(points, centres), distances.argmin(axis=1))
+    points, centers = rng.normal(size=(20, 3)), rng.normal(size=(5, 3))
+    distances = np.linalg.norm(points[:, None] - centers, axis=2)
+    assert np.array_equal(_texture.nearest(points, centers), distances.argmin(axis=1))
 
 
 def test_classifier_learns_and_a_missing_label_stays_unlikely() -> None:

@@ -196,6 +196,33 @@ def test_no_statement_contradicts_brute_force(family, statement):
 
 
 @each_family
+def test_what_surrogates_ask_is_what_brute_force_says(family):
+    """Of a family, of a multiple, and of its sum with one of the size and equal weights."""
+    function, n = family.function, family.function.n
+    sizes, even = Cardinality(np.sin(np.arange(n + 1.0))), Modular(np.full(n, 0.3))
+    for asked in (function, 0.7 * function, 0.7 * function + 1.3 * sizes + 0.9 * even):
+        values = reference.all_values(asked)
+        assert asked._largest_gain() == pytest.approx(reference.largest_gain(values), abs=ROUNDING)
+        reached = asked._all_values()
+        assert reached[0] == pytest.approx(values[0], abs=ROUNDING)
+        assert reached.min() == pytest.approx(values.min(), abs=ROUNDING)
+        assert asked._is_nonnegative is None or values.min() >= values[0] - ROUNDING
+        counts = asked._as_counts()
+        if counts is not None:
+            np.testing.assert_allclose(reference.all_values(counts), values, atol=ROUNDING)
+    assert (counts is None) == (function._split is None)
+
+
+@each_family
+def test_a_walk_has_the_value_of_its_set(family):
+    function, rng = family.function, np.random.default_rng(0)
+    walk = function._walk()
+    for i in rng.integers(function.n, size=20) if function.n else ():
+        (walk.drop if walk.mask[i] else walk.add)(i)
+        np.testing.assert_allclose(walk.value(), function._values(walk.mask[None]), atol=ROUNDING)
+
+
+@each_family
 def test_lovasz_extension_is_the_integral_over_thresholds(family):
     function = family.function
     values = reference.all_values(oracle_of(family))

@@ -85,16 +85,16 @@ def test_a_program_that_takes_too_many_steps_is_asked_once_more(for_good):
 def test_the_pulled_optimum_is_one(model, C, pull, data):
     """No other weights, and no bound for them by duality, are lower."""
     d = model[0].shape[1]
-    centre = data.draw(arrays(d, -2.0, 2.0))
-    centre[model[2]] = np.abs(centre[model[2]])
+    center = data.draw(arrays(d, -2.0, 2.0))
+    center[model[2]] = np.abs(center[model[2]])
     bundle = bundle_of(*model)
-    w, height = bundle.near(C, centre, pull)
+    w, height = bundle.near(C, center, pull)
     assert np.all(w[model[2]] >= 0)
     assert height == pytest.approx(objective(model, C, w), rel=1e-12, abs=1e-12)
     assert height >= bundle.bound(C).value - 1e-9 * max(1.0, abs(height))
 
     def pulled(v):
-        return objective(model, C, v) + 0.5 * pull * np.sum((v - centre) ** 2)
+        return objective(model, C, v) + 0.5 * pull * np.sum((v - center) ** 2)
 
     slack = SOLVER * max(1.0, abs(pulled(w)))
     for step in (1.0, 1e-2, 1e-4):
@@ -105,14 +105,14 @@ def test_the_pulled_optimum_is_one(model, C, pull, data):
 
 @given(models(), prices, pulls, st.data())
 def test_the_pulled_optimum_is_that_of_shifted_planes(model, C, pull, data):
-    """With s = pull / (1 + pull) centre and v = w - s, the pull goes into offsets and C."""
+    """With s = pull / (1 + pull) center and v = w - s, the pull goes into offsets and C."""
     slopes, offsets, _ = model
-    centre = data.draw(arrays(slopes.shape[1], -2.0, 2.0))
-    w, height = bundle_of(slopes, offsets, np.zeros(slopes.shape[1], bool)).near(C, centre, pull)
-    shift = pull / (1 + pull) * centre
+    center = data.draw(arrays(slopes.shape[1], -2.0, 2.0))
+    w, height = bundle_of(slopes, offsets, np.zeros(slopes.shape[1], bool)).near(C, center, pull)
+    shift = pull / (1 + pull) * center
     least = reference.least_objective([(slopes, offsets + slopes @ shift)], C / (1 + pull))
-    constant = 0.5 * pull / (1 + pull) * centre @ centre
-    ours = height + 0.5 * pull * np.sum((w - centre) ** 2)
+    constant = 0.5 * pull / (1 + pull) * center @ center
+    ours = height + 0.5 * pull * np.sum((w - center) ** 2)
     expected = (1 + pull) * least + constant
     assert ours == pytest.approx(expected, rel=SOLVER, abs=SOLVER)
 

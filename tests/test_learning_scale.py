@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from setwise import SetClassifier
+from setwise import SetClassifier, surrogates
 from setwise._core import PlaneProgram
 from setwise.learning import Planes, block_frank_wolfe, n_slack, one_slack
 from setwise.learning._cutting_planes._search import Search
@@ -76,7 +76,7 @@ def test_a_constant_in_the_risk_changes_nothing(constant):
 
 
 @pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("surrogate", ["lovasz", "margin", "slack", "decomposed", "hinge"])
+@pytest.mark.parametrize("surrogate", surrogates.names())
 def test_classifiers_in_another_unit(surrogate, unit):
     plain = SetClassifier("jaccard", surrogate, fit_intercept=False).fit(X, Y)
     other = SetClassifier("jaccard", surrogate, C=unit**-2, fit_intercept=False).fit(unit * X, Y)

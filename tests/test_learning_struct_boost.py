@@ -217,9 +217,9 @@ def test_class_risk_is_the_mean_of_the_worst_planes(problem, seed):
 
 def clusters(seed=0, k=4, each=10, apart=2.0):
     rng = np.random.default_rng(seed)
-    centres = rng.standard_normal((k, 3)) * apart
+    centers = rng.standard_normal((k, 3)) * apart
     y = np.repeat(np.arange(k), each)
-    return centres[y] + rng.standard_normal((len(y), 3)), y
+    return centers[y] + rng.standard_normal((len(y), 3)), y
 
 
 class OneOfTies(ClassRisk):

@@ -26,8 +26,8 @@ def problems(draw):
 TREE = DecisionTreeClassifier(max_depth=2)
 SEARCHES = [
     PerceptronSearch,
-    lambda X, n_columns=1: ClassifierSearch(X, TREE, n_columns, random_state=0),
-    lambda X, n_columns=1: ClassifierSearch(X, TREE, n_columns, drop=0.5, random_state=0),
+    lambda X, n_columns=1: ClassifierSearch(X, TREE, n_columns, rng=0),
+    lambda X, n_columns=1: ClassifierSearch(X, TREE, n_columns, drop=0.5, rng=0),
 ]
 
 
@@ -165,7 +165,7 @@ def test_randomness_is_an_argument():
     X, weights = diagonal()
     tree = DecisionTreeClassifier(splitter="random", max_depth=2)
     one, two, three = (
-        ClassifierSearch(X, tree, random_state=seed)(weights)[0].response for seed in (0, 0, 1)
+        ClassifierSearch(X, tree, rng=seed)(weights)[0].response for seed in (0, 0, 1)
     )
     np.testing.assert_array_equal(one, two)
     assert np.any(one != three)

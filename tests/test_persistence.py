@@ -65,12 +65,12 @@ OBJECTS = {
         lambda o: o.predict(X),
     ),
     "StumpSearch": (
-        lambda: learning.StumpSearch(X, 2, 2),
+        lambda: learning.StumpSearch(X, 2, n_jobs=2),
         lambda o: [c.response for c in o(WEIGHTS)],
     ),
     "PerceptronSearch": (lambda: learning.PerceptronSearch(X), lambda o: o(WEIGHTS)[0].response),
     "ClassifierSearch": (
-        lambda: learning.ClassifierSearch(X, SHARP, random_state=0),
+        lambda: learning.ClassifierSearch(X, SHARP, rng=0),
         lambda o: o(WEIGHTS)[0].response,
     ),
     "Serial": (learning.Serial, lambda o: o.map(abs, [-1, 2])),

@@ -138,7 +138,7 @@ def test_every_dtype_within_its_precision(criterion, dtype, place, monkeypatch):
 @given(st.integers(0, 2**31), st.integers(1, 40), st.integers(1, 3))
 def test_plain_torch_equals_the_kernels(seed, n, rows):
     """Ties among the scores, all-positive and all-negative sets, void elements."""
-    from setwise.torch._dispatch import _in_plain_torch
+    from setwise.torch._dispatch import SURROGATES
     from setwise.torch._reference._hinge import Sets
 
     rng = np.random.default_rng(seed)
@@ -154,9 +154,7 @@ def test_plain_torch_equals_the_kernels(seed, n, rows):
     ]:
         options = {"per_image": True, "reduction": "none", "ignore_index": 255}
         values, _ = value_and_gradient(MODULES[surrogate](loss, **options), scores, target)
-        plain = _in_plain_torch(
-            surrogate, loss, Sets.read(scores, target, 255.0), scores.dtype, 0, 1.0
-        )
+        plain = SURROGATES[surrogate].plain(loss, Sets.read(scores, target, 255.0), 1.0)
         np.testing.assert_allclose(plain[0].numpy(), values, rtol=1e-9, atol=1e-9)
 
 

@@ -37,7 +37,7 @@ def fit(
         gram = np.block([[gram, cross[:, None]], [cross, np.sum(slope * slope)]])
         slopes.append(slope.ravel())
         offsets.append(risk - np.sum(slope * W))
-        A, b, centre = np.array(slopes), np.array(offsets), best.ravel()
+        A, b, center = np.array(slopes), np.array(offsets), best.ravel()
         alpha = quadratic_program(C * C * gram, -C * b)
         w = -C * (alpha @ A)
         bound = max(bound, C * (alpha @ b) - 0.5 * (w @ w))
@@ -47,9 +47,9 @@ def fit(
             return best, float(value), rounds
         idle = np.where(alpha > 1e-9, 0, np.append(idle, 0) + 1)
         if rounds > 1 and not classical:
-            heights = (1 + pull) * b + pull * (A @ centre)
+            heights = (1 + pull) * b + pull * (A @ center)
             alpha = quadratic_program(C * C * gram, -C * heights)
-            w = (pull * centre - C * (alpha @ A)) / (1 + pull)
+            w = (pull * center - C * (alpha @ A)) / (1 + pull)
             idle[alpha > 1e-9] = 0
         promised = 0.5 * (w @ w) + C * (b + A @ w).max()
         if rounds > 1:

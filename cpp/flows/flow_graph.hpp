@@ -548,9 +548,9 @@ std::unique_ptr<FlowProblem<Capacity>> make_flow_graph(std::int64_t n, EdgeList<
                 std::move(*topology));
         return graph != nullptr;
     };
-    if (!offer(OffsetTopology<2>::recognise(n, edges)) &&
-        !offer(OffsetTopology<3>::recognise(n, edges)) &&
-        !offer(OffsetTopology<4>::recognise(n, edges)))
+    if (!offer(OffsetTopology<2>::recognize(n, edges)) &&
+        !offer(OffsetTopology<3>::recognize(n, edges)) &&
+        !offer(OffsetTopology<4>::recognize(n, edges)))
         graph = std::make_unique<FlowGraph<CsrTopology, Capacity>>(CsrTopology(n, edges));
     return graph;
 }

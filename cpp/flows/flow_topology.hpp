@@ -124,7 +124,7 @@ class OffsetTopology {
     // Nothing if the edges are not such: of more than `pairs` distances, or two of one distance
     // from one node, or so few that the empty places would cost more than heads and sisters do.
     template <class Index>
-    static std::optional<OffsetTopology> recognise(std::int64_t n, EdgeList<Index> edges) {
+    static std::optional<OffsetTopology> recognize(std::int64_t n, EdgeList<Index> edges) {
         OffsetTopology g;
         int known = 0;
         std::array<std::int64_t, pairs> counts{};

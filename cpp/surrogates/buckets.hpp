@@ -154,8 +154,8 @@ double bucket_hinge(const float* scores, const std::uint8_t* labels, std::int64_
         }
     };
     auto scan = [&] {
-        auto centre = [=](std::size_t b) { return (static_cast<double>(b) - 0.5) * width; };
-        return scan_buckets(blocks, buckets, centre, work);
+        auto center = [=](std::size_t b) { return (static_cast<double>(b) - 0.5) * width; };
+        return scan_buckets(blocks, buckets, center, work);
     };
     return count_and_look_up(p, places, scan, gradient, work);
 }

@@ -108,8 +108,8 @@ inline double bucketed_class(const Classes& set, std::int32_t c, std::int64_t ke
     each_stretch([&](std::int64_t, std::int64_t length) {
         for (std::int64_t j = 0; j < length; ++j) ++work.counts[static_cast<std::size_t>(at[j])];
     });
-    auto centre = [=](std::size_t b) { return (static_cast<double>(b) - 0.5) * width; };
-    const double value = scan_buckets(RatioBlocks{family}, buckets, centre, work);
+    auto center = [=](std::size_t b) { return (static_cast<double>(b) - 0.5) * width; };
+    const double value = scan_buckets(RatioBlocks{family}, buckets, center, work);
     each_stretch([&](std::int64_t begin, std::int64_t length) {
         for (std::int64_t j = 0; j < length; ++j)
             gradient[begin + j] = work.slopes[static_cast<std::size_t>(at[j])];

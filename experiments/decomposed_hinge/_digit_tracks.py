@@ -14,7 +14,7 @@ import numpy as np
 
 import setwise as sw
 from experiments.decomposed_hinge._bags import Bags
-from experiments.shared.data import standardised, svmlight, usps
+from experiments.shared.data import standardized, svmlight, usps
 
 LONGEST = 100
 LOSSES = {k: sw.losses.FaceTrack(k) for k in (1, 2, 3, 4)}
@@ -41,7 +41,7 @@ def tracks(task: str, rng: np.random.Generator) -> Bags:
     positive, others = TASKS[task]
     X, digits = _images(task)
     kept = np.isin(digits, (positive, *others))
-    X, digits = standardised(X[kept])[0], digits[kept]
+    X, digits = standardized(X[kept])[0], digits[kept]
     members = [part for d in np.unique(digits) for part in _parts(X, digits == d, rng)]
     members = [members[i] for i in rng.permutation(len(members))]
     rows = np.concatenate(members)

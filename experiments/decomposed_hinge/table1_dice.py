@@ -52,8 +52,8 @@ def draw(rng: np.random.Generator, n: int, share: float = SHARE) -> Bags:
     none = np.flatnonzero(~y.any(axis=1))
     y[none, rng.integers(P, size=len(none))] = True
     component = rng.integers(2, size=(n, P))
-    centres = np.where(y[..., None], np.array(POSITIVE)[component], np.array(NEGATIVE)[component])
-    points = (centres + rng.standard_normal((n, P, 2))).reshape(-1, 2)
+    centers = np.where(y[..., None], np.array(POSITIVE)[component], np.array(NEGATIVE)[component])
+    points = (centers + rng.standard_normal((n, P, 2))).reshape(-1, 2)
     X = np.column_stack([points, np.ones(len(points))])
     return Bags(X, y.ravel(), np.arange(n + 1) * P)
 

@@ -15,7 +15,7 @@ import numpy as np
 import setwise as sw
 from experiments.lovasz_hinge._greedy_rescaling import GreedyRescaling
 from experiments.lovasz_hinge._linear_models import Surrogate
-from experiments.shared.data import Sample, multilabel, standardised
+from experiments.shared.data import Sample, multilabel, standardized
 
 SUPPORT = 0.1
 ZERO_ONE = sw.losses.Hamming()
@@ -82,7 +82,7 @@ def draw(name: str, setting: Setting, repeat: int, seed: int) -> tuple[Sample, S
     rng = np.random.default_rng([seed, repeat])
     rows, others = balanced_split(np.sum(everything.y > 0, axis=1), setting.counts, rng)
     train, test = everything.take(rows), everything.take(others)
-    parts = standardised(train.X, test.X)
+    parts = standardized(train.X, test.X)
     X, X_test = (np.column_stack([part, np.ones(len(part))]) for part in parts)
     return Sample(X, train.y), Sample(X_test, test.y)
 

@@ -54,8 +54,8 @@ def bags(n: int, rng: np.random.Generator, p: int = POINTS) -> tuple[np.ndarray,
     changing = np.arange(n) < n // 2
     early = np.arange(p) < EARLY
     first = np.where(early, -2.0, 2.0)
-    centres = np.where(changing[:, None, None], np.stack([first, -first], axis=1), 1.0)
-    X = centres + rng.standard_normal((n, p, 2))
+    centers = np.where(changing[:, None, None], np.stack([first, -first], axis=1), 1.0)
+    X = centers + rng.standard_normal((n, p, 2))
     Y = np.repeat(np.where(changing, 1, -1)[:, None], p, axis=1)
     order = rng.permutation(n)
     return X[order], Y[order]

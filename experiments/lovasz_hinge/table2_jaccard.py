@@ -21,7 +21,7 @@ from sklearn.model_selection import StratifiedKFold
 import setwise as sw
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from experiments.shared.data import Sample, multilabel, standardised, usps
+from experiments.shared.data import Sample, multilabel, standardized, usps
 from experiments.shared.report import Table, arguments, parallel, report
 
 DATA = ("corel5k", "corel5k, pairs", "scene", "usps")
@@ -82,7 +82,7 @@ def problems(name: str, classes: int) -> list[tuple[str, str, Sample, Sample]]:
         train, test = data.train.y.T == 1, data.test.y.T == 1
     X, X_test = data.train.X, data.test.X
     if name == "scene":
-        X, X_test = standardised(X, X_test)
+        X, X_test = standardized(X, X_test)
     if name.endswith("pairs"):
         X, X_test = with_pairs(X, X_test, TOGETHER)
     counts = np.array([y.sum() for y in train])

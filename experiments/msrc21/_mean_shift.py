@@ -42,11 +42,11 @@ def modes(colors: np.ndarray, spatial: int, color: float, rounds: int = 20) -> n
     for _ in range(rounds):
         now, here = point[:, moving], place[:, moving]
         row, column = np.rint(here).astype(np.int64)
-        centre = (row + spatial) * width + column + spatial
+        center = (row + spatial) * width + column + spatial
         count = np.zeros(len(moving), np.float32)
         offset, total = np.zeros_like(here), np.zeros_like(now)
         for a, b in disc:
-            other = np.take(image, centre + (a * width + b), axis=1)
+            other = np.take(image, center + (a * width + b), axis=1)
             near = (np.square(other - now).sum(axis=0) <= color**2).astype(np.float32)
             count += near
             offset[0] += a * near

@@ -113,7 +113,7 @@ def svmlight(train: str, test: str) -> Dataset:
     return Dataset(train.split(".")[0], *parts, classes)
 
 
-def standardised(train: Any, *others: Any) -> list[np.ndarray]:
+def standardized(train: Any, *others: Any) -> list[np.ndarray]:
     """Dense features with the training part's means at 0 and its deviations at 1."""
     mean, deviation = train.mean(axis=0), train.std(axis=0)
     deviation = np.where(deviation > 0, deviation, 1.0)

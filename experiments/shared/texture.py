@@ -17,7 +17,7 @@ from skimage.feature import local_binary_pattern
 CELL = 2
 DIRECTIONS = 8
 PATTERNS = 10  # uniform patterns of eight neighbours
-CENTRED = (2, 6, 15, 30)  # half widths of windows around a cell, in cells
+CENTERED = (2, 6, 15, 30)  # half widths of windows around a cell, in cells
 RINGS = ((12, 5), (30, 10))  # (distance, half width) of the windows beside a cell, in cells
 
 
@@ -47,9 +47,9 @@ def one_hot(ids: np.ndarray, count: int) -> np.ndarray:
     return (ids[..., None] == np.arange(count)).astype(np.float32)
 
 
-def nearest(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """For each row of ``points`` the nearest row of ``centres``."""
-    return np.argmin(np.sum(centres**2, axis=1) - 2 * (points @ centres.T), axis=1)
+def nearest(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """For each row of ``points`` the nearest row of ``centers``."""
+    return np.argmin(np.sum(centers**2, axis=1) - 2 * (points @ centers.T), axis=1)
 
 
 def edge_directions(light: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
@@ -76,9 +76,9 @@ def channels(image: np.ndarray, textons: tuple[np.ndarray, np.ndarray]) -> np.nd
     """
     lab = rgb2lab(image)
     responses = filter_bank(lab)
-    scale, centres = textons
+    scale, centers = textons
     h, w = lab.shape[:2]
-    words = nearest((responses / scale).reshape(h * w, -1), centres).reshape(h, w)
+    words = nearest((responses / scale).reshape(h * w, -1), centers).reshape(h, w)
     energies = [np.hypot(responses[..., k], responses[..., k + 1]) for k in (13, 15)]
     directions, strength = edge_directions(lab[..., 0], 1)
     parts = [
@@ -86,7 +86,7 @@ def channels(image: np.ndarray, textons: tuple[np.ndarray, np.ndarray]) -> np.nd
         np.log1p(np.stack(energies, axis=-1)),
         directions * np.log1p(strength)[..., None],
         *(binary_patterns(lab[..., 0], radius) for radius in (1, 3)),
-        one_hot(words, len(centres)),
+        one_hot(words, len(centers)),
     ]
     return np.concatenate([cell_means(part) for part in parts], axis=-1)
 
@@ -144,7 +144,7 @@ def appearance(cells: np.ndarray, y: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Features (n, d) of the cells (y, x) from the channels of their image."""
     boxes, coarse = Boxes(cells), Boxes(cells[..., :5])
     overall = np.broadcast_to(boxes.overall(), (len(y), cells.shape[2]))
-    around = [boxes.means(y, x, half) for half in CENTRED]
+    around = [boxes.means(y, x, half) for half in CENTERED]
     parts = [cells[y, x, :5], *around, *ring(coarse, y, x), overall]
     return np.hstack([*parts, place(boxes.shape, y, x)]).astype(np.float32)
 
@@ -153,5 +153,5 @@ def context(probabilities: np.ndarray, y: np.ndarray, x: np.ndarray) -> np.ndarr
     """Features (n, d') of the cells (y, x) from class probabilities (rows, columns, L)."""
     boxes = Boxes(probabilities)
     overall = np.broadcast_to(boxes.overall(), (len(y), probabilities.shape[2]))
-    around = [boxes.means(y, x, half) for half in CENTRED]
+    around = [boxes.means(y, x, half) for half in CENTERED]
     return np.hstack([probabilities[y, x], *around, *ring(boxes, y, x), overall]).astype(np.float32)

@@ -103,11 +103,11 @@ def around(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 def _words(responses: np.ndarray, one: Horse, codes: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     """Shares of the visual words around each superpixel."""
-    scale, centres = codes
-    nearest_code = nearest(responses.reshape(-1, len(scale)) / scale, centres)
+    scale, centers = codes
+    nearest_code = nearest(responses.reshape(-1, len(scale)) / scale, centers)
     n = len(one.counts)
-    bins = one.cells.ravel() * len(centres) + nearest_code
-    counts = np.bincount(bins, minlength=n * len(centres)).reshape(n, -1).astype(float)
+    bins = one.cells.ravel() * len(centers) + nearest_code
+    counts = np.bincount(bins, minlength=n * len(centers)).reshape(n, -1).astype(float)
     return _shares(around(counts, one.edges))
 
 
@@ -124,7 +124,7 @@ def _colors(lab: np.ndarray, one: Horse) -> np.ndarray:
     return np.hstack([region_means(one.cells, lab), shares, _shares(around(counts, one.edges))])
 
 
-def _centres(segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _centers(segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     y, x = np.indices(segments.shape)
     middle = region_means(segments, np.stack([y, x], axis=-1))
     return middle[:, 0].astype(int), middle[:, 1].astype(int)
@@ -149,7 +149,7 @@ def _place(segments: np.ndarray) -> np.ndarray:
 
 def _patches(name: str, channels: np.ndarray, segments: np.ndarray) -> dict[str, np.ndarray]:
     """Means of the channels in 4 x 4 cells around each superpixel's centre, one group a size."""
-    boxes, (y, x) = Boxes(channels), _centres(segments)
+    boxes, (y, x) = Boxes(channels), _centers(segments)
     groups = {}
     for cell in CELLS:
         offsets = [int(cell * (k - 1.5)) for k in range(4)]

@@ -6,7 +6,7 @@ import gzip
 
 import numpy as np
 
-from experiments.shared.data import Dataset, Sample, require, standardised, svmlight, usps
+from experiments.shared.data import Dataset, Sample, require, standardized, svmlight, usps
 
 # Train and test files of multiclass/; one file where only one part is there.
 FILES = {
@@ -46,7 +46,7 @@ def split(sample: Sample, seed: int) -> tuple[Sample, Sample, Sample]:
     train, validation, test = (
         sample.take(np.flatnonzero(chosen)) for chosen in (part < 2, part == 2, part == 3)
     )
-    X = standardised(train.X, validation.X, test.X)
+    X = standardized(train.X, validation.X, test.X)
     return tuple(Sample(x, s.y) for x, s in zip(X, (train, validation, test), strict=True))
 
 

@@ -13,7 +13,7 @@ from sklearn.ensemble import AdaBoostClassifier
 import setwise as sw
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from experiments.shared.data import Sample, standardised
+from experiments.shared.data import Sample, standardized
 from experiments.shared.report import Estimate, Table, arguments, estimate, parallel, report
 from experiments.struct_boost._multiclass_sets import hierarchical
 
@@ -54,7 +54,7 @@ def run(job: tuple[str, int], seed: int) -> dict[str, tuple[float, float]]:
     name, repeat = job
     dataset, parents = hierarchical(name)
     train, validation = drawn(dataset.train, seed + repeat)
-    X, X_validation, X_test = standardised(train.X, validation.X, dataset.test.X)
+    X, X_validation, X_test = standardized(train.X, validation.X, dataset.test.X)
     height = _heights(parents, len(dataset.labels))
 
     def losses(fitted: object, X: np.ndarray, y: np.ndarray) -> tuple[float, float]:

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from experiments.shared.data import require
 from experiments.shared.report import Table, arguments, parallel, report, result
 
-LABELLED = (0, 5, 10)  # the first three frames that have a box
+LABELED = (0, 5, 10)  # the first three frames that have a box
 # Mean and standard deviation over frames, as the paper prints them: Table 4, Table 5.
 PAPER = {
     "StructBoost": ("0.74 ± 0.12", "14.3 ± 7.8"),
@@ -77,7 +77,7 @@ def track(tracker: sw.StructBoostTracker, length: int) -> np.ndarray:
     """The boxes of all frames; the labelled ones are given."""
     boxes = truth()
     tracker.start(frame(0), boxes[0])
-    given = {t: boxes[t] for t in LABELLED}
+    given = {t: boxes[t] for t in LABELED}
     path = [boxes[0], *(tracker.update(frame(t), given.get(t)) for t in range(1, length))]
     return np.array(path)
 
@@ -86,10 +86,10 @@ def judge(path: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Frames that have a box and were not given, overlap and distance of the centres there."""
     boxes = truth()[: len(path)]
     frames = np.flatnonzero(boxes[:, 2] > 0)
-    frames = frames[~np.isin(frames, LABELLED)]
+    frames = frames[~np.isin(frames, LABELED)]
     overlap = np.array([overlaps(boxes[t], path[t][None])[0] for t in frames])
-    centres = boxes[frames, :2] + boxes[frames, 2:] / 2 - path[frames, :2] - path[frames, 2:] / 2
-    return frames, overlap, np.hypot(*centres.T)
+    centers = boxes[frames, :2] + boxes[frames, 2:] / 2 - path[frames, :2] - path[frames, 2:] / 2
+    return frames, overlap, np.hypot(*centers.T)
 
 
 def spread(values: np.ndarray, digits: int) -> str:
@@ -154,7 +154,7 @@ def main() -> None:
         [table],
         choices={
             "frames": f"{length}; judged in those with a box that was not given",
-            "given boxes": f"frames {LABELLED}, the first three with a box",
+            "given boxes": f"frames {LABELED}, the first three with a box",
             "spread": "standard deviation over frames, as in the paper",
             "C": "10, the default; the paper selects from 10^0.5 to 10^2 and does not say how",
             "protocol": "2000 boxes to predict (radius 29 pixels), 200 to train (57), last 60 "

@@ -115,7 +115,7 @@ SEARCHES: dict[str, dict[str, Any]] = {
         "estimator": TREE,
         "n_columns": 1,
         "drop": 0.0,
-        "random_state": 0,
+        "rng": 0,
     },
     "StumpSearch": {"X": ROWS, "n_columns": 1, "n_jobs": 1},
 }

@@ -9,7 +9,7 @@ import warnings
 import torch
 
 import setwise as sw
-from setwise.torch._cuda import _exact
+from setwise.torch._cuda import _triton
 
 t = sw.torch
 
@@ -25,7 +25,7 @@ def hinge(generator, rows, n, labels, ignore):
     expected = t.LovaszHingeLoss(**options)(z, y)
     expected.sum().backward()
     void = float("nan") if ignore is None else float(ignore)
-    values, gradient = _exact.hinge_of_sort(x, y, void, 1.0, 1.0, 0.0)
+    values, gradient = _triton.hinge_of_sort(x, y, void, 1.0, 1.0, 0.0)
     torch.testing.assert_close(values.double(), expected.detach(), rtol=1e-6, atol=1e-9)
     torch.testing.assert_close(gradient.double(), z.grad, rtol=1e-5, atol=1e-9)
 
@@ -47,7 +47,7 @@ def softmax(generator, images, classes, pixels, per_image, present, from_logits,
         weight=weight,
     )(z, y)
     expected.backward()
-    total, gradient = _exact.softmax_of_sort(
+    total, gradient = _triton.softmax_of_sort(
         x, y, 255, weight, present, per_image, 1.0, 1.0, 0.0, from_logits
     )
     assert gradient.stride() == x.stride()

@@ -20,6 +20,10 @@ from setwise._foundation._immutable import Immutable
 
 if TYPE_CHECKING:
     from setwise.functions._families._compose import Complement, Contraction, Restriction, Sum
+    from setwise.functions._families._counts import Counts
+
+# Sets up to this size may be enumerated.
+ENUMERABLE = 16
 
 
 class SetFunction(Immutable, ABC):
@@ -96,6 +100,57 @@ class SetFunction(Immutable, ABC):
         """Whether F(A) <= F(B) for all A inside B; None if not known."""
         return None
 
+    # What surrogates ask of a family, instead of its type: each may know a faster way.
+
+    _is_costly: bool = False
+    """A value takes a call of somebody's function for each set."""
+
+    @property
+    def _is_nonnegative(self) -> bool | None:
+        """True where F(A) >= F(empty) for all A by the formula of F; None: its values tell."""
+        return None
+
+    def _all_values(self) -> FloatArray | None:
+        """The values that F takes, that of the empty set first; None if they are too many."""
+        from setwise.functions._families._table import tabulate
+
+        return tabulate(self).values if self.n <= ENUMERABLE else None
+
+    def _largest_gain(self) -> float | None:
+        """max over A and i of F(A + i) - F(A), A = empty included; None if that is not known."""
+        n = self.n
+        if n == 0:
+            return 0.0
+        if self.is_submodular:
+            singles = self._values(np.eye(n, dtype=np.bool_))
+            return float(singles.max() - empty_value(self))
+        if self.is_supermodular:
+            without = self._values(~np.eye(n, dtype=np.bool_))
+            return float(self._values(np.ones((1, n), np.bool_))[0] - without.min())
+        if n > ENUMERABLE:
+            return None
+        from setwise.functions._families._table import tabulate
+
+        cube = tabulate(self).values.reshape((2,) * n)
+        return float(max(np.diff(cube, axis=axis).max() for axis in range(n)))
+
+    @property
+    def _split(self) -> BoolArray | None:
+        """The elements P, (n,), where F is a function of the counts inside and outside P."""
+        return None
+
+    def _on_counts(self, positive: BoolArray, scale: float) -> FloatArray | None:
+        """scale F on the grid (m + 1, r + 1) of the counts in a split; None if it is none."""
+        return None
+
+    def _as_counts(self) -> Counts | None:
+        """A sum of functions of the same counts as one of them; None for anything else."""
+        return None
+
+    def _walk(self) -> Walk:
+        """The empty set, to be changed element by element."""
+        return Walk(self)
+
     def restrict(self, subset: ArrayLike) -> Restriction:
         """F on the subsets of ``subset`` alone; its elements are renumbered in the given order."""
         from setwise.functions._families._compose import Restriction
@@ -140,6 +195,26 @@ class SetFunction(Immutable, ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n={self.n})"
+
+
+class Walk:
+    """A set that changes element by element, and its value."""
+
+    def __init__(self, function: SetFunction) -> None:
+        self.function = function
+        self.mask = np.zeros(function.n, np.bool_)
+
+    def add(self, i: int) -> None:
+        """Put element i in."""
+        self.mask[i] = True
+
+    def drop(self, i: int) -> None:
+        """Take element i out."""
+        self.mask[i] = False
+
+    def value(self) -> FloatArray:
+        """F of the set, shape (1,)."""
+        return self.function._values(self.mask[None])
 
 
 def as_set_function(function: object, name: str = "function") -> SetFunction:

@@ -46,7 +46,8 @@ class OfCardinality(Loss):
         return TableRows.of([self._cardinality(int(p)) for p in sizes], which)
 
     def _values(self, labels: Labels, mistakes: BoolArray) -> FloatArray:
-        family = self._family(labels)
+        family = self._table_rows(labels)
+        assert family is not None
         values: FloatArray = family.tables[family.starts + labels.counts(mistakes)]
         return values
 

@@ -136,6 +136,9 @@ class Surrogate(Immutable, ABC):
         """The surrogate of one set whose element i counts weights[i] times."""
         raise NotImplementedError(f"{self!r} counts whole elements only")
 
+    def _warn_if_negative(self, labels: Labels) -> None:
+        """Says once that a part of the loss is negative; what has no parts has nothing to say."""
+
     @property
     def is_convex(self) -> bool | None:
         """True if convex for every y and size, else None."""

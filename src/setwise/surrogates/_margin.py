@@ -12,7 +12,7 @@ from setwise.functions import SetFunction
 from setwise.losses import Loss
 from setwise.losses._labels import Labels
 from setwise.surrogates._base import Properties, times
-from setwise.surrogates._facts import is_increasing, largest_gain
+from setwise.surrogates._facts import is_increasing
 from setwise.surrogates._rescaling import Maximizer, Rescaling
 from setwise.surrogates._rows import Rows, Scores
 
@@ -79,7 +79,7 @@ class MarginRescaling(Rescaling):
                 f"scale must be a number for {self.loss!r}, which is not increasing, got "
                 "'extension', which no scale gives"
             )
-        gain = largest_gain(function)
+        gain = function._largest_gain()
         if gain is None:
             raise ValueError(
                 f"scale must be a number for {self.loss!r} at {function.n} elements, "
@@ -135,7 +135,7 @@ class MarginRescaling(Rescaling):
         if exact and increasing is False:
             extension = False
         elif exact and increasing:
-            gain = largest_gain(function)
+            gain = function._largest_gain()
             if self.scale == "extension":
                 extension = True
             elif gain is not None:

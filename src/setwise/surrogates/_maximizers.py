@@ -17,8 +17,8 @@ import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise._foundation._interrupts import whole
-from setwise.functions import Counts, Modular, SetFunction, minimize, tabulate
-from setwise.surrogates._facts import ENUMERABLE
+from setwise.functions import Modular, SetFunction, minimize, tabulate
+from setwise.functions._base import ENUMERABLE
 
 Method = Literal["enumerate", "minimize", "greedy"]
 
@@ -101,22 +101,13 @@ def _by_minimization(function: SetFunction, margins: FloatArray, rule: Rule) -> 
 
 def _by_greedy(function: SetFunction, margins: FloatArray, rule: Rule) -> BoolArray:
     """The authors' search: one pass in index order, keeping each change that does not lower."""
-    chosen = np.zeros(function.n, np.bool_)
-    value, total = float(rule.objective(function._values(chosen[None]), np.zeros(1))[0]), 0.0
-    counts = [0, 0]
+    walk = function._walk()
+    value, total = float(rule.objective(function._values(walk.mask[None]), np.zeros(1))[0]), 0.0
     for i in range(function.n):
-        chosen[i] = True
-        if isinstance(function, Counts):  # a new count is known at once, a new set takes O(p)
-            side = int(not function.positive[i])
-            counts[side] += 1
-            loss = function._at(np.array(counts[:1]), np.array(counts[1:]))
-        else:
-            loss = function._values(chosen[None])
-        candidate = float(rule.objective(loss, np.array([total + margins[i]]))[0])
+        walk.add(i)
+        candidate = float(rule.objective(walk.value(), np.array([total + margins[i]]))[0])
         if candidate >= value:
             value, total = candidate, total + float(margins[i])
-            continue
-        chosen[i] = False
-        if isinstance(function, Counts):
-            counts[side] -= 1
-    return chosen
+        else:
+            walk.drop(i)
+    return walk.mask

@@ -19,6 +19,7 @@ from setwise.losses._labels import Labels
 from setwise.surrogates import Surrogate, get
 from setwise.surrogates._rows import Rows
 from setwise.torch._inputs._labels import MEANT, NO_MIXTURE, comparable, voids
+from setwise.torch._inputs._sets import HALVES
 from setwise.torch._reference._hinge import Answer
 
 _MINUS, _ZERO, _OTHER, _VOID = 1, 2, 8, 16
@@ -46,7 +47,7 @@ def codes_of(target: Tensor, ignore: float) -> tuple[NDArray[np.uint8], bool]:
         target = target.view(torch.uint8)
         if ignore not in (0.0, 1.0):
             return target.reshape(-1).numpy(), False
-    if target.dtype in (torch.float16, torch.bfloat16):
+    if target.dtype in HALVES:
         target = target.float()
     flat = comparable(target).reshape(-1).numpy()
     codes = np.empty(flat.size, np.uint8)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from numbers import Integral
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,81 +12,13 @@ from setwise.torch._distributed import gathered
 from setwise.torch._inputs._class_sets import check_probabilities, coefficients
 from setwise.torch._inputs._labels import comparable
 from setwise.torch._inputs._loss_words import HoldsLoss, word_of
-from setwise.torch._inputs._sets import (
-    Method,
-    Reduction,
-    check_flags,
-    check_ignore,
-    check_input,
-    check_method,
-    check_reduction,
-)
+from setwise.torch._inputs._sets import HALVES, Method, Reduction, check_flags, check_input
+from setwise.torch._inputs._softmax_options import Classes, SoftmaxOptions, read_classes
 from setwise.torch._inputs._weights import on_device, read_weight
 from setwise.torch._lovasz_hinge import check_loss
 from setwise.torch._operators._derivatives import class_values
 from setwise.torch._operators._eager import MeanOfClasses, is_eager, is_transformed
 from setwise.torch._operators._softmax import probabilities, softmax
-
-Classes = Literal["present", "all"] | Sequence[int]
-
-
-def read_classes(classes: object) -> Classes:
-    """A word, or a list of distinct classes, of any integers."""
-    if isinstance(classes, str):
-        if classes not in ("present", "all"):
-            raise ValueError(
-                f"classes must be 'present', 'all' or a list of classes, got {classes!r}"
-            )
-        return classes  # type: ignore[return-value]
-    as_list = getattr(classes, "tolist", None)
-    plain = classes if as_list is None else as_list()
-    if isinstance(plain, Mapping) or not isinstance(plain, Iterable):
-        raise TypeError(
-            f"classes must be 'present', 'all' or a list of classes, got {type(classes).__name__}"
-        )
-    given = list(plain)
-    for c in given:
-        if isinstance(c, bool) or not isinstance(c, Integral):
-            raise TypeError(f"classes must be integers, got {c!r}")
-    named = [int(c) for c in given]
-    if not named or min(named) < 0 or len(set(named)) < len(named):
-        raise ValueError(f"classes must be distinct and not negative, got {named}")
-    return named
-
-
-@dataclass(frozen=True)
-class SoftmaxOptions:
-    """Which classes count, how images form sets, and how the values combine."""
-
-    classes: Classes = "present"
-    per_image: bool = False
-    ignore_index: int | None = None
-    reduction: Reduction = "mean"
-    from_logits: bool = True
-    method: Method = "exact"
-    buckets: int = 8192
-
-    def __post_init__(self) -> None:
-        check_flags(per_image=self.per_image, from_logits=self.from_logits)
-        check_ignore(self.ignore_index)
-        check_reduction(self.reduction)
-        check_method(self.method, self.buckets)
-
-    @property
-    def counted(self) -> int:
-        """How many buckets; 0 stands for sorting."""
-        return self.buckets if self.method == "bucket" else 0
-
-    def named(self, n_classes: int) -> list[int]:
-        """The classes that may count."""
-        if isinstance(self.classes, str):
-            return list(range(n_classes))
-        if max(self.classes) >= n_classes:
-            raise ValueError(
-                f"classes must lie in 0..{n_classes - 1}, the classes of input, "
-                f"got {max(self.classes)}"
-            )
-        return list(self.classes)
 
 
 def lovasz_softmax(
@@ -182,7 +111,7 @@ def of_classes(
         wide = torch.float64 if input.dtype == torch.float64 else torch.float32
         p = torch.softmax(logits, 1, dtype=wide)
     else:
-        p = logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
+        p = logits.float() if logits.dtype in HALVES else logits
         if not transformed and not torch.compiler.is_compiling():
             check_probabilities(p)
     rest = (word, ignore, named, options.per_image, options.counted)

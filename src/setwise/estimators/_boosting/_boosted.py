@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,40 +32,52 @@ from setwise.learning import (
 from setwise.learning._boosting._master import ACCURACY
 from setwise.learning._weak_learners._rows import respond
 
-WORDS = ("stump", "tree", "perceptron", "linear")
+
+def _stumps(X: Any, n_columns: int, n_threads: int, rng: object) -> WeakLearnerSearch:
+    return StumpSearch(X, n_columns, n_jobs=n_threads)
 
 
-def make_search(
-    estimator: Any, X: Any, *, n_columns: int = 1, random_state: object, n_jobs: int | None
-) -> WeakLearnerSearch:
-    """The search that ``estimator`` stands for: one of ``WORDS`` or a scikit-learn classifier.
+def _trees(X: Any, n_columns: int, n_threads: int, rng: object) -> WeakLearnerSearch:
+    return ClassifierSearch(X, DecisionTreeClassifier(max_depth=3), n_columns, rng=rng)
 
-    "tree" is a decision tree of depth 3; "linear" a linear support vector machine with the
-    settings of the paper's Section 4.3: C = 1e8 / m for weights that sum to 1.
-    """
-    n_threads = threads(n_jobs)
-    check_estimator(estimator)
-    check_randomness(random_state, "random_state")
-    if not isinstance(estimator, str):
-        return ClassifierSearch(X, estimator, n_columns, random_state=random_state)
-    if estimator == "stump":
-        return StumpSearch(X, n_columns, n_threads)
-    if estimator == "perceptron":
-        return PerceptronSearch(X, n_columns, n_jobs=n_threads)
-    if estimator == "tree":
-        tree = DecisionTreeClassifier(max_depth=3)
-        return ClassifierSearch(X, tree, n_columns, random_state=random_state)
+
+def _perceptrons(X: Any, n_columns: int, n_threads: int, rng: object) -> WeakLearnerSearch:
+    return PerceptronSearch(X, n_columns, n_jobs=n_threads)
+
+
+def _linear(X: Any, n_columns: int, n_threads: int, rng: object) -> WeakLearnerSearch:
+    """Support vector machines of the paper's Section 4.3: C = 1e8 / m for weights of sum 1."""
     largest = float(abs(X).max())
     if largest > SQUARABLE:  # the solver squares its numbers, and does not end where they overflow
         raise ValueError(
             f"X must stay below {SQUARABLE:g} for linear support vector machines, got {largest:g}"
         )
     machine = LinearSVC(C=1e8 / X.shape[0] ** 2)
-    return ClassifierSearch(X, machine, n_columns, drop=0.1, random_state=random_state)
+    return ClassifierSearch(X, machine, n_columns, drop=0.1, rng=rng)
+
+
+SEARCHES: dict[str, Callable[[Any, int, int, object], WeakLearnerSearch]] = {
+    "stump": _stumps,
+    "tree": _trees,
+    "perceptron": _perceptrons,
+    "linear": _linear,
+}
+
+
+def make_search(
+    estimator: Any, X: Any, *, n_columns: int = 1, random_state: object, n_jobs: int | None
+) -> WeakLearnerSearch:
+    """The search that ``estimator`` stands for: a word of ``SEARCHES`` or a classifier."""
+    n_threads = threads(n_jobs)
+    check_estimator(estimator)
+    check_randomness(random_state, "random_state")
+    if isinstance(estimator, str):
+        return SEARCHES[estimator](X, n_columns, n_threads, random_state)
+    return ClassifierSearch(X, estimator, n_columns, rng=random_state)
 
 
 def check_estimator(
-    estimator: Any, name: str = "estimator", words: tuple[str, ...] = WORDS
+    estimator: Any, name: str = "estimator", words: Collection[str] = SEARCHES
 ) -> None:
     """Raise unless it is one of the words or a scikit-learn classifier that takes weights."""
     allowed = f"{name} must be one of {', '.join(map(repr, words))} or a scikit-learn classifier"

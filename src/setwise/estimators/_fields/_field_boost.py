@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import FloatArray
 from setwise.estimators._boosting._boosted import (
-    WORDS,
+    SEARCHES,
     Boosted,
     check_estimator,
     importances,
@@ -160,8 +160,8 @@ class FieldBoost(Boosted, FieldModel):
         """
         n_jobs = threads(self.n_jobs)
         check_display(self.verbose, self.callback)
-        check_estimator(self.estimator, "estimator", (*WORDS, "feature"))
-        check_estimator(self.edge_estimator, "edge_estimator", (*WORDS, "feature"))
+        check_estimator(self.estimator, "estimator", (*SEARCHES, "feature"))
+        check_estimator(self.edge_estimator, "edge_estimator", (*SEARCHES, "feature"))
         graphs = read_graphs(X)
         if graphs.nodes.shape[1] == 0:
             raise ValueError("node_features must have at least one column, got none")

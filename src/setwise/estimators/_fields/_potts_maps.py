@@ -23,7 +23,7 @@ _TOGETHER = 4096
 _FEW = 1 << 14
 
 
-class Proof(NamedTuple):
+class BoundedLabels(NamedTuple):
     """Labels (M,), and for each graph a number that no labelling is below, (n,)."""
 
     labels: IntArray
@@ -46,7 +46,7 @@ class PottsMaps(Protocol):
     def afresh(self, unary: FloatArray, weights: FloatArray) -> IntArray:
         """(M,) labels from another start."""
 
-    def prove(self, unary: FloatArray, weights: FloatArray) -> Proof:
+    def prove(self, unary: FloatArray, weights: FloatArray) -> BoundedLabels:
         """The best labels that any search finds, with what none is below."""
 
 
@@ -84,10 +84,10 @@ class Cuts:
         """The same labels: no start matters."""
         return self(unary, weights)
 
-    def prove(self, unary: FloatArray, weights: FloatArray) -> Proof:
+    def prove(self, unary: FloatArray, weights: FloatArray) -> BoundedLabels:
         """Their values are the bounds."""
         labels = self(unary, weights)
-        return Proof(labels, energies(self._graphs, labels, unary, weights))
+        return BoundedLabels(labels, energies(self._graphs, labels, unary, weights))
 
 
 class Moves:
@@ -122,11 +122,11 @@ class Moves:
         self._labels = fresh
         return fresh
 
-    def prove(self, unary: FloatArray, weights: FloatArray) -> Proof:
+    def prove(self, unary: FloatArray, weights: FloatArray) -> BoundedLabels:
         """What the searches find, and what they prove."""
         results = self._map(_prove, unary, weights, self._labels)
         self._labels = np.concatenate([result.labels for result in results])
-        return Proof(self._labels, np.array([result.bound for result in results]))
+        return BoundedLabels(self._labels, np.array([result.bound for result in results]))
 
     def _map(
         self,

@@ -10,23 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import FloatArray, as_array, as_flag
-from setwise.estimators._checked import check_size, check_targets, checked
+from setwise.estimators._checked import check_size, checked
 from setwise.estimators._progress import check_display, progress_callback
-from setwise.estimators._sample_weights import as_sample_weights
+from setwise.estimators._sets._judgment import is_certified, mean_share, warn_of_gap
+from setwise.estimators._sets._label_encoding import encode, learn_encoding, weigh_classes
 from setwise.estimators._sets._set_layout import Arrangement, Sets, arrange
 from setwise.estimators._sets._set_risk import LinearRisk, linear_scores
 from setwise.estimators._threads import threads
 from setwise.learning import Fit, Progress, Serial, Threads, one_slack
 from setwise.losses import Loss, get
-from setwise.losses._labels import read_labels
 from setwise.surrogates import Surrogate
 from setwise.surrogates import get as get_surrogate
 
@@ -163,8 +160,9 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y = checked(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
         check_size(X, "X")
         labels = np.asarray(y)
-        positive = self._learn_encoding(labels)
-        weight = self._sample_weight(labels, sample_weight)
+        self._rows = labels.ndim == 2
+        self.classes_, positive = learn_encoding(labels)
+        weight = weigh_classes(self.class_weight, self.classes_, labels, sample_weight)
         # A modular loss is a sum over elements: each is a set of its own, of any weight.
         sets = arrange(
             positive,
@@ -176,7 +174,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         if sets.multiplicity is not None:
             surrogate = surrogate._with_multiplicity(sets.multiplicity)
-        self.certified_ = _is_certified(surrogate, sets)
+        self.certified_ = is_certified(surrogate, sets)
         self._store(self._solve(X, sets, surrogate, n_jobs))
         # A weight of 0 is a removed sample, here as well.
         self._warn_of_no_positive(X if weight is None else X[np.unique(sets.order)], sets.positive)
@@ -221,18 +219,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _store(self, fit: Fit) -> None:
         self._found = fit.converged
-        if not fit.converged and not fit.interrupted:
-            remedy = (
-                "raise max_iter or tol"
-                if fit.n_iter == self.max_iter
-                else "its gap stands still: bring the features to one scale, lower C or raise tol"
-            )
-            warnings.warn(
-                f"SetClassifier stopped after {fit.n_iter} rounds at a relative gap of "
-                f"{fit.relative_gap:.1e}, above tol={self.tol:g}: {remedy}",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        warn_of_gap(fit, self.tol, self.max_iter)
         weights = fit.w.reshape(-1, self.n_features_in_ + bool(self.fit_intercept))
         self.coef_ = weights[:, : self.n_features_in_].copy()
         self.intercept_ = weights[:, -1].copy() if self.fit_intercept else np.zeros(len(weights))
@@ -286,7 +273,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"y must have shape {predicted.shape}, got {labels.shape}")
         loss = self._scored_loss()
         sets = arrange(
-            self._encode(labels),
+            encode(labels, self.classes_),
             self.sets,
             groups,
             sample_weight,
@@ -296,65 +283,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         if sets.multiplicity is not None:
             loss = loss._with_multiplicity(sets.multiplicity)
-        offsets = None if sets.kind == "rows" else sets.offsets
-        losses = loss(sets.positive, predicted[sets.order], offsets=offsets)
-        worst = loss(sets.positive, ~sets.positive, offsets=offsets)
-        shares = np.divide(losses, worst, out=np.zeros(sets.n_sets), where=np.asarray(worst) > 0)
-        return 1.0 - float(np.average(shares, weights=sets.weights))
-
-    def _learn_encoding(self, y: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which labels are positive; remembers the encoding."""
-        self._rows = y.ndim == 2
-        if self._rows:
-            if y.dtype.kind == "O":
-                raise TypeError(
-                    "y must hold numbers or bools when it is a matrix, got dtype object"
-                )
-            try:
-                positive = read_labels(y).positive  # one compiled pass: a sort would take longer
-            except (TypeError, ValueError) as error:
-                raise ValueError(
-                    "y must hold labels in {0, 1} or {-1, +1} when it is a matrix, got "
-                    f"{np.unique(y)[:5].tolist()}"
-                ) from error
-            low = -1 if y.dtype.kind in "if" and np.any(y == -1) else 0
-            self.classes_ = np.array([low, 1]).astype(y.dtype)
-            return positive.reshape(y.shape).view(np.bool_)
-        check_targets(y)
-        self.classes_ = np.unique(y)
-        if len(self.classes_) > 2:
-            # scikit-learn's own checks look for these words.
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is "
-                f"{type_of_target(y)}: y must hold two classes"
-            )
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"Classifier can't train when only one class is present: y must hold two classes, "
-                f"got {self.classes_.tolist()}"
-            )
-        return np.asarray(y == self.classes_[1])
-
-    def _encode(self, y: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which labels are positive, in the encoding of ``fit``."""
-        unknown = y[~np.isin(y, self.classes_)]
-        if unknown.size:
-            raise ValueError(
-                f"y must hold the labels of fit, {self.classes_.tolist()}, got {unknown.flat[0]!r}"
-            )
-        return np.asarray(y == self.classes_[1])
-
-    def _sample_weight(self, y: NDArray[Any], sample_weight: ArrayLike | None) -> ArrayLike | None:
-        if self.class_weight is None:
-            return sample_weight
-        if y.ndim == 2:
-            raise ValueError(
-                "class_weight must be None when y is a matrix, got "
-                f"{self.class_weight!r}: give the loss weights, Hamming(weights)"
-            )
-        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        of_class = weights[(y == self.classes_[1]).astype(np.int64)]
-        return np.asarray(of_class * as_sample_weights(sample_weight, len(y)))
+        return 1.0 - mean_share(loss, sets, predicted)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -363,22 +292,3 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.multi_label = True
         tags.target_tags.multi_output = True
         return tags
-
-
-def _is_certified(surrogate: Surrogate, sets: Arrangement) -> bool:
-    """Whether the surrogate is exact and convex for all sets at hand; warns if it is not exact."""
-    if surrogate.is_exact and surrogate.is_convex:
-        return True
-    certified = True
-    for truth in sets.distinct(surrogate.loss._key):
-        known = surrogate.properties(truth)
-        certified = certified and known.is_exact is True and known.is_convex is True
-        if known.is_exact is False:
-            warnings.warn(
-                f"{type(surrogate).__name__} of {surrogate.loss!r} has no exact maximiser for "
-                f"{len(truth)} elements: a greedy search stands for it, and gap_ is no certificate",
-                UserWarning,
-                stacklevel=3,
-            )
-            return False
-    return certified

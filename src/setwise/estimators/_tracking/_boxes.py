@@ -43,12 +43,12 @@ def boxes_around(
     share = steps / max(count - 1, 1)
     distance = radius * np.sqrt(box[2] * box[3]) * (np.sqrt(share) if even else share)
     angle = steps * _GOLDEN_ANGLE
-    centre = box[:2] + box[2:] / 2
-    centres = centre + distance[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    center = box[:2] + box[2:] / 2
+    centers = center + distance[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     sizes = box[2:] * scales[(steps - 1) % len(scales)][:, None]
-    around = np.concatenate([np.rint(centres - sizes / 2), sizes], axis=1)
+    around = np.concatenate([np.rint(centers - sizes / 2), sizes], axis=1)
     around[0] = box
-    inside = np.all((centres >= 0) & (centres <= np.array(shape[::-1])), axis=1)
+    inside = np.all((centers >= 0) & (centers <= np.array(shape[::-1])), axis=1)
     inside &= ((sizes >= 1.0) & (sizes <= LARGEST)).all(axis=1)
     inside[0] = True
     around = around[inside]

@@ -12,7 +12,6 @@ from sklearn.exceptions import NotFittedError
 
 from setwise._foundation._arguments import (
     FloatArray,
-    as_array,
     as_choice,
     as_count,
     as_number,
@@ -20,9 +19,10 @@ from setwise._foundation._arguments import (
 )
 from setwise._foundation._interrupts import whole
 from setwise.estimators._boosting._boosted import importances, warn_of_gap
-from setwise.estimators._tracking._box_features import FEATURES, box_features, grey
+from setwise.estimators._tracking._box_features import FEATURES, box_features
 from setwise.estimators._tracking._box_risk import BoxRisk
-from setwise.estimators._tracking._boxes import LARGEST, boxes_around, overlaps
+from setwise.estimators._tracking._boxes import boxes_around, overlaps
+from setwise.estimators._tracking._frames import as_box, as_frame, check_sides
 from setwise.learning import StumpSearch, struct_boost
 from setwise.learning._weak_learners._rows import respond
 
@@ -156,8 +156,8 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
             x, y, width, height; some of it inside the frame.
         """
         self._check_parameters()
-        image = _as_frame(frame)
-        present = _as_box(box, image)
+        image = as_frame(frame)
+        present = as_box(box, image)
         kinds = tuple(self.features)
         memory = [self._examples(image, present, kinds)]
         learnt = self._learnt(memory, 0)
@@ -184,7 +184,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         """
         self._check_started("update")
         self._check_parameters()
-        image = _as_frame(frame)
+        image = as_frame(frame)
         if box is None:
             candidates = boxes_around(
                 self.box_,
@@ -196,7 +196,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
             )
             found = candidates[np.argmax(self._scores(image, candidates))]
         else:
-            found = _as_box(box, image)
+            found = as_box(box, image)
         latest = self._examples(image, found, self._kinds)
         memory = [*self._memory, latest][-self.memory :]
         n_frames = self.n_frames_ + 1
@@ -209,8 +209,8 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         """The scores of boxes (n, 4) of a frame, (n,); the best-scored one is the answer."""
         self._check_started("score_boxes")
         places = as_numbers(boxes, "boxes", shape=(None, 4))
-        _check_sides(places, "boxes")
-        return self._scores(_as_frame(frame), places)
+        check_sides(places, "boxes")
+        return self._scores(as_frame(frame), places)
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -290,43 +290,3 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"scales must be positive numbers, got {self.scales!r}")
         as_count(self.memory, "memory", least=1, most=_MOST_BOXES)
         as_count(self.update_every, "update_every", least=1)
-
-
-def _as_frame(frame: ArrayLike) -> FloatArray:
-    """A frame as grey values (h, w) in 0..255."""
-    image: Any = as_array(frame, "frame")
-    if image.dtype.kind not in "fu" and image.dtype.kind != "i":
-        raise TypeError(f"frame must hold numbers, got {image.dtype}")
-    if not (image.ndim == 2 or (image.ndim == 3 and image.shape[2] == 3)) or image.size == 0:
-        raise ValueError(f"frame must have shape (h, w) or (h, w, 3), got {image.shape}")
-    if not np.isfinite(image).all():
-        raise ValueError("frame must be finite, got NaN or infinity")
-    # Another range would leave the 256 values that the search for stumps counts on.
-    most, kind = (1, "floats") if image.dtype.kind == "f" else (255, "integers")
-    low, high = float(image.min()), float(image.max())
-    if low < -1e-6 or high > most + 1e-6:  # resampled images exceed it by rounding
-        raise ValueError(
-            f"frame must hold {kind} between 0 and {most}, got {high if high > most else low:g}"
-        )
-    return grey(image)
-
-
-def _as_box(box: ArrayLike, image: FloatArray) -> FloatArray:
-    """A box with sides of a pixel at least, some of it in the image."""
-    checked = as_numbers(box, "box", shape=(4,))
-    _check_sides(checked[None], "box")
-    height, width = image.shape
-    if (checked[:2] >= (width, height)).any() or (checked[:2] + checked[2:] <= 0).any():
-        raise ValueError(
-            f"box must lie at least partly in the frame, {width} wide and {height} high, "
-            f"got {checked.tolist()}"
-        )
-    return checked
-
-
-def _check_sides(boxes: FloatArray, name: str) -> None:
-    for box in boxes[((boxes[:, 2:] < 1) | (boxes[:, 2:] > LARGEST)).any(axis=1)][:1]:
-        raise ValueError(
-            f"{name} must be (x, y, w, h) with positive w and h, 1 to {LARGEST:g} pixels, "
-            f"got {box.tolist()}"
-        )

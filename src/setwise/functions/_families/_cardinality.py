@@ -26,6 +26,14 @@ def slack_of(values: FloatArray, share: float = ROUNDING) -> float:
     return max(share * reach, 8 * EPS * float(np.abs(values).max()))
 
 
+def size_grid(positive: BoolArray) -> IntArray:
+    """The sizes n + q of the sets with n elements inside a split and q outside: (m + 1, r + 1)."""
+    m = int(np.count_nonzero(positive))
+    n, q = np.ogrid[: m + 1, : len(positive) - m + 1]
+    sizes: IntArray = n + q
+    return sizes
+
+
 class Cardinality(SetFunction):
     """F(A) = values[|A|]: submodular when the values are concave (B_D paper, Proposition 1).
 
@@ -81,3 +89,13 @@ class Cardinality(SetFunction):
         return self._remember(
             "is_increasing", lambda: bool(np.all(np.diff(self.values) >= -slack_of(self.values)))
         )
+
+    def _all_values(self) -> FloatArray:
+        return self.values
+
+    def _largest_gain(self) -> float:
+        return float(np.diff(self.values).max()) if self.n else 0.0
+
+    def _on_counts(self, positive: BoolArray, scale: float) -> FloatArray:
+        values: FloatArray = scale * self.values[size_grid(positive)]
+        return values

@@ -18,6 +18,7 @@ from setwise._foundation._arguments import (
 )
 from setwise.functions._base import SetFunction, as_set_function
 from setwise.functions._families._cardinality import Cardinality
+from setwise.functions._families._counts import GRID_CELLS, Counts
 from setwise.functions._families._modular import Modular
 
 Property = Literal["is_submodular", "is_supermodular", "is_increasing"]
@@ -117,6 +118,47 @@ class Sum(SetFunction):
     @property
     def is_increasing(self) -> bool | None:
         return self._holds("is_increasing", None)
+
+    def _as_counts(self) -> Counts | None:
+        """Of the same counts, of the size, and of equal weights, on the grid of the counts."""
+        splits = (term._split for term in self.terms)
+        positive = next((split for split in splits if split is not None), None)
+        if positive is None:
+            return None
+        m = int(np.count_nonzero(positive))
+        shape = m + 1, self.n - m + 1
+        if shape[0] * shape[1] > GRID_CELLS:
+            return None
+        grid = np.zeros(shape)
+        for term, scale in zip(self.terms, self.coefficients, strict=True):
+            values = term._on_counts(positive, scale)
+            if values is None:
+                return None
+            grid += values
+        return Counts(grid, positive)
+
+    def _largest_gain(self) -> float | None:
+        if self.n == 0:
+            return 0.0
+        known = self._largest_gain_of_terms()
+        return super()._largest_gain() if known is None else known
+
+    def _largest_gain_of_terms(self) -> float | None:
+        """A multiple of one function, one of the counts, or of the size plus a modular one."""
+        whole = collected(self)
+        if not isinstance(whole, Sum):
+            return whole._largest_gain()
+        if len(whole.terms) == 1 and whole.coefficients[0] > 0:
+            inner = whole.terms[0]._largest_gain()
+            return None if inner is None else float(whole.coefficients[0]) * inner
+        counts = whole._as_counts()
+        if counts is not None:
+            return counts._largest_gain()
+        sizes = [term for term in whole.terms if isinstance(term, Cardinality)]
+        weights = [term for term in whole.terms if isinstance(term, Modular)]
+        if len(whole.terms) == 2 and sizes and weights:  # every element may come at every size
+            return float(np.diff(sizes[0].values).max() + weights[0].weights.max())
+        return None
 
     def __repr__(self) -> str:
         parts = (

@@ -16,7 +16,7 @@ from setwise._foundation._arguments import (
     call_on_arrays,
 )
 from setwise._foundation._immutable import Immutable
-from setwise.functions._base import SetFunction
+from setwise.functions._base import SetFunction, Walk
 from setwise.functions._families._cardinality import slack_of
 from setwise.functions._families._ratio import Ratio
 
@@ -85,9 +85,13 @@ class Counts(SetFunction):
             return ratio_gains(self.formula, positive, n[:-1], q[:-1])
         return np.diff(self._at(n, q))
 
+    @property
+    def _has_grid(self) -> bool:
+        return (self.m + 1) * (self.r + 1) <= GRID_CELLS
+
     def grid(self) -> FloatArray:
         """l on all counts, shape (m + 1, r + 1); an error above 2**22 cells."""
-        if (self.m + 1) * (self.r + 1) > GRID_CELLS:
+        if not self._has_grid:
             raise ValueError(
                 f"a grid of counts must have at most {GRID_CELLS} cells, "
                 f"got {self.m + 1} x {self.r + 1}"
@@ -105,7 +109,7 @@ class Counts(SetFunction):
         ]
 
     def _is_curved(self, sign: float) -> bool | None:
-        if (self.m + 1) * (self.r + 1) > GRID_CELLS:
+        if not self._has_grid:
             return None
         slack = slack_of(self.grid())
         return all(bool(np.all(sign * part <= slack)) for part in self._curvatures())
@@ -131,13 +135,65 @@ class Counts(SetFunction):
         return self._remember("is_increasing", self._rises)
 
     def _rises(self) -> bool | None:
-        if (self.m + 1) * (self.r + 1) > GRID_CELLS:
+        if not self._has_grid:
             return None
         slack = slack_of(self.grid())
         return all(bool(np.all(np.diff(self.grid(), axis=axis) >= -slack)) for axis in (0, 1))
 
+    @property
+    def _is_nonnegative(self) -> bool | None:
+        # Every part of a ratio is: the submodular one by its closed form.
+        return True if isinstance(self.formula, Ratio) else None
+
+    def _all_values(self) -> FloatArray | None:
+        return self.grid().ravel() if self._has_grid else None
+
+    def _largest_gain(self) -> float | None:
+        if self.n == 0:
+            return 0.0
+        if isinstance(self.formula, Ratio):
+            return self.formula._largest_step(self.r)
+        if not self._has_grid:
+            return super()._largest_gain()
+        steps = [np.diff(self.grid(), axis=axis).max(initial=-np.inf) for axis in (0, 1)]
+        return float(max(steps))
+
+    @property
+    def _split(self) -> BoolArray:
+        return self.positive
+
+    def _on_counts(self, positive: BoolArray, scale: float) -> FloatArray | None:
+        return scale * self.grid() if np.array_equal(self.positive, positive) else None
+
+    def _walk(self) -> Walk:
+        return CountsWalk(self)
+
     def __repr__(self) -> str:
         return f"Counts({self.formula!r}, m={self.m}, r={self.r})"
+
+
+class CountsWalk(Walk):
+    """A set that changes: a new count is known at once, a new set takes O(p)."""
+
+    function: Counts
+
+    def __init__(self, function: Counts) -> None:
+        super().__init__(function)
+        self.counts = [0, 0]
+
+    def add(self, i: int) -> None:
+        """One more on the side of element i."""
+        self.mask[i] = True
+        self.counts[not self.function.positive[i]] += 1
+
+    def drop(self, i: int) -> None:
+        """One less on the side of element i."""
+        self.mask[i] = False
+        self.counts[not self.function.positive[i]] -= 1
+
+    def value(self) -> FloatArray:
+        """l at the counts, shape (1,)."""
+        return self.function._at(np.array(self.counts[:1]), np.array(self.counts[1:]))
 
 
 def ratio_gains(formula: Ratio, positive: BoolArray, n: IntArray, q: IntArray) -> FloatArray:

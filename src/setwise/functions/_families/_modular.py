@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_numbers
 from setwise.functions._base import SetFunction
+from setwise.functions._families._cardinality import size_grid
 
 
 class Modular(SetFunction):
@@ -48,3 +49,9 @@ class Modular(SetFunction):
     @property
     def is_increasing(self) -> bool:
         return bool(np.all(self.weights >= 0))
+
+    def _on_counts(self, positive: BoolArray, scale: float) -> FloatArray | None:
+        if np.any(self.weights != self.weights[:1]):
+            return None
+        values: FloatArray = scale * size_grid(positive) * self.weights[:1].sum()
+        return values

@@ -51,6 +51,7 @@ class Oracle(SetFunction):
     _submodular: bool | None
     _supermodular: bool | None
     _increasing: bool | None
+    _is_costly = True
 
     def __init__(
         self,

@@ -121,6 +121,17 @@ class Ratio:
         step: FloatArray = (c * self.m - (d + a) * n) / (below * (below + 1.0))
         return step
 
+    def _largest_step(self, r: int) -> float:
+        """The false-positive step is largest at q = 0, the other one at n = m - 1, q = 0."""
+        n = np.arange(self.m + 1.0)
+        zero = np.zeros_like(n)
+        largest = -np.inf
+        if r > 0:
+            largest = float(self._step_positive(n, zero).max())
+        if self.m > 0:
+            largest = max(largest, float(self._step_negative(n[:-1], zero[:-1]).max()))
+        return largest
+
     def _convex(self, n: FloatArray) -> FloatArray:
         a, c, d = self._constants
         x = c * self.m

@@ -98,9 +98,9 @@ class Pricing:
             self.best = self.best._replace(edge=max(self.best.edge, edge))
 
 
-def _mean(centre: DualPoint, now: DualPoint) -> DualPoint:
-    weights = _SMOOTHING * centre.weights + (1 - _SMOOTHING) * now.weights
-    return DualPoint(weights, _SMOOTHING * centre.height + (1 - _SMOOTHING) * now.height)
+def _mean(center: DualPoint, now: DualPoint) -> DualPoint:
+    weights = _SMOOTHING * center.weights + (1 - _SMOOTHING) * now.weights
+    return DualPoint(weights, _SMOOTHING * center.height + (1 - _SMOOTHING) * now.height)
 
 
 def _edge(point: DualPoint, column: Column, problem: Restricted) -> float:

@@ -96,15 +96,15 @@ class Bundle:
         size += np.sqrt(2.0 * squares) * terms + EPS * terms * terms
         return Bound(float(C * (model.offsets @ alpha)) - squares, float(size))
 
-    def near(self, C: float, centre: FloatArray, pull: float) -> tuple[FloatArray, float]:
-        """The minimiser of 1/2 |w|^2 + C max_k (b_k + <a_k, w>) + pull / 2 |w - centre|^2.
+    def near(self, C: float, center: FloatArray, pull: float) -> tuple[FloatArray, float]:
+        """The minimiser of 1/2 |w|^2 + C max_k (b_k + <a_k, w>) + pull / 2 |w - center|^2.
 
         With its objective under the planes, the pull left out. The planes it rests on are in use.
         """
-        alpha, total = self._optimum(C, centre, pull)
+        alpha, total = self._optimum(C, center, pull)
         model = self._model
         self._model = model._replace(idle=np.where(alpha > _IN_USE, 0, model.idle))
-        w = self._cut_off((pull * centre - C * (total @ model.basis)) / (1.0 + pull))
+        w = self._cut_off((pull * center - C * (total @ model.basis)) / (1.0 + pull))
         risk = float((model.offsets + model.slopes @ w).max())
         return w, 0.5 * float(w @ w) + C * risk
 
@@ -112,19 +112,19 @@ class Bundle:
         w[self.nonnegative] = np.maximum(w[self.nonnegative], 0.0)
         return w
 
-    def _optimum(self, C: float, centre: FloatArray, pull: float) -> tuple[FloatArray, FloatArray]:
+    def _optimum(self, C: float, center: FloatArray, pull: float) -> tuple[FloatArray, FloatArray]:
         r"""Where the dual is largest: alpha, and sum alpha_k a_k - beta / C in the basis.
 
         With a pull towards the centre the dual, times 1 + pull, is the one above with
-        :math:`(1 + pull)\, b + pull\, a^\top centre` for b, and - pull centre for each beta.
+        :math:`(1 + pull)\, b + pull\, a^\top center` for b, and - pull center for each beta.
         """
         model = self._model
         k, s = len(model.offsets), len(self.nonnegative)
         heights = model.offsets
         if pull > 0:
-            heights = heights + pull * (model.offsets + model.slopes @ centre)
+            heights = heights + pull * (model.offsets + model.slopes @ center)
         # On the simplex only their differences count, and those are on the program's own scale.
-        gains = np.concatenate([-pull * centre[self.nonnegative], heights - heights.max()]) / C
+        gains = np.concatenate([-pull * center[self.nonnegative], heights - heights.max()]) / C
         x, total = np.empty(s + k), np.empty(len(model.basis))
         program = self._programs[int(pull > 0)]
         if not program.solve(model.vectors, s, gains, x, total):

@@ -91,7 +91,7 @@ class ClassifierSearch:
     drop : float, default=0.0
         This share of the non-zero weights, the smallest, is set to zero before the fit: 0.1 in
         Section 4.3 of the paper, against overfitting.
-    random_state : None, int or generator
+    rng : None, int or generator
         For estimators that have a ``random_state`` which is None.
 
     Attributes
@@ -119,7 +119,7 @@ class ClassifierSearch:
         n_columns: int = 1,
         *,
         drop: float = 0.0,
-        random_state: object = None,
+        rng: object = None,
     ) -> None:
         if not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
             raise TypeError(
@@ -132,7 +132,7 @@ class ClassifierSearch:
         self.drop = as_number(drop, "drop", nonnegative=True)
         if self.drop >= 1:
             raise ValueError(f"drop must be below 1, got {drop}")
-        self._random = as_generator(random_state, "random_state")
+        self._rng = as_generator(rng, "rng")
         # Rows are picked for each fit, which CSC cannot do quickly.
         self._by_row = self.X.tocsr() if hasattr(self.X, "tocsr") else self.X
 
@@ -170,5 +170,5 @@ class ClassifierSearch:
     def _new_estimator(self) -> Any:
         model = load("sklearn.base").clone(self.estimator)
         if "random_state" in model.get_params() and model.get_params()["random_state"] is None:
-            model.set_params(random_state=int(self._random.integers(2**31)))
+            model.set_params(random_state=int(self._rng.integers(2**31)))
         return model

@@ -123,16 +123,16 @@ class PerceptronSearch:
         if issparse(self.X):
             self._largest = _bounded(abs(self.X).max(axis=0).toarray().ravel())
             rows = self.X.multiply(1.0 / self._largest).tocsr()
-            self._centre = np.zeros(self.X.shape[1])
+            self._center = np.zeros(self.X.shape[1])
             squares = np.asarray(rows.multiply(rows).mean(axis=0)).ravel()
             self._scale = _positive(np.sqrt(squares))
             self._rows = rows.multiply(1.0 / self._scale).tocsr()
         else:
             self._largest = _bounded(np.abs(self.X).max(axis=0))
             rows = self.X / self._largest
-            self._centre = rows.mean(axis=0)
+            self._center = rows.mean(axis=0)
             self._scale = _positive(rows.std(axis=0))
-            self._rows = (rows - self._centre) / self._scale
+            self._rows = (rows - self._center) / self._scale
 
     def __call__(self, weights: FloatArray) -> list[Column]:
         """The best perceptrons found for weights of shape (n_segments m,), best first."""
@@ -161,7 +161,7 @@ class PerceptronSearch:
             options={"maxiter": self.max_iter},
         ).x
         coef = best[:-1] / self._scale
-        intercept = float(best[-1] - coef @ self._centre)
+        intercept = float(best[-1] - coef @ self._center)
         perceptron = Perceptron(coef / self._largest, intercept)
         response = perceptron._respond(self.X)
         if weights @ response > weights @ start.response:
@@ -174,7 +174,7 @@ class PerceptronSearch:
         point = np.zeros(self.X.shape[1] + 1)
         point[f] = stump.sign * _STEEPNESS
         threshold = stump.threshold / self._largest[f]
-        point[-1] = -point[f] * (threshold - self._centre[f]) / self._scale[f]
+        point[-1] = -point[f] * (threshold - self._center[f]) / self._scale[f]
         return point
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,7 @@ class StumpSearch:
 
     exact = True
 
-    def __init__(self, X: Any, n_columns: int = 1, n_jobs: int | None = None) -> None:
+    def __init__(self, X: Any, n_columns: int = 1, *, n_jobs: int | None = None) -> None:
         self.X = as_rows(X)
         self.n_columns = as_count(n_columns, "n_columns", least=1)
         self.n_jobs = n_jobs
@@ -128,9 +129,9 @@ class StumpSearch:
             for f in range(features):
                 self._add_dense(np.ascontiguousarray(self.X[:, f]))
 
-    def __reduce__(self) -> tuple[type[StumpSearch], tuple[Any, int, int | None]]:
+    def __reduce__(self) -> tuple[partial[StumpSearch], tuple[Any, int]]:
         """The compiled tables are made again from the rows."""
-        return type(self), (self.X, self.n_columns, self.n_jobs)
+        return partial(type(self), n_jobs=self.n_jobs), (self.X, self.n_columns)
 
     def __call__(self, weights: FloatArray) -> list[Column]:
         """The best stumps for weights of shape (n_segments m,), flat or (n_segments, m)."""

@@ -12,10 +12,11 @@ from typing import Any
 
 import torch
 
-from setwise.torch._cuda import _exact, _sorted
+from setwise.torch._cuda import _sorted, _triton
 from setwise.torch._cuda._hinge import hinge_of_buckets
 from setwise.torch._cuda._scale import scaled
 from setwise.torch._cuda._softmax import softmax_of_buckets, weights_of
+from setwise.torch._inputs._sets import HALVES
 
 __all__ = ["lovasz_ratio", "lovasz_softmax", "scaled"]
 
@@ -40,16 +41,16 @@ def lovasz_ratio(
 
     Scores of 16 bits are always counted: they have few values, so that it is exact.
     """
-    if target.dtype in (torch.float16, torch.bfloat16):
+    if target.dtype in HALVES:
         target = target.float()
     with _on(scores.device):
-        if buckets or scores.dtype in (torch.float16, torch.bfloat16):
+        if buckets or scores.dtype in HALVES:
             answer = hinge_of_buckets(scores, target, ignore, a, c, d, buckets or 8192)
             if answer is not NotImplemented:
                 return answer
         answer = _sorted.hinge_of_sort(scores, target, ignore, a, c, d)
         if answer is NotImplemented and find_spec("triton"):
-            return _exact.hinge_of_sort(scores, target, ignore, a, c, d)
+            return _triton.hinge_of_sort(scores, target, ignore, a, c, d)
         return answer
 
 
@@ -81,5 +82,5 @@ def lovasz_softmax(
         exact = (logits, target, ignore, weights, present, per_image, a, c, d, from_logits)
         answer = _sorted.softmax_of_sort(*exact)
         if answer is NotImplemented and find_spec("triton"):
-            return _exact.softmax_of_sort(*exact)
+            return _triton.softmax_of_sort(*exact)
         return answer

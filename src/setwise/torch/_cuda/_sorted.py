@@ -1,4 +1,4 @@
-"""The exact path: one sort of 32-bit keys for all sets, a launch before it, one or two after."""
+"""The exact path in CUDA C++: one sort of 32-bit keys for all sets, two or three launches."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ struct Pixel {
     }
 
     // The largest logit and 1 / the sum of the exponentials of all, less the largest.
-    __device__ float2 normaliser() const {
+    __device__ float2 normalizer() const {
         float most = __int_as_float(0xff800000), sum = 0;
 #pragma unroll UNROLL
         for (int c = 0; c < C; ++c) most = fmaxf(most, logit(c));
@@ -40,8 +40,8 @@ struct Pixel {
     }
 };
 
-__device__ inline float probability(float logit, float2 normaliser) {
-    return FROM_LOGITS ? power_of_e(logit - normaliser.x) * normaliser.y : logit;
+__device__ inline float probability(float logit, float2 normalizer) {
+    return FROM_LOGITS ? power_of_e(logit - normalizer.x) * normalizer.y : logit;
 }
 
 // Whether a pixel is void; a label that is neither void nor a class ends the launch with an error.

@@ -14,7 +14,7 @@ struct Arguments {
     const L* target;
     float* gradient;
     float* total;
-    float2* normaliser;     // (images, pixels)
+    float2* normalizer;     // (images, pixels)
     const double* weights;  // (CLASSES,), 0 for a class that does not count
     u32* counts;            // (groups, CLASSES, 2, BUCKETS), zero before and after
     u32* totals;            // (groups, CLASSES + 1) pixels of each class, and all; zero likewise
@@ -30,13 +30,13 @@ __device__ inline u32 bucket(float error) {
     return min(static_cast<u32>(max(error * BUCKETS, 0.0f)), BUCKETS - 1u);
 }
 
-__device__ void normalise(const Arguments& p, i64 tiles) {
+__device__ void normalize(const Arguments& p, i64 tiles) {
     const Share share(p.images * tiles);
     for (i64 item = share.first; item < share.last; ++item) {
         const i64 image = item / tiles, i = (item % tiles) * THREADS + threadIdx.x;
         if (i >= p.pixels) continue;
         const Pixel pixel(p.logits + image * p.image_stride + i * p.pixel_stride, p.class_stride);
-        p.normaliser[image * p.pixels + i] = pixel.normaliser();
+        p.normalizer[image * p.pixels + i] = pixel.normalizer();
     }
 }
 
@@ -81,8 +81,8 @@ __device__ void histogram(u32* shared, const Arguments& p, i64 tiles) {
 #pragma unroll
             for (int k = 0; k < COLUMNS; ++k)
                 if (k < columns) logits[k] = x[k * p.class_stride];
-            const float2 normaliser =
-                FROM_LOGITS ? p.normaliser[image * p.pixels + i] : make_float2(0.0f, 1.0f);
+            const float2 normalizer =
+                FROM_LOGITS ? p.normalizer[image * p.pixels + i] : make_float2(0.0f, 1.0f);
             if (is_void(label, p.ignore)) continue;
             if (column == 0) {
                 atomicAdd(found + static_cast<int>(label), 1u);
@@ -92,7 +92,7 @@ __device__ void histogram(u32* shared, const Arguments& p, i64 tiles) {
             for (int k = 0; k < COLUMNS; ++k)
                 if (k < columns) {
                     const bool positive = static_cast<i64>(label) == first + k;
-                    const float y = probability(logits[k], normaliser);
+                    const float y = probability(logits[k], normalizer);
                     const u32 key = bucket(positive ? 1.0f - y : y);
                     // The lowest negatives are most of all pixels, and their number is the rest.
                     if (positive || key)
@@ -153,8 +153,8 @@ __device__ void look_up(float* stash, double* scratch, const Arguments& p, i64 t
             continue;
         }
         const Pixel pixel(p.logits + at, p.class_stride);
-        const float2 normaliser =
-            FROM_LOGITS ? p.normaliser[image * p.pixels + i] : make_float2(0.0f, 1.0f);
+        const float2 normalizer =
+            FROM_LOGITS ? p.normalizer[image * p.pixels + i] : make_float2(0.0f, 1.0f);
         const float* gains = p.gains + image * p.groups / p.images * C * 2 * BUCKETS;
         float value = 0, mean = 0;
         const auto slope = [&](int c, float y, float& error) {
@@ -168,7 +168,7 @@ __device__ void look_up(float* stash, double* scratch, const Arguments& p, i64 t
 #pragma unroll UNROLL
         for (int c = 0; c < C; ++c) {
             float part;
-            const float y = probability(pixel.logit(c), normaliser), g = slope(c, y, part);
+            const float y = probability(pixel.logit(c), normalizer), g = slope(c, y, part);
             value += part;
             mean += y * g;
             if (STASH) stash[c * THREADS + threadIdx.x] = g;
@@ -177,7 +177,7 @@ __device__ void look_up(float* stash, double* scratch, const Arguments& p, i64 t
 #pragma unroll UNROLL
         for (int c = 0; c < C; ++c) {
             float part;
-            const float y = probability(pixel.logit(c), normaliser);
+            const float y = probability(pixel.logit(c), normalizer);
             const float g = STASH ? stash[c * THREADS + threadIdx.x] : slope(c, y, part);
             out[c * p.class_stride] = FROM_LOGITS ? y * (g - mean) : g;
         }
@@ -191,7 +191,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) softmax(const __grid_co
     __shared__ u64 scratch[32];
     const i64 tiles = (p.pixels + THREADS - 1) / THREADS;
     if (FROM_LOGITS) {
-        normalise(p, tiles);
+        normalize(p, tiles);
         grid_barrier(p.barrier, 1);
     }
     histogram(reinterpret_cast<u32*>(memory), p, tiles);

@@ -34,13 +34,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) keys(const __grid_const
             const Pixel pixel(p.logits + image * p.image_stride + i * p.pixel_stride, p.class_stride);
             const L label = p.target[image * p.pixels + i];
             const bool counts = !is_void(label, p.ignore);
-            const float2 normaliser = FROM_LOGITS ? pixel.normaliser() : make_float2(0.0f, 1.0f);
+            const float2 normalizer = FROM_LOGITS ? pixel.normalizer() : make_float2(0.0f, 1.0f);
             if (counts) atomicAdd(found + static_cast<int>(label), 1u);
             const i64 at = p.place(image, i);
 #pragma unroll UNROLL
             for (int c = 0; c < C; ++c) {
                 const bool positive = static_cast<i64>(label) == c;
-                const float y = probability(pixel.logit(c), normaliser);
+                const float y = probability(pixel.logit(c), normalizer);
                 const float error = positive ? 1.0f - y : y;
                 // An error of 0 adds nothing and has no slope; rounding may even put it below.
                 p.keys[at + c * far] = key_of(error, positive, counts && !(error <= 0.0f));
@@ -62,18 +62,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient(const __grid_c
         const L label = p.target[image * p.pixels + i];
         const bool counts = !is_void(label, p.ignore);
         const Pixel pixel(p.logits + to, p.class_stride);
-        const float2 normaliser = FROM_LOGITS ? pixel.normaliser() : make_float2(0.0f, 1.0f);
+        const float2 normalizer = FROM_LOGITS ? pixel.normalizer() : make_float2(0.0f, 1.0f);
         float slopes[IN_REGISTERS ? C : 1], mean = 0;
 #pragma unroll UNROLL
         for (int c = 0; c < C; ++c) {
             const float slope = p.slopes[at + c * far];
             if (IN_REGISTERS) slopes[IN_REGISTERS ? c : 0] = slope;
-            mean += probability(pixel.logit(c), normaliser) * slope;
+            mean += probability(pixel.logit(c), normalizer) * slope;
         }
 #pragma unroll UNROLL
         for (int c = 0; c < C; ++c) {
             const float slope = IN_REGISTERS ? slopes[IN_REGISTERS ? c : 0] : p.slopes[at + c * far];
-            const float y = probability(pixel.logit(c), normaliser);
+            const float y = probability(pixel.logit(c), normalizer);
             p.gradient[to + c * p.class_stride] =
                 !counts ? 0.0f : FROM_LOGITS ? y * (slope - mean) : slope;
         }

@@ -12,7 +12,8 @@ from torch import Tensor
 Reduction = Literal["mean", "sum", "none"]
 Method = Literal["exact", "bucket"]
 
-FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+HALVES = (torch.float16, torch.bfloat16)
+FLOATS = (*HALVES, torch.float32, torch.float64)
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 REALS = (torch.bool, *INTEGERS, torch.uint16, torch.uint32, torch.uint64, *FLOATS)
 

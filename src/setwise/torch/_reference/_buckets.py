@@ -16,15 +16,13 @@ import torch
 from torch import Tensor
 
 from setwise.losses import Loss
-from setwise.losses._families import Tables
-from setwise.torch._reference._gains import split_labels
+from setwise.torch._reference._gains import is_of_size, split_labels
 from setwise.torch._reference._hinge import Answer, Sets
 
 
 def has_blocks(loss: Loss) -> bool:
     """Whether the loss of a block of mistakes is known at once, and increases."""
-    form = loss._form
-    of_size = isinstance(form, Tables) and form.of_size and loss._is_symmetric
+    of_size = is_of_size(loss) and loss._is_symmetric
     return (of_size or loss._fraction is not None) and loss.is_increasing is True
 
 
@@ -37,7 +35,7 @@ def bucketed(loss: Loss, sets: Sets, buckets: int, half: torch.dtype | None) -> 
     errors = (sets.offset - sets.margins.double()).clamp(min=0.0)
     counted = errors > 0  # an undefined one does not; it spoils its set in the end
     if half is not None:
-        keys, centres = _of_bits(sets, half)
+        keys, centers = _of_bits(sets, half)
     else:
         top = errors.new_ones(len(errors), 1)
         if sets.offset != 0 and errors.shape[1]:
@@ -45,11 +43,11 @@ def bucketed(loss: Loss, sets: Sets, buckets: int, half: torch.dtype | None) -> 
             top = torch.where(top > 0, top, 1.0)
         keys = (errors / top * buckets).floor().clamp(max=buckets - 1)
         keys = (buckets - torch.where(counted, keys, 0.0)).long()
-        centres = (buckets - 0.5 - torch.arange(buckets, device=keys.device)) * (top / buckets)
+        centers = (buckets - 0.5 - torch.arange(buckets, device=keys.device)) * (top / buckets)
         # Before all others, the bucket of errors that are infinite.
         keys = torch.where(errors.isposinf(), 0, keys)
-        centres = torch.cat([torch.full_like(top, math.inf), centres], 1)
-    size = centres.shape[-1]
+        centers = torch.cat([torch.full_like(top, math.inf), centers], 1)
+    size = centers.shape[-1]
     hits, falses = (
         torch.zeros(len(keys), size, dtype=torch.float64, device=keys.device).scatter_add_(
             1, keys, (side & counted).double()
@@ -60,7 +58,7 @@ def bucketed(loss: Loss, sets: Sets, buckets: int, half: torch.dtype | None) -> 
     absent = ~sets.positive if sets.valid is None else ~sets.positive & sets.valid
     blocks = _blocks(loss, hits, falses, found, absent.sum(1, keepdim=True).double())
     total = blocks[0] + blocks[1]
-    values = torch.where(total == 0, 0.0, total * centres).sum(1)
+    values = torch.where(total == 0, 0.0, total * centers).sum(1)
     mean = [
         torch.where(count > 0, block / count, 0.0)
         for block, count in zip(blocks, (hits, falses), strict=True)

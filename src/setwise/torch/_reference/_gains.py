@@ -76,6 +76,20 @@ def gains(loss: Loss, chain: Chain) -> Tensor | None:
     return None if known is None else known.of(form, chain)
 
 
+def rises(loss: Loss, chain: Chain) -> Tensor | None:
+    """(S, 1), bool: whether the loss of each set increases; None where its form does not tell."""
+    form = loss._form
+    known = GAINS.get(type(form))
+    return None if known is None or known.rises is None else known.rises(form, chain)
+
+
+def is_of_size(loss: Loss) -> bool:
+    """Whether the loss is a table of the number of mistakes, on every device."""
+    form = loss._form
+    known = GAINS.get(type(form))
+    return known is not None and known.of_size(form)
+
+
 def has_gains(loss: Loss) -> bool:
     """Whether the gains of the loss are known on every device, up to the size of its tables."""
     form = loss._form
@@ -107,6 +121,16 @@ def convex_step(n: Tensor, x: Tensor, a: float, d: float) -> Tensor:
     """G(n + 1) - G(n)."""
     steps = a * d * n * (2 * x - d * (n + 1)) / ((x - d * n) * (x - d * (n + 1)) * (x - d))
     return torch.where(n < 1, 0.0, steps)
+
+
+def _rises(form: RatioRows, chain: Chain) -> Tensor:
+    """The false-negative step of f, least at q = r, is nowhere negative; O(n) a set."""
+    a, c, d, _ = form.arguments
+    n = torch.arange(chain.order.shape[1], dtype=torch.float64, device=chain.order.device)
+    below = c * chain.positives - d * n + chain.negatives
+    step = (a * below + d * (a * n + chain.negatives)) / (below * (below - d))
+    falls = step < convex_step(n, c * chain.positives, a, d)
+    return ~(falls & (n < chain.positives)).any(1, keepdim=True)
 
 
 def _of_weights(form: Weights, chain: Chain) -> Tensor:
@@ -188,11 +212,15 @@ class Gains:
 
     of: Callable[[Any, Chain], Tensor | None]
     knows: Callable[[Any], bool] = lambda form: True
+    rises: Callable[[Any, Chain], Tensor] | None = None
+    """(S, 1), bool: whether the loss of each set increases; None: its tables tell."""
+    of_size: Callable[[Any], bool] = lambda form: False
+    """Whether the form is a table of the number of mistakes."""
 
 
 GAINS: dict[type, Gains] = {
-    RatioRows: Gains(_of_ratio),
-    Tables: Gains(_of_tables),
+    RatioRows: Gains(_of_ratio, rises=_rises),
+    Tables: Gains(_of_tables, of_size=lambda tables: tables.of_size),
     Weights: Gains(_of_weights),
     Curve: Gains(_of_curve, lambda curve: on_tensors(curve.concave) is not None),
     Terms: Gains(_of_terms, _knows_terms),

@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 
 from setwise.losses import Loss
-from setwise.losses._families import RatioRows
 from setwise.losses._labels import Labels
 from setwise.surrogates import LovaszHinge
 from setwise.torch._inputs._labels import read_target
-from setwise.torch._reference._gains import Chain, convex_step, gains, split_labels
+from setwise.torch._reference._gains import Chain, gains, rises, split_labels
 
 Answer = tuple[Tensor, Tensor]
 
@@ -89,9 +88,9 @@ def _componentwise(loss: Loss, chain: Chain) -> Tensor | None:
     every = torch.ones_like(chain.positives, dtype=torch.bool)
     if loss.is_increasing:
         return every
-    form = loss._form
-    if isinstance(form, RatioRows):
-        return _is_increasing_part(form, chain)
+    known = rises(loss, chain)
+    if known is not None:
+        return known
     family = loss._table_rows(chain.labels())
     if family is None:
         return None
@@ -99,13 +98,3 @@ def _componentwise(loss: Loss, chain: Chain) -> Tensor | None:
     flags = [hinge._componentwise(loss, function) for function in family.functions]
     which = torch.tensor(family.which, device=every.device)
     return torch.tensor(flags, dtype=torch.bool, device=every.device)[which][:, None]
-
-
-def _is_increasing_part(form: RatioRows, chain: Chain) -> Tensor:
-    """The false-negative step of f, least at q = r, is nowhere negative; O(n) a set."""
-    a, c, d, _ = form.arguments
-    n = torch.arange(chain.order.shape[1], dtype=torch.float64, device=chain.order.device)
-    below = c * chain.positives - d * n + chain.negatives
-    step = (a * below + d * (a * n + chain.negatives)) / (below * (below - d))
-    falls = step < convex_step(n, c * chain.positives, a, d)
-    return ~(falls & (n < chain.positives)).any(1, keepdim=True)

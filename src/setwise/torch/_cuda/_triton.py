@@ -1,4 +1,4 @@
-"""The exact path: one sort of 32-bit keys for all sets, everything else in three kernels."""
+"""The exact path in Triton: one sort of 32-bit keys for all sets, the rest in three kernels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _along_sorted(
     ratio: tuple[float, float, float],
 ) -> torch.Tensor:
     """Value of each set, times its scale; scatters the scaled slopes of the errors."""
-    from setwise.torch._cuda import _exact_kernels as kernels
+    from setwise.torch._cuda import _triton_kernels as kernels
 
     rows, n = keys.shape
     keys, order = torch.sort(keys, dim=1, descending=True)
@@ -51,7 +51,7 @@ def hinge_of_sort(
         return NotImplemented
     if not 0 < n < 2**31:
         return NotImplemented
-    from setwise.torch._cuda import _exact_kernels as kernels
+    from setwise.torch._cuda import _triton_kernels as kernels
 
     read_target(target, ignore)  # its labels are looked at
     void = void_label(ignore, target.dtype)
@@ -90,7 +90,7 @@ def softmax_of_sort(
         return NotImplemented
     if group * pixels >= 2**31:
         return NotImplemented
-    from setwise.torch._cuda import _exact_kernels as kernels
+    from setwise.torch._cuda import _triton_kernels as kernels
 
     void = void_label(ignore, target.dtype)
     device = logits.device
