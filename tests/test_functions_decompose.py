@@ -100,9 +100,10 @@ def assert_feasible(parts: Parts) -> None:
     np.testing.assert_allclose(parts.f + parts.g, parts.whole, rtol=0, atol=1e-9)
     assert parts.g[0] == 0
     assert parts.f[0] == parts.whole[0]
-    assert reference.is_submodular(parts.f)
-    assert reference.is_supermodular(parts.g)
-    assert reference.is_increasing(parts.g)
+    size = np.abs(parts.whole).max()  # the parts are differences of such numbers
+    assert reference.is_submodular(parts.f + size)
+    assert reference.is_supermodular(parts.g + size)
+    assert reference.is_increasing(parts.g + size)
 
 
 def assert_least(parts: Parts) -> None:
