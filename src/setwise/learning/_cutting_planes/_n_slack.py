@@ -15,6 +15,8 @@ from setwise.learning._cutting_planes._search import MOST_WEIGHTS, Search
 
 # A sweep that changes weights by less has no direction but that of rounding.
 _SURE = 1e-8
+# After so many sweeps their direction is that of the valley, if they are in one.
+_LEAP = 30
 
 
 def n_slack(
@@ -87,15 +89,17 @@ def n_slack(
 def _maximize(blocks: list[Block], w: FloatArray, C: float, accuracy: float) -> None:
     """Sweeps over the blocks until their planes in use are level to the accuracy."""
     movable = [block for block in blocks if len(block.alpha) > 1]
-    for _ in range(100):
-        before, w_before = [block.alpha.copy() for block in movable], w.copy()
+    for sweep in range(1, 101):
+        leap = sweep % _LEAP == 0
+        before, w_before = ([b.alpha.copy() for b in movable], w.copy()) if leap else ([], w)
         apart = max((block.improve(w, C) for block in movable), default=0.0)
         if apart <= accuracy:
             break
-        changes = [block.alpha - alpha for block, alpha in zip(movable, before, strict=True)]
-        if max(float(np.abs(change).max()) for change in changes) > _SURE:
-            _go_on(movable, changes, w, w - w_before, C)
-            _sum_anew(blocks, w, C)
+        if leap:
+            changes = [block.alpha - alpha for block, alpha in zip(movable, before, strict=True)]
+            if max(float(np.abs(change).max()) for change in changes) > _SURE:
+                _go_on(movable, changes, w, w - w_before, C)
+                _sum_anew(blocks, w, C)
     for block in blocks:
         block.drop_idle()
     _sum_anew(blocks, w, C)
