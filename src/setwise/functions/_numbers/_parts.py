@@ -112,23 +112,23 @@ def _(function: Cut | Coverage) -> Parts:
 
 @_parts.register
 def _(function: Cardinality) -> Parts:
-    return _of_values(function.values, np.diff(function.values))
+    return _of_values(function.values, _least(np.diff(function.values)))
 
 
 @_parts.register
 def _(function: Table) -> Parts:
     by_element = function.values.reshape((2,) * function.n)
-    steps = [np.diff(by_element, axis=i).ravel() for i in range(function.n)]
-    return _of_values(function.values, np.concatenate([function.values, *steps]))
+    steps = (_least(np.diff(by_element, axis=i)) for i in range(function.n))  # 2^(n - 1) at a time
+    return _of_values(function.values, min(_least(function.values), *steps, inf))
 
 
-def _of_values(values: FloatArray, steps: FloatArray) -> Parts:
+def _of_values(values: FloatArray, least: float) -> Parts:
     rises = values - values[0]
     reach = 2.0 * float(np.abs(rises).max())
     # A large constant in the values is no part of their differences, where these are not rounded.
     unit = lowest_unit(rises if _is_plain(values, rises) else values)
     base, base_unit = abs(float(values[0])), lowest_unit(values[:1])
-    return Parts(unit, reach, _least(steps), base, base_unit, 1)
+    return Parts(unit, reach, least, base, base_unit, 1)
 
 
 @_parts.register
