@@ -32,7 +32,6 @@ RESULTS = Path(__file__).resolve().parents[1] / "results"
 PACKAGES = (
     "numpy",
     "scikit-learn",
-    "daqp",
     "highspy",
     "clarabel",
     "torch",
