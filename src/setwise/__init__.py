@@ -11,6 +11,7 @@ from setwise._foundation._imports import load
 
 if TYPE_CHECKING:
     from setwise import (
+        decisions,
         diversities,
         estimators,
         fields,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         surrogates,
     )
     from setwise import torch as torch
+    from setwise.decisions import decide
     from setwise.estimators import (
         FieldBoost,
         FieldSVM,
@@ -41,6 +43,8 @@ __all__ = [
     "StructBoostClassifier",
     "StructBoostRanker",
     "StructBoostTracker",
+    "decide",
+    "decisions",
     "diverse",
     "diversities",
     "estimators",
@@ -66,6 +70,7 @@ _HOMES = {
     "StructBoostClassifier": "estimators",
     "StructBoostRanker": "estimators",
     "StructBoostTracker": "estimators",
+    "decide": "decisions",
     "diverse": "inference",
     "marginals": "inference",
     "solve_map": "inference",

@@ -16,6 +16,18 @@ _Pairs = NDArray[np.int32] | NDArray[np.int64]
 
 def encode_labels(labels: NDArray[np.generic], positive: _Bytes) -> int: ...
 def encode_targets(target: NDArray[np.generic], ignore: float, codes: _Bytes) -> int: ...
+def expected_of_count(chances: _Doubles, table: _Doubles) -> float: ...
+def decide_ratio(
+    p: _Doubles,
+    weights: _Doubles,
+    offsets: _Ints,
+    jaccard: bool,
+    b: float,
+    n_threads: int,
+    mask: _Bytes,
+    scores: _Doubles,
+    most: _Doubles,
+) -> None: ...
 def bucket_ratio(
     labels: _Bytes,
     scores: NDArray[np.float32],

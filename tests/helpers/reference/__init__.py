@@ -8,6 +8,7 @@ from reference._boosting import (
     stump_columns,
     stump_gain,
 )
+from reference._decisions import expected_loss, subsets, weighted_ratio
 from reference._fields import all_labelings, field_energy, lifted, potential_energy, term_energy
 from reference._functions import (
     TOLERANCE,
@@ -77,6 +78,7 @@ __all__ = [
     "count_min_marginals",
     "enumerated_min_marginals",
     "exact_marginals",
+    "expected_loss",
     "factorized_bound",
     "field_energy",
     "field_planes",
@@ -113,5 +115,7 @@ __all__ = [
     "smallest_cut",
     "stump_columns",
     "stump_gain",
+    "subsets",
     "term_energy",
+    "weighted_ratio",
 ]

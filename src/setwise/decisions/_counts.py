@@ -1,0 +1,52 @@
+"""Any loss of the two counts under independent elements, by the distributions of the counts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray
+from setwise.decisions._answers import Answers, rounding
+from setwise.losses._counts import OfCounts
+
+# O(n^3) numbers of the loss are looked at.
+MOST_FOR_COUNTS = 256
+
+
+def by_counts(loss: OfCounts, p: FloatArray) -> Answers | None:
+    r"""The best set of the k most probable elements; None where that need not be the best of all.
+
+    It is whenever :math:`l(n + 1, q + 1; m, r) \ge l(n, q; m, r)`: exchanging a predicted element j
+    for i that is not, p_i > p_j, changes the expectation by (p_j - p_i) times the expectation of
+    that difference. With H hits among the first k and G positives among the others, independent,
+    the loss is l(G, k - H; H + G, n - H - G). O(n^3) after the two distributions.
+    """
+    n = len(p)
+    order = np.argsort(-p, kind="stable")
+    hits = _distributions(p[order])  # hits[k, h]: h of the first k
+    others = _distributions(p[order][::-1])[::-1]  # others[k, g]: g of the last n - k
+    risks, largest = np.zeros(n + 1), 0.0
+    for m in range(n + 1):
+        grid = loss._sorted(m, n - m).grid()
+        largest = max(largest, float(np.abs(grid).max()))
+        if np.any(grid[1:, 1:] < grid[:-1, :-1] - 8 * np.finfo(float).eps * largest):
+            return None
+        k, h = np.nonzero(np.tri(n + 1, m + 1, dtype=bool))
+        possible = m - h <= n - k
+        k, h = k[possible], h[possible]
+        weights = hits[k, h] * others[k, m - h]
+        risks += np.bincount(k, weights * grid[m - h, k - h], minlength=n + 1)
+    best = int(np.argmin(risks))
+    mask = np.zeros(n, np.bool_)
+    mask[order[:best]] = True
+    return Answers.best(mask, risks[[best]], np.array([rounding(2 * n, largest)]))
+
+
+def _distributions(p: FloatArray) -> FloatArray:
+    """Row k: the distribution of how many of the first k events happen."""
+    n = len(p)
+    rows = np.zeros((n + 1, n + 1))
+    rows[0, 0] = 1.0
+    for k in range(n):
+        rows[k + 1] = rows[k] * (1 - p[k])
+        rows[k + 1, 1:] += rows[k, :-1] * p[k]
+    return rows

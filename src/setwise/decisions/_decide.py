@@ -1,0 +1,193 @@
+"""The set of least expected loss, by the method that fits the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise._foundation._arguments import FloatArray, as_count, as_number, as_numbers
+from setwise._foundation._randomness import as_generator
+from setwise._foundation._threads import as_threads
+from setwise.decisions._answers import Answers
+from setwise.decisions._counts import MOST_FOR_COUNTS, by_counts
+from setwise.decisions._decision import Decision
+from setwise.decisions._enumeration import by_enumeration, ignores_truth, is_affordable
+from setwise.decisions._lists import among_candidates
+from setwise.decisions._majority import by_majority
+from setwise.decisions._probabilities import Probabilities, read_probabilities
+from setwise.decisions._ratio import by_integrals
+from setwise.decisions._samples import Sampler
+from setwise.inference import DiverseResult, MarginalsResult
+from setwise.losses import Loss, get
+from setwise.losses._counts import OfCounts
+
+_INDEPENDENT = "independent elements"
+
+
+def decide(
+    probabilities: ArrayLike | MarginalsResult | DiverseResult,
+    loss: str | Loss,
+    *,
+    offsets: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    sets: str = "auto",
+    weights: ArrayLike | None = None,
+    label: int = 1,
+    temperature: float = 1.0,
+    n_samples: int = 2000,
+    n_jobs: int | None = None,
+    rng: object = 0,
+) -> Decision:
+    r"""The set whose expected loss is least, with a bound on that of every other set.
+
+    .. math:: z^* = \arg\min_z \; E_{y} \, \Delta(y, z), \qquad y_i \sim \text{Bernoulli}(p_i)
+
+    independently. A threshold of 1/2 is the answer for the Hamming loss and for no measure of
+    overlap: for the Jaccard and the Dice loss elements below 1/2 often belong to the best set.
+
+    ============  ==================================================================  =========
+    method        losses                                                              cost
+    ============  ==================================================================  =========
+    integrals     Jaccard, Dice, F-beta: exact to 1e-9 at a million elements          O(n log n)
+    majority      increasing losses that do not look at the truth: exact              O(n)
+    enumeration   any, up to 10 elements (18 where it does not look at the truth)     O(4^n)
+    counts        losses of the two counts that increase, up to 256 elements: exact   O(n^3)
+    samples       all others: a good set, its loss estimated, a weak bound            O(M n)
+    candidates    any, for a list of labellings                                       O(m^2 n)
+    ============  ==================================================================  =========
+
+    Parameters
+    ----------
+    probabilities : array-like of shape (p,) or (n, p), MarginalsResult or DiverseResult
+        Of each element to be in the truth. Of marginals the column of ``label``: then all holds for
+        the product of the marginals, which is not the field's own law. Of a list, its labellings
+        with weights exp(-energy / temperature): the best of them, for the law on the list alone.
+    loss : str or Loss
+        A name from ``sw.losses.names()`` or any loss.
+    offsets : array-like of int of shape (n + 1,), optional
+        Set i is ``probabilities[offsets[i]:offsets[i + 1]]``.
+    groups : array-like of shape (p,), optional
+        The set of each element; the answers are in the sorted order of the groups' names.
+    sets : {"auto", "rows", "sample"}
+        Whether rows of a matrix are sets (the default), or all its cells are one.
+    weights : array-like, optional
+        How often each element counts, in the shape of the probabilities; for Jaccard, Dice and
+        F-beta. The best set is then not known to be one of the most probable elements: ``exact`` is
+        False, and ``bound`` holds for all sets.
+    label : int
+        Which label of a field the set is of.
+    temperature : float
+        Of the law on a list, positive.
+    n_samples : int
+        How many truths are drawn, twice, by "samples".
+    n_jobs : int, optional
+        Threads over the sets; None for all cores. The answer does not depend on it.
+    rng : optional
+        Of the samples; by default they are the same in every call.
+
+    Returns
+    -------
+    Decision
+        ``mask``, ``expected``, ``bound``, ``regret_bound``, ``exact``, ``method``, ``law``.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> p = [0.9, 0.45, 0.4, 0.1]
+    >>> sw.decide(p, "hamming").mask.tolist()
+    [True, False, False, False]
+    >>> best = sw.decide(p, "dice")
+    >>> best.mask.tolist(), round(best.expected, 3), best.exact
+    ([True, True, True, False], 0.31, True)
+    """
+    loss = get(loss)
+    threads = as_threads(n_jobs)
+    temperature = as_number(temperature, "temperature", positive=True)
+    sampler = Sampler(as_generator(rng), as_count(n_samples, "n_samples", least=1))
+    if isinstance(probabilities, DiverseResult | MarginalsResult):
+        given = {"offsets": offsets, "groups": groups, "weights": weights}
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(f"{name} must be None for the answer of a field, got {value!r}")
+    if isinstance(probabilities, DiverseResult):
+        masks = probabilities.labelings == as_count(label, "label")
+        answers = among_candidates(loss, masks, probabilities.values, temperature)
+        single = read_probabilities(masks[0], offsets=None, groups=None, sets="auto")
+        return _decision(single, answers, "candidates", f"the list at temperature {temperature:g}")
+    law = _INDEPENDENT
+    if isinstance(probabilities, MarginalsResult):
+        columns = probabilities.probabilities
+        chosen = as_count(label, "label", most=columns.shape[1] - 1)
+        probabilities, law = columns[:, chosen], "the product of the marginals"
+    p = read_probabilities(probabilities, offsets=offsets, groups=groups, sets=sets)
+    counted = None
+    if weights is not None:
+        counted = p.in_order(as_numbers(weights, "weights", shape=p.shape, nonnegative=True))
+    answers, method = _answers(loss, p, counted, sampler, threads)
+    return _decision(p, answers, method, law)
+
+
+def _answers(
+    loss: Loss, p: Probabilities, weights: FloatArray | None, sampler: Sampler, threads: int
+) -> tuple[Answers, str]:
+    """By the first method that fits, and its name."""
+    plain, scale = loss._unscaled()
+    ratio = plain._fraction
+    if weights is not None and ratio is None:
+        raise ValueError(f"weights must be None for {loss!r}: they are for Jaccard, Dice, F-beta")
+    if ratio is not None:
+        return _scaled(by_integrals(ratio, p, weights, threads), scale), "integrals"
+    sizes = np.unique(np.diff(p.offsets))
+    if all(_is_increasing(loss, int(n)) and ignores_truth(loss, int(n)) for n in sizes):
+        return by_majority(loss, p, sampler), "majority"
+    parts = [_one_set(loss, p.row(i), sampler) for i in range(p.n)]
+    names = sorted({name for _, name in parts})
+    mask = np.concatenate([np.zeros(0, np.bool_), *(a.mask for a, _ in parts)])
+    columns = ("expected", "bound", "error", "exact")
+    joined = [np.concatenate([getattr(a, name) for a, _ in parts] or [[]]) for name in columns]
+    return Answers(mask, *joined), " and ".join(names) or "enumeration"
+
+
+def _one_set(loss: Loss, p: FloatArray, sampler: Sampler) -> tuple[Answers, str]:
+    if is_affordable(loss, len(p)):
+        return by_enumeration(loss, p), "enumeration"
+    plain, scale = loss._unscaled()
+    if isinstance(plain, OfCounts) and len(p) <= MOST_FOR_COUNTS:
+        found = by_counts(plain, p)
+        if found is not None:
+            return _scaled(found, scale), "counts"
+    return sampler.decide(loss, p), "samples"
+
+
+def _is_increasing(loss: Loss, n: int) -> bool:
+    known = loss.is_increasing
+    if known is None and ignores_truth(loss, n):
+        known = loss._set_function(np.zeros(n, np.bool_)).is_increasing
+    return bool(known)
+
+
+def _scaled(answers: Answers, scale: float) -> Answers:
+    return replace(
+        answers,
+        expected=scale * answers.expected,
+        bound=scale * answers.bound,
+        error=scale * answers.error,
+    )
+
+
+def _decision(p: Probabilities, answers: Answers, method: str, law: str) -> Decision:
+    """As the caller asked: numbers for one set, arrays for several."""
+    one: Callable[[FloatArray], float | FloatArray]
+    one = (lambda values: float(values[0])) if p.single else (lambda values: values)
+    return Decision(
+        mask=p.as_given(answers.mask),
+        expected=one(answers.expected),
+        bound=one(answers.bound),
+        error=one(answers.error),
+        exact=bool(answers.exact[0]) if p.single else answers.exact,
+        method=method,
+        law=law,
+    )

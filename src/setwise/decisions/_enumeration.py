@@ -1,0 +1,62 @@
+"""Every set against every truth, while they are few."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from setwise._foundation._arguments import BoolArray, FloatArray
+from setwise.decisions._answers import Answers, rounding
+from setwise.losses import Loss
+
+# Sets of mistakes to sum over: O(2^n), or O(n 2^n) for all decisions at once.
+MOST_FOR_MISTAKES = 18
+# Decisions and truths: O(4^n).
+MOST_FOR_TRUTHS = 10
+
+
+def all_masks(n: int) -> BoolArray:
+    """Every subset of n elements: row s has element i where bit i of s is set."""
+    return (np.arange(1 << n)[:, None] >> np.arange(n) & 1).astype(np.bool_)
+
+
+def ignores_truth(loss: Loss, n: int) -> bool:
+    """Whether all truths of n elements have one set function."""
+    return n == 0 or loss._key(np.zeros(n, np.bool_)) == loss._key(np.arange(n) % 2 == 0)
+
+
+def is_affordable(loss: Loss, n: int) -> bool:
+    """Whether all sets can be looked at."""
+    return n <= (MOST_FOR_MISTAKES if ignores_truth(loss, n) else MOST_FOR_TRUTHS)
+
+
+def by_enumeration(loss: Loss, p: FloatArray) -> Answers:
+    """The set of least expected loss among all 2^n."""
+    risks, largest = expected_losses(loss, p)
+    best = int(np.argmin(risks))
+    error = np.array([rounding(len(p), largest)])
+    return Answers.best(all_masks(len(p))[best], risks[[best]], error)
+
+
+def expected_losses(loss: Loss, p: FloatArray) -> tuple[FloatArray, float]:
+    r"""The expected loss of every set, by the number of its mask, and the largest loss met.
+
+    Where l does not look at the truth, :math:`R(z) = \sum_y P(y) \, l(y \oplus z)` is a convolution
+    with a product: element i turns v into :math:`(1 - p_i) v(s) + p_i v(s \oplus i)`.
+    """
+    n = len(p)
+    masks = all_masks(n)
+    if ignores_truth(loss, n):
+        values = np.array(loss._set_function(np.zeros(n, np.bool_))._values(masks), np.float64)
+        largest = float(np.abs(values).max())
+        for i in range(n):
+            pairs = values.reshape(-1, 2, 1 << i)
+            values = ((1 - p[i]) * pairs + p[i] * pairs[:, ::-1]).reshape(-1)
+        return values, largest
+    chances = np.where(masks, p, 1 - p).prod(axis=1)
+    risks, largest = np.zeros(1 << n), 0.0
+    numbers = np.arange(1 << n)
+    for truth in numbers:
+        values = loss._set_function(masks[truth])._values(masks)
+        largest = max(largest, float(np.abs(values).max()))
+        risks += chances[truth] * values[numbers ^ truth]
+    return risks, largest

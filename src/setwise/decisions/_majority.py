@@ -1,0 +1,58 @@
+"""Losses that do not look at the truth: every element as it is more likely to be."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from setwise._foundation import _kernels as _core
+from setwise._foundation._arguments import FloatArray
+from setwise.decisions._answers import Answers, rounding
+from setwise.decisions._enumeration import MOST_FOR_MISTAKES, all_masks
+from setwise.decisions._probabilities import Probabilities
+from setwise.decisions._samples import Sampler
+from setwise.functions import Cardinality
+from setwise.losses import Loss, SumLoss
+from setwise.losses._labels import Labels
+
+
+def by_majority(loss: Loss, p: Probabilities, sampler: Sampler) -> Answers:
+    r"""{i : p_i > 1/2}, the best set for every loss :math:`l(\{i : y_i \ne z_i\})`, l increasing.
+
+    The mistakes of a decision z are independent events with probabilities p_i or 1 - p_i. With
+    the smaller ones everywhere they can be drawn together with those of any other decision so that
+    they are always a subset: no other decision is expected to cost less.
+    """
+    mask = p.flat > 0.5
+    wrong = np.minimum(p.flat, 1 - p.flat)
+    expected, error = np.empty(p.n), np.empty(p.n)
+    for i in range(p.n):
+        expected[i], error[i] = _expected(loss, wrong[p.offsets[i] : p.offsets[i + 1]], sampler)
+    return Answers.best(mask, expected, error)
+
+
+def _expected(loss: Loss, wrong: FloatArray, sampler: Sampler) -> tuple[float, float]:
+    """The expected loss of independent mistakes, and how far it may be off."""
+    if isinstance(loss, SumLoss):  # an expectation is linear
+        parts = [_expected(term, wrong, sampler) for term in loss.terms]
+        scales = loss.coefficients
+        return (
+            float(sum(c * e for c, (e, _) in zip(scales, parts, strict=True))),
+            float(sum(c * e for c, (_, e) in zip(scales, parts, strict=True))),
+        )
+    n = len(wrong)
+    truth = np.zeros(n, np.uint8)
+    labels = Labels(truth, np.array([0, n]), "single", (n,))
+    weights = loss._element_weights(labels)
+    if weights is not None:
+        value = float(weights @ wrong)
+        return value, rounding(n, float(weights.max(initial=0.0)))
+    function = loss._set_function(truth.view(np.bool_))
+    if isinstance(function, Cardinality):
+        table = function.values
+        return _core.expected_of_count(wrong, table), rounding(n, float(np.abs(table).max()))
+    if n <= MOST_FOR_MISTAKES:
+        masks = all_masks(n)
+        chances = np.where(masks, wrong, 1 - wrong).prod(axis=1)
+        values = function._values(masks)
+        return float(chances @ values), rounding(n, float(np.abs(values).max()))
+    return sampler.expected_of_mistakes(function, wrong)

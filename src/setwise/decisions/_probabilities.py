@@ -1,0 +1,107 @@
+"""Probabilities, read once: one set, a batch of rows, groups, or sets of different sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_array, as_choice
+from setwise.losses._labels import _read_offsets
+
+Sets = Literal["auto", "rows", "sample"]
+
+
+@dataclass(frozen=True, eq=False)
+class Probabilities:
+    """Of each element to be in the truth: flat, set i at [offsets[i], offsets[i + 1]).
+
+    ``order`` says where each flat entry stands in the array that was given, None for the same
+    place; ``single`` that the caller asked about one set.
+    """
+
+    flat: FloatArray
+    offsets: IntArray
+    shape: tuple[int, ...]
+    single: bool
+    order: IntArray | None = None
+
+    @property
+    def n(self) -> int:
+        """How many sets."""
+        return len(self.offsets) - 1
+
+    def row(self, i: int) -> FloatArray:
+        """The probabilities of set i."""
+        return self.flat[self.offsets[i] : self.offsets[i + 1]]
+
+    def in_order(self, values: FloatArray) -> FloatArray:
+        """Values an element, as the caller has them, set by set."""
+        flat = values.reshape(-1)
+        return flat if self.order is None else flat[self.order]
+
+    def as_given(self, mask: BoolArray) -> BoolArray:
+        """A flat mask in the caller's shape and order."""
+        if self.order is not None:
+            placed = np.empty_like(mask)
+            placed[self.order] = mask
+            mask = placed
+        return mask.reshape(self.shape)
+
+
+def read_probabilities(
+    probabilities: ArrayLike,
+    *,
+    offsets: ArrayLike | None,
+    groups: ArrayLike | None,
+    sets: str,
+) -> Probabilities:
+    """Numbers in [0, 1]: (p,), (n, p), flat with offsets, or flat with groups."""
+    array = as_array(probabilities, "probabilities")
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"probabilities must hold real numbers, got dtype {array.dtype}")
+    if array.ndim not in (1, 2):
+        raise ValueError(f"probabilities must have shape (p,) or (n, p), got {array.shape}")
+    flat = np.ascontiguousarray(array, np.float64).reshape(-1)
+    wrong = ~((flat >= 0) & (flat <= 1))
+    if wrong.any():
+        raise ValueError(f"probabilities must lie in [0, 1], got {flat[wrong][0]:g}")
+    sets = as_choice(sets, "sets", ("auto", "rows", "sample"))
+    if offsets is not None and groups is not None:
+        raise ValueError("groups must be None when offsets are given, got both")
+    if (offsets is not None or groups is not None) and array.ndim != 1:
+        name = "offsets" if groups is None else "groups"
+        raise ValueError(
+            f"probabilities must have shape (p,) when {name} are given, got {array.shape}"
+        )
+    if sets != "auto" and (offsets is not None or groups is not None):
+        raise ValueError(f"sets must be 'auto' when offsets or groups are given, got {sets!r}")
+    if sets == "rows" and array.ndim != 2:
+        raise ValueError(f"probabilities must have shape (n, p) for rows, got {array.shape}")
+    if offsets is not None:
+        return Probabilities(flat, _read_offsets(offsets, flat.size), array.shape, False)
+    if groups is not None:
+        return _grouped(flat, groups)
+    if array.ndim == 1 or sets == "sample":
+        return Probabilities(flat, np.array([0, flat.size]), array.shape, True)
+    n, p = array.shape
+    return Probabilities(flat, np.arange(n + 1) * p, array.shape, False)
+
+
+def _grouped(flat: FloatArray, groups: Any) -> Probabilities:
+    """The sets in the order of their names; an entry of the answer for each."""
+    names: NDArray[Any] = as_array(groups, "groups")
+    if names.shape != flat.shape:
+        raise ValueError(f"groups must have shape {flat.shape}, got {names.shape}")
+    if names.dtype.kind == "f" and np.isnan(names).any():
+        raise ValueError("groups must name a set for every element, got nan")
+    try:
+        _, number, sizes = np.unique(names, return_inverse=True, return_counts=True)
+    except TypeError as error:
+        kinds = sorted({type(name).__name__ for name in names})
+        raise TypeError(f"groups must be of one type, got {' and '.join(kinds)}") from error
+    order = np.argsort(number, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return Probabilities(flat[order], offsets, flat.shape, False, order)

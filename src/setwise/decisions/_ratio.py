@@ -1,0 +1,62 @@
+"""Jaccard and F-beta under independent elements, by integrals."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from setwise._foundation import _kernels as _core
+from setwise._foundation._arguments import FloatArray
+from setwise._foundation._certificate import EPS
+from setwise.decisions._answers import Answers
+from setwise.decisions._probabilities import Probabilities
+from setwise.functions import Ratio
+
+# What approximating 1 / x by a sum of exponentials costs, relative to 1 / x (exponential_sum.hpp).
+_QUADRATURE = 1e-12
+
+
+def by_integrals(
+    ratio: Ratio, p: Probabilities, weights: FloatArray | None, n_threads: int
+) -> Answers:
+    r"""The best of the sets of the k most probable elements, k = 0, ..., n: the best set of all.
+
+    Exchanging a predicted element for a more probable one that is not never raises the expectation
+    of a loss that increases with both counts. The expected score of the first k comes from
+    :math:`1/x = \int_0^\infty e^{-xu} du`, since the expectation of a product of independent
+    factors is a product: see ``cpp/decisions/expected_ratio.hpp``. O(n Q) with Q about 100 nodes,
+    after sorting.
+
+    With weights that differ the best set need not be such a prefix: there is a bound by moments
+    over all sets then, and no claim.
+    """
+    mask = np.empty(len(p.flat), np.uint8)
+    scores, most = np.empty(p.n), np.empty(p.n)
+    b = 1.0 if ratio.beta is None else ratio.beta**2
+    kept, weighted, offsets = p.flat, np.empty(0), p.offsets
+    heavy = None
+    if weights is not None:
+        heavy = weights > 0  # a weight of 0 is an element that is not there
+        kept, weighted = p.flat[heavy], weights[heavy]
+        offsets = np.concatenate([[0], np.cumsum(heavy)])[p.offsets]
+        mask = np.empty(len(kept), np.uint8)
+    _core.decide_ratio(
+        kept, weighted, offsets, ratio.beta is None, b, n_threads, mask, scores, most
+    )
+    chosen = mask.view(np.bool_)
+    if heavy is not None:
+        chosen = np.zeros(len(p.flat), np.bool_)
+        chosen[heavy] = mask.view(np.bool_)
+    expected = np.maximum(1.0 - scores, 0.0)
+    # A factor of the product is rounded four times.
+    error = _QUADRATURE + 4 * EPS * (np.diff(offsets) + 8)
+    if weights is None or _same_weights(weighted, offsets):
+        return Answers.best(chosen, expected, error)
+    bound = np.minimum(np.maximum(1.0 - most, 0.0), expected)
+    return Answers(chosen, expected, bound, error, expected - bound <= error)
+
+
+def _same_weights(weights: FloatArray, offsets: np.ndarray) -> bool:
+    """Whether the weights within each set are all the same: a ratio does not see their unit."""
+    sizes = np.diff(offsets)
+    firsts = weights[offsets[:-1][sizes > 0]]
+    return bool(np.all(weights == np.repeat(firsts, sizes[sizes > 0])))

@@ -1,0 +1,131 @@
+"""Sets too large to enumerate, for losses without a formula: by samples of the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf, log, sqrt
+
+import numpy as np
+
+from setwise._foundation._arguments import BoolArray, FloatArray
+from setwise.decisions._answers import Answers
+from setwise.decisions._enumeration import ignores_truth
+from setwise.functions import SetFunction
+from setwise.losses import Loss
+from setwise.losses._labels import Labels
+
+# The probability that a stated error of sampling is not kept.
+_DOUBT = 1e-6
+# Candidates of different sizes, samples times elements that are held at once, and those that a
+# search by single elements may look at.
+_MOST_SIZES, _HELD, _SEARCHED = 65, 1 << 22, 1 << 21
+
+
+class Sampler:
+    """Draws truths of independent elements.
+
+    By Hoeffding's inequality the mean of M losses in a range of width R is further than
+    R sqrt(log(2 / delta) / (2 M)) from its expectation with a probability of at most delta.
+    """
+
+    def __init__(self, rng: np.random.Generator, n_samples: int) -> None:
+        self.rng, self.n_samples = rng, n_samples
+
+    def draws(self, p: FloatArray) -> Iterator[BoolArray]:
+        """Samples (m, n), a few at a time."""
+        at_once = max(1, _HELD // max(len(p), 1))
+        for start in range(0, self.n_samples, at_once):
+            rows = min(at_once, self.n_samples - start)
+            yield self.rng.random((rows, len(p))) < p
+
+    def width(self, events: int = 1) -> float:
+        """How far a mean may be off, in units of the range, for each of so many events."""
+        return sqrt(log(2 * events / _DOUBT) / (2 * self.n_samples))
+
+    def expected_of_mistakes(self, function: SetFunction, wrong: FloatArray) -> tuple[float, float]:
+        """The mean of an increasing function of independent mistakes, and its error."""
+        total = sum(float(function._values(mistakes).sum()) for mistakes in self.draws(wrong))
+        largest = float(function._values(np.ones((1, len(wrong)), np.bool_))[0])
+        return total / self.n_samples, largest * self.width()
+
+    def decide(self, loss: Loss, p: FloatArray) -> Answers:
+        """A good set by one half of the samples, its loss by the other.
+
+        Candidates are the k most probable elements and, where that is affordable, what changes of
+        single elements make of the best. A loss that increases costs at least what any one mistake
+        does, which bounds every set.
+        """
+        truths = np.concatenate(list(self.draws(p))) if p.size else np.zeros((1, 0), np.bool_)
+        mask = self._search(loss, p, truths)
+        values = np.concatenate([_values(loss, fresh, mask) for fresh in self.draws(p)])
+        spread = _range(loss, len(p))
+        error = spread * self.width()
+        bound = -inf
+        if loss.is_increasing:
+            bound = self._single_mistakes(loss, truths, spread)
+        expected = float(values.mean()) if values.size else 0.0
+        return Answers(
+            mask,
+            np.array([expected]),
+            np.array([min(bound, expected)]),
+            np.array([error]),
+            np.zeros(1, np.bool_),
+        )
+
+    def _search(self, loss: Loss, p: FloatArray, truths: BoolArray) -> BoolArray:
+        n = len(p)
+        order = np.argsort(-p, kind="stable")
+        sizes = np.unique(np.linspace(0, n, min(n + 1, _MOST_SIZES)).round().astype(int))
+        sizes = np.unique(np.append(sizes, np.count_nonzero(p > 0.5)))
+        best, least = np.zeros(n, np.bool_), inf
+        for k in sizes:
+            mask = np.zeros(n, np.bool_)
+            mask[order[:k]] = True
+            risk = float(_values(loss, truths, mask).mean())
+            if risk < least:
+                best, least = mask, risk
+        if truths.size > _SEARCHED:
+            return best
+        for i in order:
+            changed = best.copy()
+            changed[i] = not changed[i]
+            risk = float(_values(loss, truths, changed).mean())
+            if risk < least:
+                best, least = changed, risk
+        return best
+
+    def _single_mistakes(self, loss: Loss, truths: BoolArray, spread: float) -> float:
+        """max_i min(E l_y({i}) [y_i], E l_y({i}) [not y_i]) is below every set's expectation."""
+        n = truths.shape[1]
+        if spread == inf or truths.size > _SEARCHED:
+            return 0.0
+        least = 0.0
+        slack = spread * self.width(2 * n)
+        for i in range(n):
+            single = np.zeros(n, np.bool_)
+            single[i] = True
+            costs = loss._values(_labels(truths), np.tile(single, len(truths)))
+            there = truths[:, i]
+            least = max(least, float(min((costs * there).mean(), (costs * ~there).mean())) - slack)
+        return least
+
+
+def _labels(truths: BoolArray) -> Labels:
+    m, n = truths.shape
+    flat = np.ascontiguousarray(truths).reshape(-1).view(np.uint8)
+    return Labels(flat, np.arange(m + 1) * n, "rows", truths.shape)
+
+
+def _values(loss: Loss, truths: BoolArray, mask: BoolArray) -> FloatArray:
+    """The loss of one decision for each truth."""
+    return loss._values(_labels(truths), (truths != mask).reshape(-1))
+
+
+def _range(loss: Loss, n: int) -> float:
+    """How far losses of n elements can lie apart; inf where that is not known."""
+    if loss._fraction is not None:
+        return 1.0
+    if loss.is_increasing and ignores_truth(loss, n):
+        function = loss._set_function(np.zeros(n, np.bool_))
+        return float(function._values(np.ones((1, n), np.bool_))[0])
+    return inf
