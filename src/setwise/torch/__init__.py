@@ -1,6 +1,7 @@
 """Set losses for PyTorch: autograd, every dtype, CPU and CUDA. NumPy and torch are all it needs."""
 
 try:
+    from setwise.torch._decide import MaskDecision, decide
     from setwise.torch._decomposed import DecomposedHingeLoss, decomposed_hinge
     from setwise.torch._lovasz_hinge import LovaszHingeLoss, lovasz_hinge
     from setwise.torch._lovasz_softmax import LovaszSoftmaxLoss, lovasz_softmax
@@ -22,7 +23,9 @@ __all__ = [
     "LovaszHingeLoss",
     "LovaszSoftmaxLoss",
     "MarginRescalingLoss",
+    "MaskDecision",
     "SlackRescalingLoss",
+    "decide",
     "decomposed_hinge",
     "lovasz_hinge",
     "lovasz_softmax",

@@ -1,0 +1,78 @@
+"""Sets of least expected Jaccard or F-beta loss, for rows of probabilities on a device."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+import torch
+
+from setwise.torch._cuda._driver import kernel
+
+_ARGUMENTS = struct.Struct("<12Qd3q2i")
+_CHUNK = 2048  # as in decide.cu
+_THREADS = 160
+_STEP = 0.3  # as in cpp/decisions/exponential_sum.hpp
+_TYPES = {torch.float32: "float", torch.float64: "double"}
+# Elements held at once with their sums: 40 bytes each.
+_AT_ONCE = 1 << 28
+
+
+def decide_ratio(p: torch.Tensor, jaccard: bool, b: float) -> Any:
+    """Masks (R, N) and expected scores (R,) of the best sets of rows of probabilities (R, N)."""
+    rows, n = p.shape
+    if p.dtype not in _TYPES or not n or not rows or n >= 1 << 31:
+        return NotImplemented
+    programs = [
+        kernel(
+            ("decide.cu",),
+            name,
+            (("SCORE", _TYPES[p.dtype]),),
+            0,
+            p.device.index,
+            (_THREADS, 8),
+            together=False,
+        )
+        for name in ("lower_bounds", "candidates", "products", "search")
+    ]
+    if any(program is None for program in programs):
+        return NotImplemented
+    at_once = max(1, _AT_ONCE // n)
+    parts = [_of_rows(p[k : k + at_once], jaccard, b, programs) for k in range(0, rows, at_once)]
+    return torch.cat([mask for mask, _ in parts]), torch.cat([score for _, score in parts])
+
+
+def _of_rows(p: torch.Tensor, jaccard: bool, b: float, programs: list[Any]) -> Any:
+    rows, n = p.shape
+    device = p.device
+    ordered, order = torch.sort(p, dim=1, descending=True, stable=True)
+    blank = torch.zeros((), dtype=torch.float64, device=device)
+    hit = torch.cumsum(ordered, 1, dtype=torch.float64)
+    within = torch.cumsum(ordered * (1 - ordered), 1, dtype=torch.float64)
+    none = torch.log1p(-ordered.double()).sum(1).exp()
+    low, high = (1.0, float(n)) if jaccard else (1.0 + b, (1.0 + b) * n)
+    count = math.ceil(math.log(42e6 * high / low) / _STEP) + 1
+    nodes = 1e-6 / high * torch.exp(_STEP * torch.arange(count, dtype=torch.float64, device=device))
+    weights = _STEP * nodes
+    weights[0] /= -math.expm1(-_STEP)
+    chunks = -(-n // _CHUNK)
+    lower, score = blank.new_zeros(rows), blank.new_empty(rows)
+    first = torch.full((rows,), 2**31 - 1, dtype=torch.int32, device=device)
+    last, best = torch.zeros_like(first), torch.empty_like(first)
+    products = blank.new_empty(rows, chunks, 2, count)
+    stream = torch._C._cuda_getCurrentRawStream(device.index)
+
+    def launch(program: Any, products: torch.Tensor) -> None:
+        tensors = (ordered, hit, within, nodes, weights, none, lower, first, last, products)
+        pointers = [tensor.data_ptr() for tensor in (*tensors, best, score)]
+        program.launch(_ARGUMENTS.pack(*pointers, b, rows, n, chunks, jaccard, count), stream)
+
+    for program in programs[:3]:
+        launch(program, products)
+    joined = torch.stack([products[:, :, 0].prod(1), products[:, :, 1].sum(1)], 1).contiguous()
+    launch(programs[3], joined)
+    mask = torch.empty(rows, n, dtype=torch.bool, device=device)
+    chosen = torch.arange(n, device=device) < best[:, None]
+    mask.scatter_(1, order, chosen)
+    return mask, score

@@ -1,0 +1,170 @@
+// Sets of least expected loss: rows of probabilities p, sorted decreasing, for Jaccard (jaccard = 1) or
+// F-beta (b = beta^2). What is computed, and why, stands in cpp/decisions/expected_ratio.hpp: 1 / x as a
+// sum of exponentials at Q nodes, one thread a node, and brackets by moments that leave few k.
+
+typedef SCORE P;
+
+struct Arguments {
+    const P* p;             // (rows, n)
+    const double* hit;      // (rows, n): p[0] + ... + p[k - 1] at k - 1
+    const double* within;   // (rows, n): the same of p (1 - p)
+    const double* nodes;    // (Q): u
+    const double* weights;  // (Q)
+    double* none;           // (rows): the probability that nothing is there, the score of k = 0
+    double* lower;          // (rows): the largest lower bound on a score
+    int* first;             // (rows): the least and the largest k that may be best
+    int* last;
+    double* products;  // (rows, chunks, Q)
+    int* best;         // (rows)
+    double* score;     // (rows)
+    double b;
+    i64 rows, n, chunks;
+    int jaccard, q;
+};
+
+constexpr int CHUNK = 2048;
+
+__device__ inline double mean_of(const Arguments& a, double k, double hit, double total) {
+    return k + (a.jaccard ? fmax(total - hit, 0.0) : a.b * total);
+}
+__device__ inline double scale_of(const Arguments& a) { return a.jaccard ? 1.0 : 1.0 + a.b; }
+
+// Positive doubles are in the order of their bits.
+__device__ inline void raise(double* at, double x) {
+    atomicMax(reinterpret_cast<u64*>(at), static_cast<u64>(__double_as_longlong(x)));
+}
+
+// The largest lower bound of each row: one task a chunk of a row.
+extern "C" __global__ void __launch_bounds__(THREADS) lower_bounds(const __grid_constant__ Arguments a) {
+    for (i64 task = blockIdx.x; task < a.rows * a.chunks; task += gridDim.x) {
+        const i64 row = task / a.chunks, begin = (task % a.chunks) * CHUNK;
+        const double* hit = a.hit + row * a.n;
+        const double total = hit[a.n - 1];
+        double most = 0;
+        for (i64 i = begin + threadIdx.x; i < min(begin + CHUNK, a.n); i += THREADS) {
+            const double mean = mean_of(a, double(i + 1), hit[i], total);
+            most = fmax(most, scale_of(a) * hit[i] / (a.jaccard ? mean : mean + a.b));
+        }
+        for (int step = 16; step; step >>= 1) most = fmax(most, __shfl_xor_sync(~0u, most, step));
+        if ((threadIdx.x & 31) == 0) raise(a.lower + row, most * (1 - 1e-9));
+    }
+}
+
+// The first and the last k whose upper bound reaches it.
+extern "C" __global__ void __launch_bounds__(THREADS) candidates(const __grid_constant__ Arguments a) {
+    for (i64 task = blockIdx.x; task < a.rows * a.chunks; task += gridDim.x) {
+        const i64 row = task / a.chunks, begin = (task % a.chunks) * CHUNK;
+        const double* hit = a.hit + row * a.n;
+        const double* within = a.within + row * a.n;
+        const double total = hit[a.n - 1], spread = within[a.n - 1];
+        const double least = fmax(a.lower[row], a.none[row] * (1 - 1e-9));
+        int first = 0x7fffffff, last = 0;
+        for (i64 i = begin + threadIdx.x; i < min(begin + CHUNK, a.n); i += THREADS) {
+            const double k = double(i + 1), mean = mean_of(a, k, hit[i], total);
+            // The variances are sums of rounded numbers.
+            const double v = a.jaccard ? fmax(spread - within[i], 0.0) + 1e-6 * spread
+                                       : a.b * a.b * spread * (1 + 1e-6);
+            const double upper = scale_of(a) * hit[i] * (1 / mean + v / (k * mean * mean)) * (1 + 1e-9);
+            if (upper >= least) {
+                first = min(first, int(i + 1));
+                last = max(last, int(i + 1));
+            }
+        }
+        for (int step = 16; step; step >>= 1) {
+            first = min(first, __shfl_xor_sync(~0u, first, step));
+            last = max(last, __shfl_xor_sync(~0u, last, step));
+        }
+        if ((threadIdx.x & 31) == 0 && last > 0) {
+            atomicMin(a.first + row, first);
+            atomicMax(a.last + row, last);
+        }
+    }
+}
+
+// The product of factors 1 - p + p exp(-b u) over a chunk: for Jaccard from the last candidate on, for
+// F-beta over the whole row; and for F-beta the sums of odds before the first candidate.
+extern "C" __global__ void __launch_bounds__(THREADS) products(const __grid_constant__ Arguments a) {
+    __shared__ double shared[CHUNK];
+    const int j = threadIdx.x;
+    const double power = j < a.q ? exp(-a.b * a.nodes[j]) : 1.0;
+    for (i64 task = blockIdx.x; task < a.rows * a.chunks; task += gridDim.x) {
+        const i64 row = task / a.chunks;
+        const i64 begin = (task % a.chunks) * CHUNK, end = min(begin + CHUNK, a.n);
+        const i64 from = a.jaccard ? max(begin, i64(a.last[row])) : begin;
+        const i64 before = a.jaccard ? begin : min(end, i64(a.first[row]) - 1);
+        __syncthreads();
+        for (i64 i = begin + j; i < end; i += THREADS) shared[i - begin] = double(a.p[row * a.n + i]);
+        __syncthreads();
+        double product = 1, odds = 0;
+        for (i64 i = from; i < end; ++i) {
+            const double p = shared[i - begin];
+            product *= (1 - p) + p * power;
+        }
+        for (i64 i = begin; i < before; ++i) {
+            const double p = shared[i - begin], there = p * power;
+            if (p > 0) odds += there / ((1 - p) + there);
+        }
+        if (j < a.q) {
+            double* const out = a.products + (row * a.chunks + task % a.chunks) * 2 * a.q;
+            out[j] = product;
+            out[a.q + j] = odds;
+        }
+    }
+}
+
+__device__ inline double over_block(double x, double* scratch) {
+    for (int step = 16; step; step >>= 1) x += __shfl_xor_sync(~0u, x, step);
+    __syncthreads();
+    if ((threadIdx.x & 31) == 0) scratch[threadIdx.x >> 5] = x;
+    __syncthreads();
+    x = 0;
+    for (int w = 0; w < THREADS / 32; ++w) x += scratch[w];
+    return x;
+}
+
+// One block a row: the candidates one after the other. The partial products of the chunks have been
+// multiplied, the sums added, in `products` (rows, 2, Q) by now.
+extern "C" __global__ void __launch_bounds__(THREADS) search(const __grid_constant__ Arguments a) {
+    __shared__ double scratch[THREADS / 32];
+    const int j = threadIdx.x;
+    const double u = j < a.q ? a.nodes[j] : 0.0, weight = j < a.q ? a.weights[j] : 0.0;
+    const double power = exp(-a.b * u);
+    for (i64 row = blockIdx.x; row < a.rows; row += gridDim.x) {
+        const P* p = a.p + row * a.n;
+        const double* hit = a.hit + row * a.n;
+        int best = 0;
+        double most = a.none[row];
+        const int first = a.first[row], last = a.last[row];
+        const double* start = a.products + row * 2 * a.q;
+        if (last > 0 && a.jaccard) {
+            double product = j < a.q ? weight * start[j] : 0.0;
+            for (int k = last; k >= first; --k) {
+                const double score = hit[k - 1] * over_block(product * exp(-u * double(k)), scratch);
+                if (score >= most) {  // the least k among equal ones
+                    most = score;
+                    best = k;
+                }
+                const double x = double(p[k - 1]);
+                product *= (1 - x) + x * power;
+            }
+        } else if (last > 0) {
+            // Where the product is nothing its factors may be 0.
+            const double product = j < a.q && start[j] > 1e-290 ? weight * start[j] : 0.0;
+            double odds = product > 0 ? start[a.q + j] : 0.0;
+            for (int k = first; k <= last; ++k) {
+                const double x = double(p[k - 1]), there = x * power;
+                if (product > 0 && x > 0) odds += there / ((1 - x) + there);
+                const double score =
+                    (1 + a.b) * over_block(product * odds * exp(-u * double(k)), scratch);
+                if (score > most) {
+                    most = score;
+                    best = k;
+                }
+            }
+        }
+        if (j == 0) {
+            a.best[row] = best;
+            a.score[row] = most;
+        }
+    }
+}

@@ -1,0 +1,218 @@
+"""Decisions for networks: the set of least expected loss for each mask of a batch."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from setwise.losses import get
+from setwise.torch._inputs._labels import voids
+from setwise.torch._inputs._sets import FLOATS, Options, as_rows, check_dense
+
+if TYPE_CHECKING:
+    from setwise.losses import Loss
+
+_ACTIVATIONS = ("sigmoid", "softmax", "none")
+
+
+@dataclass(frozen=True, eq=False)
+class MaskDecision:
+    """Masks of least expected loss, for independent pixels.
+
+    Attributes
+    ----------
+    mask : boolean tensor
+        In the shape of the input.
+    expected : tensor of float64
+        The expected loss of each set: (), (B,), (C,) or (B, C).
+    bound : tensor of float64
+        No set has an expected loss below this.
+    exact : bool
+        Whether every mask is proved to be a best one, up to rounding.
+    method : str
+        As in ``sw.decide``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import setwise as sw
+    >>> decision = sw.torch.decide(torch.tensor([2.0, -0.2, -0.4, -2.0]), "dice")
+    >>> decision.mask.tolist(), decision.exact
+    ([True, True, True, False], True)
+    """
+
+    mask: Tensor
+    expected: Tensor
+    bound: Tensor
+    exact: bool
+    method: str
+
+    @property
+    def regret_bound(self) -> Tensor:
+        """expected - bound: no set's expected loss is lower by more than this."""
+        return (self.expected - self.bound).clamp(min=0)
+
+
+@torch.no_grad()
+def decide(
+    input: Tensor,
+    loss: str | Loss,
+    *,
+    activation: str = "sigmoid",
+    per_image: bool = False,
+    per_class: bool = False,
+    target: Tensor | None = None,
+    ignore_index: int | None = None,
+) -> MaskDecision:
+    """The masks of least expected loss, from the scores of a network that is already trained.
+
+    Which elements form a set is said as for the losses: all of them, or those of each image, of
+    each class, of each class of each image. Probabilities are taken to be independent, and to mean
+    what they say: calibrate first.
+
+    Parameters
+    ----------
+    input : tensor
+        Scores, or probabilities with ``activation="none"``; any shape, any floating type.
+    loss : str or Loss
+        Jaccard, Dice and F-beta run on the device; others on the host.
+    activation : {"sigmoid", "softmax", "none"}
+        What makes probabilities of the input; softmax over dimension 1.
+    per_image, per_class : bool
+        Whether each index of dimension 0, of dimension 1, is a set of its own.
+    target, ignore_index : tensor and int, optional
+        Pixels whose target is ``ignore_index`` belong to no set, and to no mask. The target has the
+        input's shape, or lacks its dimension of classes.
+
+    Returns
+    -------
+    MaskDecision
+
+    Examples
+    --------
+    >>> import torch
+    >>> import setwise as sw
+    >>> logits = torch.tensor([[[[1.0, -0.5], [-0.3, -3.0]]]])  # (B, C, H, W)
+    >>> sw.torch.decide(logits, "jaccard", per_image=True).mask.int().tolist()
+    [[[[1, 1], [1, 0]]]]
+    """
+    if not isinstance(input, Tensor):
+        raise TypeError(f"input must be a tensor, got {type(input).__name__}")
+    check_dense("input", input)
+    if input.dtype not in FLOATS:
+        raise TypeError(f"input must be float16, bfloat16, float32 or float64, got {input.dtype}")
+    if activation not in _ACTIVATIONS:
+        raise ValueError(f"activation must be one of {', '.join(_ACTIVATIONS)}, got {activation!r}")
+    options = Options(per_image=per_image, per_class=per_class, ignore_index=ignore_index)
+    judged = get(loss)
+    p = _probabilities(input, activation)
+    valid = _valid(input, target, ignore_index)
+    if valid is not None:
+        p = torch.where(valid, p, 0.0)
+    rows = as_rows(p, options)
+    kept = None if valid is None else as_rows(valid, options)
+    mask, expected, bound, exact, method = _decided(rows, kept, judged)
+    shape: tuple[int, ...] = ()
+    if per_image or per_class:
+        shape = tuple(input.shape[k] for k, own in enumerate((per_image, per_class)) if own)
+    return MaskDecision(
+        _as_input(mask, input.shape, options),
+        expected.view(shape),
+        bound.view(shape),
+        exact,
+        method,
+    )
+
+
+def _probabilities(input: Tensor, activation: str) -> Tensor:
+    wide = input if input.dtype == torch.float64 else input.float()
+    if activation == "sigmoid":
+        return torch.sigmoid(wide)
+    if activation == "softmax":
+        if input.ndim < 2:
+            raise ValueError(
+                "input must have a dimension of classes for softmax, "
+                f"got shape {tuple(input.shape)}"
+            )
+        return torch.softmax(wide, 1)
+    if wide.numel():
+        low, high = (float(x) for x in torch.aminmax(wide))
+        if not (low >= 0 and high <= 1):
+            raise ValueError(
+                "input must hold probabilities in [0, 1] with activation='none', "
+                f"got {low if not low >= 0 else high}"
+            )
+    return wide
+
+
+def _valid(input: Tensor, target: Tensor | None, ignore_index: int | None) -> Tensor | None:
+    """Which elements count, in the shape of the input; None for all."""
+    if ignore_index is None:
+        if target is not None:
+            raise ValueError("target must be None unless ignore_index is given: it marks the void")
+        return None
+    if not isinstance(target, Tensor):
+        raise TypeError(
+            f"target must be a tensor when ignore_index is given, got {type(target).__name__}"
+        )
+    if target.device != input.device:
+        raise ValueError(
+            f"target must be on the device of input, {input.device}, got {target.device}"
+        )
+    if target.shape != input.shape:
+        without = (*input.shape[:1], *input.shape[2:])
+        if tuple(target.shape) != without:
+            raise ValueError(
+                f"target must have shape {tuple(input.shape)} or {without}, "
+                f"got {tuple(target.shape)}"
+            )
+        target = target.unsqueeze(1)
+    void = voids(target, ignore_index)
+    return None if void is None else (~void).expand(input.shape)
+
+
+def _decided(
+    p: Tensor, valid: Tensor | None, loss: Loss
+) -> tuple[Tensor, Tensor, Tensor, bool, str]:
+    """Masks (S, n), expected losses and bounds (S,)."""
+    plain, scale = loss._unscaled()
+    ratio = plain._fraction
+    if ratio is not None and p.device.type == "cuda":
+        from setwise.torch._cuda._decide import decide_ratio
+
+        b = 1.0 if ratio.beta is None else ratio.beta**2
+        # An element of probability 0 changes no expectation of a ratio, and no best set has one.
+        answer = decide_ratio(p, ratio.beta is None, b)
+        if answer is not NotImplemented:
+            mask, score = answer
+            expected = (scale * (1 - score)).clamp(min=0)
+            error = scale * (1e-12 + 4 * 2.2e-16 * (p.shape[1] + 8))
+            return mask & (p > 0), expected, expected - error, True, "integrals"
+    from setwise.decisions import decide as on_host
+
+    counts = torch.full((len(p),), p.shape[1]) if valid is None else valid.sum(1).cpu()
+    flat = (p if valid is None else p[valid]).double().cpu().numpy().reshape(-1)
+    offsets = torch.cat([torch.zeros(1, dtype=torch.int64), counts.cumsum(0)]).numpy()
+    found = on_host(flat, loss, offsets=offsets)
+    mask = torch.from_numpy(found.mask)
+    if valid is None:
+        mask = mask.view(p.shape).to(p.device)
+    else:
+        placed = torch.zeros(p.shape, dtype=torch.bool, device=p.device)
+        placed[valid] = mask.to(p.device)
+        mask = placed
+    values = [torch.as_tensor(x, dtype=torch.float64) for x in (found.expected, found.bound)]
+    exact = bool(torch.as_tensor(found.exact).all())
+    return mask, values[0].to(p.device), values[1].to(p.device), exact, found.method
+
+
+def _as_input(mask: Tensor, shape: torch.Size, options: Options) -> Tensor:
+    """Rows of sets back in the shape of the input."""
+    if options.per_class and not options.per_image:
+        turned = (shape[1], shape[0], *shape[2:])
+        return mask.view(turned).transpose(0, 1).contiguous()
+    return mask.view(shape) if math.prod(shape) else mask.new_empty(shape)
