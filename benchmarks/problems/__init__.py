@@ -23,6 +23,7 @@ MODULES = (
     "maps",
     "marginals",
     "lists",
+    "decisions",
     "learning",
     "estimators",
     "torch_losses",

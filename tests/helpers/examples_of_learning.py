@@ -492,3 +492,21 @@ method(
     colorbar=True,
     dots_kw={"s": 20.0},
 )
+
+# ------------------------------------------------------------------------------------ decisions
+
+listed(
+    "decide",
+    lambda decision: (decision.mask, decision.expected, decision.bound),
+    probabilities=array(0.75, 0.5, 0.25),
+    loss="jaccard",
+    offsets=None,
+    groups=None,
+    sets="auto",
+    weights=array(1.0, 2.0, 1.0),
+    label=1,
+    temperature=1.0,
+    n_samples=10,
+    n_jobs=1,
+    rng=0,
+)

@@ -6,7 +6,15 @@ list fails the test, so that a new one is listed or found out.
 """
 
 # Each lists its calls when it is loaded.
-from interrupt_registry import _estimators, _flows, _functions, _inference, _learning, _surrogates  # noqa: F401
+from interrupt_registry import (  # noqa: F401
+    _decisions,
+    _estimators,
+    _flows,
+    _functions,
+    _inference,
+    _learning,
+    _surrogates,
+)
 from interrupt_registry._calls import LONG, Call
 from interrupt_registry._inference import grid_field
 from interrupt_registry._short import SHORT, SHORT_METHODS, public_callables

@@ -1,0 +1,28 @@
+"""Long calls of decisions."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+import setwise as sw
+from interrupt_registry._calls import Call, long
+
+
+@long("decisions.decide", "integrals")
+def by_integrals(size: int) -> Call:
+    p = np.random.default_rng(0).random((20 * size, 400))
+    return lambda: sw.decide(p, "dice", n_jobs=1)
+
+
+@long("decisions.decide", "samples")
+def by_samples(size: int) -> Call:
+    loss = sw.losses.Jaccard() + sw.losses.Hamming()
+    p = np.random.default_rng(0).random((size, 12))
+    return lambda: sw.decide(p, loss, n_samples=40)
+
+
+@long("torch.decide")
+def of_tensors(size: int) -> Call:
+    p = torch.rand(20 * size, 400, generator=torch.Generator().manual_seed(0))
+    return lambda: sw.torch.decide(p, "jaccard", activation="none", per_image=True)
