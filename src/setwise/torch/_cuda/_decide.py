@@ -10,12 +10,12 @@ import torch
 
 from setwise.torch._cuda._driver import kernel
 
-_ARGUMENTS = struct.Struct("<12Qd3q2i")
+_ARGUMENTS = struct.Struct("<11Qd3q2i")
 _CHUNK = 2048  # as in decide.cu
 _THREADS = 160
 _STEP = 0.3  # as in cpp/decisions/exponential_sum.hpp
 _TYPES = {torch.float32: "float", torch.float64: "double"}
-# Elements held at once with their sums: 40 bytes each.
+# Elements sorted at once: 25 bytes each.
 _AT_ONCE = 1 << 28
 
 
@@ -34,7 +34,7 @@ def decide_ratio(p: torch.Tensor, jaccard: bool, b: float) -> Any:
             (_THREADS, 8),
             together=False,
         )
-        for name in ("lower_bounds", "candidates", "products", "search")
+        for name in ("sums", "lower_bounds", "candidates", "products", "search")
     ]
     if any(program is None for program in programs):
         return NotImplemented
@@ -48,9 +48,6 @@ def _of_rows(p: torch.Tensor, jaccard: bool, b: float, programs: list[Any]) -> A
     device = p.device
     ordered, order = torch.sort(p, dim=1, descending=True, stable=True)
     blank = torch.zeros((), dtype=torch.float64, device=device)
-    hit = torch.cumsum(ordered, 1, dtype=torch.float64)
-    within = torch.cumsum(ordered * (1 - ordered), 1, dtype=torch.float64)
-    none = torch.log1p(-ordered.double()).sum(1).exp()
     low, high = (1.0, float(n)) if jaccard else (1.0 + b, (1.0 + b) * n)
     count = math.ceil(math.log(42e6 * high / low) / _STEP) + 1
     nodes = 1e-6 / high * torch.exp(_STEP * torch.arange(count, dtype=torch.float64, device=device))
@@ -63,15 +60,20 @@ def _of_rows(p: torch.Tensor, jaccard: bool, b: float, programs: list[Any]) -> A
     products = blank.new_empty(rows, chunks, 2, count)
     stream = torch._C._cuda_getCurrentRawStream(device.index)
 
+    sums = blank.new_empty(rows, chunks, 3)
+    before = blank.new_zeros(rows, chunks + 1, 3)
+
     def launch(program: Any, products: torch.Tensor) -> None:
-        tensors = (ordered, hit, within, nodes, weights, none, lower, first, last, products)
-        pointers = [tensor.data_ptr() for tensor in (*tensors, best, score)]
+        tensors = (ordered, sums, before, nodes, weights, lower, first, last, products, best, score)
+        pointers = [tensor.data_ptr() for tensor in tensors]
         program.launch(_ARGUMENTS.pack(*pointers, b, rows, n, chunks, jaccard, count), stream)
 
-    for program in programs[:3]:
+    launch(programs[0], products)
+    torch.cumsum(sums, 1, out=before[:, 1:])
+    for program in programs[1:4]:
         launch(program, products)
     joined = torch.stack([products[:, :, 0].prod(1), products[:, :, 1].sum(1)], 1).contiguous()
-    launch(programs[3], joined)
+    launch(programs[4], joined)
     mask = torch.empty(rows, n, dtype=torch.bool, device=device)
     chosen = torch.arange(n, device=device) < best[:, None]
     mask.scatter_(1, order, chosen)

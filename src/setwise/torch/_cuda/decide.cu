@@ -6,15 +6,14 @@ typedef SCORE P;
 
 struct Arguments {
     const P* p;             // (rows, n)
-    const double* hit;      // (rows, n): p[0] + ... + p[k - 1] at k - 1
-    const double* within;   // (rows, n): the same of p (1 - p)
+    double* sums;           // (rows, chunks, 3): of p, p (1 - p) and log(1 - p), over chunks
+    const double* before;   // (rows, chunks + 1, 3): of the same, over all chunks before
     const double* nodes;    // (Q): u
     const double* weights;  // (Q)
-    double* none;           // (rows): the probability that nothing is there, the score of k = 0
     double* lower;          // (rows): the largest lower bound on a score
     int* first;             // (rows): the least and the largest k that may be best
     int* last;
-    double* products;  // (rows, chunks, Q)
+    double* products;  // (rows, chunks, 2, Q)
     int* best;         // (rows)
     double* score;     // (rows)
     double b;
@@ -22,54 +21,127 @@ struct Arguments {
     int jaccard, q;
 };
 
-constexpr int CHUNK = 2048;
+constexpr int CHUNK = 2048, EACH = (CHUNK + THREADS - 1) / THREADS, WARPS = THREADS / 32;
 
 __device__ inline double mean_of(const Arguments& a, double k, double hit, double total) {
     return k + (a.jaccard ? fmax(total - hit, 0.0) : a.b * total);
 }
 __device__ inline double scale_of(const Arguments& a) { return a.jaccard ? 1.0 : 1.0 + a.b; }
 
-// Positive doubles are in the order of their bits.
-__device__ inline void raise(double* at, double x) {
-    atomicMax(reinterpret_cast<u64*>(at), static_cast<u64>(__double_as_longlong(x)));
+// Nothing predicted is right when nothing is there.
+__device__ inline double none_of(const Arguments& a, i64 row) {
+    return exp(a.before[(row * (a.chunks + 1) + a.chunks) * 3 + 2]);
 }
 
-// The largest lower bound of each row: one task a chunk of a row.
-extern "C" __global__ void __launch_bounds__(THREADS) lower_bounds(const __grid_constant__ Arguments a) {
+__device__ inline double over_block(double x, double* scratch) {
+    for (int step = 16; step; step >>= 1) x += __shfl_xor_sync(~0u, x, step);
+    __syncthreads();
+    if ((threadIdx.x & 31) == 0) scratch[threadIdx.x >> 5] = x;
+    __syncthreads();
+    x = 0;
+    for (int w = 0; w < WARPS; ++w) x += scratch[w];
+    return x;
+}
+
+// The sum over the threads before this one.
+__device__ inline double before_in_block(double x, double* scratch) {
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    double sum = x;
+    for (int step = 1; step < 32; step <<= 1) {
+        const double other = __shfl_up_sync(~0u, sum, step);
+        if (lane >= step) sum += other;
+    }
+    __syncthreads();
+    if (lane == 31) scratch[warp] = sum;
+    __syncthreads();
+    double start = 0;
+    for (int w = 0; w < warp; ++w) start += scratch[w];
+    return start + (sum - x);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) sums(const __grid_constant__ Arguments a) {
+    __shared__ double scratch[WARPS];
     for (i64 task = blockIdx.x; task < a.rows * a.chunks; task += gridDim.x) {
         const i64 row = task / a.chunks, begin = (task % a.chunks) * CHUNK;
-        const double* hit = a.hit + row * a.n;
-        const double total = hit[a.n - 1];
-        double most = 0;
+        double hit = 0, within = 0, none = 0;
         for (i64 i = begin + threadIdx.x; i < min(begin + CHUNK, a.n); i += THREADS) {
-            const double mean = mean_of(a, double(i + 1), hit[i], total);
-            most = fmax(most, scale_of(a) * hit[i] / (a.jaccard ? mean : mean + a.b));
+            const double p = double(a.p[row * a.n + i]);
+            hit += p;
+            within += p * (1 - p);
+            none += log1p(-p);
         }
+        hit = over_block(hit, scratch);
+        within = over_block(within, scratch);
+        none = over_block(none, scratch);
+        if (threadIdx.x == 0) {
+            a.sums[task * 3] = hit;
+            a.sums[task * 3 + 1] = within;
+            a.sums[task * 3 + 2] = none;
+        }
+    }
+}
+
+// Calls visit(k, hit, within) for every k of a chunk, the sums over the first k elements of the row.
+template <class Visit>
+__device__ void each_prefix(const Arguments& a, i64 task, double* shared, double* scratch, Visit visit) {
+    const i64 row = task / a.chunks, chunk = task % a.chunks, begin = chunk * CHUNK;
+    const int size = int(min(i64(CHUNK), a.n - begin));
+    __syncthreads();
+    for (int i = threadIdx.x; i < size; i += THREADS) shared[i] = double(a.p[row * a.n + begin + i]);
+    __syncthreads();
+    const int from = min(threadIdx.x * EACH, size), to = min(from + EACH, size);
+    double hit = 0, within = 0;
+    for (int i = from; i < to; ++i) {
+        hit += shared[i];
+        within += shared[i] * (1 - shared[i]);
+    }
+    const double* start = a.before + (row * (a.chunks + 1) + chunk) * 3;
+    hit = start[0] + before_in_block(hit, scratch);
+    within = start[1] + before_in_block(within, scratch);
+    for (int i = from; i < to; ++i) {
+        hit += shared[i];
+        within += shared[i] * (1 - shared[i]);
+        visit(begin + i + 1, hit, within);
+    }
+}
+
+// The largest lower bound of each row. Positive doubles are in the order of their bits.
+extern "C" __global__ void __launch_bounds__(THREADS) lower_bounds(const __grid_constant__ Arguments a) {
+    __shared__ double shared[CHUNK], scratch[WARPS];
+    for (i64 task = blockIdx.x; task < a.rows * a.chunks; task += gridDim.x) {
+        const i64 row = task / a.chunks;
+        const double total = a.before[(row * (a.chunks + 1) + a.chunks) * 3];
+        double most = 0;
+        each_prefix(a, task, shared, scratch, [&](i64 k, double hit, double) {
+            const double mean = mean_of(a, double(k), hit, total);
+            most = fmax(most, scale_of(a) * hit / (a.jaccard ? mean : mean + a.b));
+        });
         for (int step = 16; step; step >>= 1) most = fmax(most, __shfl_xor_sync(~0u, most, step));
-        if ((threadIdx.x & 31) == 0) raise(a.lower + row, most * (1 - 1e-9));
+        if ((threadIdx.x & 31) == 0)
+            atomicMax(reinterpret_cast<u64*>(a.lower + row),
+                      static_cast<u64>(__double_as_longlong(most * (1 - 1e-9))));
     }
 }
 
 // The first and the last k whose upper bound reaches it.
 extern "C" __global__ void __launch_bounds__(THREADS) candidates(const __grid_constant__ Arguments a) {
+    __shared__ double shared[CHUNK], scratch[WARPS];
     for (i64 task = blockIdx.x; task < a.rows * a.chunks; task += gridDim.x) {
-        const i64 row = task / a.chunks, begin = (task % a.chunks) * CHUNK;
-        const double* hit = a.hit + row * a.n;
-        const double* within = a.within + row * a.n;
-        const double total = hit[a.n - 1], spread = within[a.n - 1];
-        const double least = fmax(a.lower[row], a.none[row] * (1 - 1e-9));
+        const i64 row = task / a.chunks;
+        const double* all = a.before + (row * (a.chunks + 1) + a.chunks) * 3;
+        const double total = all[0], spread = all[1];
+        const double least = fmax(a.lower[row], none_of(a, row) * (1 - 1e-9));
         int first = 0x7fffffff, last = 0;
-        for (i64 i = begin + threadIdx.x; i < min(begin + CHUNK, a.n); i += THREADS) {
-            const double k = double(i + 1), mean = mean_of(a, k, hit[i], total);
-            // The variances are sums of rounded numbers.
-            const double v = a.jaccard ? fmax(spread - within[i], 0.0) + 1e-6 * spread
-                                       : a.b * a.b * spread * (1 + 1e-6);
-            const double upper = scale_of(a) * hit[i] * (1 / mean + v / (k * mean * mean)) * (1 + 1e-9);
+        each_prefix(a, task, shared, scratch, [&](i64 k, double hit, double within) {
+            const double mean = mean_of(a, double(k), hit, total);
+            const double v = a.jaccard ? fmax(spread - within, 0.0) : a.b * a.b * spread;
+            const double upper =
+                scale_of(a) * hit * (1 / mean + v / (double(k) * mean * mean)) * (1 + 1e-9);
             if (upper >= least) {
-                first = min(first, int(i + 1));
-                last = max(last, int(i + 1));
+                first = min(first, int(k));
+                last = max(last, int(k));
             }
-        }
+        });
         for (int step = 16; step; step >>= 1) {
             first = min(first, __shfl_xor_sync(~0u, first, step));
             last = max(last, __shfl_xor_sync(~0u, last, step));
@@ -112,40 +184,34 @@ extern "C" __global__ void __launch_bounds__(THREADS) products(const __grid_cons
     }
 }
 
-__device__ inline double over_block(double x, double* scratch) {
-    for (int step = 16; step; step >>= 1) x += __shfl_xor_sync(~0u, x, step);
-    __syncthreads();
-    if ((threadIdx.x & 31) == 0) scratch[threadIdx.x >> 5] = x;
-    __syncthreads();
-    x = 0;
-    for (int w = 0; w < THREADS / 32; ++w) x += scratch[w];
-    return x;
-}
-
 // One block a row: the candidates one after the other. The partial products of the chunks have been
 // multiplied, the sums added, in `products` (rows, 2, Q) by now.
 extern "C" __global__ void __launch_bounds__(THREADS) search(const __grid_constant__ Arguments a) {
-    __shared__ double scratch[THREADS / 32];
+    __shared__ double scratch[WARPS];
     const int j = threadIdx.x;
     const double u = j < a.q ? a.nodes[j] : 0.0, weight = j < a.q ? a.weights[j] : 0.0;
     const double power = exp(-a.b * u);
     for (i64 row = blockIdx.x; row < a.rows; row += gridDim.x) {
         const P* p = a.p + row * a.n;
-        const double* hit = a.hit + row * a.n;
         int best = 0;
-        double most = a.none[row];
+        double most = none_of(a, row);
         const int first = a.first[row], last = a.last[row];
         const double* start = a.products + row * 2 * a.q;
         if (last > 0 && a.jaccard) {
             double product = j < a.q ? weight * start[j] : 0.0;
+            const i64 chunk = last / CHUNK;
+            double hit = 0;
+            for (i64 i = chunk * CHUNK + j; i < last; i += THREADS) hit += double(p[i]);
+            hit = a.before[(row * (a.chunks + 1) + chunk) * 3] + over_block(hit, scratch);
             for (int k = last; k >= first; --k) {
-                const double score = hit[k - 1] * over_block(product * exp(-u * double(k)), scratch);
+                const double score = hit * over_block(product * exp(-u * double(k)), scratch);
                 if (score >= most) {  // the least k among equal ones
                     most = score;
                     best = k;
                 }
                 const double x = double(p[k - 1]);
                 product *= (1 - x) + x * power;
+                hit -= x;
             }
         } else if (last > 0) {
             // Where the product is nothing its factors may be 0.
