@@ -40,6 +40,7 @@ PACKAGES = (
     "PyMaxflow",
     "gco-wrapper",
     "ortools",
+    "rankseg",
 )
 THREADS = 1
 
