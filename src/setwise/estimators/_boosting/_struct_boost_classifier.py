@@ -20,7 +20,7 @@ from setwise.estimators._boosting._distinct_rows import distinct_rows
 from setwise.estimators._boosting._taxonomy import label_code
 from setwise.estimators._checked import check_targets, checked
 from setwise.estimators._progress import check_display
-from setwise.estimators._sample_weights import as_sample_weights, require_some, without_unit
+from setwise._foundation._sample_weights import as_sample_weights, require_some, without_unit
 from setwise.learning import BoostProgress
 
 

@@ -18,7 +18,7 @@ from setwise.estimators._boosting._cut_points import cut_points
 from setwise.estimators._boosting._rank_risk import RankRisk
 from setwise.estimators._checked import check_targets, checked
 from setwise.estimators._progress import check_display
-from setwise.estimators._sample_weights import as_sample_weights, without_unit
+from setwise._foundation._sample_weights import as_sample_weights, without_unit
 from setwise.learning import BoostProgress
 
 
