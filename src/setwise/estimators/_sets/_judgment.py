@@ -12,7 +12,7 @@ from setwise.losses._scoring._layout import Arrangement
 from setwise.surrogates import Surrogate
 
 
-def is_certified(surrogate: Surrogate, sets: Arrangement) -> bool:
+def is_certified(surrogate: Surrogate, sets: Arrangement, *, warn: bool = True) -> bool:
     """Whether the surrogate is exact and convex for all sets at hand; warns if it is not exact."""
     if surrogate.is_exact and surrogate.is_convex:
         return True
@@ -21,14 +21,19 @@ def is_certified(surrogate: Surrogate, sets: Arrangement) -> bool:
         known = surrogate.properties(truth)
         certified = certified and known.is_exact is True and known.is_convex is True
         if known.is_exact is False:
-            warnings.warn(
-                f"{type(surrogate).__name__} of {surrogate.loss!r} has no exact maximiser for "
-                f"{len(truth)} elements: a greedy search stands for it, and gap_ is no certificate",
-                UserWarning,
-                stacklevel=callers_level(),
-            )
+            if warn:
+                _warn_of_greed(surrogate, len(truth))
             return False
     return certified
+
+
+def _warn_of_greed(surrogate: Surrogate, size: int) -> None:
+    warnings.warn(
+        f"{type(surrogate).__name__} of {surrogate.loss!r} has no exact maximiser for {size} "
+        "elements: a greedy search stands for it, and gap_ is no certificate",
+        UserWarning,
+        stacklevel=callers_level(),
+    )
 
 
 def warn_of_gap(name: str, fit: Fit, tol: float, max_iter: int) -> None:

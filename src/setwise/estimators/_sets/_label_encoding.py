@@ -76,7 +76,9 @@ def learn_encoding(y: Any, pos_label: Any) -> tuple[Encoding, NDArray[np.bool_]]
     positive = 1
     if pos_label is not None:
         found = [k for k, name in enumerate(classes.tolist()) if name == pos_label]
-        if not found:
+        # True equals 1 to Python, and is another label here.
+        is_bool = isinstance(pos_label, bool | np.bool_)
+        if not found or is_bool != (classes.dtype.kind == "b"):
             raise ValueError(
                 f"pos_label must be one of the two classes of y, {classes.tolist()}, got "
                 f"{pos_label!r}"

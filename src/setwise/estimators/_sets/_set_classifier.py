@@ -13,7 +13,7 @@ from setwise._foundation._arguments import FloatArray, as_flag
 from setwise.estimators._progress import check_display, progress_callback
 from setwise.estimators._sets._judgment import warn_of_gap, warn_of_no_positive
 from setwise.estimators._sets._label_encoding import weigh_classes
-from setwise.estimators._sets._linear_sets import LinearSets
+from setwise.estimators._sets._linear_model import LinearModel
 from setwise.estimators._sets._set_problem import Reduction, SetProblem, pose
 from setwise.estimators._sets._surrogate_choice import first_surrogate
 from setwise.estimators._threads import threads
@@ -23,7 +23,7 @@ from setwise.losses._scoring._layout import Sets
 from setwise.surrogates import Surrogate
 
 
-class SetClassifier(LinearSets):
+class SetClassifier(LinearModel):
     r"""Linear predictors of many labels at once, trained with a convex surrogate of a set loss.
 
     .. math:: \min_W\ \tfrac12 |W|^2 + C \sum_{\text{sets } i} S(y_i, g_i), \qquad g = X W^T
@@ -183,7 +183,9 @@ class SetClassifier(LinearSets):
         self.certified_ = problem.certified
         self._keep(fit)
         # A weight of 0 is a removed sample, here as well.
-        self._warn_of_no_positive(X if weight is None else X[np.unique(problem.sets.order)], problem)
+        self._warn_of_no_positive(
+            X if weight is None else X[np.unique(problem.sets.order)], problem
+        )
         return self
 
     def _last_weights(self) -> FloatArray | None:

@@ -71,8 +71,10 @@ def pose(
     groups: ArrayLike | None,
     weight: ArrayLike | None,
     executor: Executor,
+    *,
+    warn: bool = True,
 ) -> SetProblem:
-    """The problem of a sample; warns where its surrogate is not exact."""
+    """The problem of a sample; says, unless ``warn`` is False, where its surrogate is not exact."""
     as_choice(parameters.reduction, "reduction", ("sum", "mean"))
     surrogate = first_surrogate(parameters.surrogate, parameters.loss)
     # A modular loss is a sum over elements: each is a set of its own, of any weight.
@@ -87,7 +89,7 @@ def pose(
     surrogate = settled(surrogate, parameters.surrogate, sets)
     if sets.multiplicity is not None:
         surrogate = surrogate._with_multiplicity(sets.multiplicity)
-    certified = is_certified(surrogate, sets)
+    certified = is_certified(surrogate, sets, warn=warn)
     share = 1.0
     if parameters.reduction == "mean":
         worst = float(sets.weights @ worst_losses(surrogate.loss, sets))

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise.losses._scoring._layout import Arrangement
 from setwise.learning import Executor
 from setwise.losses._labels import Labels, read_labels
+from setwise.losses._scoring._layout import Arrangement
 from setwise.surrogates import Surrogate
 
 # Scores and gradients of a shard stay in a processor's cache, and a large sample gives work to
@@ -37,9 +37,9 @@ class LinearRisk:
     r"""w -> :math:`\sum_i c_i\, S(y_i, X_i W^T)` and a subgradient.
 
     For the rows, columns and cells of a matrix, W has a row of d weights for each of p labels; for
-    groups and samples, one row shared by all. The last weight of each row is the intercept, if there is one. CSR features stay CSR.
-    A call costs two products with X and one surrogate; what the surrogate finds out about the
-    truths alone it finds out in the first.
+    groups and samples, one row shared by all. The last weight of each row is the intercept, if
+    there is one. CSR features stay CSR. A call costs two products with X and one surrogate; what
+    the surrogate finds out about the truths alone it finds out in the first.
     """
 
     def __init__(

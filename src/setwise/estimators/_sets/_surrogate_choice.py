@@ -34,9 +34,7 @@ def first_surrogate(surrogate: str | Surrogate, loss: Loss | str) -> Surrogate:
     return get_surrogate(surrogate, meant)
 
 
-def settled(
-    surrogate: Surrogate, named: str | Surrogate, sets: Arrangement
-) -> Surrogate:
+def settled(surrogate: Surrogate, named: str | Surrogate, sets: Arrangement) -> Surrogate:
     """The surrogate for these sets: what a loss does not know of itself, its functions may.
 
     Parameters

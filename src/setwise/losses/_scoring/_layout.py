@@ -1,4 +1,4 @@
-"""Which predictions are judged together: rows, columns or all of a matrix, groups, or the sample."""
+"""Which predictions are judged together: rows, columns or cells, groups, or the whole sample."""
 
 from __future__ import annotations
 
@@ -162,8 +162,7 @@ def check_sets(sets: object) -> None:
         raise TypeError(f"sets must be a string, got {type(sets).__name__}")
     if sets not in ("auto", *_OF_A_MATRIX, "groups", "sample"):
         raise ValueError(
-            "sets must be 'auto', 'rows', 'columns', 'cells', 'groups' or 'sample', got "
-            f"{sets!r}"
+            f"sets must be 'auto', 'rows', 'columns', 'cells', 'groups' or 'sample', got {sets!r}"
         )
 
 

@@ -91,8 +91,8 @@ class Scorer:
         predicted = dense_labels(estimator.predict(X), "what predict returns")
         if truth.shape != predicted.shape:
             raise ValueError(f"y must have shape {predicted.shape}, got {truth.shape}")
-        positive = [self._read(labels, estimator) for labels in (truth, predicted)]
-        return score_of_sets(self._loss, *positive, self._sets, groups, sample_weight)
+        positive, found = (self._read(labels, estimator) for labels in (truth, predicted))
+        return score_of_sets(self._loss, positive, found, self._sets, groups, sample_weight)
 
     def _read(self, labels: NDArray[Any], estimator: Any) -> NDArray[np.bool_]:
         """Which labels are positive."""
@@ -116,9 +116,7 @@ class Scorer:
             )
         return np.asarray(labels == label)
 
-    def set_score_request(
-        self, *, groups: Request = _KEEP, sample_weight: Request = _KEEP
-    ) -> Self:
+    def set_score_request(self, *, groups: Request = _KEEP, sample_weight: Request = _KEEP) -> Self:
         """Ask scikit-learn's metadata routing for groups or weights, as its own scorers do.
 
         Parameters
@@ -160,7 +158,9 @@ def dense_labels(y: Any, name: str) -> NDArray[Any]:
 
 def as_label(pos_label: Any) -> Any:
     """A label, or None."""
-    if not (pos_label is None or isinstance(pos_label, str | bytes | int | float | np.generic)):
+    kind = np.asarray(pos_label).dtype.kind if isinstance(pos_label, np.generic) else "-"
+    plain = pos_label is None or isinstance(pos_label, str | int | float)
+    if not (plain or kind in "biufU"):
         raise TypeError(f"pos_label must be a label or None, got {type(pos_label).__name__}")
     return pos_label
 

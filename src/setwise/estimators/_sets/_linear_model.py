@@ -26,7 +26,7 @@ from setwise.surrogates import Surrogate
 from setwise.surrogates._registry import _is_same
 
 
-class LinearSets(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LinearModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Linear scores of one label or of many, judged in sets by a loss."""
 
     loss: Loss | str
@@ -65,7 +65,9 @@ class LinearSets(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _keep_weights(self, w: FloatArray) -> None:
         """Weights for the positive class become those for the second, as scikit-learn's are."""
-        weights = self._encoding.sign * w.reshape(-1, self.n_features_in_ + bool(self.fit_intercept))
+        weights = self._encoding.sign * w.reshape(
+            -1, self.n_features_in_ + bool(self.fit_intercept)
+        )
         self.coef_ = weights[:, : self.n_features_in_].copy()
         self.intercept_ = weights[:, -1].copy() if self.fit_intercept else np.zeros(len(weights))
 
@@ -111,12 +113,11 @@ class LinearSets(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         search that scikit-learn makes without warns (``UserWarning``).
         """
         predicted = self._checked_scores(X) > 0
-        if not issparse(y):
-            y = as_array(y, "y")
-        if y.shape != predicted.shape:
-            raise ValueError(f"y must have shape {predicted.shape}, got {y.shape}")
+        truth: Any = y if issparse(y) else as_array(y, "y")
+        if truth.shape != predicted.shape:
+            raise ValueError(f"y must have shape {predicted.shape}, got {truth.shape}")
         self._warn_in_a_search()
-        positive, loss = self._encoding.encode(y), own_loss(self.surrogate, self.loss)
+        positive, loss = self._encoding.encode(truth), own_loss(self.surrogate, self.loss)
         return score_of_sets(loss, positive, predicted, self.sets, groups, sample_weight)
 
     def _warn_in_a_search(self) -> None:
