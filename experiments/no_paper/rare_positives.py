@@ -121,8 +121,8 @@ def main() -> None:
         [*tables, zero],
         choices={
             "data": f"{FEATURES} standard normal features, positive where x w + noise z is among "
-            f"its highest {SHARE:.0%}, |w| = 1, z standard normal; {int(TRAIN * scale)} samples to train, as "
-            f"many to choose C and the threshold, {TEST} to test",
+            f"its highest {SHARE:.0%}, |w| = 1, z standard normal; {int(TRAIN * scale)} samples to "
+            f"train, as many to choose C and the threshold, {TEST} to test",
             "repeats": f"{given.repeats}, each a new draw, mean ± standard error",
             "seed": given.seed,
             "C": f"of {LARGE}, for the hinge of {SMALL}, by the index on the validation sample",
