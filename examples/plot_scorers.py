@@ -2,10 +2,10 @@ r"""
 One judge for all candidates
 ============================
 
-``score`` tells how well a model does by the loss it was trained with. That is the right question for
-one model and the wrong one for a choice between losses: a mild loss gives high scores, whatever is
-predicted. ``sw.losses.scorer`` judges every candidate by the same measure, and any estimator can be
-judged by it.
+``score`` tells how well a model does by the loss it was trained with. That is the right question
+for one model and the wrong one for a choice between losses: a mild loss gives high scores, whatever
+is predicted. ``sw.losses.scorer`` judges every candidate by the same measure, and any estimator can
+be judged by it.
 """
 
 # %%
@@ -34,9 +34,9 @@ print(f"{Y.mean():.0%} of the labels are there")
 # Two tables of scores
 # --------------------
 #
-# ``SetClassifierCV`` fits every fold along a path of C. With ``reduction="mean"`` a value of C means
-# the same for all three losses. Without ``scoring`` each model is judged by its own loss; with it,
-# all are judged by the Jaccard index of the rows.
+# ``SetClassifierCV`` fits every fold along a path of C. With ``reduction="mean"`` a value of C
+# means the same for all three losses. Without ``scoring`` each model is judged by its own loss;
+# with it, all are judged by the Jaccard index of the rows.
 
 Cs = np.logspace(0, 3, 7)
 judge = sw.losses.scorer("jaccard")
@@ -84,8 +84,8 @@ for how, models in (("its own loss", own), ("the Jaccard index", alike)):
 print(f"logistic regression by the Jaccard index: {level:.3f}")
 
 # %%
-# By its own loss the Hamming model is ahead by 0.2 at every C, and that says nothing: four labels in
-# five are not there, and it is easy to be right about most of them. Judged alike, the order is
-# another, and the models are within a few hundredths of each other and of logistic regression, which
-# is about what the standard error allows to tell. A search of scikit-learn's that sets ``loss`` and
-# has no ``scoring`` warns for this reason.
+# By its own loss the Hamming model is ahead by 0.2 at every C, and that says nothing: four labels
+# in five are not there, and it is easy to be right about most of them. Judged alike, the order is
+# another, and the models are within a few hundredths of each other and of logistic regression,
+# which is about what the standard error allows to tell. A search of scikit-learn's that sets
+# ``loss`` and has no ``scoring`` warns for this reason.

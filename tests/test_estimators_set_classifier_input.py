@@ -199,7 +199,7 @@ BAD = [
         {"class_weight": {0: 1, 1: 2}},
         {},
         ValueError,
-        r"class_weight must be None when y is a matrix, got \{0: 1, 1: 2\}: give the loss weights",
+        r"class_weight must be None when y is a matrix, got \{0: 1, 1: 2\}: give weights",
     ),
     ({"class_weight": "heavy"}, {"y": y}, ValueError, "class_weight"),
 ]

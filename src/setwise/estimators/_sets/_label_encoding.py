@@ -128,7 +128,7 @@ def weigh_classes(
     if y.ndim == 2:
         raise ValueError(
             "class_weight must be None when y is a matrix, got "
-            f"{class_weight!r}: give the loss weights, Hamming(weights)"
+            f"{class_weight!r}: give weights to the labels in loss, as Hamming(weights) does"
         )
     weights = compute_class_weight(class_weight, classes=classes, y=y)
     of_class = weights[(y == classes[1]).astype(np.int64)]

@@ -75,27 +75,27 @@ class LinearModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _encoding(self) -> Encoding:
         return Encoding(self.classes_, self._positive)
 
-    def _positive_scores(self, X: Any) -> FloatArray:
-        """Scores for the positive class, (n, p)."""
-        weights = np.column_stack([self.coef_, self.intercept_])
-        return self._encoding.sign * linear_scores(X, weights, intercept=True)
+    def _scores(self, X: Any) -> FloatArray:
+        """Scores for the second class, (n, p)."""
+        return linear_scores(X, np.column_stack([self.coef_, self.intercept_]), intercept=True)
 
-    def _checked_scores(self, X: Any) -> FloatArray:
-        check_is_fitted(self)
-        X = checked(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        scores = self._positive_scores(X)
-        return scores if self._rows else scores[:, 0]
+    def _is_positive(self, scores: FloatArray) -> NDArray[np.bool_]:
+        """Which scores for the second class predict the positive one: 0 does not."""
+        return scores > 0 if self._positive == 1 else scores < 0
 
     def decision_function(self, X: Any) -> FloatArray:
         """Scores: positive for ``classes_[1]``. Shape (n, p) for a matrix of labels, else (n,)."""
-        return self._checked_scores(X) * self._encoding.sign
+        check_is_fitted(self)
+        X = checked(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        scores = self._scores(X)
+        return scores if self._rows else scores[:, 0]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The labels, in the encoding that ``fit`` was given; dense, also where its y was sparse.
 
         Shape (n, p) for a matrix of labels, else (n,). A score of 0 is not positive.
         """
-        positive = self._checked_scores(X) > 0
+        positive = self._is_positive(self.decision_function(X))
         return self._encoding.decode(positive)
 
     def score(
@@ -112,7 +112,7 @@ class LinearModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         search over ``loss`` or ``sets``, give the search ``scoring=sw.losses.scorer(...)``. A
         search that scikit-learn makes without warns (``UserWarning``).
         """
-        predicted = self._checked_scores(X) > 0
+        predicted = self._is_positive(self.decision_function(X))
         truth: Any = y if issparse(y) else as_array(y, "y")
         if truth.shape != predicted.shape:
             raise ValueError(f"y must have shape {predicted.shape}, got {truth.shape}")

@@ -223,7 +223,7 @@ class SetClassifier(LinearModel):
     def _warn_of_no_positive(self, X: Any, problem: SetProblem) -> None:
         if not (self._found and problem.sets.positive.any()):
             return
-        if (self._positive_scores(X) > 0).any():
+        if self._is_positive(self._scores(X)).any():
             return
         zero = not (self.coef_.any() or self.intercept_.any())
         warn_of_no_positive(

@@ -210,7 +210,8 @@ class SetClassifierCV(LinearModel):
         self.gap_, self.certified_ = fit.relative_gap, problem.certified
         self.interrupted_ = fit.interrupted
         found = fit.converged and problem.sets.positive.any()
-        if found and not (self._positive_scores(sample.X[np.unique(problem.sets.order)]) > 0).any():
+        scores = self._scores(sample.X[np.unique(problem.sets.order)])
+        if found and not self._is_positive(scores).any():
             warn_of_no_positive(
                 "SetClassifierCV",
                 problem.surrogate,
