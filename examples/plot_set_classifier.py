@@ -32,28 +32,23 @@ X_train, Y_train = X[1000:].reshape(SAMPLES, N, -1), Y[1000:].reshape(SAMPLES, N
 # Three kinds of sets
 # -------------------
 #
-# A matrix Y makes rows the sets. A column y without groups is one set, so that the second model is
-# one classifier a label. All surrogates are 1 for each set when the weights are 0; with K for the
-# weight of all sets together and C = K / (number of sets), the three objectives begin at the same
-# height and can be compared over K. A relative gap of 1e-2 is enough for a picture.
+# A matrix Y makes rows the sets; with ``sets="columns"`` its columns are. All surrogates are 1 for
+# each set when the weights are 0, and with ``reduction="mean"`` the three objectives begin at the
+# same height, C, and can be compared over it. A relative gap of 1e-2 is enough for a picture.
+
+options = {"reduction": "mean", "tol": 1e-2}
 
 
-def by_rows(X, Y, K):
-    return sw.SetClassifier("jaccard", C=K / len(Y), tol=1e-2).fit(X, Y)
+def by_rows(X, Y, C):
+    return sw.SetClassifier("jaccard", C=C, **options).fit(X, Y)
 
 
-def by_columns(X, Y, K):
-    return [sw.SetClassifier("jaccard", C=K / Y.shape[1], tol=1e-2).fit(X, y) for y in Y.T]
+def by_columns(X, Y, C):
+    return sw.SetClassifier("jaccard", C=C, sets="columns", **options).fit(X, Y)
 
 
-def one_by_one(X, Y, K):
-    return sw.SetClassifier("jaccard", surrogate="hinge", C=K / Y.size, tol=1e-2).fit(X, Y)
-
-
-def predict(model, X):
-    if isinstance(model, list):
-        return np.column_stack([each.predict(X) for each in model])
-    return model.predict(X)
+def one_by_one(X, Y, C):
+    return sw.SetClassifier("jaccard", surrogate="hinge", C=C, **options).fit(X, Y)
 
 
 # %%
@@ -71,12 +66,12 @@ learners = {
     "Lovász hinge, columns": by_columns,
     "plain hinge": one_by_one,
 }
-Ks = 10.0 ** np.arange(0.5, 3.1, 0.5)
+Cs = 10.0 ** np.arange(0.5, 3.1, 0.5)
 samples = list(zip(X_train, Y_train, strict=True))
 index = {
-    name: np.array([[marks(predict(learn(*s, K), X_test)) for K in Ks] for s in samples])
+    name: np.array([[marks(learn(*s, C).predict(X_test)) for C in Cs] for s in samples])
     for name, learn in learners.items()
-}  # (samples, Ks, two marks)
+}  # (samples, Cs, two marks)
 
 # %%
 # The gap
@@ -85,14 +80,14 @@ index = {
 # One fit by rows as it went. Each round of cutting planes may lower the best objective met, the
 # primal, and raises the bound, the dual; between them lies the minimum, whatever the last round.
 
-history = by_rows(X_train[0], Y_train[0], Ks[-1]).history_
+history = by_rows(X_train[0], Y_train[0], Cs[-1]).history_
 rounds = np.arange(1, len(history.primal) + 1)
 
 fig, (left, *axes) = plt.subplots(1, 3, figsize=(11.5, 3.9), layout="constrained")
-left.plot(rounds, history.primal / Ks[-1], color="black", linewidth=2, label="best objective")
-left.plot(rounds, history.dual / Ks[-1], "--", color="black", linewidth=2, label="bound")
-left.fill_between(rounds, history.dual / Ks[-1], history.primal / Ks[-1], color="0.88")
-left.set(xlabel="round", ylabel="objective / $K$", title=f"Fit by rows, $K$ = {Ks[-1]:g}")
+left.plot(rounds, history.primal / Cs[-1], color="black", linewidth=2, label="best objective")
+left.plot(rounds, history.dual / Cs[-1], "--", color="black", linewidth=2, label="bound")
+left.fill_between(rounds, history.dual / Cs[-1], history.primal / Cs[-1], color="0.88")
+left.set(xlabel="round", ylabel="objective / $C$", title=f"Fit by rows, $C$ = {Cs[-1]:g}")
 left.legend(frameon=False)
 
 styles = (("o-", "#0072B2"), ("^-.", "#009E73"), ("s--", "#D55E00"))
@@ -100,15 +95,15 @@ for k, (ax, title) in enumerate(zip(axes, ("Marked by rows", "Marked by columns"
     for (name, values), (style, color) in zip(index.items(), styles, strict=True):
         mean = values[:, :, k].mean(axis=0)
         error = values[:, :, k].std(axis=0, ddof=1) / np.sqrt(SAMPLES)
-        ax.plot(Ks, mean, style, color=color, linewidth=2, label=name)
-        ax.fill_between(Ks, mean - error, mean + error, color=color, alpha=0.15, linewidth=0)
-    ax.set(xscale="log", xlabel="$K$, weight of all sets", ylabel="mean Jaccard index", title=title)
+        ax.plot(Cs, mean, style, color=color, linewidth=2, label=name)
+        ax.fill_between(Cs, mean - error, mean + error, color=color, alpha=0.15, linewidth=0)
+    ax.set(xscale="log", xlabel="$C$", ylabel="mean Jaccard index", title=title)
 for ax in (left, *axes):
     ax.grid(alpha=0.25)
 _ = axes[0].legend(frameon=False)
 
 # %%
-# The best mark of each over K, with the standard error over the samples.
+# The best mark of each over C, with the standard error over the samples.
 
 for name, values in index.items():
     told = []
@@ -119,7 +114,7 @@ for name, values in index.items():
     print(f"{name:22s}{', '.join(told)}")
 
 # %%
-# K is picked on the test examples, which flatters all three alike; a search would pick it by
+# C is picked on the test examples, which flatters all three alike; a search would pick it by
 # cross-validation. The models trained by columns are clearly ahead when marked by columns, and
 # clearly behind when marked by rows: here it matters more what a set is than which surrogate is
 # used. Marked by rows, the Lovász hinge of the rows and the plain hinge are level within the

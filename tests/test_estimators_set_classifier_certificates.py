@@ -54,8 +54,10 @@ def test_exact_maximisers_are_certified(loss, surrogate):
 def test_what_is_not_known_to_be_convex_is_not_certified():
     """l = 1 for two mistakes out of two: the planes of its Lovász hinge are no lower bounds."""
     loss = SetLoss(lambda mistakes, positive: float(mistakes.all()))
-    model = SetClassifier(loss, fit_intercept=False).fit(np.ones((2, 1)), [[1, 1], [1, -1]])
-    assert not model.certified_
+    model = SetClassifier(loss, "lovasz", fit_intercept=False)
+    assert not model.fit(np.ones((2, 1)), [[1, 1], [1, -1]]).certified_
+    model.set_params(surrogate="auto")
+    assert model.fit(np.ones((2, 1)), [[1, 1], [1, -1]]).certified_
 
 
 def test_every_set_is_looked_at_for_the_certificate():

@@ -8,7 +8,7 @@ from scipy import sparse
 from set_classifier_problem import GROUPS, X, Y, n, y
 
 from setwise import SetClassifier
-from setwise.losses import Dice
+from setwise.losses import CardinalityLoss, Dice, SetLoss
 
 NOT_LABELS = r"y must hold labels in \{0, 1\} or \{-1, \+1\} when it is a matrix, got "
 BAD = [
@@ -16,11 +16,40 @@ BAD = [
         {"surrogate": "hinges"},
         {},
         ValueError,
-        "surrogate must be one of decomposed, .*, got 'hinges'",
+        "surrogate must be 'auto' or one of decomposed, .*, got 'hinges'",
     ),
     ({"loss": "overlap"}, {}, ValueError, "loss must be one of dice, .*, got 'overlap'"),
     ({"loss": 3}, {}, TypeError, "loss must be a Loss or a name, got int"),
-    ({"loss": "dice"}, {}, ValueError, "loss must be submodular for LovaszHinge, got Dice"),
+    (
+        {"loss": "dice", "surrogate": "lovasz"},
+        {},
+        ValueError,
+        r"surrogate must be 'auto', 'decomposed', .* for Dice\(\), which is not submodular, got",
+    ),
+    (
+        {"loss": CardinalityLoss(lambda k, p: k**2), "surrogate": "lovasz"},
+        {},
+        ValueError,
+        r"surrogate must be 'auto', .* for CardinalityLoss.*, which is not submodular, got",
+    ),
+    (
+        {"loss": SetLoss(lambda mistakes, positive: float(mistakes.sum()) ** 0.5)},
+        {"y": y},
+        ValueError,
+        "surrogate must be named for SetLoss.*, which does not say whether it is submodular and "
+        "cannot be decomposed for 60 elements, got 'auto': give 'lovasz' if it is submodular",
+    ),
+    ({"pos_label": 1}, {}, ValueError, "pos_label must be None when y is a matrix, got 1"),
+    (
+        {"pos_label": "a"},
+        {"y": y},
+        ValueError,
+        r"pos_label must be one of the two classes of y, \[0, 1\], got 'a'",
+    ),
+    ({"pos_label": [1]}, {"y": y}, TypeError, "pos_label must be a label or None, got list"),
+    ({"reduction": "none"}, {}, ValueError, "reduction must be one of 'sum', 'mean', got 'none'"),
+    ({"reduction": None}, {}, TypeError, "reduction must be a string, got NoneType"),
+    ({"warm_start": 1}, {}, TypeError, "warm_start must be True or False, got int"),
     ({"C": 0.0}, {}, ValueError, "C must be positive, got 0"),
     ({"C": "1"}, {}, TypeError, "C must be a real number, got str"),
     ({"tol": -1.0}, {}, ValueError, "tol must not be negative, got -1"),
@@ -34,7 +63,7 @@ BAD = [
         {"sets": "bags"},
         {},
         ValueError,
-        "sets must be 'auto', 'rows', 'groups' or 'sample', got 'bags'",
+        "sets must be 'auto', 'rows', 'columns', 'cells', 'groups' or 'sample', got 'bags'",
     ),
     ({"sets": "groups"}, {"y": y}, ValueError, "groups must be given when sets='groups', got None"),
     (
@@ -45,11 +74,23 @@ BAD = [
     ),
     ({"sets": "sample"}, {}, ValueError, r"y must have shape \(n,\) when samples are grouped"),
     ({}, {"groups": GROUPS}, ValueError, r"y must have shape \(n,\) when samples are grouped"),
-    (
-        {"sets": "rows"},
-        {"y": y},
-        ValueError,
-        r"y must have shape \(n, p\) when sets='rows', got \(60,\)",
+    *(
+        (
+            {"sets": sets},
+            {"y": y},
+            ValueError,
+            rf"y must have shape \(n, p\) when sets='{sets}', got \(60,\)",
+        )
+        for sets in ("rows", "columns", "cells")
+    ),
+    *(
+        (
+            {"sets": sets, "surrogate": "slack"},
+            {"sample_weight": np.full(n, 0.5)},
+            ValueError,
+            "sample_weight must be whole numbers when samples are elements of a set, got 0.5",
+        )
+        for sets in ("columns", "cells")
     ),
     ({}, {"y": y, "groups": GROUPS[:9]}, ValueError, r"groups must have shape \(60,\), got \(9,\)"),
     *(
@@ -158,7 +199,7 @@ BAD = [
         {"class_weight": {0: 1, 1: 2}},
         {},
         ValueError,
-        r"class_weight must be None when y is a matrix, got \{0: 1, 1: 2\}: give the loss weights",
+        r"class_weight must be None when y is a matrix, got \{0: 1, 1: 2\}: give weights",
     ),
     ({"class_weight": "heavy"}, {"y": y}, ValueError, "class_weight"),
 ]
@@ -188,7 +229,12 @@ def test_bad_input_to_fit(options, arguments, error, sentence):
             {"sample_weight": np.ones((n, 1))},
             r"sample_weight must have shape \(60,\), got \(60, 1\)",
         ),
-        ({}, {"y": sparse.csr_array(Y)}, "y must be dense, got csr_array"),
+        (
+            {},
+            {"y": sparse.csr_array(3 * Y)},
+            r"y must hold labels in \{0, 1\} when it is sparse, got 3",
+        ),
+        ({}, {"y": sparse.coo_array(y)}, r"y must have shape \(n, p\) when it is sparse"),
     ],
 )
 def test_bad_input_that_is_found_late(options, arguments, sentence):

@@ -48,6 +48,64 @@ def test_any_two_classes(classes, groups):
     assert model.score(X, labels, groups=groups) == plain.score(X, y, groups=groups)
 
 
+@pytest.mark.parametrize("groups", [None, GROUPS])
+@pytest.mark.parametrize(
+    ("classes", "positive"),
+    [
+        (("ham", "spam"), "ham"),
+        (("ham", "spam"), "spam"),
+        ((0, 1), 0),
+        ((-1, 1), -1),
+        ((False, True), False),
+        ((1.0, 2.0), 1.0),
+    ],
+)
+def test_the_positive_class_is_the_one_that_is_named(classes, positive, groups):
+    """As if it were the second; classes_ and the sign of the scores stay as scikit-learn's are."""
+    labels = np.array(classes)[y]
+    model = SetClassifier("jaccard", pos_label=positive).fit(X, labels, groups=groups)
+    truth = (labels == positive).astype(int)
+    plain = SetClassifier("jaccard").fit(X, truth, groups=groups)
+    sign = 1.0 if positive == classes[1] else -1.0
+    assert model.classes_.tolist() == list(classes)
+    assert np.array_equal(model.coef_, sign * plain.coef_)
+    assert np.array_equal(model.intercept_, sign * plain.intercept_)
+    assert np.array_equal(model.decision_function(X), sign * plain.decision_function(X))
+    assert np.array_equal(model.predict(X) == positive, plain.predict(X) == 1)
+    assert model.score(X, labels, groups=groups) == plain.score(X, truth, groups=groups)
+
+
+def test_a_score_of_zero_is_not_positive_whichever_class_that_is():
+    model = SetClassifier(pos_label=0).fit(X, y)
+    model.coef_, model.intercept_ = 0.0 * model.coef_, 0.0 * model.intercept_
+    assert np.all(model.predict(X) == 1)
+
+
+@pytest.mark.parametrize(
+    "kind", ["csr_matrix", "csr_array", "csc_array", "coo_array", "lil_array", "dok_matrix"]
+)
+@pytest.mark.parametrize("sets", ["rows", "columns", "cells"])
+def test_a_sparse_matrix_of_labels_is_the_dense_one(kind, sets):
+    thin = getattr(sparse, kind)(Y)
+    model, plain = (SetClassifier(sets=sets, tol=0.01).fit(X, truth) for truth in (thin, Y))
+    assert np.array_equal(model.coef_, plain.coef_)
+    assert model.classes_.tolist() == [0, 1]
+    predicted = model.predict(X)
+    assert type(predicted) is np.ndarray
+    assert np.array_equal(predicted, plain.predict(X))
+    assert model.score(X, thin) == plain.score(X, Y)
+    assert plain.score(X, sparse.csr_array(Y.astype(bool))) == plain.score(X, Y)
+
+
+def test_stored_zeros_are_zeros_and_other_encodings_have_no_sparse_form():
+    stored = sparse.csr_array(np.ones_like(Y))
+    stored.data = Y.ravel().copy()
+    assert np.array_equal(SetClassifier().fit(X, stored).coef_, SetClassifier().fit(X, Y).coef_)
+    model = SetClassifier().fit(X, 2 * Y - 1)
+    with pytest.raises(ValueError, match=r"y must hold the labels of fit, \[-1, 1\], got .*0"):
+        model.score(X, sparse.csr_array(Y))
+
+
 def test_one_label_a_row():
     model = SetClassifier().fit(X, y[:, None])
     assert model.coef_.shape == (1, d)

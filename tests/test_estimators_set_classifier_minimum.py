@@ -66,6 +66,19 @@ def group_sets(X, y, groups):
     return [(y[groups == g], full[groups == g]) for g in np.unique(groups)]
 
 
+def column_sets(X, Y):
+    """Scores of column k are linear in its row of weights."""
+    full = np.column_stack([X, np.ones(len(X))])
+    p = Y.shape[1]
+    return [(Y[:, k], np.kron(np.eye(p)[k], full)) for k in range(p)]
+
+
+def cell_sets(X, Y):
+    """All rows of the matrix as one set."""
+    truths, scores = zip(*row_sets(X, Y), strict=True)
+    return [(np.concatenate(truths), np.concatenate(scores))]
+
+
 PAIRS = [
     ("jaccard", "lovasz"),
     ("jaccard", "margin"),
@@ -107,12 +120,58 @@ def test_groups_reach_the_minimum_over_all_sets_and_vertices(loss, surrogate):
     assert model.coef_.shape == (1, 2)
 
 
+@each_pair(PAIRS)
+@pytest.mark.parametrize(("kind", "sets"), [("columns", column_sets), ("cells", cell_sets)])
+def test_columns_and_cells_reach_the_minimum_over_all_sets_and_vertices(
+    loss, surrogate, kind, sets
+):
+    """Columns of four elements, cells of a matrix of three rows and two columns."""
+    some = slice(4 if kind == "columns" else 3)
+    small_X, small_Y = SMALL_X[some], SMALL_Y[some, :2]
+    model = SetClassifier(loss, surrogate, C=2.0, tol=1e-4, sets=kind).fit(small_X, small_Y)
+    minimum = least(loss, surrogate, sets(small_X, small_Y), C=2.0)
+    value, bound = value_and_bound(model)
+    assert bound - 1e-5 <= minimum <= value + 1e-5
+    assert value - minimum <= 1e-4 * max(1.0, value) + 1e-5
+    assert model.coef_.shape == (2, 2)
+    assert model.certified_
+
+
 @pytest.mark.parametrize("surrogate", SURROGATES)
-@pytest.mark.parametrize("kind", ["rows", "groups", "sample"])
+def test_columns_are_a_fit_a_label(surrogate):
+    """The objective falls apart into one a label, each of which is that of a sample."""
+    whole = SetClassifier("jaccard", surrogate, tol=1e-5, sets="columns").fit(X, Y)
+    each = [SetClassifier("jaccard", surrogate, tol=1e-5).fit(X, Y[:, k]) for k in range(p)]
+    value = sum(value_and_bound(model)[0] for model in each)
+    assert value_and_bound(whole)[0] == pytest.approx(value, rel=3e-5)
+
+
+def test_one_column_is_the_sample_and_so_are_its_cells():
+    sample = SetClassifier().fit(X, y)
+    for sets in ("columns", "cells"):
+        model = SetClassifier(sets=sets).fit(X, y[:, None])
+        assert np.array_equal(model.coef_, sample.coef_)
+        assert model.score(X, y[:, None]) == sample.score(X, y)
+
+
+def test_a_modular_loss_does_not_ask_what_a_set_is():
+    rows = SetClassifier("hamming").fit(X, Y)
+    weight = np.random.default_rng(6).random(n)
+    weighted = SetClassifier("hamming").fit(X, Y, sample_weight=weight)
+    for sets in ("columns", "cells"):
+        model = SetClassifier("hamming", sets=sets).fit(X, Y)
+        assert np.array_equal(model.coef_, rows.coef_)
+        assert model.score(X, Y) == pytest.approx(rows.score(X, Y), rel=1e-12)
+        model.fit(X, Y, sample_weight=weight)
+        assert np.array_equal(model.coef_, weighted.coef_)
+
+
+@pytest.mark.parametrize("surrogate", SURROGATES)
+@pytest.mark.parametrize("kind", ["rows", "columns", "cells", "groups", "sample"])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_the_gap_is_honest(surrogate, kind, intercept):
     """The last primal is the objective of the fitted arrays, and a finer fit is within the gap."""
-    truth = Y if kind == "rows" else y
+    truth = Y if kind in ("rows", "columns", "cells") else y
     groups = GROUPS if kind == "groups" else None
     model = SetClassifier("jaccard", surrogate, tol=0.05, fit_intercept=intercept, sets=kind)
     fine = clone(model).set_params(tol=1e-4).fit(X, truth, groups=groups)

@@ -49,7 +49,7 @@ def test_in_a_pipeline():
 
 
 def test_in_a_grid_search_over_rows():
-    search = GridSearchCV(SetClassifier(), {"C": [1e-4, 1.0], "loss": ["jaccard", "hamming"]}, cv=3)
+    search = GridSearchCV(SetClassifier(), {"C": [1e-4, 1.0], "surrogate": ["auto", "hinge"]}, cv=3)
     search.fit(X, Y)
     assert search.best_params_["C"] == 1.0
     assert search.score(X, Y) == search.best_estimator_.score(X, Y)

@@ -38,6 +38,38 @@ def test_an_object_is_what_its_name_is(surrogate, name, loss):
             assert model.score(*data, **fitted) == named.score(*data, **fitted)
 
 
+AUTO = [
+    ("jaccard", "lovasz"),
+    ("hamming", "lovasz"),
+    ("dice", "decomposed"),
+    (losses.FBeta(2.0), "decomposed"),
+    (losses.CardinalityLoss(lambda k, p: np.sqrt(k)), "lovasz"),
+    (losses.CardinalityLoss(lambda k, p: k**2), "decomposed"),
+    (losses.SetLoss(lambda mistakes, positive: float(mistakes.any())), "decomposed"),
+    (losses.SetLoss(lambda mistakes, positive: float(mistakes.any()), submodular=True), "lovasz"),
+    (losses.Dice() + losses.Hamming(), "decomposed"),
+]
+
+
+@pytest.mark.parametrize(("loss", "name"), AUTO, ids=repr)
+def test_auto_is_the_lovasz_hinge_where_the_loss_is_submodular(loss, name):
+    """Known of the loss, or of each of its set functions; B_D takes all others."""
+    model = SetClassifier(loss, C=0.1).fit(X, Y)
+    named = SetClassifier(loss, name, C=0.1).fit(X, Y)
+    np.testing.assert_array_equal(model.coef_, named.coef_)
+    assert model.certified_
+
+
+def test_auto_is_decided_by_the_sets_at_hand():
+    """A loss of two mistakes: on sets of one element it is modular."""
+    loss = losses.CountsLoss(lambda n, q, m, r: (n + q) ** 2)
+    pairs = np.repeat(np.arange(30), 2)
+    for groups, name in ((np.arange(60), "lovasz"), (pairs, "decomposed")):
+        model = SetClassifier(loss, C=0.1).fit(X, Y[:, 0], groups=groups)
+        named = SetClassifier(loss, name, C=0.1).fit(X, Y[:, 0], groups=groups)
+        np.testing.assert_array_equal(model.coef_, named.coef_)
+
+
 def test_options_of_an_object_count():
     plain = SetClassifier("jaccard", "margin").fit(X, Y)
     scaled = SetClassifier(surrogate=MarginRescaling("jaccard", scale=0.1)).fit(X, Y)

@@ -1,5 +1,7 @@
 """SetClassifier: weights of samples and classes, and the score."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import reference
@@ -14,11 +16,11 @@ TIMES = np.random.default_rng(2).integers(0, 4, size=n)
 
 
 @pytest.mark.parametrize("surrogate", ["lovasz", "slack", "hinge"])
-@pytest.mark.parametrize("kind", ["rows", "groups", "sample"])
+@pytest.mark.parametrize("kind", ["rows", "columns", "cells", "groups", "sample"])
 def test_a_weight_is_how_often_a_sample_is_there(surrogate, kind):
-    truth = Y if kind == "rows" else y
+    truth = Y if kind in ("rows", "columns", "cells") else y
     repeated = np.repeat(np.arange(n), TIMES)
-    options = {"surrogate": surrogate, "tol": 1e-5}
+    options = {"surrogate": surrogate, "tol": 1e-5, "sets": kind}
     groups = GROUPS if kind == "groups" else None
     some = None if groups is None else GROUPS[repeated]
     weighted = SetClassifier(**options).fit(X, truth, groups=groups, sample_weight=TIMES)
@@ -41,16 +43,17 @@ def test_rows_take_any_weight(surrogate):
     assert value_and_bound(model)[0] == pytest.approx(value_and_bound(double)[0], rel=3e-5)
 
 
-def test_jaccard_of_a_sample_takes_any_weight():
+@pytest.mark.parametrize("kind", ["sample", "columns", "cells"])
+def test_jaccard_of_a_sample_takes_any_weight(kind):
     """It is a ratio: a common factor of the weights changes nothing."""
-    weight = 1.0 + TIMES
-    whole = SetClassifier(tol=1e-6).fit(X, y, sample_weight=weight)
+    weight, truth = 1.0 + TIMES, y if kind == "sample" else Y
+    whole = SetClassifier(tol=1e-6, sets=kind).fit(X, truth, sample_weight=weight)
     for factor in (0.5, 0.3):
-        part = SetClassifier(tol=1e-6).fit(X, y, sample_weight=factor * weight)
+        part = SetClassifier(tol=1e-6, sets=kind).fit(X, truth, sample_weight=factor * weight)
         assert value_and_bound(part)[0] == pytest.approx(value_and_bound(whole)[0], rel=3e-6)
         assert part.certified_
-        assert part.score(X, y, sample_weight=factor * weight) == pytest.approx(
-            part.score(X, y, sample_weight=weight), rel=1e-12
+        assert part.score(X, truth, sample_weight=factor * weight) == pytest.approx(
+            part.score(X, truth, sample_weight=weight), rel=1e-12
         )
 
 
@@ -141,3 +144,54 @@ def test_hamming_scores_are_accuracies():
     assert model.score(X, y, sample_weight=weight) == pytest.approx(
         np.average(right, weights=weight), rel=1e-12
     )
+
+
+# --------------------------------------------------------------------------------------- reduction
+
+REDUCED = [
+    ("jaccard", "auto", "rows"),
+    ("jaccard", "auto", "groups"),
+    ("jaccard", "hinge", "rows"),
+    ("hamming", "auto", "sample"),
+    ("hamming", "auto", "groups"),
+    ("dice", "auto", "columns"),
+    ("jaccard", "slack", "cells"),
+    (CardinalityLoss(lambda k, p: np.sqrt(k)), "auto", "sample"),
+]
+
+
+@pytest.mark.parametrize(("loss", "surrogate", "kind"), REDUCED)
+def test_a_mean_begins_at_C_and_is_a_sum_with_another_C(loss, surrogate, kind):
+    """P(0) = C: the sum over the sets, divided by that of the losses of everything wrong."""
+    truth = Y if kind in ("rows", "columns", "cells") else y
+    given = {"groups": GROUPS} if kind == "groups" else {}
+    model = SetClassifier(loss, surrogate, 3.0, sets=kind, reduction="mean", tol=1e-5)
+    model.fit(X, truth, **given)
+    assert model.history_.primal[0] == pytest.approx(3.0, rel=1e-12)
+    total = SetClassifier(loss, surrogate, 1.0, sets=kind).fit(X, truth, **given)
+    worst = total.history_.primal[0]
+    assert worst >= 1.0
+    plain = SetClassifier(loss, surrogate, 3.0 / worst, sets=kind, tol=1e-5)
+    plain.fit(X, truth, **given)
+    assert value_and_bound(model)[0] == pytest.approx(value_and_bound(plain)[0], rel=3e-5)
+
+
+REPEATED = [
+    *product(["jaccard", "hamming"], ["rows", "columns", "cells", "groups", "sample"]),
+    # B_D of a set is not that of the set repeated: only where the sets stay as they are.
+    *product(["dice"], ["rows", "groups"]),
+]
+
+
+@pytest.mark.parametrize(("loss", "kind"), REPEATED)
+def test_a_mean_is_the_same_for_a_sample_repeated(loss, kind):
+    truth = Y if kind in ("rows", "columns", "cells") else y
+    model = SetClassifier(loss, C=10.0, sets=kind, reduction="mean", tol=1e-5)
+    first = model.fit(X, truth, groups=GROUPS if kind == "groups" else None)
+    value, bound = value_and_bound(first)
+    again = np.tile(np.arange(n), 3)
+    names = np.concatenate([GROUPS, GROUPS + 100, GROUPS + 200]) if kind == "groups" else None
+    model.fit(X[again], truth[again], groups=names)
+    other, other_bound = value_and_bound(model)
+    assert other >= bound - 1e-9
+    assert value >= other_bound - 1e-9

@@ -28,6 +28,9 @@ READERS = {
     "maxflow_batch": lambda n_jobs: maxflow_batch([], n_jobs=n_jobs),
     "diverse": lambda n_jobs: sw.diverse(FIELD, 1, sw.diversities.DivMBest(1.0), n_jobs=n_jobs),
     "SetClassifier": lambda n_jobs: sw.SetClassifier("hamming", n_jobs=n_jobs).fit(X, Y),
+    "SetClassifierCV": lambda n_jobs: sw.SetClassifierCV(
+        "hamming", Cs=[1.0], cv=2, n_jobs=n_jobs
+    ).fit(X, Y),
     "StructBoostRanker": lambda n_jobs: sw.StructBoostRanker(tol=0.9, n_jobs=n_jobs).fit(X, Y),
 }
 

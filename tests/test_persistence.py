@@ -27,6 +27,10 @@ FEW = {"C": 10.0, "n_estimators": 4}
 # By the name of an estimator: how to fit it, and what to ask it.
 ESTIMATORS = {
     "SetClassifier": (lambda: sw.SetClassifier("jaccard", C=0.1).fit(X, np.eye(3)[y]), "predict"),
+    "SetClassifierCV": (
+        lambda: sw.SetClassifierCV("jaccard", Cs=[0.1, 0.2], cv=2).fit(X, np.eye(3)[y]),
+        "predict",
+    ),
     "StructBoostClassifier": (lambda: sw.StructBoostClassifier(**FEW).fit(X, y), "predict"),
     "StructBoostRanker": (lambda: sw.StructBoostRanker(**FEW).fit(X, y == 1), "decision_function"),
     "FieldBoost": (lambda: sw.FieldBoost(**FEW).fit(GRAPHS, TWO), "decision_function"),

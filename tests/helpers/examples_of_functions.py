@@ -154,6 +154,7 @@ method(
 )
 listed("losses.get", repr, loss="jaccard")
 listed("losses.names")
+listed("losses.scorer", repr, loss="jaccard", sets="rows", pos_label="spam")
 listed("surrogates.get", repr, surrogate="margin", loss="jaccard")
 listed("surrogates.names")
 

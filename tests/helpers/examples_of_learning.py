@@ -147,6 +147,7 @@ for name in ("Serial", "Threads"):
 X = array([0.0, 1.0], [1.0, 0.5], [2.0, 0.25], [1.0, 0.75], [3.0, 0.5], [0.5, 0.0])
 Y = array(0, 0, 1, 1, 1, 0)
 GROUPS = array(0, 0, 1, 1, 1, 0)
+PAIRED = array(0, 1, 0, 1, 1, 0)
 SAMPLE_WEIGHT = array(1.0, 2.0, 1.0, 1.0, 2.0, 1.0)
 CHAIN = array([0, 1], [1, 2])
 GRAPHS = [
@@ -163,10 +164,12 @@ def estimator(
     fit: dict[str, Any],
     methods: dict[str, dict[str, Any]],
     look: Callable[[Any], Any],
+    **others: Any,
 ) -> None:
     """The constructor, judged by a fit, and the methods of a fitted one."""
     cls = getattr(sw, name)
     short = {"max_iter": 30} if "max_iter" in parameters else {"n_estimators": 5}
+    short = {**short, **others}
 
     def constructed(**given: Any) -> Any:
         return cls(**given).fit(**fit)
@@ -190,11 +193,14 @@ estimator(
         "loss": "jaccard",
         "surrogate": "lovasz",
         "C": 10.0,
+        "reduction": "mean",
         "tol": 1e-3,
         "max_iter": 30,
         "fit_intercept": True,
         "sets": "groups",
+        "pos_label": 1,
         "class_weight": "balanced",
+        "warm_start": False,
         "n_jobs": 1,
         "verbose": False,
         "callback": go_on,
@@ -204,8 +210,38 @@ estimator(
         "decision_function": {"X": X},
         "predict": {"X": X},
         "score": {"X": X, "y": Y, "groups": GROUPS, "sample_weight": SAMPLE_WEIGHT},
+        "set_params": {},
     },
     decisions,
+)
+estimator(
+    "SetClassifierCV",
+    {
+        "loss": "jaccard",
+        "surrogate": "lovasz",
+        "Cs": array(1.0, 10.0),
+        "cv": 2,
+        "scoring": "accuracy",
+        "refit": True,
+        "reduction": "mean",
+        "tol": 1e-3,
+        "max_iter": 30,
+        "fit_intercept": True,
+        "sets": "groups",
+        "pos_label": 1,
+        "class_weight": "balanced",
+        "n_jobs": 1,
+    },
+    {"X": X, "y": Y, "groups": PAIRED, "sample_weight": SAMPLE_WEIGHT},
+    {
+        "decision_function": {"X": X},
+        "predict": {"X": X},
+        "score": {"X": X, "y": Y, "groups": PAIRED, "sample_weight": SAMPLE_WEIGHT},
+        "set_params": {},
+    },
+    decisions,
+    cv=2,
+    Cs=[10.0],
 )
 estimator(
     "StructBoostClassifier",

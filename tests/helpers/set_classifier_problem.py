@@ -38,9 +38,14 @@ def value_and_bound(model):
 
 def objective(model, X, Y, groups=None):
     """1/2 |W|^2 + C sum of the surrogate over the sets, from the fitted arrays alone."""
-    surrogate = SURROGATES[model.surrogate](model.loss)
+    name = "lovasz" if model.surrogate == "auto" else model.surrogate
+    surrogate = SURROGATES[name](model.loss)
     squares = 0.5 * (np.sum(model.coef_**2) + np.sum(model.intercept_**2))
     scores = X @ model.coef_.T + model.intercept_
+    if model.sets == "columns":
+        return squares + model.C * float(np.sum(surrogate(Y.T, scores.T)))
+    if model.sets == "cells":
+        return squares + model.C * surrogate(Y.ravel(), scores.ravel())
     if Y.ndim == 2:
         return squares + model.C * float(np.sum(surrogate(Y, scores)))
     sets = [np.ones(len(Y), bool)] if groups is None else [groups == g for g in np.unique(groups)]

@@ -5,12 +5,14 @@ from setwise.estimators._boosting._struct_boost_ranker import StructBoostRanker
 from setwise.estimators._fields._field_boost import FieldBoost
 from setwise.estimators._fields._field_svm import FieldSVM
 from setwise.estimators._sets._set_classifier import SetClassifier
+from setwise.estimators._sets._set_classifier_cv import SetClassifierCV
 from setwise.estimators._tracking._struct_boost_tracker import StructBoostTracker
 
 __all__ = [
     "FieldBoost",
     "FieldSVM",
     "SetClassifier",
+    "SetClassifierCV",
     "StructBoostClassifier",
     "StructBoostRanker",
     "StructBoostTracker",

@@ -8,6 +8,7 @@ from setwise.losses._early import EarlyDetection
 from setwise.losses._modular import Hamming
 from setwise.losses._ratio import Dice, FBeta, Jaccard
 from setwise.losses._registry import get, names
+from setwise.losses._scoring._scorer import scorer
 from setwise.losses._set import SetLoss
 from setwise.losses._sum import SumLoss
 
@@ -29,4 +30,5 @@ __all__ = [
     "TruncatedModular",
     "get",
     "names",
+    "scorer",
 ]

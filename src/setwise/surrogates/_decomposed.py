@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 
 from setwise._foundation._arguments import BoolArray, FloatArray
+from setwise._foundation._callers import callers_level
 from setwise.losses import Loss
 from setwise.losses._labels import Labels
 from setwise.losses._parts import decomposition
@@ -14,14 +14,6 @@ from setwise.surrogates._facts import distinct_functions, is_nonnegative
 from setwise.surrogates._lovasz import LovaszHinge
 from setwise.surrogates._rows import Rows, Scores
 from setwise.surrogates._slack import SlackRescaling
-
-
-def _callers_level() -> int:
-    """The stack level of the first caller outside the library, whichever way it came in."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("setwise."):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 class DecomposedHinge(Surrogate):
@@ -88,7 +80,7 @@ class DecomposedHinge(Surrogate):
                 f"the submodular part of {self.loss!r} is negative somewhere, so its "
                 "DecomposedHinge is convex but is not the loss at every corner of the unit cube",
                 UserWarning,
-                stacklevel=_callers_level(),
+                stacklevel=callers_level(),
             )
 
     def _always(self) -> Properties:

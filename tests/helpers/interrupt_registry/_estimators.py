@@ -66,6 +66,11 @@ def two_classes(size: int) -> tuple[np.ndarray, np.ndarray]:
 _SVM, _BOOST = sw.FieldSVM(), sw.FieldBoost(n_estimators=5)
 long("estimators.SetClassifier.fit")(_fit_of(sw.SetClassifier(), examples))
 long("estimators.SetClassifier.fit", "two threads")(_fit_of(sw.SetClassifier(n_jobs=2), examples))
+_CV = {"Cs": [0.01, 0.1], "cv": 2}
+long("estimators.SetClassifierCV.fit")(_fit_of(sw.SetClassifierCV(**_CV), examples))
+long("estimators.SetClassifierCV.fit", "two threads")(
+    _fit_of(sw.SetClassifierCV(**_CV, n_jobs=2), examples)
+)
 long("estimators.StructBoostClassifier.fit")(
     _fit_of(sw.StructBoostClassifier(n_estimators=5), classes)
 )

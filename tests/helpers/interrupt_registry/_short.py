@@ -46,6 +46,7 @@ SHORT_METHODS = {
     "score_boxes",
     "set_capacities",
     "set_function",
+    "set_params",
     "set_terminals",
     "shares_of",
     "staged_decision_function",
@@ -69,6 +70,7 @@ SHORT = {
     "inference.oracle_items",
     "losses.get",
     "losses.names",
+    "losses.scorer",
     "surrogates.get",
     "surrogates.names",
 }

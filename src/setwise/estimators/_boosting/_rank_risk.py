@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, as_array, as_numbers
-from setwise.estimators._sample_weights import as_sample_weights, without_unit
+from setwise._foundation._sample_weights import as_sample_weights, without_unit
 
 
 class RankRisk:

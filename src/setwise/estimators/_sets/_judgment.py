@@ -1,29 +1,18 @@
-"""What is known of a surrogate on the sets at hand and of a fit, and what their loss is."""
+"""What is known of a surrogate on the sets at hand, and of a fit: said where it is not as hoped."""
 
 from __future__ import annotations
 
 import warnings
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from setwise.estimators._sets._set_layout import Arrangement
+from setwise._foundation._callers import callers_level
 from setwise.learning import Fit
-from setwise.losses import Loss
+from setwise.losses._scoring._layout import Arrangement
 from setwise.surrogates import Surrogate
 
 
-def mean_share(loss: Loss, sets: Arrangement, predicted: NDArray[np.bool_]) -> float:
-    """The mean over the sets of (loss / loss of everything wrong)."""
-    offsets = None if sets.kind == "rows" else sets.offsets
-    losses = loss(sets.positive, predicted[sets.order], offsets=offsets)
-    worst = loss(sets.positive, ~sets.positive, offsets=offsets)
-    shares = np.divide(losses, worst, out=np.zeros(sets.n_sets), where=np.asarray(worst) > 0)
-    return float(np.average(shares, weights=sets.weights))
-
-
-def is_certified(surrogate: Surrogate, sets: Arrangement) -> bool:
+def is_certified(surrogate: Surrogate, sets: Arrangement, *, warn: bool = True) -> bool:
     """Whether the surrogate is exact and convex for all sets at hand; warns if it is not exact."""
     if surrogate.is_exact and surrogate.is_convex:
         return True
@@ -32,17 +21,22 @@ def is_certified(surrogate: Surrogate, sets: Arrangement) -> bool:
         known = surrogate.properties(truth)
         certified = certified and known.is_exact is True and known.is_convex is True
         if known.is_exact is False:
-            warnings.warn(
-                f"{type(surrogate).__name__} of {surrogate.loss!r} has no exact maximiser for "
-                f"{len(truth)} elements: a greedy search stands for it, and gap_ is no certificate",
-                UserWarning,
-                stacklevel=3,
-            )
+            if warn:
+                _warn_of_greed(surrogate, len(truth))
             return False
     return certified
 
 
-def warn_of_gap(fit: Fit, tol: float, max_iter: int) -> None:
+def _warn_of_greed(surrogate: Surrogate, size: int) -> None:
+    warnings.warn(
+        f"{type(surrogate).__name__} of {surrogate.loss!r} has no exact maximiser for {size} "
+        "elements: a greedy search stands for it, and gap_ is no certificate",
+        UserWarning,
+        stacklevel=callers_level(),
+    )
+
+
+def warn_of_gap(name: str, fit: Fit, tol: float, max_iter: int) -> None:
     """Say so if a fit ended above its tolerance and nobody asked it to end there."""
     if fit.converged or fit.interrupted:
         return
@@ -52,8 +46,23 @@ def warn_of_gap(fit: Fit, tol: float, max_iter: int) -> None:
         else "its gap stands still: bring the features to one scale, lower C or raise tol"
     )
     warnings.warn(
-        f"SetClassifier stopped after {fit.n_iter} rounds at a relative gap of "
+        f"{name} stopped after {fit.n_iter} rounds at a relative gap of "
         f"{fit.relative_gap:.1e}, above tol={tol:g}: {remedy}",
         ConvergenceWarning,
-        stacklevel=4,
+        stacklevel=callers_level(),
+    )
+
+
+def warn_of_no_positive(
+    name: str, surrogate: Surrogate, gap: float, *, zero: bool, rows: bool
+) -> None:
+    """Where the minimum was found and predicts nothing, that is the surrogate's doing."""
+    where = "all weights are zero" if zero else "every score is negative or zero"
+    balance = "" if rows else "class_weight='balanced', "
+    warnings.warn(
+        f"{name} predicts no positive on the sample it was fitted to, {where}: the minimum of "
+        f"{surrogate!r} lies there (relative gap {gap:.1e}); try another surrogate, such as "
+        f"'hinge', a larger C, {balance}or a threshold below 0 on decision_function",
+        UserWarning,
+        stacklevel=callers_level(),
     )

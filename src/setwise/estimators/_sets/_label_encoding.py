@@ -2,21 +2,63 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import type_of_target
 
+from setwise._foundation._arguments import as_array
+from setwise._foundation._sample_weights import as_sample_weights
 from setwise.estimators._checked import check_targets
-from setwise.estimators._sample_weights import as_sample_weights
 from setwise.losses._labels import read_labels
+from setwise.losses._scoring._scorer import as_label
 
 
-def learn_encoding(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The two classes, the positive one last, and which labels are positive."""
-    if y.ndim == 2:
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """The two classes, in sorted order, and which of them is judged as the positive one."""
+
+    classes: NDArray[Any]
+    positive: int
+
+    @property
+    def sign(self) -> float:
+        """Of scores for the positive class, as scores for the second: scikit-learn's are those."""
+        return 1.0 if self.positive == 1 else -1.0
+
+    def encode(self, y: Any) -> NDArray[np.bool_]:
+        """Which labels are positive, in the encoding of ``fit``."""
+        if issparse(y):
+            stored = _stored(y)
+            self._check(np.array([0]))
+            return stored
+        labels = as_array(y, "y")
+        self._check(labels)
+        return np.asarray(labels == self.classes[self.positive])
+
+    def _check(self, labels: NDArray[Any]) -> None:
+        unknown = labels[~np.isin(labels, self.classes)]
+        if unknown.size:
+            raise ValueError(
+                f"y must hold the labels of fit, {self.classes.tolist()}, got {unknown.flat[0]!r}"
+            )
+
+    def decode(self, positive: NDArray[np.bool_]) -> NDArray[Any]:
+        """The labels of what is positive and of what is not."""
+        labels: NDArray[Any] = self.classes[(positive == self.positive).astype(np.int64)]
+        return labels
+
+
+def learn_encoding(y: Any, pos_label: Any) -> tuple[Encoding, NDArray[np.bool_]]:
+    """The two classes, and which labels are positive."""
+    pos_label = as_label(pos_label)
+    if issparse(y) or y.ndim == 2:
+        if pos_label is not None:
+            raise ValueError(f"pos_label must be None when y is a matrix, got {pos_label!r}")
         return _of_matrix(y)
     check_targets(y)
     classes = np.unique(y)
@@ -31,12 +73,25 @@ def learn_encoding(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
             f"Classifier can't train when only one class is present: y must hold two classes, "
             f"got {classes.tolist()}"
         )
-    return classes, np.asarray(y == classes[1])
+    positive = 1
+    if pos_label is not None:
+        found = [k for k, name in enumerate(classes.tolist()) if name == pos_label]
+        # True equals 1 to Python, and is another label here.
+        is_bool = isinstance(pos_label, bool | np.bool_)
+        if not found or is_bool != (classes.dtype.kind == "b"):
+            raise ValueError(
+                f"pos_label must be one of the two classes of y, {classes.tolist()}, got "
+                f"{pos_label!r}"
+            )
+        positive = found[0]
+    return Encoding(classes, positive), np.asarray(y == classes[positive])
 
 
-def _of_matrix(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def _of_matrix(y: Any) -> tuple[Encoding, NDArray[np.bool_]]:
     if y.dtype.kind == "O":
         raise TypeError("y must hold numbers or bools when it is a matrix, got dtype object")
+    if issparse(y):
+        return Encoding(np.array([0, 1]).astype(y.dtype), 1), _stored(y)
     try:
         positive = read_labels(y).positive  # one compiled pass: a sort would take longer
     except (TypeError, ValueError) as error:
@@ -45,17 +100,20 @@ def _of_matrix(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
             f"{np.unique(y)[:5].tolist()}"
         ) from error
     low = -1 if y.dtype.kind in "if" and np.any(y == -1) else 0
-    return np.array([low, 1]).astype(y.dtype), positive.reshape(y.shape).view(np.bool_)
+    classes = np.array([low, 1]).astype(y.dtype)
+    return Encoding(classes, 1), positive.reshape(y.shape).view(np.bool_)
 
 
-def encode(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which labels are positive, in the encoding of ``fit``."""
-    unknown = y[~np.isin(y, classes)]
-    if unknown.size:
-        raise ValueError(
-            f"y must hold the labels of fit, {classes.tolist()}, got {unknown.flat[0]!r}"
-        )
-    return np.asarray(y == classes[1])
+def _stored(y: Any) -> NDArray[np.bool_]:
+    """The ones of a sparse matrix of zeros and ones, a byte for every cell."""
+    if y.ndim != 2:
+        raise ValueError(f"y must have shape (n, p) when it is sparse, got {y.shape}")
+    y = y.tocsr()
+    other = y.data[(y.data != 0) & (y.data != 1)]
+    if other.size:
+        raise ValueError(f"y must hold labels in {{0, 1}} when it is sparse, got {other[0]}")
+    positive: NDArray[np.bool_] = y.astype(np.bool_).toarray()
+    return positive
 
 
 def weigh_classes(
@@ -70,8 +128,8 @@ def weigh_classes(
     if y.ndim == 2:
         raise ValueError(
             "class_weight must be None when y is a matrix, got "
-            f"{class_weight!r}: give the loss weights, Hamming(weights)"
+            f"{class_weight!r}: give weights to the labels in loss, as Hamming(weights) does"
         )
     weights = compute_class_weight(class_weight, classes=classes, y=y)
     of_class = weights[(y == classes[1]).astype(np.int64)]
-    return np.asarray(of_class * as_sample_weights(sample_weight, len(y)))
+    return np.asarray(of_class * as_sample_weights(sample_weight, y.shape[0]))

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
-from setwise._foundation._arguments import FloatArray, as_array, as_flag
-from setwise.estimators._checked import check_size, checked
+from setwise._foundation._arguments import FloatArray, as_flag
 from setwise.estimators._progress import check_display, progress_callback
-from setwise.estimators._sets._judgment import is_certified, mean_share, warn_of_gap
-from setwise.estimators._sets._label_encoding import encode, learn_encoding, weigh_classes
-from setwise.estimators._sets._set_layout import Arrangement, Sets, arrange
-from setwise.estimators._sets._set_risk import LinearRisk, linear_scores
+from setwise.estimators._sets._judgment import warn_of_gap, warn_of_no_positive
+from setwise.estimators._sets._label_encoding import weigh_classes
+from setwise.estimators._sets._linear_model import LinearModel
+from setwise.estimators._sets._set_problem import Reduction, SetProblem, pose
+from setwise.estimators._sets._surrogate_choice import first_surrogate
 from setwise.estimators._threads import threads
-from setwise.learning import Fit, Progress, Serial, Threads, one_slack
-from setwise.losses import Loss, get
+from setwise.learning import Fit, Progress, Serial, Threads
+from setwise.losses import Loss
+from setwise.losses._scoring._layout import Sets
 from setwise.surrogates import Surrogate
-from setwise.surrogates import get as get_surrogate
 
 
-class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SetClassifier(LinearModel):
     r"""Linear predictors of many labels at once, trained with a convex surrogate of a set loss.
 
     .. math:: \min_W\ \tfrac12 |W|^2 + C \sum_{\text{sets } i} S(y_i, g_i), \qquad g = X W^T
 
-    where S is the surrogate of the loss. Three kinds of sets:
+    where S is the surrogate of the loss. Five kinds of sets:
 
-    - Y of shape (n, p): each row is a set of p labels, with one weight vector a label;
+    - Y of shape (n, p): each row is a set of p labels, with one weight vector a label; with
+      ``sets="columns"`` the n answers for each label are a set, with ``sets="cells"`` all n p;
     - y of shape (n,) with ``groups=``: each group is a set, weights shared (bags, tracks, images);
     - y of shape (n,) alone: the whole sample is one set.
 
@@ -48,24 +44,35 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     loss : Loss or str, default="jaccard"
         A loss, or the name of one (``sw.losses.names()``).
-    surrogate : {"lovasz", "margin", "slack", "decomposed", "hinge"} or Surrogate, default="lovasz"
-        The Lovász hinge needs a submodular loss; "decomposed" (B_D) takes any; "hinge" trains with
-        the sum of hinge losses whatever ``loss``, which then only scores. A surrogate has its own
-        loss: leave ``loss`` as it is, or give the same one.
+    surrogate : str or Surrogate, default="auto"
+        "auto": the Lovász hinge where the loss is submodular, B_D where it is not. Or "lovasz",
+        which needs a submodular loss; "decomposed" (B_D), "margin" or "slack", which take any;
+        "hinge" trains with the sum of hinge losses whatever ``loss``, which then only scores. A
+        surrogate has its own loss: leave ``loss`` as it is, or give the same one.
     C : float, default=1.0
-        Weight of the sum over the sets against 1/2 |W|^2.
+        Weight of the sum over the sets against 1/2 |W|^2. The sum grows with the sample; with
+        ``reduction="mean"`` C means the same for 100 rows and for 100,000.
+    reduction : {"sum", "mean"}, default="sum"
+        What C multiplies. "mean": the sum over the sets divided by that of the losses of everything
+        wrong, so that the objective of W = 0 is C. For Jaccard, Dice and F-beta that is the mean
+        over the sets, for "hinge" the mean over all labels.
     tol : float, default=1e-3
         Relative gap at which the fit stops: gap / min(P(0) - bound, P), which no unit changes.
     max_iter : int, default=10000
         The most rounds of cutting planes.
     fit_intercept : bool, default=True
         As a constant feature, penalised as in liblinear.
-    sets : {"auto", "rows", "groups", "sample"}, default="auto"
+    sets : {"auto", "rows", "columns", "cells", "groups", "sample"}, default="auto"
         What is judged together. "auto": rows for a matrix Y, groups if they are given, else the
         whole sample. With "groups" a call without ``groups=`` is an error; set it in a grid
         search, which drops groups in silence unless they are routed.
+    pos_label : label, default=None
+        Which class of a one-dimensional y is the positive one; None for the second in sorted order.
     class_weight : dict or "balanced", default=None
         Weights of the classes of a one-dimensional y, times ``sample_weight``.
+    warm_start : bool, default=False
+        Begin at ``coef_`` and ``intercept_`` of the last fit, which must have the same shape. The
+        answer is never worse than they are, and has its gap as any other.
     n_jobs : int, default=None
         Threads for the oracle; None is one, -1 all cores. The answer does not depend on it.
     verbose : bool, default=False
@@ -78,7 +85,8 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     coef_ : array of shape (p, d), or (1, d)
     intercept_ : array of shape (p,), or (1,)
     classes_ : array of shape (2,)
-        The labels of a one-dimensional y; for rows, the encoding, [0, 1] or [-1, 1].
+        The labels of a one-dimensional y, sorted, whichever is positive; for a matrix the
+        encoding, [0, 1] or [-1, 1].
     gap_ : float
         The relative gap that was reached, in [0, 1]; 0 where it is within rounding.
     certified_ : bool
@@ -105,14 +113,17 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         loss: Loss | str = "jaccard",
-        surrogate: str | Surrogate = "lovasz",
+        surrogate: str | Surrogate = "auto",
         C: float = 1.0,
         *,
+        reduction: Reduction = "sum",
         tol: float = 1e-3,
         max_iter: int = 10_000,
         fit_intercept: bool = True,
         sets: Sets = "auto",
+        pos_label: Any = None,
         class_weight: dict[Any, float] | str | None = None,
+        warm_start: bool = False,
         n_jobs: int | None = None,
         verbose: bool = False,
         callback: Callable[[Progress], object] | None = None,
@@ -120,11 +131,14 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.loss = loss
         self.surrogate = surrogate
         self.C = C
+        self.reduction = reduction
         self.tol = tol
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept
         self.sets = sets
+        self.pos_label = pos_label
         self.class_weight = class_weight
+        self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.callback = callback
@@ -142,7 +156,8 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d)
-        y : array of shape (n, p) or (n,)
+        y : array of shape (n, p) or (n,), or sparse matrix of shape (n, p)
+            A sparse matrix holds ones and zeros, and is written out as a byte a label.
         groups : array of shape (n,), optional
             Which set each sample belongs to.
         sample_weight : array of shape (n,) or number, optional
@@ -152,143 +167,65 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        surrogate, n_jobs = self._surrogate(), threads(self.n_jobs)
+        first_surrogate(self.surrogate, self.loss)
+        n_jobs = threads(self.n_jobs)
         as_flag(self.fit_intercept, "fit_intercept")
         check_display(self.verbose, self.callback)
-        if issparse(y):
-            raise TypeError(f"y must be dense, got {type(y).__name__}")
-        X, y = checked(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
-        check_size(X, "X")
-        labels = np.asarray(y)
-        self._rows = labels.ndim == 2
-        self.classes_, positive = learn_encoding(labels)
+        before = self._last_weights() if as_flag(self.warm_start, "warm_start") else None
+        X, labels, positive = self._read(X, y)
         weight = weigh_classes(self.class_weight, self.classes_, labels, sample_weight)
-        # A modular loss is a sum over elements: each is a set of its own, of any weight.
-        sets = arrange(
-            positive,
-            self.sets,
-            groups,
-            weight,
-            separate=surrogate._is_separable,
-            fractional=surrogate._takes_multiplicity,
-        )
-        if sets.multiplicity is not None:
-            surrogate = surrogate._with_multiplicity(sets.multiplicity)
-        self.certified_ = is_certified(surrogate, sets)
-        self._store(self._solve(X, sets, surrogate, n_jobs))
-        # A weight of 0 is a removed sample, here as well.
-        self._warn_of_no_positive(X if weight is None else X[np.unique(sets.order)], sets.positive)
-        return self
-
-    def _surrogate(self) -> Surrogate:
-        return get_surrogate(self.surrogate, self._given_loss)
-
-    @property
-    def _given_loss(self) -> Loss | str | None:
-        """The loss, unless a surrogate brings its own and the loss was left as it is."""
-        brings = isinstance(self.surrogate, Surrogate)
-        default = isinstance(self.loss, str) and self.loss == "jaccard"
-        return None if brings and default else self.loss
-
-    def _scored_loss(self) -> Loss:
-        """What ``score`` tells: the loss, or that of a surrogate with one of its own."""
-        if isinstance(self.surrogate, Surrogate):
-            return self._surrogate().loss
-        return get(self.loss)
-
-    def _solve(self, X: Any, sets: Arrangement, surrogate: Surrogate, n_jobs: int) -> Fit:
         executor = Serial() if n_jobs == 1 else Threads(n_jobs)
         try:
-            risk = LinearRisk(X, sets, surrogate, bool(self.fit_intercept), executor)
-            # Threads are over shards: a product that split itself further would fight them for the
-            # cores, and round differently with each number of them.
-            with (
-                threadpool_limits(1, user_api="blas"),
-                progress_callback(self.verbose, self.tol, self.callback) as callback,
-            ):
-                return one_slack(
-                    risk,
-                    risk.dimension,
-                    self.C,
-                    tol=self.tol,
-                    max_iter=self.max_iter,
-                    callback=callback,
-                )
+            problem = pose(self, X, positive, groups, weight, executor)
+            fit = self._solve(problem, before)
         finally:
             executor.close()
+        self.certified_ = problem.certified
+        self._keep(fit)
+        # A weight of 0 is a removed sample, here as well.
+        self._warn_of_no_positive(
+            X if weight is None else X[np.unique(problem.sets.order)], problem
+        )
+        return self
 
-    def _store(self, fit: Fit) -> None:
+    def _last_weights(self) -> FloatArray | None:
+        """The weights of the last fit for the positive class, the intercept last."""
+        if not hasattr(self, "coef_"):
+            return None
+        parts = [self.coef_, self.intercept_] if self.fit_intercept else [self.coef_]
+        return self._encoding.sign * np.column_stack(parts)
+
+    def _solve(self, problem: SetProblem, before: FloatArray | None) -> Fit:
+        shape = problem.risk.rows, problem.risk.columns
+        if before is not None and before.shape != shape:
+            raise ValueError(
+                "warm_start must be False when the last fit had other labels or features, got "
+                f"True and weights of shape {before.shape} in the place of {shape}"
+            )
+        init = None if before is None else before.reshape(-1)
+        # Threads are over shards: a product that split itself further would fight them for the
+        # cores, and round differently with each number of them.
+        with (
+            threadpool_limits(1, user_api="blas"),
+            progress_callback(self.verbose, self.tol, self.callback) as callback,
+        ):
+            return problem.minimize(self.C, self, init=init, callback=callback)
+
+    def _keep(self, fit: Fit) -> None:
         self._found = fit.converged
-        warn_of_gap(fit, self.tol, self.max_iter)
-        weights = fit.w.reshape(-1, self.n_features_in_ + bool(self.fit_intercept))
-        self.coef_ = weights[:, : self.n_features_in_].copy()
-        self.intercept_ = weights[:, -1].copy() if self.fit_intercept else np.zeros(len(weights))
+        warn_of_gap("SetClassifier", fit, self.tol, self.max_iter)
+        self._keep_weights(fit.w)
         self.gap_ = fit.relative_gap
         self.n_iter_ = fit.n_iter
         self.interrupted_ = fit.interrupted
         self.history_ = fit.history
 
-    def _warn_of_no_positive(self, X: Any, positive: NDArray[np.bool_]) -> None:
-        """Where the minimum was found and predicts nothing, that is the surrogate's doing."""
-        weights = np.column_stack([self.coef_, self.intercept_])
-        if not (self._found and positive.any()) or (linear_scores(X, weights, True) > 0).any():
+    def _warn_of_no_positive(self, X: Any, problem: SetProblem) -> None:
+        if not (self._found and problem.sets.positive.any()):
             return
-        zero = "all weights are zero" if not weights.any() else "every score is negative or zero"
-        balance = "" if self._rows else "class_weight='balanced', "
-        warnings.warn(
-            f"SetClassifier predicts no positive on the sample it was fitted to, {zero}: the "
-            f"minimum of the surrogate {self.surrogate!r} lies there (relative gap "
-            f"{self.gap_:.1e}); try another surrogate, a larger C, {balance}or a threshold below 0 "
-            "on decision_function",
-            UserWarning,
-            stacklevel=3,
+        if self._is_positive(self._scores(X)).any():
+            return
+        zero = not (self.coef_.any() or self.intercept_.any())
+        warn_of_no_positive(
+            "SetClassifier", problem.surrogate, self.gap_, zero=zero, rows=self._rows
         )
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Scores: positive for the second class. Shape (n, p) for rows, else (n,)."""
-        check_is_fitted(self)
-        X = checked(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        weights = np.column_stack([self.coef_, self.intercept_])
-        scores = linear_scores(X, weights, intercept=True)
-        return scores if self._rows else scores[:, 0]
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The labels, in the encoding that ``fit`` was given. Shape (n, p) for rows, else (n,)."""
-        scores = self.decision_function(X)
-        labels: NDArray[Any] = self.classes_[(scores > 0).astype(np.int64)]
-        return labels
-
-    def score(
-        self,
-        X: Any,
-        y: ArrayLike,
-        *,
-        groups: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        """1 - the mean over the sets of (loss / loss of everything wrong)."""
-        predicted = self.predict(X) == self.classes_[1]
-        labels = as_array(y, "y")
-        if labels.shape != predicted.shape:
-            raise ValueError(f"y must have shape {predicted.shape}, got {labels.shape}")
-        loss = self._scored_loss()
-        sets = arrange(
-            encode(labels, self.classes_),
-            self.sets,
-            groups,
-            sample_weight,
-            # The share of mistakes in the one set of a sample is their mean, whatever they weigh.
-            separate=loss._is_count and groups is None,
-            fractional=loss._takes_multiplicity,
-        )
-        if sets.multiplicity is not None:
-            loss = loss._with_multiplicity(sets.multiplicity)
-        return 1.0 - mean_share(loss, sets, predicted)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
-        tags.classifier_tags.multi_label = True
-        tags.target_tags.multi_output = True
-        return tags

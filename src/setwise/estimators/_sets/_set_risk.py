@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise.estimators._sets._set_layout import Arrangement
 from setwise.learning import Executor
 from setwise.losses._labels import Labels, read_labels
+from setwise.losses._scoring._layout import Arrangement
 from setwise.surrogates import Surrogate
 
 # Scores and gradients of a shard stay in a processor's cache, and a large sample gives work to
@@ -21,26 +21,31 @@ _SHARD_SCORES = 1 << 17
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """Some sets: their features, truths and weights."""
+    """Some sets: their features, truths and weights, and whose weights score them.
+
+    ``outputs`` are the rows of W; where the sets are columns, scores are turned over.
+    """
 
     X: Any
     labels: Labels
     weights: FloatArray
+    outputs: slice
+    across: bool
 
 
 class LinearRisk:
     r"""w -> :math:`\sum_i c_i\, S(y_i, X_i W^T)` and a subgradient.
 
-    For rows, W has a row of d weights for each of p labels; for groups and samples, one row shared
-    by all. The last weight of each row is the intercept, if there is one. CSR features stay CSR.
-    A call costs two products with X and one surrogate; what the surrogate finds out about the
-    truths alone it finds out in the first.
+    For the rows, columns and cells of a matrix, W has a row of d weights for each of p labels; for
+    groups and samples, one row shared by all. The last weight of each row is the intercept, if
+    there is one. CSR features stay CSR. A call costs two products with X and one surrogate; what
+    the surrogate finds out about the truths alone it finds out in the first.
     """
 
     def __init__(
         self, X: Any, sets: Arrangement, surrogate: Surrogate, intercept: bool, executor: Executor
     ) -> None:
-        self.rows: int = sets.positive.shape[1] if sets.kind == "rows" else 1
+        self.rows: int = sets.n_outputs
         self.columns: int = X.shape[1] + intercept
         self._surrogate, self._intercept, self._executor = surrogate, intercept, executor
         self._shards = _cut(X, sets)
@@ -56,21 +61,25 @@ class LinearRisk:
         answers = self._executor.map(lambda shard: self._of(shard, W), self._shards)
         gradient = np.zeros((self.rows, self.columns))
         risk = 0.0
-        for value, part in answers:
+        for shard, (value, part) in zip(self._shards, answers, strict=True):
             risk += value
-            gradient += part
+            gradient[shard.outputs] += part
         return risk, gradient.ravel()
 
     def _of(self, shard: Shard, W: FloatArray) -> tuple[float, FloatArray]:
+        W = W[shard.outputs]
         scores = linear_scores(shard.X, W, self._intercept)
         labels = shard.labels
+        given = scores.T if shard.across else scores
         if labels.layout == "rows":
-            values, slopes = self._surrogate._of_labels(labels, scores)
+            values, slopes = self._surrogate._of_labels(labels, given)
             slopes = slopes * shard.weights[:, None]
         else:
-            values, slopes = self._surrogate._of_labels(labels, scores[:, 0])
-            slopes = (slopes * np.repeat(shard.weights, labels.sizes))[:, None]
-        gradient = np.empty((self.rows, self.columns))
+            values, slopes = self._surrogate._of_labels(labels, given.reshape(-1))
+            slopes = (slopes * np.repeat(shard.weights, labels.sizes)).reshape(given.shape)
+        if shard.across:
+            slopes = slopes.T
+        gradient = np.empty(W.shape)
         features = shard.X.shape[1]
         gradient[:, :features] = (shard.X.T @ slopes).T
         if self._intercept:
@@ -91,21 +100,25 @@ def _cut(X: Any, sets: Arrangement) -> list[Shard]:
     """Shards of whole sets, of about equal numbers of scores."""
     if not _is_identity(sets.order, X.shape[0]):
         X = X[sets.order]
-    per_sample = sets.positive.shape[1] if sets.kind == "rows" else 1
-    cost = np.diff(sets.offsets) * per_sample
+    # Elements of a row lie in a matrix of them; else the offsets count elements.
+    cost = np.diff(sets.offsets) * (sets.positive.shape[1] if sets.positive.ndim == 2 else 1)
     ends = np.cumsum(cost)
     count = max(1, int(ends[-1]) // _SHARD_SCORES) if len(ends) else 1
     # The first set that reaches each multiple of the shard's size ends the shard.
     cuts = np.unique(np.searchsorted(ends, ends[-1] * np.arange(1, count) / count) + 1)
     bounds = np.unique(np.concatenate([[0], cuts, [sets.n_sets]]))
+    across = sets.kind == "columns"
     shards = []
     for begin, end in pairwise(bounds.tolist()):
-        rows = slice(sets.offsets[begin], sets.offsets[end])
+        here = slice(sets.offsets[begin], sets.offsets[end])
         offsets = None
-        if sets.kind != "rows":
+        if sets.positive.ndim == 1:
             offsets = sets.offsets[begin : end + 1] - sets.offsets[begin]
-        labels = replace(read_labels(sets.positive[rows], offsets), kept={})
-        shards.append(Shard(X[rows], labels, sets.weights[begin:end]))
+        labels = replace(read_labels(sets.positive[here], offsets), kept={})
+        # Columns and cells reach over all samples.
+        features = X if across or sets.kind == "cells" else X[here]
+        outputs = here if across else slice(sets.n_outputs)
+        shards.append(Shard(features, labels, sets.weights[begin:end], outputs, across))
     return shards
 
 

@@ -7,7 +7,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._foundation._arguments import FloatArray, as_count, as_function, as_subset
+from setwise._foundation._arguments import (
+    FloatArray,
+    as_count,
+    as_function,
+    as_numbers,
+    as_subset,
+)
 from setwise._foundation._progress import Progress
 from setwise.learning._cutting_planes._bundle import Bundle
 from setwise.learning._cutting_planes._fit import Fit
@@ -26,7 +32,7 @@ def one_slack(
     max_iter: int = 10_000,
     nonnegative: ArrayLike = (),
     least_risk: float | None = 0.0,
-    init: Fit | None = None,
+    init: Fit | ArrayLike | None = None,
     callback: Callable[[Progress], object] | None = None,
 ) -> Fit:
     r"""Minimise 1/2 |w|^2 + C risk(w) for a convex risk, by cutting planes.
@@ -62,10 +68,11 @@ def one_slack(
         Coordinates of w that must not be negative.
     least_risk : float, optional
         A number that the risk never falls below, a plane for nothing; None if there is none.
-    init : Fit, optional
+    init : Fit or array of shape (d,), optional
         An earlier fit of the same risk with any C: its planes hold for every C. It saves the
         rounds that lead to the neighbourhood of the minimum; the last ones, which prove it, are
-        to be made for every C anew, unless C is large or has hardly changed.
+        to be made for every C anew, unless C is large or has hardly changed. Or weights to begin
+        at, whatever they come from: the answer is never worse than they are.
     callback : callable, optional
         Called with a ``Progress`` after each round; the fit stops when it returns
         something true.
@@ -103,16 +110,7 @@ def one_slack(
         bundle.add(np.zeros((1, dimension)), np.array([search.least]))
     w = search.best
     if init is not None:
-        if not isinstance(init, Fit):
-            raise TypeError(f"init must be a Fit, got {type(init).__name__}")
-        if len(init.w) != dimension:
-            raise ValueError(
-                f"init must have {dimension} weights, as this problem has, got {len(init.w)}"
-            )
-        bundle.add(init.planes.slopes, init.planes.offsets)
-        search.offer(w, init.risk_at_zero)
-        w = init.w.copy()
-        w[bundle.nonnegative] = np.maximum(w[bundle.nonnegative], 0.0)
+        w = _begin(init, oracle, search, bundle)
     level = Level()
     try:
         while True:
@@ -131,3 +129,24 @@ def one_slack(
     except KeyboardInterrupt:
         search.interrupt()
     return search.fit(bundle.planes())
+
+
+def _begin(init: Fit | ArrayLike, oracle: Oracle, search: Search, bundle: Bundle) -> FloatArray:
+    """Where to ask first; what is known before goes into the bundle."""
+    zero = search.best
+    if isinstance(init, Fit):
+        if len(init.w) != len(zero):
+            raise ValueError(
+                f"init must have {len(zero)} weights, as this problem has, got {len(init.w)}"
+            )
+        bundle.add(init.planes.slopes, init.planes.offsets)
+        search.offer(zero, init.risk_at_zero)
+        w = init.w.copy()
+    else:
+        w = as_numbers(init, "init", shape=zero.shape)
+        # The gap is measured against w = 0, and a plane there is as good as any.
+        risk, slope = search.checked(oracle(zero.copy()), zero)
+        bundle.add(slope[None, :], np.array([risk]), np.array([abs(risk)]))
+        search.offer(zero, risk)
+    w[bundle.nonnegative] = np.maximum(w[bundle.nonnegative], 0.0)
+    return w

@@ -1,0 +1,151 @@
+"""What linear classifiers of sets share: labels in, weights kept, labels and a score out."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from setwise._foundation._arguments import FloatArray, as_array
+from setwise._foundation._callers import callers_level
+from setwise.estimators._checked import check_size, checked
+from setwise.estimators._sets._label_encoding import Encoding, learn_encoding
+from setwise.estimators._sets._set_risk import linear_scores
+from setwise.estimators._sets._surrogate_choice import own_loss
+from setwise.losses import Loss
+from setwise.losses._scoring._layout import Sets
+from setwise.losses._scoring._score import score_of_sets
+from setwise.surrogates import Surrogate
+from setwise.surrogates._registry import _is_same
+
+
+class LinearModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Linear scores of one label or of many, judged in sets by a loss."""
+
+    loss: Loss | str
+    surrogate: str | Surrogate
+    sets: Sets
+    pos_label: Any
+    fit_intercept: bool
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as everywhere in scikit-learn."""
+        before = self._scored_loss(), self.sets
+        super().set_params(**params)
+        after = self._scored_loss(), self.sets
+        if not _is_same(before[0], after[0]):
+            self._judged_anew = "loss"
+        elif not _is_same(before[1], after[1]):
+            self._judged_anew = "sets"
+        return self
+
+    def _scored_loss(self) -> Loss | None:
+        """What ``score`` tells; None where a fit will say what is wrong with the parameters."""
+        try:
+            return own_loss(self.surrogate, self.loss)
+        except (TypeError, ValueError):
+            return None
+
+    def _read(self, X: Any, y: Any) -> tuple[Any, Any, NDArray[np.bool_]]:
+        """Features and labels, checked, and which labels are positive."""
+        X, y = checked(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
+        check_size(X, "X")
+        labels = y if issparse(y) else np.asarray(y)
+        encoding, positive = learn_encoding(labels, self.pos_label)
+        self._rows = positive.ndim == 2
+        self.classes_, self._positive = encoding.classes, encoding.positive
+        return X, labels, positive
+
+    def _keep_weights(self, w: FloatArray) -> None:
+        """Weights for the positive class become those for the second, as scikit-learn's are."""
+        weights = self._encoding.sign * w.reshape(
+            -1, self.n_features_in_ + bool(self.fit_intercept)
+        )
+        self.coef_ = weights[:, : self.n_features_in_].copy()
+        self.intercept_ = weights[:, -1].copy() if self.fit_intercept else np.zeros(len(weights))
+
+    @property
+    def _encoding(self) -> Encoding:
+        return Encoding(self.classes_, self._positive)
+
+    def _scores(self, X: Any) -> FloatArray:
+        """Scores for the second class, (n, p)."""
+        return linear_scores(X, np.column_stack([self.coef_, self.intercept_]), intercept=True)
+
+    def _is_positive(self, scores: FloatArray) -> NDArray[np.bool_]:
+        """Which scores for the second class predict the positive one: 0 does not."""
+        return scores > 0 if self._positive == 1 else scores < 0
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Scores: positive for ``classes_[1]``. Shape (n, p) for a matrix of labels, else (n,)."""
+        check_is_fitted(self)
+        X = checked(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        scores = self._scores(X)
+        return scores if self._rows else scores[:, 0]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The labels, in the encoding that ``fit`` was given; dense, also where its y was sparse.
+
+        Shape (n, p) for a matrix of labels, else (n,). A score of 0 is not positive.
+        """
+        positive = self._is_positive(self.decision_function(X))
+        return self._encoding.decode(positive)
+
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """1 - the mean over the sets of (loss / loss of everything wrong).
+
+        By the loss and the sets of this estimator: to compare estimators that have others, in a
+        search over ``loss`` or ``sets``, give the search ``scoring=sw.losses.scorer(...)``. A
+        search that scikit-learn makes without warns (``UserWarning``).
+        """
+        predicted = self._is_positive(self.decision_function(X))
+        truth: Any = y if issparse(y) else as_array(y, "y")
+        if truth.shape != predicted.shape:
+            raise ValueError(f"y must have shape {predicted.shape}, got {truth.shape}")
+        self._warn_in_a_search()
+        positive, loss = self._encoding.encode(truth), own_loss(self.surrogate, self.loss)
+        return score_of_sets(loss, positive, predicted, self.sets, groups, sample_weight)
+
+    def _warn_in_a_search(self) -> None:
+        """Say so where a search of scikit-learn's compares scores that mean different things."""
+        changed = self.__dict__.get("_judged_anew")
+        if changed is None or not _in_a_search():
+            return
+        warnings.warn(
+            f"a search sets {changed}, by which score judges, so that it compares scores of "
+            "different measures: give it scoring=sw.losses.scorer(...)",
+            UserWarning,
+            stacklevel=callers_level(),
+        )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _in_a_search() -> bool:
+    """Whether scikit-learn's model selection is among the callers."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if frame.f_globals.get("__name__", "").startswith("sklearn.model_selection."):
+            return True
+    return False

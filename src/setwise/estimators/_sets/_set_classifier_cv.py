@@ -1,0 +1,274 @@
+"""SetClassifier with the C that cross-validation finds best."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from setwise._foundation._arguments import FloatArray, IntArray, as_flag, as_number
+from setwise._foundation._callers import callers_level
+from setwise._foundation._interrupts import whole
+from setwise.estimators._sets._folds import (
+    Sample,
+    Scoring,
+    as_grid,
+    as_scoring,
+    metadata,
+    split_into_folds,
+)
+from setwise.estimators._sets._judgment import warn_of_gap, warn_of_no_positive
+from setwise.estimators._sets._label_encoding import weigh_classes
+from setwise.estimators._sets._linear_model import LinearModel
+from setwise.estimators._sets._set_classifier import SetClassifier
+from setwise.estimators._sets._set_problem import Reduction, SetProblem, pose
+from setwise.estimators._sets._surrogate_choice import first_surrogate
+from setwise.estimators._threads import threads
+from setwise.learning import Executor, Fit, Serial, Threads
+from setwise.losses import Loss
+from setwise.losses._scoring._layout import Sets
+from setwise.surrogates import Surrogate
+
+
+class SetClassifierCV(LinearModel):
+    r"""``SetClassifier`` with the C that cross-validation finds best.
+
+    The conventions are those of scikit-learn's ``LogisticRegressionCV``. Each fold is fitted for
+    all values of C, from the smallest to the largest: the planes that one fit leaves hold for the
+    next, so that a path costs little more than its hardest fit. Every fit has the same tolerance.
+
+    Parameters
+    ----------
+    loss, surrogate, reduction, tol, max_iter, fit_intercept, sets, pos_label, class_weight
+        As in ``SetClassifier``.
+    Cs : int or array, default=10
+        The values of C, or how many of them, from 1e-4 to 1e4 on a logarithmic scale.
+    cv : int, splitter or iterable of (train, test), default=None
+        None for five folds: of whole groups where groups are given, else stratified for a
+        one-dimensional y.
+    scoring : str or callable, default=None
+        A scorer; None for the loss and the sets of this estimator. ``sw.losses.scorer`` makes one
+        of any loss.
+    refit : bool, default=True
+        Fit the whole sample with the best C. False: the mean of the weights that each fold's own
+        best C gave, and ``C_`` the mean of those.
+    n_jobs : int, default=None
+        Threads, over folds; None is one, -1 all cores. The answer does not depend on it.
+
+    Attributes
+    ----------
+    C_ : float
+        The best C.
+    Cs_ : array of shape (n_Cs,)
+        All of them, as they were given.
+    scores_ : array of shape (n_folds, n_Cs)
+        The score of each fold for each C.
+    coef_, intercept_, classes_, n_features_in_
+        As in ``SetClassifier``.
+    gap_ : float
+        The largest relative gap of the fits behind ``coef_``.
+    certified_ : bool
+        Whether the gaps are certificates.
+    n_iter_ : array of shape (n_folds, n_Cs)
+        Rounds.
+    interrupted_ : bool
+        Whether Ctrl-C ended the last fit, that of the whole sample, with the best weights so far.
+        In a fold nothing is kept: ``KeyboardInterrupt`` comes through.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> import setwise as sw
+    >>> X, Y = make_multilabel_classification(n_samples=60, n_classes=3, random_state=0)
+    >>> model = sw.SetClassifierCV("jaccard", Cs=[0.001, 0.01, 0.1], cv=3).fit(X, Y)
+    >>> model.scores_.shape, model.C_ in model.Cs_
+    ((3, 3), True)
+    """
+
+    def __init__(
+        self,
+        loss: Loss | str = "jaccard",
+        surrogate: str | Surrogate = "auto",
+        Cs: int | ArrayLike = 10,
+        *,
+        cv: Any = None,
+        scoring: str | Scoring | None = None,
+        refit: bool = True,
+        reduction: Reduction = "sum",
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        fit_intercept: bool = True,
+        sets: Sets = "auto",
+        pos_label: Any = None,
+        class_weight: dict[Any, float] | str | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.surrogate = surrogate
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.reduction = reduction
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.sets = sets
+        self.pos_label = pos_label
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Score every C by cross-validation, and fit with the best.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+        y : array of shape (n, p) or (n,), or sparse matrix of shape (n, p)
+        groups : array of shape (n,), optional
+            Which set each sample belongs to: for the splitter, the fits, and the scores.
+        sample_weight : array of shape (n,) or number, optional
+            For the fits and the scores.
+
+        Returns
+        -------
+        self
+        """
+        first_surrogate(self.surrogate, self.loss)
+        n_jobs, refit = threads(self.n_jobs), as_flag(self.refit, "refit")
+        as_flag(self.fit_intercept, "fit_intercept")
+        scoring = as_scoring(self.scoring)
+        self.Cs_ = as_grid(self.Cs)
+        X, labels, positive = self._read(X, y)
+        sample = Sample.of(X, labels, positive, groups, sample_weight)
+        folds = split_into_folds(self.cv, sample)
+        executor = Serial() if n_jobs == 1 else Threads(n_jobs)
+        try:
+            with threadpool_limits(1, user_api="blas"):
+                paths = executor.map(lambda fold: self._path(sample, *fold, scoring), folds)
+                self.scores_ = np.array([path.scores for path in paths])
+                self.n_iter_ = np.array([[fit.n_iter for fit in path.fits] for path in paths])
+                self._warn_of_gaps([fit for path in paths for fit in path.fits])
+                if refit:
+                    self._refit(sample, paths, executor)
+                else:
+                    self._average(paths)
+        finally:
+            executor.close()
+        return self
+
+    def _path(
+        self, sample: Sample, train: IntArray, test: IntArray, scoring: Scoring | None
+    ) -> _Path:
+        """One fold for every C, each from the last, the smallest first."""
+        fitted, judged = sample.take(train), sample.take(test)
+        problem = self._pose(fitted, Serial(), warn=False)
+        model = SetClassifier(
+            self.loss,
+            self.surrogate,
+            fit_intercept=self.fit_intercept,
+            sets=self.sets,
+            pos_label=self.pos_label,
+        )
+        model.classes_, model._positive, model._rows = self.classes_, self._positive, self._rows
+        model.n_features_in_ = self.n_features_in_
+        path = _Path(np.empty(len(self.Cs_)), [], problem.certified)
+        fits: dict[int, Fit] = {}
+        last: Fit | None = None
+        for k in np.argsort(self.Cs_, kind="stable").tolist():
+            last = fits[k] = whole(problem.minimize(self.Cs_[k], self, init=last))
+            model.C = self.Cs_[k]
+            model._keep_weights(last.w)
+            path.scores[k] = _score(model, judged, scoring)
+        path.fits.extend(fits[k] for k in range(len(self.Cs_)))
+        return path
+
+    def _pose(self, sample: Sample, executor: Executor, *, warn: bool) -> SetProblem:
+        weight = weigh_classes(self.class_weight, self.classes_, sample.labels, sample.weight)
+        return pose(self, sample.X, sample.positive, sample.groups, weight, executor, warn=warn)
+
+    def _refit(self, sample: Sample, paths: list[_Path], executor: Executor) -> None:
+        best = int(np.argmax(self.scores_.mean(axis=0)))
+        self.C_ = float(self.Cs_[best])
+        problem = self._pose(sample, executor, warn=True)
+        start = np.mean([path.fits[best].w for path in paths], axis=0)
+        fit = problem.minimize(self.C_, self, init=start)
+        warn_of_gap("SetClassifierCV", fit, self.tol, self.max_iter)
+        self._keep_weights(fit.w)
+        self.gap_, self.certified_ = fit.relative_gap, problem.certified
+        self.interrupted_ = fit.interrupted
+        found = fit.converged and problem.sets.positive.any()
+        scores = self._scores(sample.X[np.unique(problem.sets.order)])
+        if found and not self._is_positive(scores).any():
+            warn_of_no_positive(
+                "SetClassifierCV",
+                problem.surrogate,
+                self.gap_,
+                zero=not fit.w.any(),
+                rows=self._rows,
+            )
+
+    def _average(self, paths: list[_Path]) -> None:
+        chosen = np.argmax(self.scores_, axis=1)
+        fits = [path.fits[k] for path, k in zip(paths, chosen, strict=True)]
+        self.C_ = float(self.Cs_[chosen].mean())
+        self._keep_weights(np.mean([fit.w for fit in fits], axis=0))
+        self.gap_ = max(fit.relative_gap for fit in fits)
+        self.certified_ = all(path.certified for path in paths)
+        self.interrupted_ = False
+
+    def _warn_of_gaps(self, fits: list[Fit]) -> None:
+        open_gaps = [fit.relative_gap for fit in fits if not fit.converged]
+        if open_gaps:
+            warnings.warn(
+                f"SetClassifierCV: {len(open_gaps)} of {len(fits)} fits stopped at relative gaps "
+                f"up to {max(open_gaps):.1e}, above tol={self.tol:g}: raise max_iter or tol, or "
+                "leave out the largest Cs",
+                ConvergenceWarning,
+                stacklevel=callers_level(),
+            )
+
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """The score by ``scoring``; without it, that of ``SetClassifier``."""
+        scoring = as_scoring(self.scoring)
+        if scoring is None:
+            return super().score(X, y, groups=groups, sample_weight=sample_weight)
+        given = metadata(scoring, groups, sample_weight)
+        return float(scoring(self, X, y, **given))
+
+
+@dataclass(frozen=True, eq=False)
+class _Path:
+    """A fold: the score and the fit for each C."""
+
+    scores: FloatArray
+    fits: list[Fit]
+    certified: bool
+
+
+def _score(model: SetClassifier, sample: Sample, scoring: Scoring | None) -> float:
+    if scoring is None:
+        return model.score(
+            sample.X, sample.labels, groups=sample.groups, sample_weight=sample.weight
+        )
+    given = metadata(scoring, sample.groups, sample.weight)
+    return as_number(scoring(model, sample.X, sample.labels, **given), "what scoring returns")

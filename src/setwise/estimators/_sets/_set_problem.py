@@ -1,0 +1,98 @@
+"""The problem that a fit solves: sets, their surrogate, the risk, and what C multiplies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from setwise._foundation._arguments import FloatArray, as_choice, as_number
+from setwise.estimators._sets._judgment import is_certified
+from setwise.estimators._sets._set_risk import LinearRisk
+from setwise.estimators._sets._surrogate_choice import first_surrogate, settled
+from setwise.learning import Executor, Fit, Progress, one_slack
+from setwise.losses import Loss
+from setwise.losses._scoring._layout import Arrangement, Sets, arrange
+from setwise.losses._scoring._score import worst_losses
+from setwise.surrogates import Surrogate
+
+Reduction = Literal["sum", "mean"]
+
+
+class Parameters(Protocol):
+    """What an estimator says about its problem."""
+
+    loss: Loss | str
+    surrogate: str | Surrogate
+    sets: Sets
+    reduction: Reduction
+    fit_intercept: bool
+    tol: float
+    max_iter: int
+
+
+@dataclass(frozen=True, eq=False)
+class SetProblem:
+    """1/2 |W|^2 + C share risk(W), where the share is 1, or one over the risk's worst losses."""
+
+    risk: LinearRisk
+    sets: Arrangement
+    surrogate: Surrogate
+    certified: bool
+    share: float
+
+    def minimize(
+        self,
+        C: float,
+        parameters: Parameters,
+        *,
+        init: Fit | FloatArray | None = None,
+        callback: Callable[[Progress], object] | None = None,
+    ) -> Fit:
+        """The best weights, from an earlier fit of this problem or from weights of any other."""
+        return one_slack(
+            self.risk,
+            self.risk.dimension,
+            as_number(C, "C", positive=True) * self.share,
+            tol=parameters.tol,
+            max_iter=parameters.max_iter,
+            init=init,
+            callback=callback,
+        )
+
+
+def pose(
+    parameters: Parameters,
+    X: Any,
+    positive: NDArray[np.bool_],
+    groups: ArrayLike | None,
+    weight: ArrayLike | None,
+    executor: Executor,
+    *,
+    warn: bool = True,
+) -> SetProblem:
+    """The problem of a sample; says, unless ``warn`` is False, where its surrogate is not exact."""
+    as_choice(parameters.reduction, "reduction", ("sum", "mean"))
+    surrogate = first_surrogate(parameters.surrogate, parameters.loss)
+    # A modular loss is a sum over elements: each is a set of its own, of any weight.
+    sets = arrange(
+        positive,
+        parameters.sets,
+        groups,
+        weight,
+        separate=surrogate._is_separable,
+        fractional=surrogate._takes_multiplicity,
+    )
+    surrogate = settled(surrogate, parameters.surrogate, sets)
+    if sets.multiplicity is not None:
+        surrogate = surrogate._with_multiplicity(sets.multiplicity)
+    certified = is_certified(surrogate, sets, warn=warn)
+    share = 1.0
+    if parameters.reduction == "mean":
+        worst = float(sets.weights @ worst_losses(surrogate.loss, sets))
+        share = 1.0 / worst if worst > 0 else 1.0
+    risk = LinearRisk(X, sets, surrogate, bool(parameters.fit_intercept), executor)
+    return SetProblem(risk, sets, surrogate, certified, share)

@@ -1,0 +1,78 @@
+"""Which surrogate a fit minimises: the one that was named, or the one that suits the loss."""
+
+from __future__ import annotations
+
+from setwise.losses import Loss, get
+from setwise.losses._parts import decomposition
+from setwise.losses._scoring._layout import Arrangement
+from setwise.surrogates import DecomposedHinge, LovaszHinge, Surrogate, names
+from setwise.surrogates import get as get_surrogate
+
+
+def own_loss(surrogate: str | Surrogate, loss: Loss | str) -> Loss:
+    """The loss that is meant: that of a surrogate which brings one, else the one given.
+
+    "jaccard", the default, stands for nothing beside a surrogate with a loss of its own.
+    """
+    if isinstance(surrogate, Surrogate):
+        left = isinstance(loss, str) and loss == "jaccard"
+        return get_surrogate(surrogate, None if left else loss).loss
+    return get(loss)
+
+
+def first_surrogate(surrogate: str | Surrogate, loss: Loss | str) -> Surrogate:
+    """What is known before the sets are: "auto" may still become another (``settled``)."""
+    meant = own_loss(surrogate, loss)
+    if isinstance(surrogate, str) and surrogate == "auto":
+        return LovaszHinge(meant) if meant.is_submodular else DecomposedHinge(meant)
+    if isinstance(surrogate, str) and surrogate not in names():
+        raise ValueError(
+            f"surrogate must be 'auto' or one of {', '.join(names())}, got {surrogate!r}"
+        )
+    if isinstance(surrogate, str) and surrogate == "lovasz" and meant.is_submodular is False:
+        raise _not_submodular(meant)
+    return get_surrogate(surrogate, meant)
+
+
+def settled(surrogate: Surrogate, named: str | Surrogate, sets: Arrangement) -> Surrogate:
+    """The surrogate for these sets: what a loss does not know of itself, its functions may.
+
+    Parameters
+    ----------
+    surrogate : Surrogate
+        What ``first_surrogate`` gave.
+    named : str or Surrogate
+        What the user gave.
+    sets : Arrangement
+    """
+    loss = surrogate.loss
+    if not isinstance(named, str) or named not in ("auto", "lovasz"):
+        return surrogate
+    if loss.is_submodular is not None:
+        return surrogate
+    known = {f.is_submodular: f for f in map(loss._set_function, sets.distinct(loss._key))}
+    if named == "lovasz":
+        if False in known:
+            raise _not_submodular(loss)
+        return surrogate
+    if set(known) == {True}:
+        return LovaszHinge(loss)
+    unknown = known.get(None)
+    if unknown is not None:
+        truth = max(sets.distinct(loss._key), key=len)
+        try:
+            decomposition(loss, truth)
+        except ValueError as error:
+            raise ValueError(
+                f"surrogate must be named for {loss!r}, which does not say whether it is "
+                f"submodular and cannot be decomposed for {len(truth)} elements, got 'auto': give "
+                "'lovasz' if it is submodular, else 'slack', 'margin' or 'hinge'"
+            ) from error
+    return surrogate
+
+
+def _not_submodular(loss: Loss) -> ValueError:
+    return ValueError(
+        f"surrogate must be 'auto', 'decomposed', 'slack', 'margin' or 'hinge' for {loss!r}, which "
+        "is not submodular, got 'lovasz'"
+    )

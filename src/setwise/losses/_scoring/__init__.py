@@ -1,0 +1,1 @@
+"""Which predictions are judged together, and how well they do."""

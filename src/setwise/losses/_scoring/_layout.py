@@ -1,0 +1,207 @@
+"""Which predictions are judged together: rows, columns or cells, groups, or the whole sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from setwise._foundation._arguments import FloatArray, IntArray, as_array
+from setwise._foundation._sample_weights import as_sample_weights, require_some
+
+_MOST_ELEMENTS = 1 << 31
+
+Kind = Literal["rows", "columns", "cells", "groups", "sample"]
+Sets = Literal["auto", "rows", "columns", "cells", "groups", "sample"]
+_OF_A_MATRIX = ("rows", "columns", "cells")
+
+
+@dataclass(frozen=True, eq=False)
+class Arrangement:
+    """Ground truths as sets: rows of equal length, or flat, one set after the other.
+
+    Attributes
+    ----------
+    kind : {"rows", "columns", "cells", "groups", "sample"}
+    positive : boolean array, (n, p) for rows, (p, n) for columns, else flat
+        As ``gather`` arranges labels.
+    order : array of shape (n,)
+        Which samples, in which order; a sample may stand several times (its weight) or not at all.
+    offsets : array
+        Set i is [offsets[i], offsets[i + 1]) of ``positive``: one row of a matrix, or a stretch.
+    weights : array of shape (n_sets,)
+        What each set counts.
+    n_outputs : int
+        How many labels a sample has: p, or 1.
+    multiplicity : array, optional
+        How often each element of a set counts, the same in all sets, where that is no whole number.
+    """
+
+    kind: Kind
+    positive: NDArray[np.bool_]
+    order: IntArray
+    offsets: IntArray
+    weights: FloatArray
+    n_outputs: int = 1
+    multiplicity: FloatArray | None = None
+
+    @property
+    def n_sets(self) -> int:
+        """How many sets."""
+        return len(self.weights)
+
+    @property
+    def ragged_offsets(self) -> IntArray | None:
+        """The offsets of a flat arrangement; None where the sets are the rows of a matrix."""
+        return None if self.positive.ndim == 2 else self.offsets
+
+    def gather(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of the samples, (n,) or (n, p), in the places of the elements."""
+        chosen = values[self.order]
+        if self.kind == "columns":
+            return chosen.T
+        return chosen.reshape(-1) if self.kind == "cells" else chosen
+
+    def distinct(self, key: Callable[[NDArray[np.bool_]], object]) -> Iterator[NDArray[np.bool_]]:
+        """A truth for each key that the sets have."""
+        seen: set[object] = set()
+        for i in range(self.n_sets):
+            truth: NDArray[np.bool_] = (
+                self.positive[i]
+                if self.positive.ndim == 2
+                else self.positive[self.offsets[i] : self.offsets[i + 1]]
+            )
+            name = key(truth)
+            if name not in seen:
+                seen.add(name)
+                yield truth
+
+
+def arrange(
+    positive: NDArray[np.bool_],
+    sets: Sets,
+    groups: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    *,
+    separate: bool = False,
+    fractional: bool = False,
+) -> Arrangement:
+    """The sets of a fit or a score; if ``separate``, any sets with the same elements will do.
+
+    A weight says how often a sample counts. A row of labels is a set, and weighs as one: any
+    weight that is not negative. In a group it is an element of a set, and can be there twice but
+    not one and a half times. So it is in a column, in the cells and in the whole sample, unless
+    ``fractional`` says that the loss knows what half an element is: then the weights are given
+    back as ``multiplicity``.
+    """
+    n = len(positive)
+    kind = _kind(positive, sets, groups)
+    weight = as_sample_weights(sample_weight, n)
+    number = None if groups is None else _group_numbers(groups, n)
+    require_some(weight)
+    kept = np.flatnonzero(weight > 0)
+    if kind == "rows" or (separate and positive.ndim == 2):
+        offsets = np.arange(len(kept) + 1)
+        p = positive.shape[1]
+        return Arrangement("rows", positive[kept], kept, offsets, weight[kept], p)
+    if separate:
+        offsets = np.arange(len(kept) + 1)
+        return Arrangement("groups", positive[kept], kept, offsets, weight[kept])
+    whole = bool(np.all(weight == np.floor(weight)))
+    if kind != "groups" and fractional and not whole:
+        times = np.repeat(weight[kept], positive.shape[1]) if kind == "cells" else weight[kept]
+        return _large_sets(kind, positive, kept, times)
+    order = np.repeat(np.arange(n), _whole_numbers(weight))
+    if kind != "groups":
+        return _large_sets(kind, positive, order)
+    assert number is not None
+    order = order[np.argsort(number[order], kind="stable")]
+    sizes = np.unique(number[order], return_counts=True)[1]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return Arrangement(kind, positive[order], order, offsets, np.ones(len(sizes)))
+
+
+def _large_sets(
+    kind: Kind,
+    positive: NDArray[np.bool_],
+    order: IntArray,
+    multiplicity: FloatArray | None = None,
+) -> Arrangement:
+    """Sets that reach over all samples: the columns, the cells, the sample."""
+    chosen = positive[order]
+    p = 1 if chosen.ndim == 1 else chosen.shape[1]
+    if kind == "columns":
+        across = np.ascontiguousarray(chosen.T)
+        return Arrangement(kind, across, order, np.arange(p + 1), np.ones(p), p, multiplicity)
+    flat = chosen.reshape(-1)
+    ends = np.array([0, len(flat)])
+    return Arrangement(kind, flat, order, ends, np.ones(1), p, multiplicity)
+
+
+def _whole_numbers(weight: FloatArray) -> IntArray:
+    fractions = weight[weight != np.floor(weight)]
+    if fractions.size:
+        raise ValueError(
+            f"sample_weight must be whole numbers when samples are elements of a set, got "
+            f"{fractions[0]:g}"
+        )
+    if weight.sum() > _MOST_ELEMENTS:
+        raise ValueError(
+            "sample_weight must sum to at most 2**31 when samples are elements of a set, which "
+            f"are written out so many times, got {weight.sum():g}"
+        )
+    return weight.astype(np.int64)
+
+
+def check_sets(sets: object) -> None:
+    """Raise unless this is one of the kinds of sets, or "auto"."""
+    if not isinstance(sets, str):
+        raise TypeError(f"sets must be a string, got {type(sets).__name__}")
+    if sets not in ("auto", *_OF_A_MATRIX, "groups", "sample"):
+        raise ValueError(
+            f"sets must be 'auto', 'rows', 'columns', 'cells', 'groups' or 'sample', got {sets!r}"
+        )
+
+
+def _kind(positive: NDArray[np.bool_], sets: Sets, groups: ArrayLike | None) -> Kind:
+    check_sets(sets)
+    if sets == "groups" and groups is None:
+        raise ValueError(
+            "groups must be given when sets='groups', got None: pass groups=, and in a search or "
+            "a pipeline route it with set_fit_request(groups=True) and "
+            "set_score_request(groups=True)"
+        )
+    if positive.ndim == 2:
+        if groups is not None or sets in ("groups", "sample"):
+            raise ValueError(
+                "y must have shape (n,) when samples are grouped into sets, got "
+                f"{positive.shape}: the sets of a matrix are its 'rows', its 'columns' or all of "
+                "its 'cells'"
+            )
+        return "rows" if sets == "auto" else sets
+    if sets in _OF_A_MATRIX:
+        raise ValueError(f"y must have shape (n, p) when sets={sets!r}, got {positive.shape}")
+    if sets == "sample" and groups is not None:
+        raise ValueError("groups must be None when sets='sample', the whole sample is one set")
+    if sets == "auto":
+        return "sample" if groups is None else "groups"
+    return sets
+
+
+def _group_numbers(groups: Any, n: int) -> IntArray:
+    array = as_array(groups, "groups")
+    if array.shape != (n,):
+        raise ValueError(f"groups must have shape ({n},), got {array.shape}")
+    objects = array.dtype.kind == "O"
+    missing = [g for g in array if g is None or g != g] if objects else array[array != array]
+    if len(missing):
+        raise ValueError(f"groups must name a set for every sample, got {missing[0]}")
+    try:
+        numbers: IntArray = np.unique(array, return_inverse=True)[1].astype(np.int64)
+    except TypeError as error:
+        kinds = sorted({type(group).__name__ for group in array})
+        raise TypeError(f"groups must be of one type, got {' and '.join(kinds)}") from error
+    return numbers

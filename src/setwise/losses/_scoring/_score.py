@@ -1,0 +1,43 @@
+"""How well predictions do: one minus the loss of the sets, as a share of the worst."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from setwise._foundation._arguments import FloatArray
+from setwise.losses._base import Loss
+from setwise.losses._scoring._layout import Arrangement, Sets, arrange
+
+
+def score_of_sets(
+    loss: Loss,
+    positive: NDArray[np.bool_],
+    predicted: NDArray[np.bool_],
+    sets: Sets,
+    groups: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+) -> float:
+    """1 - the mean over the sets of (loss / loss of everything wrong)."""
+    arranged = arrange(
+        positive,
+        sets,
+        groups,
+        sample_weight,
+        # The share of mistakes in the one set of a sample is their mean, whatever they weigh; so is
+        # the mean share of columns, and of all cells.
+        separate=loss._is_count and groups is None,
+        fractional=loss._takes_multiplicity,
+    )
+    if arranged.multiplicity is not None:
+        loss = loss._with_multiplicity(arranged.multiplicity)
+    losses = loss(arranged.positive, arranged.gather(predicted), offsets=arranged.ragged_offsets)
+    worst = worst_losses(loss, arranged)
+    shares = np.divide(losses, worst, out=np.zeros(arranged.n_sets), where=worst > 0)
+    return 1.0 - float(np.average(shares, weights=arranged.weights))
+
+
+def worst_losses(loss: Loss, arranged: Arrangement) -> FloatArray:
+    """The loss of everything wrong, of each set."""
+    offsets = arranged.ragged_offsets
+    return np.atleast_1d(loss(arranged.positive, ~arranged.positive, offsets=offsets))
