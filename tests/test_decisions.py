@@ -222,11 +222,15 @@ def test_layouts_agree(loss):
     assert grouped.expected == pytest.approx(rows.expected, abs=1e-12)
 
 
-def test_a_sample_is_one_set():
+def test_columns_and_cells():
     p = np.random.default_rng(0).random((5, 6))
-    whole = sw.decide(p, "dice", sets="sample")
+    whole = sw.decide(p, "dice", sets="cells")
     assert whole.mask.shape == p.shape
     assert whole.expected == sw.decide(p.ravel(), "dice").expected
+    columns = sw.decide(p, "dice", sets="columns", weights=np.ones((5, 6)))
+    across = sw.decide(p.T, "dice")
+    assert np.array_equal(columns.mask, across.mask.T)
+    assert columns.expected == pytest.approx(across.expected, abs=1e-14)
 
 
 def test_float32_and_integers():
@@ -294,6 +298,7 @@ def test_a_list_is_decided_among_its_items(loss):
         ({"probabilities": [0.5, np.nan]}, r"probabilities must lie in \[0, 1\], got nan"),
         ({"probabilities": np.zeros((1, 2, 3))}, "probabilities must have shape"),
         ({"sets": "rows"}, r"must have shape \(n, p\) for rows"),
+        ({"sets": "cells"}, r"must have shape \(n, p\) for cells"),
         ({"offsets": [0, 2], "groups": [0, 0]}, "groups must be None when offsets"),
         ({"offsets": [0, 1]}, "offsets must go from 0 to 2"),
         ({"groups": [0]}, "groups must have shape"),

@@ -14,6 +14,7 @@ from example_registry import EXAMPLES, Example, array, go_on, itself, listed, me
 from examples_of_fields import FIELD
 from scipy.sparse import diags_array
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import setwise as sw
@@ -158,6 +159,10 @@ NODE_LABELS = [array(1, 1, 1), array(0, 0, 0)]
 NODE_WEIGHTS = [array(1.0, 2.0, 1.0), array(1.0, 1.0, 1.0)]
 
 
+def decided(decision: sw.decisions.Decision) -> Any:
+    return decision.mask, decision.expected, decision.bound
+
+
 def estimator(
     name: str,
     parameters: dict[str, Any],
@@ -168,8 +173,9 @@ def estimator(
 ) -> None:
     """The constructor, judged by a fit, and the methods of a fitted one."""
     cls = getattr(sw, name)
-    short = {"max_iter": 30} if "max_iter" in parameters else {"n_estimators": 5}
-    short = {**short, **others}
+    few = {"max_iter": 30, "n_estimators": 5}
+    short = {key: few[key] for key in few if key in parameters}
+    short = {**dict([*short.items()][:1]), **others}
 
     def constructed(**given: Any) -> Any:
         return cls(**given).fit(**fit)
@@ -179,12 +185,18 @@ def estimator(
     method(f"{name}.fit", make, look, **fit)
     fitted = quietly(lambda: make().fit(**fit))
     for called, arguments in methods.items():
-        answer = list if called.startswith("staged") else lambda answer: answer
+        answer = list if called.startswith("staged") else itself
+        if called == "decide":
+            answer = decided
         method(f"{name}.{called}", lambda fitted=fitted: fitted, answer, **arguments)
 
 
 def decisions(model: Any) -> Any:
     return model.decision_function(X)
+
+
+def probabilities_told(model: Any) -> Any:
+    return model.predict_proba(X)
 
 
 estimator(
@@ -213,6 +225,27 @@ estimator(
         "set_params": {},
     },
     decisions,
+)
+estimator(
+    "SetDecision",
+    {
+        "estimator": LogisticRegression(),
+        "loss": "jaccard",
+        "sets": "groups",
+        "pos_label": 1,
+        "calibrate": "sigmoid",
+        "cv": 2,
+        "n_jobs": 1,
+    },
+    {"X": X, "y": Y, "groups": PAIRED, "sample_weight": SAMPLE_WEIGHT},
+    {
+        "decide": {"X": X, "groups": PAIRED},
+        "expected_loss": {"X": X, "groups": PAIRED},
+        "predict": {"X": X, "groups": PAIRED},
+        "predict_proba": {"X": X},
+        "score": {"X": X, "y": Y, "groups": PAIRED, "sample_weight": SAMPLE_WEIGHT},
+    },
+    probabilities_told,
 )
 estimator(
     "SetClassifierCV",
@@ -533,7 +566,7 @@ method(
 
 listed(
     "decide",
-    lambda decision: (decision.mask, decision.expected, decision.bound),
+    decided,
     probabilities=array(0.75, 0.5, 0.25),
     loss="jaccard",
     offsets=None,

@@ -71,8 +71,8 @@ def decide(
         Set i is ``probabilities[offsets[i]:offsets[i + 1]]``.
     groups : array-like of shape (p,), optional
         The set of each element; the answers are in the sorted order of the groups' names.
-    sets : {"auto", "rows", "sample"}
-        Whether rows of a matrix are sets (the default), or all its cells are one.
+    sets : {"auto", "rows", "columns", "cells"}
+        Whether rows of a matrix are sets (the default), or its columns, or all its cells are one.
     weights : array-like, optional
         How often each element counts, in the shape of the probabilities; for Jaccard, Dice and
         F-beta. The best set is then not known to be one of the most probable elements: ``exact`` is

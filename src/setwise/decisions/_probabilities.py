@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_array, as_choice
 from setwise.losses._labels import _read_offsets
-
-Sets = Literal["auto", "rows", "sample"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +66,7 @@ def read_probabilities(
     wrong = ~((flat >= 0) & (flat <= 1))
     if wrong.any():
         raise ValueError(f"probabilities must lie in [0, 1], got {flat[wrong][0]:g}")
-    sets = as_choice(sets, "sets", ("auto", "rows", "sample"))
+    sets = as_choice(sets, "sets", ("auto", "rows", "columns", "cells"))
     if offsets is not None and groups is not None:
         raise ValueError("groups must be None when offsets are given, got both")
     if (offsets is not None or groups is not None) and array.ndim != 1:
@@ -78,15 +76,18 @@ def read_probabilities(
         )
     if sets != "auto" and (offsets is not None or groups is not None):
         raise ValueError(f"sets must be 'auto' when offsets or groups are given, got {sets!r}")
-    if sets == "rows" and array.ndim != 2:
-        raise ValueError(f"probabilities must have shape (n, p) for rows, got {array.shape}")
+    if sets != "auto" and array.ndim != 2:
+        raise ValueError(f"probabilities must have shape (n, p) for {sets}, got {array.shape}")
     if offsets is not None:
         return Probabilities(flat, _read_offsets(offsets, flat.size), array.shape, False)
     if groups is not None:
         return _grouped(flat, groups)
-    if array.ndim == 1 or sets == "sample":
+    if array.ndim == 1 or sets == "cells":
         return Probabilities(flat, np.array([0, flat.size]), array.shape, True)
     n, p = array.shape
+    if sets == "columns":
+        order = np.arange(n * p).reshape(n, p).T.reshape(-1)
+        return Probabilities(flat[order], np.arange(p + 1) * n, array.shape, False, order)
     return Probabilities(flat, np.arange(n + 1) * p, array.shape, False)
 
 

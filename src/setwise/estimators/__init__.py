@@ -6,6 +6,7 @@ from setwise.estimators._fields._field_boost import FieldBoost
 from setwise.estimators._fields._field_svm import FieldSVM
 from setwise.estimators._sets._set_classifier import SetClassifier
 from setwise.estimators._sets._set_classifier_cv import SetClassifierCV
+from setwise.estimators._sets._set_decision import SetDecision
 from setwise.estimators._tracking._struct_boost_tracker import StructBoostTracker
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "FieldSVM",
     "SetClassifier",
     "SetClassifierCV",
+    "SetDecision",
     "StructBoostClassifier",
     "StructBoostRanker",
     "StructBoostTracker",

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
-from setwise._foundation._arguments import SQUARABLE, refuse_masked
+from setwise._foundation._arguments import SQUARABLE, as_array, refuse_masked
+from setwise._foundation._callers import callers_level
 
 
 def checked(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
@@ -40,6 +43,28 @@ def _culprit(X: Any, words: str) -> str:
     except (TypeError, ValueError, OverflowError, RuntimeError):
         return "X"
     return "y"
+
+
+def checked_labels(y: Any) -> Any:
+    """Labels alone, (n,) or (n, p), where X is another estimator's to check."""
+    refuse_masked(y, "y")
+    if y is None:  # scikit-learn's own checks look for these words
+        raise ValueError("fit requires y to be passed, but the target y is None")
+    if issparse(y):
+        return y.tocsr()
+    labels = as_array(y, "y")
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected: y is taken as one label",
+            DataConversionWarning,
+            stacklevel=callers_level(),
+        )
+        labels = labels[:, 0]
+    if labels.ndim not in (1, 2):
+        raise ValueError(f"y must have shape (n,) or (n, p), got {labels.shape}")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("Input y contains NaN or infinity")
+    return labels
 
 
 def check_targets(y: Any) -> None:

@@ -128,3 +128,9 @@ def update(size: int) -> Call:
         return box, weights
 
     return call
+
+
+@long("estimators.SetDecision.fit")
+def _calibrated(size: int) -> Call:
+    X, Y = examples(size)
+    return lambda: sw.SetDecision(calibrate="isotonic", cv=2).fit(X, Y).predict_proba(X)

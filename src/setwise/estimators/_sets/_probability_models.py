@@ -1,0 +1,136 @@
+"""Any classifier's probabilities of the positive labels, out of fold and calibrated where asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from scipy.special import expit, logit
+from sklearn.base import clone
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.utils import _safe_indexing
+
+from setwise._foundation._arguments import FloatArray, IntArray
+
+# Probabilities of 0 and 1 have no logit; what lies beyond these is as certain.
+_CERTAIN = 1e-7
+METHODS = ("sigmoid", "isotonic")
+
+
+def first_estimator(estimator: Any, *, matrix: bool) -> Any:
+    """A clone; None: logistic regression, one for each label of a matrix."""
+    if estimator is None:
+        plain = LogisticRegression(max_iter=1000)
+        return OneVsRestClassifier(plain) if matrix else plain
+    if not hasattr(estimator, "fit") or not hasattr(estimator, "predict_proba"):
+        raise TypeError(
+            "estimator must be a classifier with predict_proba, got "
+            f"{type(estimator).__name__}: CalibratedClassifierCV gives one to others"
+        )
+    return clone(estimator)
+
+
+def positive_probabilities(estimator: Any, X: Any, positive: Any) -> FloatArray:
+    """(n,) or (n, p): of the class ``positive``, or of 1 for each column of a matrix.
+
+    Multi-output classifiers give a list, an array (n, classes) for each label; one-vs-rest, chains
+    and networks an array (n, p).
+    """
+    told = estimator.predict_proba(X)
+    if not isinstance(told, list):
+        array = np.asarray(told, np.float64)
+        if positive is None:
+            return array
+        column = np.flatnonzero(estimator.classes_ == positive)
+        return array[:, column[0]] if len(column) else np.zeros(len(array))
+    columns = []
+    for chances, classes in zip(told, estimator.classes_, strict=True):
+        column = np.flatnonzero(np.asarray(classes) == 1)
+        # A label that was never positive has one class, and no column for the other.
+        columns.append(chances[:, column[0]] if len(column) else np.zeros(len(chances)))
+    return np.stack(columns, axis=1)
+
+
+def out_of_fold(
+    estimator: Any,
+    X: Any,
+    target: NDArray[Any],
+    positive: Any,
+    folds: list[tuple[IntArray, IntArray]],
+    weight: FloatArray | None,
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Probabilities by models that did not see the sample, and which samples have one."""
+    if issparse(X):
+        X = X.tocsr()
+    elif not hasattr(X, "iloc"):
+        X = np.asarray(X)
+    found = np.zeros(target.shape)
+    seen = np.zeros(len(target), np.bool_)
+    for train, test in folds:
+        model = clone(estimator)
+        options = {} if weight is None else {"sample_weight": weight[train]}
+        model.fit(_safe_indexing(X, train), target[train], **options)
+        found[test] = positive_probabilities(model, _safe_indexing(X, test), positive)
+        seen[test] = True
+    return found, seen
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """A map of probabilities for each label: Platt's sigmoid of the logits, or a monotone one."""
+
+    maps: tuple[Any, ...]
+
+    @classmethod
+    def fit(cls, method: str, p: FloatArray, positive: NDArray[np.bool_]) -> Calibration:
+        """From probabilities out of fold."""
+        columns = zip(np.atleast_2d(p.T), np.atleast_2d(positive.T), strict=True)
+        return cls(tuple(_map_of(method, x, y) for x, y in columns))
+
+    def __call__(self, p: FloatArray) -> FloatArray:
+        """Calibrated probabilities, in the shape given."""
+        mapped = [g(x) for g, x in zip(self.maps, np.atleast_2d(p.T), strict=True)]
+        return np.stack(mapped, axis=1).reshape(p.shape)
+
+
+class _Sigmoid:
+    def __init__(self, slope: float, shift: float) -> None:
+        self.slope, self.shift = slope, shift
+
+    def __call__(self, p: FloatArray) -> FloatArray:
+        return np.asarray(expit(self.slope * _logits(p) + self.shift))
+
+
+class _Constant:
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def __call__(self, p: FloatArray) -> FloatArray:
+        return np.full(len(p), self.value)
+
+
+class _Isotonic:
+    def __init__(self, p: FloatArray, positive: NDArray[np.bool_]) -> None:
+        self.model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+        self.model.fit(p, positive)
+
+    def __call__(self, p: FloatArray) -> FloatArray:
+        return np.asarray(self.model.predict(p))
+
+
+def _map_of(method: str, p: FloatArray, positive: NDArray[np.bool_]) -> Any:
+    if positive.all() or not positive.any():
+        return _Constant(float(positive.mean()))
+    if method == "isotonic":
+        return _Isotonic(p, positive)
+    model = LogisticRegression(C=1e3).fit(_logits(p)[:, None], positive)
+    return _Sigmoid(float(model.coef_[0, 0]), float(model.intercept_[0]))
+
+
+def _logits(p: FloatArray) -> FloatArray:
+    return np.asarray(logit(np.clip(p, _CERTAIN, 1 - _CERTAIN)))

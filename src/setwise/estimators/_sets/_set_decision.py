@@ -1,0 +1,269 @@
+"""The best set for a loss from any classifier's probabilities."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from setwise._foundation._arguments import FloatArray, as_choice
+from setwise._foundation._sample_weights import as_sample_weights
+from setwise.decisions import Decision, decide
+from setwise.estimators._checked import checked_labels
+from setwise.estimators._sets._folds import Sample, split_into_folds
+from setwise.estimators._sets._label_encoding import Encoding, learn_encoding
+from setwise.estimators._sets._probability_models import (
+    METHODS,
+    Calibration,
+    first_estimator,
+    out_of_fold,
+    positive_probabilities,
+)
+from setwise.estimators._threads import threads
+from setwise.losses import Loss, get
+from setwise.losses._scoring._layout import Kind, Sets, arrange
+from setwise.losses._scoring._score import score_of_sets
+
+
+class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""The set of least expected loss under the probabilities of any classifier.
+
+    .. math:: \hat z(x) = \arg\min_z \; E_{y \sim p(x)} \, \Delta(y, z)
+
+    The classifier is trained as ever; the loss is met when it decides (``sw.decide``), exactly for
+    Jaccard, Dice, F-beta and every increasing loss of counts. A threshold of 1/2 is best for the
+    Hamming loss alone.
+
+    Rows of labels, and groups, are decided set by set. Where a set is made of many samples
+    (``sets="sample"``, "columns", "cells"), a label must not hang on which others are predicted in
+    the same call: the best set of the training sample, under probabilities out of fold, gives a
+    threshold, one for each column, that ``predict`` then uses. ``decide`` gives the exact best set
+    of the samples at hand.
+
+    Parameters
+    ----------
+    estimator : classifier with ``predict_proba``, default=None
+        For a matrix Y a multi-label one: one-vs-rest, multi-output, a chain, a forest, a pipeline.
+        None: logistic regression, one for each label.
+    loss : Loss or str, default="jaccard"
+        A loss, or the name of one (``sw.losses.names()``).
+    sets : {"auto", "rows", "columns", "cells", "groups", "sample"}, default="auto"
+        What is judged together, as in ``SetClassifier``.
+    pos_label : label, default=None
+        Which class of a one-dimensional y is the positive one; None for the second in sorted order.
+    calibrate : {None, "sigmoid", "isotonic"}, default=None
+        Map the probabilities of each label to frequencies met out of fold. Decisions are as good as
+        probabilities are true.
+    cv : int, splitter or iterable, default=None
+        The folds of calibration and of thresholds; 5 by default, which keep groups whole.
+    n_jobs : int, default=None
+        Threads of the decisions; None is one, -1 all cores.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        Fitted to the whole sample.
+    classes_ : array of shape (2,)
+    thresholds_ : array of shape (p,) or (1,), or None
+        Where sets are made of many samples: a label is positive above them.
+    n_features_in_ : int
+        If the estimator has it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> import setwise as sw
+    >>> X, Y = make_multilabel_classification(random_state=0)
+    >>> model = sw.SetDecision(loss="dice").fit(X, Y)
+    >>> model.predict(X).shape, float(model.expected_loss(X).mean()) < 0.5
+    ((100, 5), True)
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        loss: Loss | str = "jaccard",
+        *,
+        sets: Sets = "auto",
+        pos_label: Any = None,
+        calibrate: str | None = None,
+        cv: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.loss = loss
+        self.sets = sets
+        self.pos_label = pos_label
+        self.calibrate = calibrate
+        self.cv = cv
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the classifier, and what calibrates it.
+
+        Parameters
+        ----------
+        X : whatever the estimator takes, of n rows
+        y : array of shape (n, p) or (n,), or sparse matrix of shape (n, p)
+        groups : array of shape (n,), optional
+            Which set each sample belongs to.
+        sample_weight : array of shape (n,) or number, optional
+            Handed to the estimator, and counted in sets that are made of samples.
+
+        Returns
+        -------
+        self
+        """
+        loss = get(self.loss)
+        threads(self.n_jobs)
+        if self.calibrate is not None:
+            as_choice(self.calibrate, "calibrate", METHODS)
+        labels = checked_labels(y)
+        check_consistent_length(X, labels)
+        encoding, positive = learn_encoding(labels, self.pos_label)
+        matrix = positive.ndim == 2
+        arranged = arrange(positive, self.sets, groups, None)
+        self.classes_, self._positive, self._kind = (
+            encoding.classes,
+            encoding.positive,
+            arranged.kind,
+        )
+        weight = None
+        if sample_weight is not None:
+            weight = as_sample_weights(sample_weight, len(positive))
+        model = first_estimator(self.estimator, matrix=matrix)
+        target = positive.astype(np.int64) if matrix else labels
+        options = {} if weight is None else {"sample_weight": weight}
+        self.estimator_ = model.fit(X, target, **options)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        self.thresholds_ = self._calibration = None
+        if self.calibrate is not None or self._spans:
+            folds = split_into_folds(
+                self.cv, Sample.of(np.zeros((len(positive), 0)), labels, positive, groups, None)
+            )
+            p, seen = out_of_fold(model, X, target, self._positive_class, folds, weight)
+            if self.calibrate is not None:
+                self._calibration = Calibration.fit(self.calibrate, p[seen], positive[seen])
+                p = self._calibration(p)
+            if self._spans:
+                counts = None if weight is None else weight[seen]
+                self.thresholds_ = _thresholds(p[seen], loss, self._kind, counts)
+        return self
+
+    _kind: Kind
+
+    @property
+    def _spans(self) -> bool:
+        """Whether a set is made of many samples, and groups do not say which."""
+        return self._kind in ("sample", "columns", "cells")
+
+    @property
+    def _positive_class(self) -> Any:
+        """The positive label of a one-dimensional y; None for a matrix."""
+        matrix = self._kind in ("rows", "columns", "cells")
+        return None if matrix else self.classes_[self._positive]
+
+    @property
+    def _encoding(self) -> Encoding:
+        return Encoding(self.classes_, self._positive)
+
+    def _chances(self, X: Any) -> FloatArray:
+        """Of the positive labels, calibrated."""
+        check_is_fitted(self)
+        p = positive_probabilities(self.estimator_, X, self._positive_class)
+        p = np.clip(p, 0.0, 1.0)
+        return p if self._calibration is None else np.clip(self._calibration(p), 0.0, 1.0)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities, calibrated where asked.
+
+        For a matrix of labels (n, p), of each to be positive; else (n, 2), of ``classes_``.
+        """
+        p = self._chances(X)
+        if p.ndim == 2:
+            return p
+        pair = np.stack([1 - p, p], axis=1)
+        return pair if self._positive == 1 else pair[:, ::-1]
+
+    def decide(self, X: Any, *, groups: ArrayLike | None = None) -> Decision:
+        """The best sets of the samples at hand, with what they are expected to cost."""
+        p = self._chances(X)
+        if self._kind == "groups" and groups is None:
+            raise ValueError("groups must be given, as they were to fit, got None")
+        if self._kind != "groups" and groups is not None:
+            raise ValueError("groups must be None, as they were in fit")
+        sets = self._kind if p.ndim == 2 else "auto"
+        return decide(p, self.loss, sets=sets, groups=groups, n_jobs=threads(self.n_jobs))
+
+    def predict(self, X: Any, *, groups: ArrayLike | None = None) -> NDArray[Any]:
+        """The labels, in the encoding that ``fit`` was given."""
+        check_is_fitted(self)
+        if self._spans:
+            return self._encoding.decode(self._chances(X) > self.thresholds_)
+        return self._encoding.decode(self.decide(X, groups=groups).mask)
+
+    def expected_loss(self, X: Any, *, groups: ArrayLike | None = None) -> FloatArray:
+        """What the best set is expected to cost: a number for each set."""
+        return np.atleast_1d(self.decide(X, groups=groups).expected)
+
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """1 - the mean over the sets of (loss / loss of everything wrong).
+
+        Not to be compared between losses: ``sw.losses.scorer`` judges all alike.
+        """
+        options = {"groups": groups} if self._kind_is_groups() else {}
+        predicted = self._encoding.encode(self.predict(X, **options))
+        positive = self._encoding.encode(checked_labels(y))
+        loss = get(self.loss)
+        return score_of_sets(loss, positive, predicted, self.sets, groups, sample_weight)
+
+    def _kind_is_groups(self) -> bool:
+        check_is_fitted(self)
+        return self._kind == "groups"
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        own = get_tags(first_estimator(self.estimator, matrix=True))
+        tags.input_tags = own.input_tags
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_label = own.classifier_tags.multi_label
+        tags.target_tags.multi_output = own.target_tags.multi_output
+        return tags
+
+
+def _thresholds(p: FloatArray, loss: Loss, kind: Kind, weight: FloatArray | None) -> FloatArray:
+    """Halfway between what the best set of a sample takes and what it leaves: one a set."""
+    sets = [p.reshape(-1)] if kind in ("sample", "cells") else list(p.T)
+    counts = None
+    if weight is not None:
+        counts = np.repeat(weight, p.shape[1]) if kind == "cells" else weight
+    takes_weights = loss._unscaled()[0]._fraction is not None
+    thresholds = []
+    for chances in sets:
+        weights = counts if takes_weights else None
+        mask = decide(chances, loss, weights=weights).mask
+        taken, left = chances[mask], chances[~mask]
+        low = left.max() if left.size else 0.0
+        high = taken.min() if taken.size else 1.0
+        thresholds.append(min((low + high) / 2, np.nextafter(high, -1.0)))
+    return np.array(thresholds)

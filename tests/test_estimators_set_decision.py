@@ -1,0 +1,204 @@
+"""SetDecision: exact decisions over any classifier's probabilities."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from mistaken_checks import MISTAKEN
+from scipy.sparse import csr_array
+from set_classifier_problem import GROUPS, X, Y, n, p, y
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+import setwise as sw
+from setwise import SetDecision
+
+# A sample that is repeated can be in two folds, and one of weight 2 cannot: calibrated, they
+# differ, as those of scikit-learn's CalibratedClassifierCV do.
+BY_FOLDS = {f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")}
+CALIBRATED = SetDecision(LogisticRegression(C=0.5), "hamming", calibrate="sigmoid", cv=2)
+CHECKS = [
+    pytest.param(estimator, check, id=f"{estimator.calibrate} {check.func.__name__}")
+    for model, not_for in ((SetDecision(), set()), (CALIBRATED, BY_FOLDS))
+    for estimator, check in estimator_checks_generator(model)
+    if check.func.__name__ not in MISTAKEN | not_for
+]
+
+MULTILABEL = {
+    "default": None,
+    "one-vs-rest": OneVsRestClassifier(LogisticRegression()),
+    "multi-output": MultiOutputClassifier(LogisticRegression()),
+    "chain": ClassifierChain(LogisticRegression()),
+    "forest": RandomForestClassifier(5, random_state=0),
+    "pipeline": make_pipeline(StandardScaler(), OneVsRestClassifier(LogisticRegression())),
+}
+
+
+@pytest.mark.parametrize(("estimator", "check"), CHECKS)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", MULTILABEL)
+@pytest.mark.parametrize("loss", ["jaccard", "hamming"])
+def test_rows_are_decided_one_by_one(name, loss):
+    model = SetDecision(MULTILABEL[name], loss).fit(X, Y)
+    chances = model.predict_proba(X)
+    assert chances.shape == (n, p)
+    best = sw.decide(chances, loss)
+    assert np.array_equal(model.predict(X), best.mask.astype(Y.dtype))
+    assert np.array_equal(model.expected_loss(X), best.expected)
+    assert model.decide(X).exact.all()
+    alone = np.concatenate([model.predict(X[[i]]) for i in range(5)])
+    assert np.array_equal(alone, model.predict(X)[:5])
+
+
+def test_probabilities_pass_through():
+    inner = OneVsRestClassifier(LogisticRegression()).fit(X, Y)
+    model = SetDecision(OneVsRestClassifier(LogisticRegression())).fit(X, Y)
+    assert np.array_equal(model.predict_proba(X), inner.predict_proba(X))
+    single = SetDecision().fit(X, y)
+    known = LogisticRegression(max_iter=1000).fit(X, y).predict_proba(X)
+    assert single.predict_proba(X) == pytest.approx(known, abs=1e-15)
+
+
+def test_a_sample_is_decided_by_a_threshold_out_of_fold():
+    folds = KFold(3, shuffle=True, random_state=0)
+    model = SetDecision(LogisticRegression(), "dice", cv=folds).fit(X, y)
+    chances = cross_val_predict(LogisticRegression(), X, y, cv=folds, method="predict_proba")[:, 1]
+    mask = sw.decide(chances, "dice").mask
+    assert np.array_equal(chances > model.thresholds_[0], mask)
+    assert np.array_equal(
+        model.predict(X) == model.classes_[1], model._chances(X) > model.thresholds_
+    )
+    exact = model.decide(X)
+    assert exact.mask.shape == (n,)
+    assert model.expected_loss(X) == pytest.approx([exact.expected])
+
+
+@pytest.mark.parametrize("sets", ["columns", "cells"])
+def test_columns_and_cells_have_thresholds(sets):
+    model = SetDecision(loss="jaccard", sets=sets, cv=3).fit(X, Y)
+    assert model.thresholds_.shape == ((p,) if sets == "columns" else (1,))
+    assert np.array_equal(
+        model.predict(X), (model.predict_proba(X) > model.thresholds_).astype(int)
+    )
+    assert 0 <= model.score(X, Y) <= 1
+    assert model.expected_loss(X).shape == ((p,) if sets == "columns" else (1,))
+
+
+def test_groups_are_sets():
+    model = SetDecision(LogisticRegression(), "dice").fit(X, y, groups=GROUPS)
+    chances = model.predict_proba(X)[:, 1]
+    mask = sw.decide(chances, "dice", groups=GROUPS).mask
+    assert np.array_equal(model.predict(X, groups=GROUPS) == model.classes_[1], mask)
+    with pytest.raises(ValueError, match="groups must be given, as they were to fit"):
+        model.predict(X)
+    score = model.score(X, y, groups=GROUPS)
+    judged = sw.losses.Dice()
+    order = np.argsort(GROUPS, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.unique(GROUPS, return_counts=True)[1])])
+    truth = (y == model.classes_[1])[order]
+    assert score == pytest.approx(1 - judged(truth, mask[order], offsets=offsets).mean())
+
+
+def test_groups_are_routed_in_a_search():
+    with config_context(enable_metadata_routing=True):
+        model = (
+            SetDecision(LogisticRegression(), "dice", sets="groups")
+            .set_fit_request(groups=True)
+            .set_score_request(groups=True)
+        )
+        search = GridSearchCV(model, {"estimator__C": [0.1, 1.0]}, cv=GroupKFold(3))
+        search.fit(X, y, groups=GROUPS)
+    assert search.best_params_["estimator__C"] in (0.1, 1.0)
+
+
+@pytest.mark.parametrize("calibrate", ["sigmoid", "isotonic"])
+def test_calibration_is_out_of_fold_and_monotone(calibrate):
+    over = GaussianNB()  # too sure of itself where features agree
+    wide = np.hstack([X] * 6)
+    plain = SetDecision(MultiOutputClassifier(over)).fit(wide, Y)
+    model = SetDecision(MultiOutputClassifier(over), calibrate=calibrate, cv=4).fit(wide, Y)
+
+    def brier(estimator):
+        return float(np.mean((estimator.predict_proba(wide) - Y) ** 2))
+
+    assert brier(model) < brier(plain)
+    before, after = plain.predict_proba(wide), model.predict_proba(wide)
+    for k in range(p):
+        order = np.argsort(before[:, k], kind="stable")
+        assert np.all(np.diff(after[order, k]) >= -1e-12)
+
+
+def test_labels_that_are_never_or_always_there():
+    fixed = Y.copy()
+    fixed[:, 0], fixed[:, 1] = 0, 1
+    for estimator in (MultiOutputClassifier(RandomForestClassifier(3, random_state=0)), None):
+        with np.errstate(all="ignore"):
+            model = SetDecision(estimator, calibrate="isotonic", cv=3)
+            if estimator is None:
+                with pytest.warns(UserWarning, match="Label"):
+                    model.fit(X, fixed)
+            else:
+                model.fit(X, fixed)
+        found = model.predict(X)
+        assert not found[:, 0].any()
+        assert found[:, 1].all()
+
+
+def test_names_encodings_and_sparse_labels():
+    words = np.where(y == y.max(), "yes", "no")
+    model = SetDecision(loss="dice", pos_label="no").fit(X, words)
+    assert set(model.predict(X)) <= {"yes", "no"}
+    assert model.predict_proba(X).shape == (n, 2)
+    signs = SetDecision().fit(X, 2 * Y - 1)
+    assert set(np.unique(signs.predict(X))) <= {-1, 1}
+    sparse = SetDecision().fit(csr_array(X), csr_array(Y))
+    assert np.array_equal(sparse.predict(X), SetDecision().fit(X, Y).predict(X))
+
+
+def test_weights_reach_the_estimator():
+    weight = np.random.default_rng(0).integers(0, 3, n)
+    model = SetDecision(LogisticRegression(C=0.1)).fit(X, y, sample_weight=weight)
+    known = LogisticRegression(C=0.1).fit(X, y, sample_weight=weight)
+    assert np.array_equal(model.estimator_.coef_, known.coef_)
+
+
+def test_is_cloned_and_pickled():
+    model = SetDecision(LogisticRegression(), "dice", calibrate="sigmoid", cv=3).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert clone(model).loss == "dice"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        (
+            {"estimator": LinearSVC()},
+            TypeError,
+            "estimator must be a classifier with predict_proba",
+        ),
+        ({"estimator": 3}, TypeError, "estimator must be a classifier with predict_proba"),
+        ({"loss": "iuo"}, ValueError, "loss must be one of"),
+        ({"calibrate": "beta"}, ValueError, "calibrate must be"),
+        ({"sets": "row"}, ValueError, "sets must be"),
+        ({"n_jobs": 0}, ValueError, "n_jobs must not be 0"),
+    ],
+)
+def test_bad_parameters_are_refused_in_a_sentence(options, error, words):
+    with pytest.raises(error, match=words):
+        SetDecision(**options).fit(X, y)
