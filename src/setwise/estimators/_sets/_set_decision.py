@@ -149,7 +149,8 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
-        self.thresholds_ = self._calibration = None
+        self.thresholds_: FloatArray | None = None
+        self._calibration: Calibration | None = None
         if self.calibrate is not None or self._spans:
             folds = split_into_folds(
                 self.cv, Sample.of(np.zeros((len(positive), 0)), labels, positive, groups, None)
@@ -211,7 +212,7 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any, *, groups: ArrayLike | None = None) -> NDArray[Any]:
         """The labels, in the encoding that ``fit`` was given."""
         check_is_fitted(self)
-        if self._spans:
+        if self.thresholds_ is not None:
             return self._encoding.decode(self._chances(X) > self.thresholds_)
         return self._encoding.decode(self.decide(X, groups=groups).mask)
 
