@@ -5,7 +5,9 @@ import pytest
 from set_classifier_problem import X, Y, n
 
 from setwise import SetClassifier
+from setwise.functions import lovasz_extension
 from setwise.losses import CardinalityLoss, CountsLoss, EarlyDetection, Hamming, Jaccard, SetLoss
+from setwise.surrogates import LovaszHinge
 
 MANY = np.random.default_rng(7).integers(0, 2, size=(n, 17))
 
@@ -76,3 +78,31 @@ def test_the_submodular_part_that_is_negative_is_said_once():
     with pytest.warns(UserWarning, match="the submodular part of .* is negative") as caught:
         SetClassifier(CardinalityLoss(lambda k, p: k * (k > 1)), "decomposed").fit(X, Y)
     assert len(caught) == 1
+
+
+@pytest.mark.parametrize(("noise", "zero"), [(0.0, False), (2.0, True)])
+def test_a_minimum_at_zero_is_where_no_direction_falls(noise, zero):
+    """The slope of the risk at W = 0 along v is the Lovász extension at u = -y <v, x>."""
+    random = np.random.default_rng(0)
+    features = random.normal(size=(200, 2))
+    signal = features[:, 0] + noise * random.normal(size=200)
+    y = (signal > np.quantile(signal, 0.9)).astype(int)
+    features = np.column_stack([features, np.ones(200)])
+    function, hinge = Jaccard().set_function(y), LovaszHinge("jaccard")
+    slopes = []
+    for v in random.normal(size=(300, 3)):
+        u = -(2 * y - 1) * (features @ v)
+        slopes.append(lovasz_extension(function, u))
+        assert slopes[-1] == pytest.approx(
+            (hinge(y, 1e-6 * (features @ v)) - hinge(y, np.zeros(200))) / 1e-6, abs=1e-6
+        )
+    model = SetClassifier("jaccard", C=1000.0, fit_intercept=False)
+    if zero:
+        with pytest.warns(UserWarning, match="predicts no positive .*, all weights are zero"):
+            model.fit(features, y)
+        assert model.gap_ == 0.0
+        assert min(slopes) > 0
+    else:
+        model.fit(features, y)
+        along = -(2 * y - 1) * (features @ model.coef_[0])
+        assert lovasz_extension(function, along) < 0

@@ -152,6 +152,15 @@ def test_groups_in_a_pipeline_and_a_search():
         assert search.best_params_["loss"] in ("jaccard", "dice")
 
 
+def test_every_fit_of_a_fold_can_be_watched(capsys):
+    model = SetClassifierCV(Cs=[1.0, 0.1], cv=2, verbose=True).fit(X, Y)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["C 0.1", "C 1"] * 2
+    assert f"score {model.scores_[0, 1]:.4f}, {model.n_iter_[0, 1]} rounds" in lines[0]
+    SetClassifierCV(Cs=[1.0], cv=2).fit(X, Y)
+    assert not capsys.readouterr().err
+
+
 def test_a_fold_without_positives_is_scored():
     """The classes are those of the whole sample."""
     order = np.argsort(y)
@@ -226,6 +235,7 @@ def test_a_minimum_that_predicts_nothing_is_said_once():
         ({"scoring": 3}, TypeError, "scoring must be a name, a scorer or None, got int"),
         ({"scoring": lambda *_: np.nan}, ValueError, "what scoring returns must be finite"),
         ({"cv": "folds"}, ValueError, "cv: Expected `?cv`? as an integer"),
+        ({"verbose": 1}, TypeError, "verbose must be True or False, got int"),
         ({"refit": 1}, TypeError, "refit must be True or False, got int"),
         ({"loss": "dice", "surrogate": "lovasz"}, ValueError, "surrogate must be 'auto', "),
         ({"reduction": "max"}, ValueError, "reduction must be one of 'sum', 'mean', got 'max'"),

@@ -32,12 +32,15 @@ BAD = [
         ValueError,
         r"surrogate must be 'auto', .* for CardinalityLoss.*, which is not submodular, got",
     ),
-    (
-        {"loss": SetLoss(lambda mistakes, positive: float(mistakes.sum()) ** 0.5)},
-        {"y": y},
-        ValueError,
-        "surrogate must be named for SetLoss.*, which does not say whether it is submodular and "
-        "cannot be decomposed for 60 elements, got 'auto': give 'lovasz' if it is submodular",
+    *(
+        (
+            {"loss": SetLoss(lambda mistakes, positive: float(mistakes.sum()), submodular=known)},
+            {"y": y},
+            ValueError,
+            "surrogate must be named for SetLoss.*, which is not known to be submodular and cannot "
+            "be decomposed for 60 elements, got 'auto': give 'lovasz' if it is submodular",
+        )
+        for known in (None, False)
     ),
     ({"pos_label": 1}, {}, ValueError, "pos_label must be None when y is a matrix, got 1"),
     (

@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from set_classifier_problem import GROUPS, X, Y, d, n, value_and_bound, y
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import roc_auc_score
 
 from setwise import SetClassifier
 
@@ -72,6 +73,7 @@ def test_the_positive_class_is_the_one_that_is_named(classes, positive, groups):
     assert np.array_equal(model.intercept_, sign * plain.intercept_)
     assert np.array_equal(model.decision_function(X), sign * plain.decision_function(X))
     assert np.array_equal(model.predict(X) == positive, plain.predict(X) == 1)
+    assert roc_auc_score(labels, model.decision_function(X)) > 0.8
     assert model.score(X, labels, groups=groups) == plain.score(X, truth, groups=groups)
 
 

@@ -51,7 +51,7 @@ AUTO = [
 ]
 
 
-@pytest.mark.parametrize(("loss", "name"), AUTO, ids=repr)
+@pytest.mark.parametrize(("loss", "name"), AUTO)
 def test_auto_is_the_lovasz_hinge_where_the_loss_is_submodular(loss, name):
     """Known of the loss, or of each of its set functions; B_D takes all others."""
     model = SetClassifier(loss, C=0.1).fit(X, Y)

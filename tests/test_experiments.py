@@ -17,7 +17,7 @@ if not FOLDER.exists():
     pytest.skip("the experiments are not part of this copy", allow_module_level=True)
 sys.path.insert(0, str(FOLDER.parent))
 
-_data, _greedy, _labels, _linear, _report, early, jaccard, multilabel, gap, partition = map(
+_data, _greedy, _labels, _linear, _report, early, jaccard, multilabel, gap, partition, rare = map(
     import_module,
     (
         "experiments.shared.data",
@@ -30,6 +30,7 @@ _data, _greedy, _labels, _linear, _report, early, jaccard, multilabel, gap, part
         "experiments.lovasz_hinge.tables3_4_multilabel",
         "experiments.lovasz_hinge.figure8_gap",
         "experiments.no_paper.uai_log_partition",
+        "experiments.no_paper.rare_positives",
     ),
 )
 bags, dice = map(
@@ -226,3 +227,19 @@ def test_greedy_slack_is_the_librarys_and_a_sum_below_zero_counts_as_zero() -> N
         assert total == (0.0 if below else values.sum())
         np.testing.assert_array_equal(slope, 0.0 if below else slopes @ drawn.X)
     assert 0 < sum(values.sum() < 0 for values, _ in sums) < len(w)
+
+
+@pytest.mark.parametrize("noise", rare.NOISE)
+def test_rare_positives_are_as_many_at_any_noise(noise: float) -> None:
+    X, y = rare.sample(20_000, noise, np.random.default_rng(0))
+    assert X.shape == (20_000, rare.FEATURES)
+    assert abs(y.mean() - rare.SHARE) < 0.005
+
+
+def test_the_best_threshold_by_trying_all() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        scores, y = rng.normal(size=30), rng.random(30) < 0.2
+        y[0] = True
+        best = max(rare.jaccard(y, scores > cut) for cut in [-9.0, *scores])
+        assert rare.jaccard(y, scores > rare.best_threshold(scores, y)) == best

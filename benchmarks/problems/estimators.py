@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,15 @@ def rows(n: int, d: int, p: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def classified(loss: Any, surrogate: str, kind: str, n: int = 80, **options: Any) -> Any:
-    """A ``SetClassifier`` on rows, on groups or on the whole sample, weighted and not."""
+    """A ``SetClassifier`` on sets of every kind, weighted and not."""
     X, Y = rows(n, 6, 4)
     rng = np.random.default_rng(1)
     model = sw.SetClassifier(loss, surrogate, C=0.5, max_iter=60, **options)
     if kind == "rows":
         y, given = Y.astype(int), {}
+    elif kind in ("columns", "cells"):
+        y, given = Y.astype(int), {}
+        model.set_params(sets=kind)
     elif kind == "weighted rows":
         y, given = np.where(Y, 1, -1), {"sample_weight": rng.uniform(0.5, 2.0, n)}
     else:
@@ -45,6 +49,22 @@ def classified(loss: Any, surrogate: str, kind: str, n: int = 80, **options: Any
             given["sample_weight"] = rng.integers(1, 4, n)  # elements of a set, counted
     model.fit(X, y, **given)
     return [model, model.predict(X), model.decision_function(X), model.score(X, y, **given)]
+
+
+def cross_validated(kind: str) -> Any:
+    """A ``SetClassifierCV``, by its own score and by a scorer."""
+    X, Y = rows(60, 6, 4)
+    groups = np.random.default_rng(1).integers(0, 9, 60)
+    y, given = (Y, {}) if kind in ("rows", "columns") else (Y[:, 0], {})
+    if kind == "groups":
+        given = {"groups": groups}
+    answers: list[Any] = []
+    for scoring in (None, sw.losses.scorer("dice", sets=kind)):
+        model = sw.SetClassifierCV(
+            "jaccard", Cs=[0.1, 1.0], cv=3, scoring=scoring, sets=kind, max_iter=60
+        ).fit(X, y, **given)
+        answers += [model, model.scores_, model.predict(X), model.score(X, y, **given)]
+    return answers
 
 
 def boosted(make: Callable[[], Any], X: np.ndarray, y: np.ndarray, **given: Any) -> Any:
@@ -112,11 +132,22 @@ def wide() -> Iterator[Problem]:
                     f"SetClassifier {loss} {surrogate} {kind}",
                     partial(quietly, attempt, classified, loss, surrogate, kind),
                 )
+    for loss, surrogate, kind in product(
+        ("jaccard", "dice"), ("auto", "slack"), ("columns", "cells")
+    ):
+        yield (
+            f"SetClassifier {loss} {surrogate} {kind}",
+            partial(quietly, classified, loss, surrogate, kind),
+        )
+    for kind in ("rows", "columns", "sample", "groups"):
+        yield f"SetClassifierCV {kind}", partial(quietly, cross_validated, kind)
     own = sw.losses.Jaccard() + 0.1 * sw.losses.Hamming()
     yield "SetClassifier sum", partial(quietly, classified, own, "lovasz", "rows")
     for name, options in (
         ("balanced", {"class_weight": "balanced"}),
         ("no intercept", {"fit_intercept": False}),
+        ("mean", {"reduction": "mean"}),
+        ("first class", {"pos_label": "no"}),
         ("threads", {"n_jobs": 2}),
     ):
         yield (

@@ -52,12 +52,13 @@ def jaccard(y: np.ndarray, predicted: np.ndarray) -> float:
 
 
 def best_threshold(scores: np.ndarray, y: np.ndarray) -> float:
-    """The cut with the best Jaccard index, halfway between two scores."""
+    """The cut with the best Jaccard index, halfway between two scores, or below all of them."""
     order = np.argsort(-scores)
-    found, called = np.cumsum(y[order]), np.arange(1, len(y) + 1)
-    k = int(np.argmax(found / (y.sum() + called - found)))
-    below = scores[order[min(k + 1, len(y) - 1)]]
-    return float(0.5 * (scores[order[k]] + below))
+    ranked, found = scores[order], np.cumsum(y[order])
+    index = found / (y.sum() + np.arange(1, len(y) + 1) - found)
+    below = np.append(ranked[1:], -np.inf)
+    k = int(np.argmax(np.where(below < ranked, index, -1.0)))  # equal scores are not parted
+    return float(0.5 * (ranked[k] + below[k]))
 
 
 def judged(model: object, validation: tuple, test: tuple) -> dict[str, float]:

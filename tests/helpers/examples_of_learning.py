@@ -264,6 +264,7 @@ estimator(
         "pos_label": 1,
         "class_weight": "balanced",
         "n_jobs": 1,
+        "verbose": False,
     },
     {"X": X, "y": Y, "groups": PAIRED, "sample_weight": SAMPLE_WEIGHT},
     {

@@ -70,7 +70,7 @@ def get(surrogate: str | Surrogate, loss: Loss | str | None = None, **options: A
                 f"{next(iter(options))} must be left out with a surrogate that is made already, "
                 f"got {surrogate!r}"
             )
-        if loss is not None and not _is_same(get_loss(loss), surrogate.loss):
+        if loss is not None and not is_same(get_loss(loss), surrogate.loss):
             raise ValueError(
                 f"loss must be left out or be that of the surrogate, {surrogate.loss!r}, "
                 f"got {get_loss(loss)!r}"
@@ -85,21 +85,21 @@ def get(surrogate: str | Surrogate, loss: Loss | str | None = None, **options: A
     return _SURROGATES[surrogate](get_loss(loss), **options)
 
 
-def _is_same(one: object, other: object) -> bool:
+def is_same(one: object, other: object) -> bool:
     """Whether two losses, or two of their parameters, are the same by what they hold."""
     if one is other:
         return True
     if type(one) is not type(other):
         return False
     if isinstance(one, Immutable) and isinstance(other, Immutable):
-        return _is_same(one.__getstate__(), other.__getstate__())
+        return is_same(one.__getstate__(), other.__getstate__())
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_is_same(one[k], other[k]) for k in one)
+        return one.keys() == other.keys() and all(is_same(one[k], other[k]) for k in one)
     if isinstance(one, tuple | list) and isinstance(other, tuple | list):
-        return len(one) == len(other) and all(map(_is_same, one, other))
+        return len(one) == len(other) and all(map(is_same, one, other))
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return np.array_equal(one, other)
     if isinstance(one, partial) and isinstance(other, partial):  # which compares by identity
         held = ((f.func, f.args, f.keywords) for f in (one, other))
-        return _is_same(*held)
+        return is_same(*held)
     return bool(one == other)

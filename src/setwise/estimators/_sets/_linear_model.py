@@ -23,7 +23,7 @@ from setwise.losses import Loss
 from setwise.losses._scoring._layout import Sets
 from setwise.losses._scoring._score import score_of_sets
 from setwise.surrogates import Surrogate
-from setwise.surrogates._registry import _is_same
+from setwise.surrogates._registry import is_same
 
 
 class LinearModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -40,9 +40,9 @@ class LinearModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         before = self._scored_loss(), self.sets
         super().set_params(**params)
         after = self._scored_loss(), self.sets
-        if not _is_same(before[0], after[0]):
+        if not is_same(before[0], after[0]):
             self._judged_anew = "loss"
-        elif not _is_same(before[1], after[1]):
+        elif not is_same(before[1], after[1]):
             self._judged_anew = "sets"
         return self
 

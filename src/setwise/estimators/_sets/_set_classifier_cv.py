@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from dataclasses import dataclass
 from typing import Any, Self
@@ -59,6 +60,8 @@ class SetClassifierCV(LinearModel):
         best C gave, and ``C_`` the mean of those.
     n_jobs : int, default=None
         Threads, over folds; None is one, -1 all cores. The answer does not depend on it.
+    verbose : bool, default=False
+        Write a line on stderr for each fit of a fold: its C, score, rounds and gap.
 
     Attributes
     ----------
@@ -107,6 +110,7 @@ class SetClassifierCV(LinearModel):
         pos_label: Any = None,
         class_weight: dict[Any, float] | str | None = None,
         n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.loss = loss
         self.surrogate = surrogate
@@ -122,6 +126,7 @@ class SetClassifierCV(LinearModel):
         self.pos_label = pos_label
         self.class_weight = class_weight
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(
         self,
@@ -149,6 +154,7 @@ class SetClassifierCV(LinearModel):
         first_surrogate(self.surrogate, self.loss)
         n_jobs, refit = threads(self.n_jobs), as_flag(self.refit, "refit")
         as_flag(self.fit_intercept, "fit_intercept")
+        as_flag(self.verbose, "verbose")
         scoring = as_scoring(self.scoring)
         self.Cs_ = as_grid(self.Cs)
         X, labels, positive = self._read(X, y)
@@ -158,9 +164,9 @@ class SetClassifierCV(LinearModel):
         try:
             with threadpool_limits(1, user_api="blas"):
                 paths = executor.map(lambda fold: self._path(sample, *fold, scoring), folds)
-                self.scores_ = np.array([path.scores for path in paths])
-                self.n_iter_ = np.array([[fit.n_iter for fit in path.fits] for path in paths])
-                self._warn_of_gaps([fit for path in paths for fit in path.fits])
+                self.scores_ = np.array([[step.score for step in path] for path in paths])
+                self.n_iter_ = np.array([[step.n_iter for step in path] for path in paths])
+                self._warn_of_gaps([step for path in paths for step in path])
                 if refit:
                     self._refit(sample, paths, executor)
                 else:
@@ -171,10 +177,31 @@ class SetClassifierCV(LinearModel):
 
     def _path(
         self, sample: Sample, train: IntArray, test: IntArray, scoring: Scoring | None
-    ) -> _Path:
+    ) -> list[_Step]:
         """One fold for every C, each from the last, the smallest first."""
         fitted, judged = sample.take(train), sample.take(test)
         problem = self._pose(fitted, Serial(), warn=False)
+        model = self._without_weights()
+        path: dict[int, _Step] = {}
+        last: Fit | None = None
+        for k in np.argsort(self.Cs_, kind="stable").tolist():
+            last = whole(problem.minimize(self.Cs_[k], self, init=last))
+            model.C = self.Cs_[k]
+            model._keep_weights(last.w)
+            score = _score(model, judged, scoring)
+            # The planes of a fit are for the next one: what is kept of all of them is small.
+            path[k] = _Step(
+                score, last.w, last.n_iter, last.relative_gap, last.converged, problem.certified
+            )
+            if self.verbose:
+                sys.stderr.write(
+                    f"C {self.Cs_[k]:.3g}: score {score:.4f}, {last.n_iter} rounds, relative gap "
+                    f"{last.relative_gap:.1e}\n"
+                )
+        return [path[k] for k in range(len(self.Cs_))]
+
+    def _without_weights(self) -> SetClassifier:
+        """What a scorer is shown, for weights to come."""
         model = SetClassifier(
             self.loss,
             self.surrogate,
@@ -184,34 +211,27 @@ class SetClassifierCV(LinearModel):
         )
         model.classes_, model._positive, model._rows = self.classes_, self._positive, self._rows
         model.n_features_in_ = self.n_features_in_
-        path = _Path(np.empty(len(self.Cs_)), [], problem.certified)
-        fits: dict[int, Fit] = {}
-        last: Fit | None = None
-        for k in np.argsort(self.Cs_, kind="stable").tolist():
-            last = fits[k] = whole(problem.minimize(self.Cs_[k], self, init=last))
-            model.C = self.Cs_[k]
-            model._keep_weights(last.w)
-            path.scores[k] = _score(model, judged, scoring)
-        path.fits.extend(fits[k] for k in range(len(self.Cs_)))
-        return path
+        return model
 
     def _pose(self, sample: Sample, executor: Executor, *, warn: bool) -> SetProblem:
         weight = weigh_classes(self.class_weight, self.classes_, sample.labels, sample.weight)
         return pose(self, sample.X, sample.positive, sample.groups, weight, executor, warn=warn)
 
-    def _refit(self, sample: Sample, paths: list[_Path], executor: Executor) -> None:
+    def _refit(self, sample: Sample, paths: list[list[_Step]], executor: Executor) -> None:
         best = int(np.argmax(self.scores_.mean(axis=0)))
         self.C_ = float(self.Cs_[best])
         problem = self._pose(sample, executor, warn=True)
-        start = np.mean([path.fits[best].w for path in paths], axis=0)
+        start = np.mean([path[best].w for path in paths], axis=0)
         fit = problem.minimize(self.C_, self, init=start)
         warn_of_gap("SetClassifierCV", fit, self.tol, self.max_iter)
         self._keep_weights(fit.w)
         self.gap_, self.certified_ = fit.relative_gap, problem.certified
         self.interrupted_ = fit.interrupted
-        found = fit.converged and problem.sets.positive.any()
-        scores = self._scores(sample.X[np.unique(problem.sets.order)])
-        if found and not self._is_positive(scores).any():
+        if not (fit.converged and problem.sets.positive.any()):
+            return
+        counted = sample.weight is None and self.class_weight is None
+        X = sample.X if counted else sample.X[np.unique(problem.sets.order)]
+        if not self._is_positive(self._scores(X)).any():
             warn_of_no_positive(
                 "SetClassifierCV",
                 problem.surrogate,
@@ -220,20 +240,20 @@ class SetClassifierCV(LinearModel):
                 rows=self._rows,
             )
 
-    def _average(self, paths: list[_Path]) -> None:
+    def _average(self, paths: list[list[_Step]]) -> None:
         chosen = np.argmax(self.scores_, axis=1)
-        fits = [path.fits[k] for path, k in zip(paths, chosen, strict=True)]
+        steps = [path[k] for path, k in zip(paths, chosen, strict=True)]
         self.C_ = float(self.Cs_[chosen].mean())
-        self._keep_weights(np.mean([fit.w for fit in fits], axis=0))
-        self.gap_ = max(fit.relative_gap for fit in fits)
-        self.certified_ = all(path.certified for path in paths)
+        self._keep_weights(np.mean([step.w for step in steps], axis=0))
+        self.gap_ = max(step.gap for step in steps)
+        self.certified_ = all(step.certified for step in steps)
         self.interrupted_ = False
 
-    def _warn_of_gaps(self, fits: list[Fit]) -> None:
-        open_gaps = [fit.relative_gap for fit in fits if not fit.converged]
+    def _warn_of_gaps(self, steps: list[_Step]) -> None:
+        open_gaps = [step.gap for step in steps if not step.converged]
         if open_gaps:
             warnings.warn(
-                f"SetClassifierCV: {len(open_gaps)} of {len(fits)} fits stopped at relative gaps "
+                f"SetClassifierCV: {len(open_gaps)} of {len(steps)} fits stopped at relative gaps "
                 f"up to {max(open_gaps):.1e}, above tol={self.tol:g}: raise max_iter or tol, or "
                 "leave out the largest Cs",
                 ConvergenceWarning,
@@ -257,11 +277,14 @@ class SetClassifierCV(LinearModel):
 
 
 @dataclass(frozen=True, eq=False)
-class _Path:
-    """A fold: the score and the fit for each C."""
+class _Step:
+    """What is kept of the fit of a fold with one C."""
 
-    scores: FloatArray
-    fits: list[Fit]
+    score: float
+    w: FloatArray
+    n_iter: int
+    gap: float
+    converged: bool
     certified: bool
 
 

@@ -48,27 +48,32 @@ def settled(surrogate: Surrogate, named: str | Surrogate, sets: Arrangement) -> 
     loss = surrogate.loss
     if not isinstance(named, str) or named not in ("auto", "lovasz"):
         return surrogate
-    if loss.is_submodular is not None:
-        return surrogate
-    known = {f.is_submodular: f for f in map(loss._set_function, sets.distinct(loss._key))}
-    if named == "lovasz":
-        if False in known:
+    if loss.is_submodular is None:
+        functions = map(loss._set_function, sets.distinct(loss._key))
+        known = {function.is_submodular for function in functions}
+        if named == "lovasz" and False in known:
             raise _not_submodular(loss)
-        return surrogate
-    if set(known) == {True}:
-        return LovaszHinge(loss)
-    unknown = known.get(None)
-    if unknown is not None:
-        truth = max(sets.distinct(loss._key), key=len)
-        try:
-            decomposition(loss, truth)
-        except ValueError as error:
-            raise ValueError(
-                f"surrogate must be named for {loss!r}, which does not say whether it is "
-                f"submodular and cannot be decomposed for {len(truth)} elements, got 'auto': give "
-                "'lovasz' if it is submodular, else 'slack', 'margin' or 'hinge'"
-            ) from error
+        if known == {True}:
+            return LovaszHinge(loss)
+    if isinstance(surrogate, DecomposedHinge):
+        _require_parts(loss, sets)
     return surrogate
+
+
+def _require_parts(loss: Loss, sets: Arrangement) -> None:
+    """Raise unless the loss can be decomposed on the largest set, where that is hardest."""
+    plain = loss._unscaled()[0]
+    if plain._has_closed_parts:
+        return
+    truth = max(sets.distinct(loss._key), key=len)
+    try:
+        decomposition(plain, truth)
+    except ValueError as error:
+        raise ValueError(
+            f"surrogate must be named for {loss!r}, which is not known to be submodular and cannot "
+            f"be decomposed for {len(truth)} elements, got 'auto': give 'lovasz' if it is "
+            "submodular, else 'slack', 'margin' or 'hinge'"
+        ) from error
 
 
 def _not_submodular(loss: Loss) -> ValueError:

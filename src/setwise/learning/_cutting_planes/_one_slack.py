@@ -7,18 +7,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._foundation._arguments import (
-    FloatArray,
-    as_count,
-    as_function,
-    as_numbers,
-    as_subset,
-)
+from setwise._foundation._arguments import FloatArray, as_count, as_function, as_subset
 from setwise._foundation._progress import Progress
 from setwise.learning._cutting_planes._bundle import Bundle
 from setwise.learning._cutting_planes._fit import Fit
 from setwise.learning._cutting_planes._level import Level
 from setwise.learning._cutting_planes._search import MOST_WEIGHTS, Search
+from setwise.learning._cutting_planes._start import begin
 
 Oracle = Callable[[FloatArray], tuple[float, FloatArray]]
 
@@ -110,7 +105,7 @@ def one_slack(
         bundle.add(np.zeros((1, dimension)), np.array([search.least]))
     w = search.best
     if init is not None:
-        w = _begin(init, oracle, search, bundle)
+        w = begin(init, oracle, search, bundle)
     level = Level()
     try:
         while True:
@@ -129,24 +124,3 @@ def one_slack(
     except KeyboardInterrupt:
         search.interrupt()
     return search.fit(bundle.planes())
-
-
-def _begin(init: Fit | ArrayLike, oracle: Oracle, search: Search, bundle: Bundle) -> FloatArray:
-    """Where to ask first; what is known before goes into the bundle."""
-    zero = search.best
-    if isinstance(init, Fit):
-        if len(init.w) != len(zero):
-            raise ValueError(
-                f"init must have {len(zero)} weights, as this problem has, got {len(init.w)}"
-            )
-        bundle.add(init.planes.slopes, init.planes.offsets)
-        search.offer(zero, init.risk_at_zero)
-        w = init.w.copy()
-    else:
-        w = as_numbers(init, "init", shape=zero.shape)
-        # The gap is measured against w = 0, and a plane there is as good as any.
-        risk, slope = search.checked(oracle(zero.copy()), zero)
-        bundle.add(slope[None, :], np.array([risk]), np.array([abs(risk)]))
-        search.offer(zero, risk)
-    w[bundle.nonnegative] = np.maximum(w[bundle.nonnegative], 0.0)
-    return w
