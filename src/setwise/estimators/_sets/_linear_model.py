@@ -13,16 +13,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from setwise._foundation._arguments import FloatArray, as_array
+from setwise._foundation._arguments import FloatArray, as_array, as_flag
 from setwise._foundation._callers import callers_level
 from setwise.estimators._checked import check_size, checked
 from setwise.estimators._sets._label_encoding import Encoding, learn_encoding
 from setwise.estimators._sets._set_risk import linear_scores
 from setwise.estimators._sets._surrogate_choice import own_loss
 from setwise.losses import Loss
-from setwise.losses._scoring._layout import Sets
+from setwise.losses._scoring._layout import Sets, arrange
 from setwise.losses._scoring._score import score_of_sets
 from setwise.surrogates import Surrogate
+from setwise.surrogates._abstention import abstains
 from setwise.surrogates._registry import is_same
 
 
@@ -90,13 +91,40 @@ class LinearModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = self._scores(X)
         return scores if self._rows else scores[:, 0]
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, *, abstain: bool = False, groups: ArrayLike | None = None) -> Any:
         """The labels, in the encoding that ``fit`` was given; dense, also where its y was sparse.
 
         Shape (n, p) for a matrix of labels, else (n,). A score of 0 is not positive.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+        abstain : bool, default=False
+            Return the labels and where the scores leave them open: for the Lovász hinge and
+            unrestricted scores, the best answer that may abstain, a label left open counting half
+            as right and half as wrong. Which are open depends on all labels of a set.
+        groups : array of shape (n,), optional
+            Which set each sample belongs to; for ``abstain`` with sets of groups alone.
+
+        Returns
+        -------
+        labels, or labels and a boolean array of their shape
         """
-        positive = self._is_positive(self.decision_function(X))
-        return self._encoding.decode(positive)
+        scores = self.decision_function(X)
+        labels = self._encoding.decode(self._is_positive(scores))
+        if not as_flag(abstain, "abstain"):
+            return labels
+        sets = arrange(np.zeros(scores.shape, np.bool_), self.sets, groups, None)
+        flat = np.ascontiguousarray(sets.gather(scores)).reshape(-1)
+        offsets = sets.offsets
+        if sets.positive.ndim == 2:
+            offsets = offsets * sets.positive.shape[1]
+        places = np.ascontiguousarray(
+            sets.gather(np.arange(scores.size).reshape(scores.shape))
+        ).reshape(-1)
+        open_ = np.zeros(scores.size, np.bool_)
+        open_[places] = abstains(flat, offsets)
+        return labels, open_.reshape(scores.shape)
 
     def score(
         self,

@@ -7,20 +7,31 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit
+from sklearn.utils.metaestimators import available_if
 from threadpoolctl import threadpool_limits
 
-from setwise._foundation._arguments import FloatArray, as_flag
+from setwise._foundation._arguments import FloatArray, as_choice, as_flag, as_number
 from setwise.estimators._progress import check_display, progress_callback
+from setwise.estimators._sets._folds import Sample
+from setwise.estimators._sets._held_out_scores import best_offset, held_out_scores
 from setwise.estimators._sets._judgment import warn_of_gap, warn_of_no_positive
 from setwise.estimators._sets._label_encoding import weigh_classes
 from setwise.estimators._sets._linear_model import LinearModel
+from setwise.estimators._sets._probability_models import METHODS, Calibration
 from setwise.estimators._sets._set_problem import Reduction, SetProblem, pose
-from setwise.estimators._sets._surrogate_choice import first_surrogate
+from setwise.estimators._sets._surrogate_choice import first_surrogate, own_loss
 from setwise.estimators._threads import threads
 from setwise.learning import Fit, Progress, Serial, Threads
 from setwise.losses import Loss
 from setwise.losses._scoring._layout import Sets
 from setwise.surrogates import Surrogate
+
+
+def _is_calibrated(model: SetClassifier) -> bool:
+    if model.calibrate is None:
+        raise AttributeError("predict_proba needs calibrate='sigmoid' or 'isotonic'")
+    return True
 
 
 class SetClassifier(LinearModel):
@@ -68,6 +79,13 @@ class SetClassifier(LinearModel):
         search, which drops groups in silence unless they are routed.
     pos_label : label, default=None
         Which class of a one-dimensional y is the positive one; None for the second in sorted order.
+    threshold : float or "tune", default=0.0
+        A label is positive where its score is above it. "tune": the one of least loss on scores out
+        of fold. It becomes part of ``intercept_``, so that scores are positive where labels are.
+    calibrate : {None, "sigmoid", "isotonic"}, default=None
+        Make ``predict_proba`` of scores out of fold; ``sw.decide`` can sit on top of it.
+    cv : int, splitter or iterable, default=None
+        The folds of ``threshold="tune"`` and ``calibrate``; 5 by default, which keep groups whole.
     class_weight : dict or "balanced", default=None
         Weights of the classes of a one-dimensional y, times ``sample_weight``.
     warm_start : bool, default=False
@@ -87,6 +105,8 @@ class SetClassifier(LinearModel):
     classes_ : array of shape (2,)
         The labels of a one-dimensional y, sorted, whichever is positive; for a matrix the
         encoding, [0, 1] or [-1, 1].
+    threshold_ : float
+        What was taken off the scores.
     gap_ : float
         The relative gap that was reached, in [0, 1]; 0 where it is within rounding.
     certified_ : bool
@@ -122,6 +142,9 @@ class SetClassifier(LinearModel):
         fit_intercept: bool = True,
         sets: Sets = "auto",
         pos_label: Any = None,
+        threshold: float | str = 0.0,
+        calibrate: str | None = None,
+        cv: Any = None,
         class_weight: dict[Any, float] | str | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -137,6 +160,9 @@ class SetClassifier(LinearModel):
         self.fit_intercept = fit_intercept
         self.sets = sets
         self.pos_label = pos_label
+        self.threshold = threshold
+        self.calibrate = calibrate
+        self.cv = cv
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -172,6 +198,7 @@ class SetClassifier(LinearModel):
         as_flag(self.fit_intercept, "fit_intercept")
         check_display(self.verbose, self.callback)
         before = self._last_weights() if as_flag(self.warm_start, "warm_start") else None
+        self._check_threshold()
         X, labels, positive = self._read(X, y)
         weight = weigh_classes(self.class_weight, self.classes_, labels, sample_weight)
         executor = Serial() if n_jobs == 1 else Threads(n_jobs)
@@ -182,6 +209,7 @@ class SetClassifier(LinearModel):
             executor.close()
         self.certified_ = problem.certified
         self._keep(fit)
+        self._settle(Sample.of(X, labels, positive, groups, sample_weight))
         # A weight of 0 is a removed sample, here as well.
         self._warn_of_no_positive(
             X if weight is None else X[np.unique(problem.sets.order)], problem
@@ -192,8 +220,46 @@ class SetClassifier(LinearModel):
         """The weights of the last fit for the positive class, the intercept last."""
         if not hasattr(self, "coef_"):
             return None
-        parts = [self.coef_, self.intercept_] if self.fit_intercept else [self.coef_]
+        learnt = self.intercept_ + self._encoding.sign * self.threshold_
+        parts = [self.coef_, learnt] if self.fit_intercept else [self.coef_]
         return self._encoding.sign * np.column_stack(parts)
+
+    def _check_threshold(self) -> None:
+        if isinstance(self.threshold, str):
+            if self.threshold != "tune":
+                raise ValueError(f"threshold must be a number or 'tune', got {self.threshold!r}")
+        else:
+            as_number(self.threshold, "threshold")
+        if self.calibrate is not None:
+            as_choice(self.calibrate, "calibrate", METHODS)
+
+    def _settle(self, sample: Sample) -> None:
+        """The threshold, and what makes probabilities of scores."""
+        self.threshold_ = 0.0
+        self._calibration: Calibration | None = None
+        tuned = isinstance(self.threshold, str)
+        if tuned or self.calibrate is not None:
+            scores, seen = held_out_scores(self, sample, self.cv)
+            if self.calibrate is not None:
+                held = expit(scores[seen])
+                self._calibration = Calibration.fit(self.calibrate, held, sample.positive[seen])
+            if tuned:
+                loss = own_loss(self.surrogate, self.loss)
+                self.threshold_ = best_offset(scores, sample, seen, loss, self.sets)
+        if not tuned:
+            self.threshold_ = float(self.threshold)
+        self.intercept_ = self.intercept_ - self._encoding.sign * self.threshold_
+
+    @available_if(_is_calibrated)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities, with ``calibrate``: (n, p) of each label to be positive, or (n, 2)."""
+        scores = self._encoding.sign * self.decision_function(X) + self.threshold_
+        assert self._calibration is not None
+        p = self._calibration(expit(scores))
+        if self._rows:
+            return np.asarray(p)
+        pair = np.stack([1 - p, p], axis=1)
+        return pair if self._positive == 1 else pair[:, ::-1]
 
     def _solve(self, problem: SetProblem, before: FloatArray | None) -> Fit:
         shape = problem.risk.rows, problem.risk.columns
