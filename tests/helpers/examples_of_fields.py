@@ -262,9 +262,11 @@ listed(
     method="auto",
     tol=1e-6,
     max_iter=50,
+    time_limit=3600.0,
     init=LABELS,
     n_jobs=1,
     rng=0,
+    verbose=False,
     callback=go_on,
 )
 POSTERIOR = inference.marginals(FIELD, tol=1e-6)

@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import SQUARABLE, FloatArray
+from setwise._foundation._display import progress_callback
 from setwise._foundation._randomness import check_randomness
-from setwise.estimators._progress import progress_callback
 from setwise.estimators._threads import threads
 from setwise.learning import (
     BoostFit,

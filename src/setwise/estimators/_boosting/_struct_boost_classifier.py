@@ -14,12 +14,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import FloatArray, as_array, as_choice, as_count
+from setwise._foundation._display import check_display
 from setwise.estimators._boosting._boosted import Boosted, importances, make_search
 from setwise.estimators._boosting._class_risk import ClassRisk
 from setwise.estimators._boosting._distinct_rows import distinct_rows
 from setwise.estimators._boosting._taxonomy import label_code
 from setwise.estimators._checked import check_targets, checked
-from setwise.estimators._progress import check_display
 from setwise.estimators._sample_weights import as_sample_weights, require_some, without_unit
 from setwise.learning import BoostProgress
 

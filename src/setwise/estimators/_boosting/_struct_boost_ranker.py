@@ -13,11 +13,11 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import FloatArray, as_array, as_flag
+from setwise._foundation._display import check_display
 from setwise.estimators._boosting._boosted import Boosted, make_search
 from setwise.estimators._boosting._cut_points import cut_points
 from setwise.estimators._boosting._rank_risk import RankRisk
 from setwise.estimators._checked import check_targets, checked
-from setwise.estimators._progress import check_display
 from setwise.estimators._sample_weights import as_sample_weights, without_unit
 from setwise.learning import BoostProgress
 

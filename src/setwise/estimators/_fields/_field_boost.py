@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import FloatArray
+from setwise._foundation._display import check_display
 from setwise.estimators._boosting._boosted import (
     SEARCHES,
     Boosted,
@@ -23,7 +24,6 @@ from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.estimators._fields._field_search import Features, FieldSearch, Indicators
 from setwise.estimators._fields._graphs import Graphs, read_graphs, read_node_weights
 from setwise.estimators._fields._potts_maps import Cuts
-from setwise.estimators._progress import check_display
 from setwise.estimators._threads import threads
 from setwise.learning import BoostProgress
 from setwise.learning._boosting._problem import WeakLearnerSearch

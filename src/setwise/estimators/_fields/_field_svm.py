@@ -11,13 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import FloatArray, as_flag, as_number
+from setwise._foundation._display import check_display, progress_callback
 from setwise.estimators._fields._field_model import FieldModel, threads_of
 from setwise.estimators._fields._field_oracle import FieldOracle
 from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.estimators._fields._field_rounds import FieldRounds
 from setwise.estimators._fields._graphs import Graphs, read_graphs, read_node_weights
 from setwise.estimators._fields._potts_maps import Cuts, Moves
-from setwise.estimators._progress import check_display, progress_callback
 from setwise.estimators._threads import threads
 from setwise.learning import Fit, Progress, one_slack
 from setwise.learning._room import room_of

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import FloatArray, as_array, as_flag
+from setwise._foundation._display import check_display, progress_callback
 from setwise.estimators._checked import check_size, checked
-from setwise.estimators._progress import check_display, progress_callback
 from setwise.estimators._sets._judgment import is_certified, mean_share, warn_of_gap
 from setwise.estimators._sets._label_encoding import encode, learn_encoding, weigh_classes
 from setwise.estimators._sets._set_layout import Arrangement, Sets, arrange
