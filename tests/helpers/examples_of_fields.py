@@ -283,11 +283,13 @@ listed(
     method="auto",
     tol=1e-4,
     max_iter=200,
+    time_limit=3600.0,
     temperature=1.5,
     init=inference.marginals(FIELD, temperature=1.5),
     n_jobs=1,
     rng=0,
     dtype="float64",
+    verbose=False,
     callback=go_on,
 )
 listed(
@@ -309,7 +311,9 @@ listed(
     m=2,
     diversity=diversities.DivMBest(0.75),
     method="auto",
+    time_limit=3600.0,
     n_jobs=1,
+    verbose=False,
     callback=go_on,
 )
 for name in ("oracle_accuracy", "oracle_items"):

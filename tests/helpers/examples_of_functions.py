@@ -92,6 +92,8 @@ listed(
     function=SIZES + functions.Modular([-2.0, 0.5, 0.25]),
     tol=1e-6,
     max_iter=100,
+    time_limit=3600.0,
+    verbose=False,
     callback=go_on,
 )
 listed("functions.tabulate", values_and_gains, function=SIZES)

@@ -57,7 +57,12 @@ class Deadline:
             return function(*arguments)
         if self.over():
             raise TimeUp
-        return _core.heed(self.check, function, *arguments)
+        try:
+            return _core.heed(self.check, function, *arguments)
+        except KeyboardInterrupt:  # a call within may have caught it, and have had no answer
+            if self.struck:
+                raise TimeUp from None
+            raise
 
     @property
     def sentence(self) -> str:

@@ -22,13 +22,25 @@ def check_display(verbose: object, callback: object) -> None:
 
 @contextmanager
 def progress_callback(
-    verbose: bool, tol: float, callback: Callable[[P], object] | None, *, what: str = "fit"
+    verbose: bool,
+    tol: float,
+    callback: Callable[[P], object] | None,
+    *,
+    what: str = "fit",
+    rounds: int | None = None,
 ) -> Iterator[Callable[[P], object] | None]:
-    """The user's callback, preceded by a display of the gap if ``verbose``."""
+    """The user's callback, preceded by a display of the gap if ``verbose``.
+
+    The bar shows how far the gap has come to ``tol``, or how many of the ``rounds`` are done.
+    """
     if not verbose:
         yield callback
         return
-    with _display(tol, what) as show:
+
+    def done(progress: Progress) -> float:
+        return _share(progress.relative_gap, tol) if rounds is None else progress.n_iter / rounds
+
+    with _display(done, what) as show:
 
         def both(progress: P) -> bool:
             show(progress)
@@ -38,7 +50,9 @@ def progress_callback(
 
 
 @contextmanager
-def _display(tol: float, what: str) -> Iterator[Callable[[Progress], None]]:
+def _display(
+    done: Callable[[Progress], float], what: str
+) -> Iterator[Callable[[Progress], None]]:
     """A bar of rich, where that is installed and there is a place for one; else lines."""
     try:
         from rich.console import Console
@@ -67,7 +81,7 @@ def _display(tol: float, what: str) -> Iterator[Callable[[Progress], None]]:
         def draw(progress: Progress) -> None:
             bar.update(
                 task,
-                completed=_share(progress.relative_gap, tol),
+                completed=done(progress),
                 round=progress.n_iter,
                 gap=progress.relative_gap,
                 value=progress.value,

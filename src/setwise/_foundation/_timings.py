@@ -48,6 +48,9 @@ class Stopwatch:
         self._seconds: dict[str, float] = {}
         self._last = perf_counter()
 
+    def __contains__(self, phase: str) -> bool:
+        return phase in self._seconds
+
     def lap(self, phase: str) -> None:
         """What has passed since the last lap was this phase, or more of it."""
         now = perf_counter()
