@@ -67,7 +67,7 @@ def priced(search: learning.WeakLearnerSearch) -> Any:
 
 
 FIRST = learning.one_slack(hinge, 2, 10.0, tol=0.5)
-ONE = {"C": 10.0, "tol": 1e-3, "max_iter": 50, "callback": go_on}
+ONE = {"C": 10.0, "tol": 1e-3, "max_iter": 50, "time_limit": 3600.0, "callback": go_on}
 
 
 def outcome(fit: Any) -> Any:
@@ -103,6 +103,7 @@ listed(
     C=10.0,
     tol=1e-3,
     n_estimators=5,
+    time_limit=3600.0,
     slack="one",
     columns_per_round=1,
     callback=go_on,
@@ -196,6 +197,7 @@ estimator(
         "sets": "groups",
         "class_weight": "balanced",
         "n_jobs": 1,
+        "time_limit": 3600.0,
         "verbose": False,
         "callback": go_on,
     },
@@ -220,6 +222,7 @@ estimator(
         "columns_per_round": 1,
         "random_state": 0,
         "n_jobs": 1,
+        "time_limit": 3600.0,
         "verbose": False,
         "callback": go_on,
     },
@@ -244,6 +247,7 @@ estimator(
         "slack": "one",
         "random_state": 0,
         "n_jobs": 1,
+        "time_limit": 3600.0,
         "verbose": False,
         "callback": go_on,
     },
@@ -280,6 +284,7 @@ estimator(
         "max_iter": 30,
         "fit_intercept": True,
         "n_jobs": 1,
+        "time_limit": 3600.0,
         "verbose": False,
         "callback": go_on,
     },
@@ -302,6 +307,7 @@ estimator(
         "tol": 1e-3,
         "random_state": 0,
         "n_jobs": 1,
+        "time_limit": 3600.0,
         "verbose": False,
         "callback": go_on,
     },

@@ -28,22 +28,26 @@ class TimeUp(KeyboardInterrupt):
 class Deadline:
     """When a call has to end, and whether that ended it.
 
-    It strikes once, as Ctrl-C does: who is ended by it may write the answer down in peace.
+    It strikes once, as Ctrl-C does: who is ended by it may write the answer down in peace. One that
+    is not ``armed`` does not strike: before a fit has its first weights there is no answer.
     """
 
-    def __init__(self, seconds: float | None = None) -> None:
-        self.seconds = seconds
+    def __init__(self, seconds: float | None = None, *, armed: bool = True) -> None:
+        self.seconds, self.armed = seconds, armed
         self._end = inf if seconds is None else clock() + seconds
         self.struck = False
 
     @classmethod
-    def of(cls, time_limit: object) -> Deadline:
-        """An argument ``time_limit``: seconds from now, None for no limit."""
-        return time_limit if isinstance(time_limit, cls) else cls(as_time_limit(time_limit))
+    def of(cls, time_limit: object, *, armed: bool = True) -> Deadline:
+        """An argument ``time_limit``: seconds from now, None for no limit; or a caller's own."""
+        if isinstance(time_limit, cls):
+            return time_limit
+        return cls(as_time_limit(time_limit), armed=armed)
 
     def over(self) -> bool:
         """Whether the time is over, which counts as a strike."""
-        self.struck = self.struck or (self._end < inf and clock() >= self._end)
+        if self.armed and self._end < inf and not self.struck:
+            self.struck = clock() >= self._end
         return self.struck
 
     def check(self) -> None:

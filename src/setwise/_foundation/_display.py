@@ -50,9 +50,7 @@ def progress_callback(
 
 
 @contextmanager
-def _display(
-    done: Callable[[Progress], float], what: str
-) -> Iterator[Callable[[Progress], None]]:
+def _display(done: Callable[[Progress], float], what: str) -> Iterator[Callable[[Progress], None]]:
     """A bar of rich, where that is installed and there is a place for one; else lines."""
     try:
         from rich.console import Console

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import FloatArray, as_array, as_flag
+from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
 from setwise.estimators._checked import check_size, checked
 from setwise.estimators._sets._judgment import is_certified, mean_share, warn_of_gap
@@ -58,6 +60,10 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Relative gap at which the fit stops: gap / min(P(0) - bound, P), which no unit changes.
     max_iter : int, default=10000
         The most rounds of cutting planes.
+    time_limit : float, default=None
+        The most seconds that ``fit`` may take, None for no limit. It then ends with the best
+        weights so far, of the first round at least, and warns (``ConvergenceWarning``); ``gap_``
+        holds. What was learned then depends on the machine and on what else it does.
     fit_intercept : bool, default=True
         As a constant feature, penalised as in liblinear.
     sets : {"auto", "rows", "groups", "sample"}, default="auto"
@@ -110,6 +116,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         tol: float = 1e-3,
         max_iter: int = 10_000,
+        time_limit: float | None = None,
         fit_intercept: bool = True,
         sets: Sets = "auto",
         class_weight: dict[Any, float] | str | None = None,
@@ -122,6 +129,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.C = C
         self.tol = tol
         self.max_iter = max_iter
+        self.time_limit = time_limit
         self.fit_intercept = fit_intercept
         self.sets = sets
         self.class_weight = class_weight
@@ -155,6 +163,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         surrogate, n_jobs = self._surrogate(), threads(self.n_jobs)
         as_flag(self.fit_intercept, "fit_intercept")
         check_display(self.verbose, self.callback)
+        deadline = Deadline.of(self.time_limit, armed=False)
         if issparse(y):
             raise TypeError(f"y must be dense, got {type(y).__name__}")
         X, y = checked(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
@@ -175,7 +184,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if sets.multiplicity is not None:
             surrogate = surrogate._with_multiplicity(sets.multiplicity)
         self.certified_ = is_certified(surrogate, sets)
-        self._store(self._solve(X, sets, surrogate, n_jobs))
+        self._store(self._solve(X, sets, surrogate, n_jobs, deadline))
         # A weight of 0 is a removed sample, here as well.
         self._warn_of_no_positive(X if weight is None else X[np.unique(sets.order)], sets.positive)
         return self
@@ -196,7 +205,9 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self._surrogate().loss
         return get(self.loss)
 
-    def _solve(self, X: Any, sets: Arrangement, surrogate: Surrogate, n_jobs: int) -> Fit:
+    def _solve(
+        self, X: Any, sets: Arrangement, surrogate: Surrogate, n_jobs: int, deadline: Deadline
+    ) -> Fit:
         executor = Serial() if n_jobs == 1 else Threads(n_jobs)
         try:
             risk = LinearRisk(X, sets, surrogate, bool(self.fit_intercept), executor)
@@ -206,13 +217,9 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 threadpool_limits(1, user_api="blas"),
                 progress_callback(self.verbose, self.tol, self.callback) as callback,
             ):
-                return one_slack(
-                    risk,
-                    risk.dimension,
-                    self.C,
-                    tol=self.tol,
-                    max_iter=self.max_iter,
-                    callback=callback,
+                learn = partial(one_slack, risk, risk.dimension, self.C, time_limit=deadline)
+                return deadline.run(
+                    partial(learn, tol=self.tol, max_iter=self.max_iter, callback=callback)
                 )
         finally:
             executor.close()

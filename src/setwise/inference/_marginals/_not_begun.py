@@ -1,4 +1,4 @@
-"""What is known of a field before any search: its unaries' probabilities, and two bounds on log Z."""
+"""What is known of a field before any search: the unaries' probabilities, bounds on log Z."""
 
 from __future__ import annotations
 

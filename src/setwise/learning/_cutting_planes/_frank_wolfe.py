@@ -22,6 +22,7 @@ def block_frank_wolfe(
     *,
     tol: float = 1e-3,
     max_iter: int = 1000,
+    time_limit: float | None = None,
     passes: int = 5,
     rng: object = None,
     callback: Callable[[Progress], object] | None = None,
@@ -49,7 +50,7 @@ def block_frank_wolfe(
         Sweeps over the examples between two evaluations of the gap: a round.
     rng : None, int or numpy Generator
         The order of the examples in each sweep.
-    C, tol, max_iter, callback
+    C, tol, max_iter, time_limit, callback
         As in ``one_slack``; ``max_iter`` counts rounds.
 
     Returns
@@ -74,7 +75,7 @@ def block_frank_wolfe(
     as_function(oracle, "oracle")
     dimension = as_count(dimension, "dimension", most=MOST_WEIGHTS)
     n = as_count(n, "n", most=MOST_WEIGHTS // max(dimension, 1))
-    search = Search(dimension, C, tol, max_iter, callback)
+    search = Search(dimension, C, tol, max_iter, callback, time_limit=time_limit)
     sweeps = as_count(passes, "passes", least=1)
     random = as_generator(rng)
     parts, heights = np.zeros((n, dimension)), np.zeros(n)
@@ -102,7 +103,7 @@ def _step(
     search: Search,
 ) -> None:
     """The best step for block i; changes w, parts and heights in place."""
-    height, slope = search.checked(oracle(i, w.copy()), w)
+    height, slope = search.ask(oracle, w, i)
     C = search.C
     offset = height - float(slope @ w)
     direction = -C * slope - parts[i]

@@ -24,6 +24,7 @@ def one_slack(
     *,
     tol: float = 1e-3,
     max_iter: int = 10_000,
+    time_limit: float | None = None,
     nonnegative: ArrayLike = (),
     least_risk: float | None = 0.0,
     init: Fit | None = None,
@@ -58,6 +59,11 @@ def one_slack(
         depends on no unit. 0 asks for a gap within rounding.
     max_iter : int
         The most rounds.
+    time_limit : float, optional
+        The most seconds: then the fit ends with the best weights so far, a bound that holds, and
+        ``reason`` says so. The clock is looked at before each call of the oracle, and the first
+        round is made in any case. The answer then depends on the machine and on what else it does;
+        without a limit, or within it, it does not.
     nonnegative : indices or boolean mask
         Coordinates of w that must not be negative.
     least_risk : float, optional
@@ -73,9 +79,9 @@ def one_slack(
     Returns
     -------
     Fit
-        With ``w``, ``value``, ``bound``, ``gap``, ``n_iter``, ``history``. Ctrl-C stops the fit
-        too and gives the best weights so far, with ``interrupted`` True. A fit whose gap stands
-        still ends as well, with ``converged`` False.
+        With ``w``, ``value``, ``bound``, ``gap``, ``n_iter``, ``history``, ``reason``, ``timings``.
+        Ctrl-C stops the fit too and gives the best weights so far, with ``interrupted`` True. A fit
+        whose gap stands still ends as well, with ``converged`` False.
 
     References
     ----------
@@ -97,7 +103,7 @@ def one_slack(
     """
     as_function(oracle, "oracle")
     dimension = as_count(dimension, "dimension", most=MOST_WEIGHTS)
-    search = Search(dimension, C, tol, max_iter, callback, least_risk)
+    search = Search(dimension, C, tol, max_iter, callback, least_risk, time_limit=time_limit)
     bundle = Bundle(dimension, as_subset(nonnegative, dimension, "nonnegative"))
     if search.least is not None:
         bundle.add(np.zeros((1, dimension)), np.array([search.least]))
@@ -116,7 +122,7 @@ def one_slack(
     level = Level()
     try:
         while True:
-            risk, slope = search.checked(oracle(w.copy()), w)
+            risk, slope = search.ask(oracle, w)
             before = search.value
             level.learn(search.offer(w, risk), before)
             along = slope * w
