@@ -118,7 +118,8 @@ def test_labelings_hold_at_every_moment(name):
             assert best.bound - slack <= least <= best.value + slack
             assert not best.interrupted
             if NAMED in best.reason:
-                assert not best.exact and not best.converged
+                assert not best.exact
+                assert not best.converged
             if best.exact:
                 assert best.value <= least + slack
 
@@ -139,14 +140,17 @@ def test_bounds_on_the_partition_function_hold_at_every_moment(name):
             assert post.log_partition_lower <= log_z + slack
             if method != "perturb":  # whose upper bound holds up to chance
                 assert log_z <= post.log_partition_upper + slack
-            assert not post.interrupted and post.gap >= 0.0
+            assert not post.interrupted
+            assert post.gap >= 0.0
 
 
 @pytest.mark.parametrize("method", [*MARGINALS_METHODS])
 def test_a_gap_of_no_time_bounds_what_the_method_could_reach(method):
     field = FIELDS["potts-on-two-labels"]
     start = sw.marginals(field, method, time_limit=0.0, rng=0)
-    assert start.n_iter == 0 and not start.converged and start.reason.endswith("0 s reached")
+    assert start.n_iter == 0
+    assert not start.converged
+    assert start.reason.endswith("0 s reached")
     assert start.log_partition_lower > -np.inf
     if MARGINALS_METHODS[method].gives_bound and MARGINALS_METHODS[method].certified:
         least = sw.marginals(field, "exact_binary").log_partition_upper
@@ -166,12 +170,14 @@ def test_steps_of_a_list_hold_at_every_moment():
         for found in calls:
             lengths.append(len(found.values))
             np.testing.assert_array_equal(found.values, field.energy(found.labelings))
-            assert not found.interrupted and (found.gaps >= 0).all()
+            assert not found.interrupted
+            assert (found.gaps >= 0).all()
             assert (NAMED in found.reason) or lengths[-1] == 3
             for k, bound in enumerate(found.bounds):
                 best = reference.best_step(field, diversity, found.labelings[:k])
                 assert bound <= best + 1e-9 * (1.0 + abs(best))
-        assert min(lengths) == 1 and max(lengths) > 1
+        assert min(lengths) == 1
+        assert max(lengths) > 1
 
 
 # --------------------------------------------------------------------------------- sets and fits
@@ -188,7 +194,8 @@ def test_sets_hold_at_every_moment():
     for best in at_moments(lambda: sw.functions.minimize(function, time_limit=LIMIT), 20):
         reasons.add(best.reason)
         assert best.value == function(best.mask)
-        assert best.bound <= least + 1e-12 and least <= best.value + 1e-12
+        assert best.bound <= least + 1e-12
+        assert least <= best.value + 1e-12
         assert not best.interrupted
         assert best.reason == NAMED or best.exact
     assert NAMED in reasons
@@ -199,10 +206,12 @@ def test_weights_hold_at_every_moment(learner):
     rounds = set()
     for fit in at_moments(lambda: learner.call(SMALL, 1.0, max_iter=8, time_limit=LIMIT)):
         assert_honest(fit, SMALL, 1.0, SMALL.minimum)
-        assert not fit.interrupted and (fit.reason == NAMED or fit.n_iter > 1)
+        assert not fit.interrupted
+        assert fit.reason == NAMED or fit.n_iter > 1
         assert set(fit.timings) == {"model", "oracle"}
         rounds.add(fit.n_iter)
-    assert len(rounds) > 1 and min(rounds) == 1
+    assert len(rounds) > 1
+    assert min(rounds) == 1
 
 
 def test_weak_learners_hold_at_every_moment():
@@ -223,11 +232,14 @@ def test_weak_learners_hold_at_every_moment():
         )
 
     best = call(None)
-    assert best.converged and best.reason == "the relative gap is within tol=1e-06"
+    assert best.converged
+    assert best.reason == "the relative gap is within tol=1e-06"
     for fit in at_moments(lambda: call(LIMIT)):
-        assert fit.bound <= best.value + 1e-9 and best.bound <= fit.value + 1e-9
+        assert fit.bound <= best.value + 1e-9
+        assert best.bound <= fit.value + 1e-9
         assert fit.value == pytest.approx(fit.w.sum() + 20.0 * Hinge()(fit.scores)[0])
-        assert not fit.interrupted and fit.reason in (NAMED, best.reason)
+        assert not fit.interrupted
+        assert fit.reason in (NAMED, best.reason)
         assert fit.converged == (fit.reason != NAMED)
         assert set(fit.timings) == {"program", "risk", "search"}
 
@@ -282,12 +294,14 @@ def test_a_deadline_strikes_once_and_only_when_armed():
         with pytest.raises(TimeUp):
             deadline.check()
         deadline.check()
-        assert deadline.struck and deadline.sentence == NAMED
+        assert deadline.struck
+        assert deadline.sentence == NAMED
         with pytest.raises(TimeUp):
             deadline.run(abs, -1)
     with counted(at=1):
         deadline = Deadline.of(0.0, armed=False)
-        assert deadline.run(abs, -1) == 1 and not deadline.struck
+        assert deadline.run(abs, -1) == 1
+        assert not deadline.struck
         deadline.armed = True
         with pytest.raises(TimeUp):
             deadline.run(abs, -1)
@@ -303,7 +317,9 @@ def test_the_outer_of_two_limits_counts_inside_the_inner_one():
 
     with pytest.raises(TimeUp):
         outer.run(inner.run, within)
-    assert outer.struck and not inner.struck and not _core.heeds()
+    assert outer.struck
+    assert not inner.struck
+    assert not _core.heeds()
 
 
 def test_no_limit_strikes_in_what_a_callback_calls():
@@ -316,14 +332,17 @@ def test_no_limit_strikes_in_what_a_callback_calls():
         expected = sw.solve_map(field, "convex", time_limit=LIMIT)
     with counted(clock.readings // 2):
         best = sw.solve_map(field, "convex", time_limit=LIMIT, callback=callback)
-    assert NAMED in best.reason and found
+    assert NAMED in best.reason
+    assert found
     for other in found:
-        assert not other.interrupted and other.value == expected.value
+        assert not other.interrupted
+        assert other.value == expected.value
 
 
 def test_a_callback_that_stops_is_not_taken_for_the_limit():
     best = sw.solve_map(grid(3), "convex", tol=0.0, time_limit=1e9, callback=lambda now: True)
-    assert best.interrupted and "time_limit" not in best.reason
+    assert best.interrupted
+    assert "time_limit" not in best.reason
 
 
 def test_a_limit_ends_the_threads_that_work_for_the_call():
@@ -348,7 +367,8 @@ def test_the_best_bound_of_a_pass_is_kept():
         best.bound
         for best in at_moments(lambda: sw.solve_map(field, "convex", time_limit=LIMIT), 30)
     ]
-    assert len(set(bounds)) > 5 and (np.diff(bounds) >= -1e-9).all()
+    assert len(set(bounds)) > 5
+    assert (np.diff(bounds) >= -1e-9).all()
 
 
 # ------------------------------------------------------------------------------ shown, and timed
@@ -374,8 +394,10 @@ def test_progress_is_shown_on_stderr_and_changes_nothing(call, capsys):
     shown = call(verbose=True, callback=seen.append, time_limit=1e9)
     out, err = capsys.readouterr()
     lines = err.splitlines()
-    assert out == "" and seen
-    assert lines[0].startswith("round 1: value ") and " s" in lines[0]
+    assert out == ""
+    assert seen
+    assert lines[0].startswith("round 1: value ")
+    assert " s" in lines[0]
     assert lines[-1].startswith(f"round {seen[-1].n_iter}: ")
     assert pickle.dumps(parts(shown)) == pickle.dumps(parts(silent))
     assert call(verbose=True, time_limit=0.0).reason.endswith("time_limit of 0 s reached")
@@ -387,7 +409,8 @@ def test_timings_are_seconds_by_phase():
     assert best.timings.total == sum(best.timings.values()) >= 0.0
     assert "timings=Timings(set-up " in repr(best)
     for copied in (pickle.loads(pickle.dumps(best.timings)), copy.deepcopy(best.timings)):
-        assert isinstance(copied, Timings) and copied == best.timings
+        assert isinstance(copied, Timings)
+        assert copied == best.timings
     with pytest.raises(TypeError):
         best.timings["search"] = 0.0
     watch = Stopwatch()

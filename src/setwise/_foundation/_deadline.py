@@ -69,6 +69,11 @@ class Deadline:
             raise
 
     @property
+    def inherited(self) -> Any:
+        """Itself, as the ``time_limit`` of a call within the one that was given the limit."""
+        return self
+
+    @property
     def sentence(self) -> str:
         """Why a call ended, in words that go on a sentence."""
         return f"time_limit of {self.seconds:g} s reached"

@@ -162,7 +162,9 @@ class Boosted:
     def _boost(
         self, risk: Any, search: WeakLearnerSearch, deadline: Deadline, **options: Any
     ) -> BoostFit:
-        learn = partial(struct_boost, risk, search, self.C, time_limit=deadline, **options)
+        learn = partial(
+            struct_boost, risk, search, self.C, time_limit=deadline.inherited, **options
+        )
         with (
             threadpool_limits(1, user_api="blas"),  # whose sums depend on the number of threads
             progress_callback(self.verbose, self.tol, self.callback) as callback,

@@ -189,7 +189,7 @@ class FieldSVM(FieldModel):
                     oracle.C,
                     tol=0.0,  # the rounds stop, by the gap over both searches
                     max_iter=rounds.left,
-                    time_limit=rounds.deadline,  # type: ignore[arg-type]
+                    time_limit=rounds.deadline.inherited,
                     nonnegative=np.arange(oracle.first_edge, oracle.dimension),
                     init=fit,
                     callback=rounds,

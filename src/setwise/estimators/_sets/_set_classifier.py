@@ -217,7 +217,9 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 threadpool_limits(1, user_api="blas"),
                 progress_callback(self.verbose, self.tol, self.callback) as callback,
             ):
-                learn = partial(one_slack, risk, risk.dimension, self.C, time_limit=deadline)
+                learn = partial(
+                    one_slack, risk, risk.dimension, self.C, time_limit=deadline.inherited
+                )
                 return deadline.run(
                     partial(learn, tol=self.tol, max_iter=self.max_iter, callback=callback)
                 )

@@ -109,12 +109,13 @@ def minimize(
     check_display(verbose, callback)
     deadline, watch = Deadline.of(time_limit), Stopwatch()
     if verbose:
-        with progress_callback(True, tol, None, what="minimize") as show:
+        nobody: Callable[[Progress], object] | None = None
+        with progress_callback(True, tol, nobody, what="minimize") as show:
             return minimize(
                 function,
                 tol=tol,
                 max_iter=max_iter,
-                time_limit=deadline,  # type: ignore[arg-type]
+                time_limit=deadline.inherited,
                 callback=_shown(show, callback),
             )
     if function.is_submodular is False:

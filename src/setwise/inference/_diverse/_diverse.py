@@ -114,7 +114,7 @@ def diverse(
                 m,
                 diversity,
                 method=method,
-                time_limit=deadline,  # type: ignore[arg-type]
+                time_limit=deadline.inherited,
                 n_jobs=n_jobs,
                 callback=shown,
             )

@@ -107,7 +107,7 @@ def solve_map(
                 method,
                 tol=tol,
                 max_iter=max_iter,
-                time_limit=deadline,  # type: ignore[arg-type]
+                time_limit=deadline.inherited,
                 init=init,
                 n_jobs=n_jobs,
                 rng=rng,

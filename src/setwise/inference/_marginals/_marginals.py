@@ -143,7 +143,7 @@ def marginals(
                 method,
                 tol=tol,
                 max_iter=max_iter,
-                time_limit=deadline,  # type: ignore[arg-type]
+                time_limit=deadline.inherited,
                 temperature=temperature,
                 init=init,
                 n_jobs=n_jobs,
@@ -238,7 +238,7 @@ def _within_sight(field: Field, options: Options) -> tuple[Field, float]:
     rounding = max(rounding_of_prices(field), rounding_of_unaries(field))
     if rounding <= NEGLIGIBLE * t:
         return field, 0.0
-    limit: Any = options.deadline  # any labelling will do
+    limit = options.deadline.inherited  # any labelling will do
     value = solve_map(field, tol=np.inf, n_jobs=options.n_threads, time_limit=limit).value
     if rounding <= NEGLIGIBLE * (value - trivial_of_tables(field)):
         return field, 0.0
