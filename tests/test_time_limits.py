@@ -39,7 +39,13 @@ KINDS += ("region-consistency", "forbidden-labels", "large-weights", "no-variabl
 FIELDS = {name: field_registry.of_seed(name, 0) for name in KINDS}
 LIMITED = [name for name, example in EXAMPLES.items() if "time_limit" in example.arguments]
 LONG = {
-    *("functions.minimize", "inference.solve_map", "inference.marginals", "inference.diverse"),
+    *(
+        "functions.minimize",
+        "functions.maximize",
+        "inference.solve_map",
+        "inference.marginals",
+        "inference.diverse",
+    ),
     *("learning.one_slack", "learning.n_slack", "learning.block_frank_wolfe"),
     *("learning.struct_boost", "SetClassifier", "FieldSVM"),
     *("StructBoostClassifier", "StructBoostRanker", "FieldBoost"),
@@ -199,6 +205,24 @@ def test_sets_hold_at_every_moment():
         assert not best.interrupted
         assert best.reason == NAMED or best.exact
     assert NAMED in reasons
+
+
+@pytest.mark.parametrize(("k", "method"), [(3, "greedy"), (None, "double")])
+def test_large_sets_hold_at_every_moment(k, method):
+    rng = np.random.default_rng(0)
+    covered = [np.flatnonzero(rng.random(12) < 0.4) for _ in range(7)]
+    function = sw.functions.Coverage(covered) + sw.functions.Modular(-rng.random(7))
+    largest = reference.maximum(reference.all_values(function), k)
+    reasons = set()
+    for best in at_moments(
+        lambda: sw.functions.maximize(function, k, method=method, time_limit=LIMIT), 8
+    ):
+        reasons.add(best.reason)
+        assert best.value == pytest.approx(function(best.mask))
+        assert best.value - 1e-9 <= largest <= best.bound + 1e-9
+        assert not best.interrupted
+        assert (best.guarantee is None) or best.reason == "done"
+    assert reasons == {NAMED, "done"} or reasons == {NAMED}
 
 
 @each_learner
@@ -384,8 +408,20 @@ def test_the_best_bound_of_a_pass_is_kept():
             sw.functions.Modular([1.0, -1.0, 0.5]) + sw.functions.Cut([[0, 1], [1, 2]], n=3),
             **options,
         ),
+        lambda **options: learning.one_slack(SMALL.risk, 3, **options),
+        lambda **options: learning.n_slack(SMALL.example, 12, 3, **options),
+        lambda **options: learning.block_frank_wolfe(SMALL.example, 12, 3, rng=0, **options),
+        lambda **options: learning.struct_boost(
+            examples_of_learning.Hinge(),
+            learning.StumpSearch(examples_of_learning.ROWS),
+            20.0,
+            **options,
+        ),
     ],
-    ids=["solve_map", "marginals", "diverse", "minimize"],
+    ids=[
+        *("solve_map", "marginals", "diverse", "minimize"),
+        *("one_slack", "n_slack", "block_frank_wolfe", "struct_boost"),
+    ],
 )
 def test_progress_is_shown_on_stderr_and_changes_nothing(call, capsys):
     silent = call()

@@ -67,7 +67,8 @@ def priced(search: learning.WeakLearnerSearch) -> Any:
 
 
 FIRST = learning.one_slack(hinge, 2, 10.0, tol=0.5)
-ONE = {"C": 10.0, "tol": 1e-3, "max_iter": 50, "time_limit": 3600.0, "callback": go_on}
+ONE = {"C": 10.0, "tol": 1e-3, "max_iter": 50, "time_limit": 3600.0}
+ONE |= {"verbose": False, "callback": go_on}
 
 
 def outcome(fit: Any) -> Any:
@@ -106,6 +107,7 @@ listed(
     time_limit=3600.0,
     slack="one",
     columns_per_round=1,
+    verbose=False,
     callback=go_on,
 )
 TREE = DecisionTreeClassifier(max_depth=2, random_state=0)

@@ -14,8 +14,9 @@ from setwise._foundation._arguments import (
     as_choice,
     as_count,
     as_number,
-    check_callback,
 )
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._progress import stops
 from setwise.learning._boosting._boost_fit import BoostFit, BoostHistory, BoostProgress
 from setwise.learning._boosting._master import ACCURACY
@@ -42,6 +43,7 @@ def struct_boost(
     time_limit: float | None = None,
     slack: str = "one",
     columns_per_round: int = 1,
+    verbose: bool = False,
     callback: Callable[[BoostProgress], object] | None = None,
 ) -> BoostFit:
     r"""Minimise 1'w + C R(f) over all weak learners, f = sum_j w_j h_j with w >= 0.
@@ -96,6 +98,9 @@ def struct_boost(
         (Theorem 2.1).
     columns_per_round : int
         How many of the violated columns that the search returns enter in a round.
+    verbose : bool
+        Show value, bound, gap and seconds on stderr: a bar in a terminal or a notebook (with rich),
+        else lines.
     callback : callable, optional
         Called with a ``BoostProgress`` after each round; any true answer stops the fit.
 
@@ -140,6 +145,20 @@ def struct_boost(
     >>> fit.w.tolist(), fit.value, fit.bound, fit.converged
     ([1.0], 1.0, 1.0, True)
     """
+    check_display(verbose, callback)
+    if verbose:
+        with progress_callback(True, tol, callback) as shown:
+            return struct_boost(
+                risk,
+                search,
+                C,
+                tol=tol,
+                n_estimators=n_estimators,
+                time_limit=Deadline.of(time_limit, armed=False).inherited,
+                slack=slack,
+                columns_per_round=columns_per_round,
+                callback=shown,
+            )
     C = as_number(C, "C", positive=True)
     if C > _LARGEST:
         raise ValueError(f"C must be at most {_LARGEST:g}, got {C:g}")
@@ -158,7 +177,6 @@ def struct_boost(
         raise TypeError(
             f"risk must have a method each for slack='example', got {type(risk).__name__}"
         )
-    check_callback(callback)
     timed = Timed(time_limit)
     rounds = _Rounds(tol, callback, timed)
     problem = Restricted(risk, C, examplewise=examplewise, timed=timed)

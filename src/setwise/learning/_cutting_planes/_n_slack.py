@@ -8,6 +8,8 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, as_count, as_function
 from setwise._foundation._certificate import EPS
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._progress import Progress
 from setwise.learning._cutting_planes._blocks import Block, ExampleOracle, evaluate
 from setwise.learning._cutting_planes._fit import Fit
@@ -28,6 +30,7 @@ def n_slack(
     tol: float = 1e-3,
     max_iter: int = 1000,
     time_limit: float | None = None,
+    verbose: bool = False,
     callback: Callable[[Progress], object] | None = None,
 ) -> Fit:
     r"""Minimise 1/2 |w|^2 + C sum_i risk_i(w) with planes for each example.
@@ -45,7 +48,7 @@ def n_slack(
         Number of examples.
     dimension : int
         Length of w.
-    C, tol, max_iter, time_limit, callback
+    C, tol, max_iter, time_limit, verbose, callback
         As in ``one_slack``.
 
     Returns
@@ -62,6 +65,19 @@ def n_slack(
     >>> n_slack(hinge, 1, 1, C=10.0, tol=1e-6).w.round(4).tolist()
     [0.5]
     """
+    check_display(verbose, callback)
+    if verbose:
+        with progress_callback(True, tol, callback) as shown:
+            return n_slack(
+                oracle,
+                n,
+                dimension,
+                C,
+                tol=tol,
+                max_iter=max_iter,
+                time_limit=Deadline.of(time_limit, armed=False).inherited,
+                callback=shown,
+            )
     as_function(oracle, "oracle")
     dimension = as_count(dimension, "dimension", most=MOST_WEIGHTS)
     search = Search(dimension, C, tol, max_iter, callback, time_limit=time_limit)

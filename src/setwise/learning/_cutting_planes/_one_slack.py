@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import FloatArray, as_count, as_function, as_subset
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._progress import Progress
 from setwise.learning._cutting_planes._bundle import Bundle
 from setwise.learning._cutting_planes._fit import Fit
@@ -28,6 +30,7 @@ def one_slack(
     nonnegative: ArrayLike = (),
     least_risk: float | None = 0.0,
     init: Fit | None = None,
+    verbose: bool = False,
     callback: Callable[[Progress], object] | None = None,
 ) -> Fit:
     r"""Minimise 1/2 |w|^2 + C risk(w) for a convex risk, by cutting planes.
@@ -72,6 +75,9 @@ def one_slack(
         An earlier fit of the same risk with any C: its planes hold for every C. It saves the
         rounds that lead to the neighbourhood of the minimum; the last ones, which prove it, are
         to be made for every C anew, unless C is large or has hardly changed.
+    verbose : bool
+        Show value, bound, gap and seconds on stderr: a bar in a terminal or a notebook (with rich),
+        else lines.
     callback : callable, optional
         Called with a ``Progress`` after each round; the fit stops when it returns
         something true.
@@ -101,6 +107,21 @@ def one_slack(
     >>> fit.w.round(4).tolist(), round(fit.value, 4), fit.converged
     ([0.5], 0.125, True)
     """
+    check_display(verbose, callback)
+    if verbose:
+        with progress_callback(True, tol, callback) as shown:
+            return one_slack(
+                oracle,
+                dimension,
+                C,
+                tol=tol,
+                max_iter=max_iter,
+                time_limit=Deadline.of(time_limit, armed=False).inherited,
+                nonnegative=nonnegative,
+                least_risk=least_risk,
+                init=init,
+                callback=shown,
+            )
     as_function(oracle, "oracle")
     dimension = as_count(dimension, "dimension", most=MOST_WEIGHTS)
     search = Search(dimension, C, tol, max_iter, callback, least_risk, time_limit=time_limit)
