@@ -130,7 +130,11 @@ def solve_map(
         deadline=deadline,
         watch=watch,
     )
-    method, reason = METHODS.choose(problem) if method == "auto" else (method, "asked for")
+    if method == "auto":
+        method, reason = METHODS.choose(problem)
+    else:
+        METHODS[method].check(problem)
+        reason = "asked for"
     result = _search(problem, method, options)
     record = METHODS[method]
     if not record.adds_paid_only:
@@ -164,7 +168,6 @@ def _told(result: MapResult, reason: str, deadline: Deadline) -> MapResult:
 def _search(field: Field, method: str, options: MapOptions) -> MapResult:
     """The answer of a method, with the bound of another where it has none of its own."""
     record = METHODS[method]
-    record.check(field)
     options.watch.lap("set-up")
     try:
         result = options.deadline.run(record.run, field, options)
@@ -191,6 +194,7 @@ def _search_again(field: Field, method: str, options: MapOptions, result: MapRes
         nearer = within_reach(field, result.value)
         again = replace(options, init=result.labels, scale=EnergyScale.of(nearer))
         try:
+            METHODS[method].check(nearer)
             found = _search(nearer, method, again)
         except ValueError:  # a table that was cut down may not be one for the method's moves
             break
