@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -148,21 +149,20 @@ def solve_map(
         if value != result.value:
             result = replace(result, value=value, exact=False)
             result = options.improved(result, result.bound, False)
-    result = _told(result, reason, deadline)
+    told = _told(result, reason, deadline)
     if grounded is not field:
         value = float(field._energies(result.labels[None])[0])
-        result = replace(result, value=value, bound=difference_below(value, result.gap))
-    return replace(result, timings=watch.timings("answer"))
+        told |= {"value": value, "bound": difference_below(value, result.gap)}
+    return replace(result, timings=watch.timings("answer"), **told)
 
 
-def _told(result: MapResult, reason: str, deadline: Deadline) -> MapResult:
-    """The result with its reason; an end by the time limit is no interruption."""
+def _told(result: MapResult, reason: str, deadline: Deadline) -> dict[str, Any]:
+    """What the result says of its end; that by the time limit is no interruption."""
     if not deadline.struck:
-        return replace(result, reason=reason)
+        return {"reason": reason}
     if result.exact:  # it came too late to take anything away
-        return replace(result, reason=reason, interrupted=False, converged=True)
-    reason = deadline.added_to(reason)
-    return replace(result, reason=reason, interrupted=False, converged=False)
+        return {"reason": reason, "interrupted": False, "converged": True}
+    return {"reason": deadline.added_to(reason), "interrupted": False, "converged": False}
 
 
 def _search(field: Field, method: str, options: MapOptions) -> MapResult:
