@@ -65,26 +65,16 @@ def _display(done: Callable[[Progress], float], what: str) -> Iterator[Callable[
         with _lines() as show:
             yield show
         return
-    columns = (
-        TextColumn(what),
-        BarColumn(),
-        TextColumn("round {task.fields[round]}, relative gap {task.fields[gap]:.1e}"),
-        TextColumn("value {task.fields[value]:.6g}, bound {task.fields[bound]:.6g}"),
-        TimeElapsedColumn(),
-    )
+    columns = TextColumn(what), BarColumn(), TextColumn("{task.fields[told]}"), TimeElapsedColumn()
     with Bar(*columns, console=console) as bar:
-        nothing = float("nan")
-        task = bar.add_task(what, total=1.0, round=0, gap=1.0, value=nothing, bound=nothing)
+        task = bar.add_task(what, total=1.0, told="")
 
         def draw(progress: Progress) -> None:
-            bar.update(
-                task,
-                completed=done(progress),
-                round=progress.n_iter,
-                gap=progress.relative_gap,
-                value=progress.value,
-                bound=progress.bound,
+            told = (
+                f"round {progress.n_iter}, relative gap {progress.relative_gap:.1e}, "
+                f"value {progress.value:.6g}, bound {progress.bound:.6g}"
             )
+            bar.update(task, completed=done(progress), told=told)
 
         yield draw
 
