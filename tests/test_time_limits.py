@@ -39,16 +39,10 @@ KINDS += ("region-consistency", "forbidden-labels", "large-weights", "no-variabl
 FIELDS = {name: field_registry.of_seed(name, 0) for name in KINDS}
 LIMITED = [name for name, example in EXAMPLES.items() if "time_limit" in example.arguments]
 LONG = {
-    *(
-        "functions.minimize",
-        "functions.maximize",
-        "inference.solve_map",
-        "inference.marginals",
-        "inference.diverse",
-    ),
-    *("learning.one_slack", "learning.n_slack", "learning.block_frank_wolfe"),
-    *("learning.struct_boost", "SetClassifier", "FieldSVM"),
-    *("StructBoostClassifier", "StructBoostRanker", "FieldBoost"),
+    *("functions.minimize", "functions.maximize", "inference.solve_map", "inference.marginals"),
+    *("inference.diverse", "inference.tune_diversity", "SetClassifier", "FieldSVM", "FieldBoost"),
+    *("StructBoostClassifier", "StructBoostRanker", "learning.one_slack", "learning.n_slack"),
+    *("learning.block_frank_wolfe", "learning.struct_boost"),
 }
 
 
@@ -184,6 +178,27 @@ def test_steps_of_a_list_hold_at_every_moment():
                 assert bound <= best + 1e-9 * (1.0 + abs(best))
         assert min(lengths) == 1
         assert max(lengths) > 1
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_points_of_a_grid_that_are_done_are_kept(n_jobs):
+    field, kind, grid = FIELDS["potts-on-two-labels"], sw.diversities.DivMBest, [0.2, 0.5, 1.0, 2.0]
+    options = {"m": 2, "n_jobs": n_jobs}
+    images, truths = [field] * 2, [np.zeros(field.n_variables, int)] * 2
+    whole = sw.inference.tune_diversity(images, truths, kind, {"weight": grid}, **options)
+    assert whole.reason == "every point was tried"
+
+    def call():
+        limited = options | {"time_limit": LIMIT}
+        return sw.inference.tune_diversity(images, truths, kind, {"weight": grid}, **limited)
+
+    done = set()
+    for tuned in at_moments(call):
+        done.add(len(tuned.scores))
+        np.testing.assert_array_equal(tuned.scores, whole.scores[: len(tuned.scores)])
+        assert not tuned.interrupted
+        assert (tuned.reason == NAMED) == (len(tuned.scores) < len(grid))
+    assert min(done) == 1
 
 
 # --------------------------------------------------------------------------------- sets and fits

@@ -346,6 +346,8 @@ listed(
     regions=[array(0, 1, 2, 3)],
     ignore=-1,
     method="auto",
+    time_limit=3600.0,
     n_jobs=1,
+    verbose=False,
     callback=go_on,
 )
