@@ -104,8 +104,10 @@ def test_too_few_rounds_are_a_warning():
     assert model.gap_ > 1e-3
 
 
-def test_verbose_draws_a_bar_on_stderr(capsys):
+def test_verbose_draws_a_bar_on_stderr(capsys, monkeypatch):
     pytest.importorskip("rich", reason="without rich there are plain lines, tested below")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as if stderr were a terminal
+    monkeypatch.setenv("COLUMNS", "160")
     model = SetClassifier(verbose=True).fit(X, Y)
     out, err = capsys.readouterr()
     assert out == ""

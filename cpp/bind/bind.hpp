@@ -31,7 +31,8 @@ inline void require(bool holds, const char* what) {
     if (!holds) throw std::invalid_argument(what);
 }
 
-// Lets Ctrl-C through a few times a second, from code that runs without the interpreter's lock.
+// Lets Ctrl-C and time limits through a few times a second, from code that runs without the
+// interpreter's lock.
 void poll_signals();
 
 // Looking at the clock costs as much as a short row.

@@ -1,7 +1,9 @@
-// How Ctrl-C reaches the kernels. Python shows a signal to its main thread alone; a pool tells the
-// threads that work for that one by a `Stop`.
+// How Ctrl-C and time limits reach the kernels. Python shows a signal to its main thread alone; a
+// pool tells the threads that work for that one by a `Stop`. A time limit is a function of Python's
+// that every poll of its thread calls, and that raises when the time is over.
 #include <atomic>
 #include <chrono>
+#include <utility>
 
 #include "bind/bind.hpp"
 
@@ -44,6 +46,38 @@ void end_if_asked() {
     throw nb::python_error();
 }
 
+// What the polls of a thread call beside looking for signals, the latest first; null shields from
+// all that came before.
+struct Heeded {
+    const nb::object check;
+    const Heeded* const before;
+};
+
+thread_local const Heeded* latest_heeded = nullptr;
+
+void call_heeded() {
+    for (const Heeded* heeded = latest_heeded; heeded != nullptr; heeded = heeded->before)
+        if (heeded->check.is_none())
+            return;
+        else
+            heeded->check();
+}
+
+bool heeds() { return latest_heeded != nullptr && !latest_heeded->check.is_none(); }
+
+// What the function says; while it runs, every poll of this thread calls the check.
+nb::object heed(nb::object check, nb::callable function, nb::args arguments) {
+    struct Scope {
+        explicit Scope(const Heeded* heeded) { latest_heeded = heeded; }
+        ~Scope() { latest_heeded = before; }
+        Scope(const Scope&) = delete;
+        const Heeded* before = latest_heeded;
+    };
+    const Heeded heeded{std::move(check), latest_heeded};
+    const Scope scope(&heeded);
+    return function(*arguments);
+}
+
 // Called at every poll, for tests: a function of Python's, held while it is here.
 std::atomic<PyObject*> watcher{nullptr};
 
@@ -66,11 +100,12 @@ void poll_signals() {
     using Clock = std::chrono::steady_clock;
     static thread_local Clock::time_point last = Clock::now();
     const auto now = Clock::now();
-    if (now - last < std::chrono::milliseconds(200) && !watched()) return;
+    if (now - last < std::chrono::milliseconds(heeds() ? 20 : 200) && !watched()) return;
     last = now;
     nb::gil_scoped_acquire lock;
     tell_watcher();
     end_if_asked();
+    call_heeded();
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
@@ -85,6 +120,9 @@ void bind_poll(nb::module_& m) {
     m.def("poll", [] {
         tell_watcher();
         end_if_asked();
+        call_heeded();
     });
+    m.def("heed", &heed, "check"_a.none(), "function"_a, "arguments"_a);
+    m.def("heeds", &heeds);
     m.def("watch_polls", &watch_polls, "function"_a.none());
 }

@@ -421,7 +421,15 @@ class Stop:
     def run(self, function: Callable[..., _Answer], /, *arguments: object) -> _Answer: ...
 
 def poll() -> None:
-    """Raises ``CancelledError`` in a thread whose ``Stop`` was asked for."""
+    """Raises ``CancelledError`` in a thread whose ``Stop`` was asked for; calls what it heeds."""
+
+def heed(
+    check: Callable[[], object] | None, function: Callable[..., _Answer], /, *arguments: object
+) -> _Answer:
+    """What the function says; its polls, in this thread, call the check. None: nothing at all."""
+
+def heeds() -> bool:
+    """Whether the polls of this thread call a check."""
 
 def watch_polls(function: Callable[[], object] | None) -> None:
     """Calls the function at every poll, which then looks for Ctrl-C each time: for tests."""

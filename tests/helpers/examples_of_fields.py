@@ -262,9 +262,11 @@ listed(
     method="auto",
     tol=1e-6,
     max_iter=50,
+    time_limit=3600.0,
     init=LABELS,
     n_jobs=1,
     rng=0,
+    verbose=False,
     callback=go_on,
 )
 POSTERIOR = inference.marginals(FIELD, tol=1e-6)
@@ -281,11 +283,13 @@ listed(
     method="auto",
     tol=1e-4,
     max_iter=200,
+    time_limit=3600.0,
     temperature=1.5,
     init=inference.marginals(FIELD, temperature=1.5),
     n_jobs=1,
     rng=0,
     dtype="float64",
+    verbose=False,
     callback=go_on,
 )
 listed(
@@ -307,7 +311,9 @@ listed(
     m=2,
     diversity=diversities.DivMBest(0.75),
     method="auto",
+    time_limit=3600.0,
     n_jobs=1,
+    verbose=False,
     callback=go_on,
 )
 for name in ("oracle_accuracy", "oracle_items"):
@@ -340,6 +346,8 @@ listed(
     regions=[array(0, 1, 2, 3)],
     ignore=-1,
     method="auto",
+    time_limit=3600.0,
     n_jobs=1,
+    verbose=False,
     callback=go_on,
 )

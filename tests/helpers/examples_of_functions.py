@@ -86,12 +86,14 @@ listed("functions.base_vertex", function=SIZES, w=array(0.5, -1.0, 0.25))
 listed("functions.check", function=SIZES, n_trials=50, rng=0)
 listed("functions.decompose", function=functions.Table([0.0, 1.0, 1.0, 3.0]))
 listed("functions.lovasz_extension", function=SIZES, w=array(0.5, -1.0, 0.25))
-listed("functions.maximize", function=SIZES, k=2, method="greedy", rng=0)
+listed("functions.maximize", function=SIZES, k=2, method="greedy", time_limit=3600.0, rng=0)
 listed(
     "functions.minimize",
     function=SIZES + functions.Modular([-2.0, 0.5, 0.25]),
     tol=1e-6,
     max_iter=100,
+    time_limit=3600.0,
+    verbose=False,
     callback=go_on,
 )
 listed("functions.tabulate", values_and_gains, function=SIZES)

@@ -68,7 +68,8 @@ def priced(search: learning.WeakLearnerSearch) -> Any:
 
 
 FIRST = learning.one_slack(hinge, 2, 10.0, tol=0.5)
-ONE = {"C": 10.0, "tol": 1e-3, "max_iter": 50, "callback": go_on}
+ONE = {"C": 10.0, "tol": 1e-3, "max_iter": 50, "time_limit": 3600.0}
+ONE |= {"verbose": False, "callback": go_on}
 
 
 def outcome(fit: Any) -> Any:
@@ -104,8 +105,10 @@ listed(
     C=10.0,
     tol=1e-3,
     n_estimators=5,
+    time_limit=3600.0,
     slack="one",
     columns_per_round=1,
+    verbose=False,
     callback=go_on,
 )
 TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
@@ -216,6 +219,7 @@ estimator(
         "class_weight": "balanced",
         "warm_start": False,
         "n_jobs": 1,
+        "time_limit": 3600.0,
         "verbose": False,
         "callback": go_on,
     },
@@ -292,6 +296,7 @@ estimator(
         "columns_per_round": 1,
         "random_state": 0,
         "n_jobs": 1,
+        "time_limit": 3600.0,
         "verbose": False,
         "callback": go_on,
     },
@@ -316,6 +321,7 @@ estimator(
         "slack": "one",
         "random_state": 0,
         "n_jobs": 1,
+        "time_limit": 3600.0,
         "verbose": False,
         "callback": go_on,
     },
@@ -352,6 +358,7 @@ estimator(
         "max_iter": 30,
         "fit_intercept": True,
         "n_jobs": 1,
+        "time_limit": 3600.0,
         "verbose": False,
         "callback": go_on,
     },
@@ -374,6 +381,7 @@ estimator(
         "tol": 1e-3,
         "random_state": 0,
         "n_jobs": 1,
+        "time_limit": 3600.0,
         "verbose": False,
         "callback": go_on,
     },

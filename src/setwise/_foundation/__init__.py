@@ -1,1 +1,1 @@
-"""The floor: arguments, immutability, randomness, threads, interrupts, certificates."""
+"""The floor: arguments, immutability, randomness, threads, interrupts, limits, certificates."""

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 from setwise._foundation import _kernels as _core
 
 T = TypeVar("T")
 S = TypeVar("S")
+_LOOK = 0.02  # seconds between looks at a time limit, while the threads work
 
 
 class Pool:
     """A map over threads which Ctrl-C, or what one of them raises, ends for all of them.
 
-    Python shows Ctrl-C to the main thread alone, which waits here. It tells the others by a
-    ``Stop``, which their kernels and the rounds of every search look at: they end with a
-    ``CancelledError``, that no search takes for an answer, and what has not begun never does.
+    Python shows Ctrl-C to the main thread alone, which waits here, and time limits strike in the
+    thread that was given them. It tells the others by a ``Stop``, which their kernels and the
+    rounds of every search look at: they end with a ``CancelledError``, that no search takes for an
+    answer, and what has not begun never does.
     """
 
     def __init__(self, n_threads: int) -> None:
@@ -29,7 +31,7 @@ class Pool:
         begun: list[Future[S]] = []
         try:
             begun.extend(self._threads.submit(stop.run, function, item) for item in items)
-            return [future.result() for future in begun]
+            return [_result(future) for future in begun]
         except BaseException:
             stop.ask()
             for future in begun:
@@ -45,3 +47,10 @@ class Pool:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _result(future: Future[S]) -> S:
+    """What a thread says, waiting for it and for the time limits of this one."""
+    while _core.heeds() and not wait([future], _LOOK).done:
+        _core.poll()
+    return future.result()

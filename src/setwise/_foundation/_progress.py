@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from setwise._foundation._certificate import Certificate
+from setwise._foundation._deadline import shielded
 
 P = TypeVar("P")
 
@@ -52,4 +53,4 @@ def stops(callback: Callable[[P], object] | None, progress: P) -> bool:
 
     Any true value does, not True alone; what has no truth value, such as an array, raises.
     """
-    return callback is not None and bool(callback(progress))
+    return callback is not None and bool(shielded(callback, progress))

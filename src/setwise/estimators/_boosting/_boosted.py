@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import SQUARABLE, FloatArray
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._display import progress_callback
 from setwise._foundation._randomness import check_randomness
-from setwise.estimators._progress import progress_callback
 from setwise.estimators._threads import threads
 from setwise.learning import (
     BoostFit,
@@ -121,10 +123,14 @@ def warn_of_gap(name: str, fit: BoostFit, tol: float, n_estimators: int) -> None
     """Say so, once, if a fit ended above its tolerance and nobody asked it to end there."""
     if fit.interrupted or fit.relative_gap <= max(tol, ACCURACY):
         return
-    if not fit.w.any():
-        return  # struct_boost has said so
     gap = f"a relative gap of {fit.relative_gap:.1e}, above tol={tol:g}"
-    if len(fit.columns) >= n_estimators:
+    if fit.reason.startswith("time_limit"):
+        message = (
+            f"{name} stopped after {fit.n_iter} rounds at {gap}: {fit.reason}, raise it or tol"
+        )
+    elif not fit.w.any():
+        return  # struct_boost has said so
+    elif len(fit.columns) >= n_estimators:
         message = (
             f"{name} stopped at n_estimators={n_estimators} weak learners with {gap}: raise "
             "n_estimators for a better objective, lower C for an easier one, or raise tol if that "
@@ -149,22 +155,22 @@ class Boosted:
     C: float
     tol: float
     n_estimators: int
+    time_limit: float | None
     verbose: bool
     callback: Callable[[BoostProgress], object] | None
 
-    def _boost(self, risk: Any, search: WeakLearnerSearch, **options: Any) -> BoostFit:
+    def _boost(
+        self, risk: Any, search: WeakLearnerSearch, deadline: Deadline, **options: Any
+    ) -> BoostFit:
+        learn = partial(
+            struct_boost, risk, search, self.C, time_limit=deadline.inherited, **options
+        )
         with (
             threadpool_limits(1, user_api="blas"),  # whose sums depend on the number of threads
             progress_callback(self.verbose, self.tol, self.callback) as callback,
         ):
-            return struct_boost(
-                risk,
-                search,
-                self.C,
-                tol=self.tol,
-                n_estimators=self.n_estimators,
-                callback=callback,
-                **options,
+            return deadline.run(
+                partial(learn, tol=self.tol, n_estimators=self.n_estimators, callback=callback)
             )
 
     def _store(self, fit: BoostFit, n_segments: int) -> None:

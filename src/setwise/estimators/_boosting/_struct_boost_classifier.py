@@ -14,13 +14,14 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import FloatArray, as_array, as_choice, as_count
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._display import check_display
 from setwise._foundation._sample_weights import as_sample_weights, require_some, without_unit
 from setwise.estimators._boosting._boosted import Boosted, importances, make_search
 from setwise.estimators._boosting._class_risk import ClassRisk
 from setwise.estimators._boosting._distinct_rows import distinct_rows
 from setwise.estimators._boosting._taxonomy import label_code
 from setwise.estimators._checked import check_targets, checked
-from setwise.estimators._progress import check_display
 from setwise.learning import BoostProgress
 
 
@@ -44,6 +45,11 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         vector machines, or any scikit-learn classifier that takes ``sample_weight``.
     n_estimators : int, default=200
         The most weak learners.
+    time_limit : float, default=None
+        The most seconds that ``fit`` may take, None for no limit. It then ends with the best
+        weights so far and warns (``ConvergenceWarning``); ``gap_`` holds. The first round, without
+        weak learners, one weak learner of scikit-learn and one linear program are not cut short.
+        What was learned then depends on the machine and on what else it does.
     C : float, default=100.0
         Weight of the mean loss against the sum of the weights. Below a threshold, which grows with
         the number of classes, no learner pays and the fit warns.
@@ -134,6 +140,7 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         columns_per_round: int = 1,
         random_state: object = None,
         n_jobs: int | None = None,
+        time_limit: float | None = None,
         verbose: bool = False,
         callback: Callable[[BoostProgress], object] | None = None,
     ) -> None:
@@ -147,6 +154,7 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         self.columns_per_round = columns_per_round
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.time_limit = time_limit
         self.verbose = verbose
         self.callback = callback
 
@@ -167,6 +175,7 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         augmented = as_choice(self.label_form, "label_form", ("coded", "augmented")) == "augmented"
         as_count(self.columns_per_round, "columns_per_round", least=1)
         check_display(self.verbose, self.callback)
+        deadline = Deadline.of(self.time_limit, armed=False)
         X, y = checked(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_targets(y)
         weight = without_unit(as_sample_weights(sample_weight, X.shape[0]))
@@ -199,7 +208,9 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
-        fit = self._boost(risk, search, slack=self.slack, columns_per_round=self.columns_per_round)
+        fit = self._boost(
+            risk, search, deadline, slack=self.slack, columns_per_round=self.columns_per_round
+        )
         self._store(fit, 1 if augmented else self.code_.shape[1])
         return self
 

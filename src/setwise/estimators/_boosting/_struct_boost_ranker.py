@@ -13,12 +13,13 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import FloatArray, as_array, as_flag
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._display import check_display
 from setwise._foundation._sample_weights import as_sample_weights, without_unit
 from setwise.estimators._boosting._boosted import Boosted, make_search
 from setwise.estimators._boosting._cut_points import cut_points
 from setwise.estimators._boosting._rank_risk import RankRisk
 from setwise.estimators._checked import check_targets, checked
-from setwise.estimators._progress import check_display
 from setwise.learning import BoostProgress
 
 
@@ -40,6 +41,11 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         vector machines, or any scikit-learn classifier that takes ``sample_weight``.
     n_estimators : int, default=200
         The most weak learners.
+    time_limit : float, default=None
+        The most seconds that ``fit`` may take, None for no limit. It then ends with the best
+        weights so far and warns (``ConvergenceWarning``); ``gap_`` holds. The first round, without
+        weak learners, one weak learner of scikit-learn and one linear program are not cut short.
+        What was learned then depends on the machine and on what else it does.
     C : float, default=100.0
         Weight of the mean over the pairs against the sum of the weights.
     tol : float, default=1e-3
@@ -114,6 +120,7 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         slack: str = "one",
         random_state: object = None,
         n_jobs: int | None = None,
+        time_limit: float | None = None,
         verbose: bool = False,
         callback: Callable[[BoostProgress], object] | None = None,
     ) -> None:
@@ -125,6 +132,7 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         self.slack = slack
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.time_limit = time_limit
         self.verbose = verbose
         self.callback = callback
 
@@ -153,12 +161,13 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         """
         as_flag(self.ordinal, "ordinal")
         check_display(self.verbose, self.callback)
+        deadline = Deadline.of(self.time_limit, armed=False)
         X, y = checked(self, X, y, accept_sparse=["csc", "csr"], dtype=np.float64)
         levels = self._learn_levels(np.asarray(y))
         weights = without_unit(as_sample_weights(sample_weight, len(levels)))
         risk = RankRisk(levels, weights, groups)
         search = make_search(self.estimator, X, random_state=self.random_state, n_jobs=self.n_jobs)
-        fit = self._boost(risk, search, slack=self.slack)
+        fit = self._boost(risk, search, deadline, slack=self.slack)
         self._store(fit, 1)
         self.cut_points_ = cut_points(fit.scores, levels, weights, len(self.classes_))
         return self

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import FloatArray
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._display import check_display
 from setwise.estimators._boosting._boosted import (
     SEARCHES,
     Boosted,
@@ -23,7 +25,6 @@ from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.estimators._fields._field_search import Features, FieldSearch, Indicators
 from setwise.estimators._fields._graphs import Graphs, read_graphs, read_node_weights
 from setwise.estimators._fields._potts_maps import Cuts
-from setwise.estimators._progress import check_display
 from setwise.estimators._threads import threads
 from setwise.learning import BoostProgress
 from setwise.learning._boosting._problem import WeakLearnerSearch
@@ -57,6 +58,11 @@ class FieldBoost(Boosted, FieldModel):
         takes the edge features as they are.
     n_estimators : int, default=200
         The most weak learners.
+    time_limit : float, default=None
+        The most seconds that ``fit`` may take, None for no limit. It then ends with the best
+        weights so far and warns (``ConvergenceWarning``); ``gap_`` holds. The first round, without
+        weak learners, one weak learner of scikit-learn and one linear program are not cut short.
+        What was learned then depends on the machine and on what else it does.
     C : float, default=1.0
         Weight of the mean over the graphs against the sum of all weights. The risk of a graph grows
         with its nodes.
@@ -128,6 +134,7 @@ class FieldBoost(Boosted, FieldModel):
         tol: float = 1e-3,
         random_state: Any = None,
         n_jobs: int | None = None,
+        time_limit: float | None = None,
         verbose: bool = False,
         callback: Callable[[BoostProgress], object] | None = None,
     ) -> None:
@@ -138,6 +145,7 @@ class FieldBoost(Boosted, FieldModel):
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.time_limit = time_limit
         self.verbose = verbose
         self.callback = callback
 
@@ -160,6 +168,7 @@ class FieldBoost(Boosted, FieldModel):
         """
         n_jobs = threads(self.n_jobs)
         check_display(self.verbose, self.callback)
+        deadline = Deadline.of(self.time_limit, armed=False)
         check_estimator(self.estimator, "estimator", (*SEARCHES, "feature"))
         check_estimator(self.edge_estimator, "edge_estimator", (*SEARCHES, "feature"))
         graphs = read_graphs(X)
@@ -170,7 +179,7 @@ class FieldBoost(Boosted, FieldModel):
         search = self._search(graphs)
         risk = FieldRisk(graphs, labels, 2, weights, Cuts(graphs, n_jobs))
         # One learner of the nodes and one of the edges a round, as in the paper.
-        fit = self._boost(risk, search, columns_per_round=2)
+        fit = self._boost(risk, search, deadline, columns_per_round=2)
         self._store(fit, 2)
         return self
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from setwise._foundation._arguments import as_count, as_number
+from setwise._foundation._deadline import Deadline
 from setwise._foundation._progress import stops
 from setwise.estimators._fields._field_oracle import FieldOracle
 from setwise.learning import Fit, History, Progress
@@ -30,8 +31,9 @@ class FieldRounds:
         tol: float,
         limit: int,
         callback: Callable[[Progress], object] | None,
+        deadline: Deadline,
     ) -> None:
-        self._oracle, self._callback = oracle, callback
+        self._oracle, self._callback, self.deadline = oracle, callback, deadline
         self._tol = as_number(tol, "tol", nonnegative=True)
         self._limit = as_count(limit, "max_iter", least=1)
         self.bound = -np.inf
@@ -88,15 +90,15 @@ class FieldRounds:
         return share_left(value, min(self.bound, value), self._oracle.zero, self.rounding)
 
     def end(self, fit: Fit) -> None:
-        """See what ended a search that no round had asked to end: Ctrl-C, or no progress."""
+        """See what ended a search that no round had asked to end: Ctrl-C, time, or no progress."""
         self.rounding = fit.rounding
-        if fit.interrupted and not self._asked:
+        if (fit.interrupted or self.deadline.struck) and not self._asked:
             self.cancel()
         elif not (self._asked or fit.converged) and len(self.seconds) < self._limit:
             self.stalled = True
 
     def cancel(self) -> None:
-        """Ctrl-C."""
+        """Ctrl-C, or the time limit."""
         self.interrupted = self.cancelled = True
 
     def history(self) -> History:

@@ -11,13 +11,14 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import FloatArray, as_flag, as_number
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._display import check_display, progress_callback
 from setwise.estimators._fields._field_model import FieldModel, threads_of
 from setwise.estimators._fields._field_oracle import FieldOracle
 from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.estimators._fields._field_rounds import FieldRounds
 from setwise.estimators._fields._graphs import Graphs, read_graphs, read_node_weights
 from setwise.estimators._fields._potts_maps import Cuts, Moves
-from setwise.estimators._progress import check_display, progress_callback
 from setwise.estimators._threads import threads
 from setwise.learning import Fit, Progress, one_slack
 from setwise.learning._room import room_of
@@ -54,6 +55,10 @@ class FieldSVM(FieldModel):
         Relative gap at which the fit stops; one that ends above it warns (``ConvergenceWarning``).
     max_iter : int, default=10000
         The most rounds of cutting planes.
+    time_limit : float, default=None
+        The most seconds that ``fit`` may take, None for no limit. It then ends with the best
+        weights so far, of the first round at least, and warns (``ConvergenceWarning``); ``gap_``
+        holds. What was learned then depends on the machine and on what else it does.
     fit_intercept : bool, default=True
         A constant feature of the nodes, penalised as the others. Edges have none: give them a
         column of ones for a coupling that all share.
@@ -114,6 +119,7 @@ class FieldSVM(FieldModel):
         *,
         tol: float = 1e-3,
         max_iter: int = 10_000,
+        time_limit: float | None = None,
         fit_intercept: bool = True,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -122,6 +128,7 @@ class FieldSVM(FieldModel):
         self.C = C
         self.tol = tol
         self.max_iter = max_iter
+        self.time_limit = time_limit
         self.fit_intercept = fit_intercept
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -148,6 +155,7 @@ class FieldSVM(FieldModel):
         C = as_number(self.C, "C", positive=True)
         as_flag(self.fit_intercept, "fit_intercept")
         check_display(self.verbose, self.callback)
+        deadline = Deadline.of(self.time_limit, armed=False)
         graphs = read_graphs(X)
         labels = self._learn_labels(graphs, Y)
         weights = read_node_weights(node_weights, graphs)
@@ -161,8 +169,8 @@ class FieldSVM(FieldModel):
                 threadpool_limits(1, user_api="blas"),
                 progress_callback(self.verbose, self.tol, self.callback) as callback,
             ):
-                rounds = FieldRounds(oracle, self.tol, self.max_iter, callback)
-                fit = self._solve(oracle, rounds)
+                rounds = FieldRounds(oracle, self.tol, self.max_iter, callback, deadline)
+                fit = deadline.run(self._solve, oracle, rounds)
         finally:
             executor.close()
         self._store(oracle, rounds, fit)
@@ -181,6 +189,7 @@ class FieldSVM(FieldModel):
                     oracle.C,
                     tol=0.0,  # the rounds stop, by the gap over both searches
                     max_iter=rounds.left,
+                    time_limit=rounds.deadline.inherited,
                     nonnegative=np.arange(oracle.first_edge, oracle.dimension),
                     init=fit,
                     callback=rounds,
@@ -210,9 +219,9 @@ class FieldSVM(FieldModel):
             w, value, self.certified_ = fit.w, oracle.at_most(fit.w), False
         self.gap_ = rounds.share_left(value)
         self.n_iter_ = len(rounds.seconds)
-        self.interrupted_ = rounds.interrupted
+        self.interrupted_ = rounds.interrupted and not rounds.deadline.struck
         self.history_ = rounds.history()
-        if self.gap_ > self.tol and not rounds.interrupted:
+        if self.gap_ > self.tol and not self.interrupted_:
             warnings.warn(self._what_is_left(rounds), ConvergenceWarning, stacklevel=3)
         W, self.edge_coef_ = oracle.parts(w)
         self.coef_ = W[:, : self.n_features_in_].copy()
@@ -224,6 +233,8 @@ class FieldSVM(FieldModel):
             f"FieldSVM stopped after {self.n_iter_} rounds at a relative gap of {self.gap_:.1e}, "
             f"above tol={self.tol:g}"
         )
+        if rounds.deadline.struck:
+            return f"{said}: {rounds.deadline.sentence}, raise it or tol"
         if rounds.stalled:
             return (
                 f"{said}, where its gap stands still: scale the features to deviations of 1, "

@@ -40,11 +40,12 @@ def warn_of_gap(name: str, fit: Fit, tol: float, max_iter: int) -> None:
     """Say so if a fit ended above its tolerance and nobody asked it to end there."""
     if fit.converged or fit.interrupted:
         return
-    remedy = (
-        "raise max_iter or tol"
-        if fit.n_iter == max_iter
-        else "its gap stands still: bring the features to one scale, lower C or raise tol"
-    )
+    if fit.reason.startswith("time_limit"):
+        remedy = f"{fit.reason}, raise it or tol"
+    elif fit.n_iter == max_iter:
+        remedy = "raise max_iter or tol"
+    else:
+        remedy = "its gap stands still: bring the features to one scale, lower C or raise tol"
     warnings.warn(
         f"{name} stopped after {fit.n_iter} rounds at a relative gap of "
         f"{fit.relative_gap:.1e}, above tol={tol:g}: {remedy}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,8 @@ from sklearn.utils.metaestimators import available_if
 from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import FloatArray, as_choice, as_flag, as_number
-from setwise.estimators._progress import check_display, progress_callback
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._display import check_display, progress_callback
 from setwise.estimators._sets._folds import Sample
 from setwise.estimators._sets._held_out_scores import best_offset, held_out_scores
 from setwise.estimators._sets._judgment import warn_of_gap, warn_of_no_positive
@@ -71,6 +73,10 @@ class SetClassifier(LinearModel):
         Relative gap at which the fit stops: gap / min(P(0) - bound, P), which no unit changes.
     max_iter : int, default=10000
         The most rounds of cutting planes.
+    time_limit : float, default=None
+        The most seconds that ``fit`` may take, None for no limit. It then ends with the best
+        weights so far, of the first round at least, and warns (``ConvergenceWarning``); ``gap_``
+        holds. What was learned then depends on the machine and on what else it does.
     fit_intercept : bool, default=True
         As a constant feature, penalised as in liblinear.
     sets : {"auto", "rows", "columns", "cells", "groups", "sample"}, default="auto"
@@ -139,6 +145,7 @@ class SetClassifier(LinearModel):
         reduction: Reduction = "sum",
         tol: float = 1e-3,
         max_iter: int = 10_000,
+        time_limit: float | None = None,
         fit_intercept: bool = True,
         sets: Sets = "auto",
         pos_label: Any = None,
@@ -157,6 +164,7 @@ class SetClassifier(LinearModel):
         self.reduction = reduction
         self.tol = tol
         self.max_iter = max_iter
+        self.time_limit = time_limit
         self.fit_intercept = fit_intercept
         self.sets = sets
         self.pos_label = pos_label
@@ -197,6 +205,7 @@ class SetClassifier(LinearModel):
         n_jobs = threads(self.n_jobs)
         as_flag(self.fit_intercept, "fit_intercept")
         check_display(self.verbose, self.callback)
+        deadline = Deadline.of(self.time_limit, armed=False)
         before = self._last_weights() if as_flag(self.warm_start, "warm_start") else None
         self._check_threshold()
         X, labels, positive = self._read(X, y)
@@ -204,7 +213,7 @@ class SetClassifier(LinearModel):
         executor = Serial() if n_jobs == 1 else Threads(n_jobs)
         try:
             problem = pose(self, X, positive, groups, weight, executor)
-            fit = self._solve(problem, before)
+            fit = self._solve(problem, before, deadline)
         finally:
             executor.close()
         self.certified_ = problem.certified
@@ -261,7 +270,7 @@ class SetClassifier(LinearModel):
         pair = np.stack([1 - p, p], axis=1)
         return pair if self._positive == 1 else pair[:, ::-1]
 
-    def _solve(self, problem: SetProblem, before: FloatArray | None) -> Fit:
+    def _solve(self, problem: SetProblem, before: FloatArray | None, deadline: Deadline) -> Fit:
         shape = problem.risk.rows, problem.risk.columns
         if before is not None and before.shape != shape:
             raise ValueError(
@@ -275,7 +284,8 @@ class SetClassifier(LinearModel):
             threadpool_limits(1, user_api="blas"),
             progress_callback(self.verbose, self.tol, self.callback) as callback,
         ):
-            return problem.minimize(self.C, self, init=init, callback=callback)
+            learn = partial(problem.minimize, self.C, self, init=init, callback=callback)
+            return deadline.run(partial(learn, time_limit=deadline.inherited))
 
     def _keep(self, fit: Fit) -> None:
         self._found = fit.converged

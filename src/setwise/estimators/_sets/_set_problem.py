@@ -50,6 +50,7 @@ class SetProblem:
         parameters: Parameters,
         *,
         init: Fit | FloatArray | None = None,
+        time_limit: float | None = None,
         callback: Callable[[Progress], object] | None = None,
     ) -> Fit:
         """The best weights, from an earlier fit of this problem or from weights of any other."""
@@ -59,6 +60,7 @@ class SetProblem:
             as_number(C, "C", positive=True) * self.share,
             tol=parameters.tol,
             max_iter=parameters.max_iter,
+            time_limit=time_limit,
             init=init,
             callback=callback,
         )

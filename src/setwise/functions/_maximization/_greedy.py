@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
+from setwise._foundation._deadline import Deadline
 from setwise.functions._base import SetFunction
 
 
@@ -25,10 +26,11 @@ class Chosen:
     interrupted: bool = False
 
 
-def greedy(function: SetFunction, k: int) -> Chosen:
+def greedy(function: SetFunction, k: int, deadline: Deadline) -> Chosen:
     """At most k elements, the largest gain first, until no gain is positive.
 
-    The bound is on every set of at most k elements. Ctrl-C gives the elements chosen so far.
+    The bound is on every set of at most k elements. Ctrl-C and the time limit give the elements
+    chosen so far; before the first gains are known, there is no bound, and no limit strikes.
     """
     n, lazy = function.n, function.is_submodular is True
     mask = np.zeros(n, np.bool_)
@@ -39,8 +41,10 @@ def greedy(function: SetFunction, k: int) -> Chosen:
     upper, fresh = reached - value, np.ones(n, np.bool_)
     bounds = [value + _largest(upper, k)]
     state = mask, value, order, bounds
+    deadline.armed = True
     try:
         while len(order) < k:
+            deadline.check()
             best = int(upper.argmax())
             if not fresh[best]:
                 stale = np.array([best]) if lazy else np.flatnonzero(~fresh)
@@ -64,17 +68,20 @@ def greedy(function: SetFunction, k: int) -> Chosen:
             bounds = [bound + loss for bound, loss in zip(bounds, lost, strict=True)]
     except KeyboardInterrupt:
         mask, value, order, bounds = state
-        if not len(order):
+        if not len(order) and not deadline.struck:
             raise
         bound = min(bounds) if function.is_increasing is True else bounds[0]
         return Chosen(mask, value, max(value, bound), bounds[0], order, interrupted=True)
     return Chosen(mask, value, max(value, min(bounds)), bounds[0], order)
 
 
-def double_greedy(function: SetFunction, rng: np.random.Generator | None) -> Chosen:
+def double_greedy(
+    function: SetFunction, rng: np.random.Generator | None, deadline: Deadline
+) -> Chosen:
     """Each element put into a growing set or taken from a shrinking one; at random with rng.
 
-    The set in which the two meet, and a bound on every set. Ctrl-C gives the better of the two.
+    The set in which the two meet, and a bound on every set. Ctrl-C and the time limit give the
+    better of the two.
     """
     n = function.n
     everything = np.ones(n, np.bool_)
@@ -83,8 +90,10 @@ def double_greedy(function: SetFunction, rng: np.random.Generator | None) -> Cho
     trivial = start + _largest(singles, n)
     state = (~everything, start), (everything, end)
     done = 0
+    deadline.armed = True
     try:
         for i in range(n):
+            deadline.check()
             (grown, at_grown), (shrunk, at_shrunk) = state
             pair = np.array([grown, shrunk])
             pair[:, i] = [True, False]
@@ -107,7 +116,7 @@ def double_greedy(function: SetFunction, rng: np.random.Generator | None) -> Cho
             end + losses.sum(),
         ]
     except KeyboardInterrupt:
-        if not done:
+        if not done and not deadline.struck:
             raise
         mask, value = max(state, key=lambda pair: pair[1])
         bound = max(value, trivial)

@@ -7,7 +7,9 @@ from math import inf, nextafter
 import numpy as np
 
 from setwise._foundation._arguments import as_choice, as_count
+from setwise._foundation._deadline import Deadline
 from setwise._foundation._randomness import as_generator
+from setwise._foundation._timings import Stopwatch
 from setwise.functions._base import SetFunction, as_set_function, empty_value
 from setwise.functions._maximization._greedy import Chosen, double_greedy, greedy
 from setwise.functions._maximization._maximum import Maximum
@@ -22,6 +24,7 @@ def maximize(
     k: int | None = None,
     *,
     method: str = "auto",
+    time_limit: float | None = None,
     rng: object = None,
 ) -> Maximum:
     r"""A set at which a submodular function is large, with a guarantee and a bound.
@@ -46,7 +49,8 @@ def maximize(
     which gives ``bound``: the best over the sets that the method passed, and for the double greedy
     also 3 F(X) - F(empty) - F(V), which its own analysis proves.
 
-    All roundings raise the bound. Ctrl-C after the first step gives what has been chosen so far.
+    All roundings raise the bound. Ctrl-C after the first step, or a time limit, gives what has been
+    chosen so far.
 
     The greedy method costs n evaluations of F and a few for each element chosen (n for each when F
     is not known to be submodular); the double one 2 n; the bound up to 3 n.
@@ -60,6 +64,11 @@ def maximize(
         The most elements; None: any number.
     method : {"auto", "greedy", "double", "double_random"}
         "auto": "greedy" with k; without, the whole set when F is increasing, else "double".
+    time_limit : float, optional
+        The most seconds: then the search ends with what has been chosen, a bound that holds and no
+        guarantee, and ``reason`` says so. The gains of the single elements are evaluated in any
+        case. The answer then depends on the machine and on what else it does; without a limit, or
+        within it, it does not.
     rng : None, int or numpy.random.Generator
         For "double_random".
 
@@ -81,13 +90,15 @@ def maximize(
     if limit is not None and method.startswith("double"):
         raise ValueError(f"method must be 'greedy' or 'auto' when k is given, got {method!r}")
     random = as_generator(rng)
+    deadline = Deadline.of(time_limit, armed=False)
     if limit is None and method == "auto" and function.is_increasing is True:
         return _whole(function)
     if function.is_submodular is False:
         raise ValueError(f"function must be submodular to be maximised, got {function!r}")
     if limit is not None or method == "greedy":
-        return _by_greedy(function, function.n if limit is None else min(limit, function.n))
-    return _by_double_greedy(function, random if method == "double_random" else None)
+        most = function.n if limit is None else min(limit, function.n)
+        return _by_greedy(function, most, deadline)
+    return _by_double_greedy(function, random if method == "double_random" else None, deadline)
 
 
 def _whole(function: SetFunction) -> Maximum:
@@ -113,9 +124,9 @@ def _whole(function: SetFunction) -> Maximum:
     )
 
 
-def _by_greedy(function: SetFunction, k: int) -> Maximum:
-    plain = _Plain(function)
-    found = greedy(plain.function, k)
+def _by_greedy(function: SetFunction, k: int, deadline: Deadline) -> Maximum:
+    plain = _Plain(function, deadline)
+    found = deadline.run(greedy, plain.function, k, deadline)
     sure = function.is_submodular is True and function.is_increasing is True
     holds = sure and empty_value(function) >= 0 and not found.interrupted
     factor = 1.0 if k in (0, function.n) else 1.0 - (1.0 - 1.0 / k) ** k
@@ -128,10 +139,12 @@ def _by_greedy(function: SetFunction, k: int) -> Maximum:
     )
 
 
-def _by_double_greedy(function: SetFunction, rng: np.random.Generator | None) -> Maximum:
-    plain = _Plain(function)
+def _by_double_greedy(
+    function: SetFunction, rng: np.random.Generator | None, deadline: Deadline
+) -> Maximum:
+    plain = _Plain(function, deadline)
     ends = function._values(np.array([[False] * function.n, [True] * function.n], np.bool_))
-    found = double_greedy(plain.function, rng)
+    found = deadline.run(double_greedy, plain.function, rng, deadline)
     holds = function.is_submodular is True and ends.sum() >= 0 and not found.interrupted
     share, how = (1 / 3, "") if rng is None else (1 / 2, ", in expectation over rng")
     return plain.record(
@@ -146,7 +159,8 @@ def _by_double_greedy(function: SetFunction, rng: np.random.Generator | None) ->
 class _Plain:
     """F without its constant, and what rounding can do to it: known before the search begins."""
 
-    def __init__(self, function: SetFunction) -> None:
+    def __init__(self, function: SetFunction, deadline: Deadline) -> None:
+        self._deadline, self._watch = deadline, Stopwatch()
         self._whole, self.function = function, without_constant(function)
         self._certified = function.is_submodular is True
         n, self._parts = function.n, parts(self.function)
@@ -156,6 +170,7 @@ class _Plain:
         self._wrong = (4 * n + 4) * self._parts.value_error(n) + n * n * broken
         if function.is_increasing is True:  # what the best set may lose by what is chosen
             self._wrong += n * fall(self.function)
+        self._watch.lap("set-up")
 
     def record(
         self, found: Chosen, *, guarantee: float | None, assumes: str, method: str, n_iter: int
@@ -168,6 +183,10 @@ class _Plain:
         bound = value + (excess + self._loose)
         if self._wrong or self._loose:
             bound = nextafter(bound, inf)
+        struck = self._deadline.struck
+        reason = "done"
+        if found.interrupted:
+            reason = self._deadline.sentence if struck else "Ctrl-C ended it"
         return Maximum(
             mask=found.mask,
             value=value,
@@ -181,5 +200,7 @@ class _Plain:
             excess=excess,
             room=max(excess, found.trivial - found.value + self._wrong),
             rounding=min(2 * self._wrong, SHARE * self._parts.least),
-            interrupted=found.interrupted,
+            interrupted=found.interrupted and not struck,
+            reason=reason,
+            timings=self._watch.timings("search"),
         )

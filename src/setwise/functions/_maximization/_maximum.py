@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from setwise._foundation._arguments import BoolArray, IntArray
 from setwise._foundation._certificate import Measured
+from setwise._foundation._timings import Timings
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +47,12 @@ class Maximum(Measured):
         the set is ``exact`` if that is all of it.
     interrupted : bool
         Whether Ctrl-C stopped it: the set is what had been chosen, and there is no guarantee.
+    reason : str
+        Why it ended: "done", "time_limit of 2 s reached" (as after Ctrl-C, the set is what had been
+        chosen), or "Ctrl-C ended it".
+    timings : mapping of str to float
+        Where the time went, in seconds: "set-up", what rounding can do, and "search". No part of
+        the answer.
 
     Examples
     --------
@@ -70,6 +77,8 @@ class Maximum(Measured):
     room: float
     rounding: float = 0.0
     interrupted: bool = False
+    reason: str = "done"
+    timings: Timings = field(default_factory=Timings)
 
     def __post_init__(self) -> None:
         self.mask.flags.writeable = self.order.flags.writeable = False

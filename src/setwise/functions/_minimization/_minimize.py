@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from math import fsum, inf, nextafter
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,10 +16,12 @@ from setwise._foundation._arguments import (
     IntArray,
     as_count,
     as_number,
-    check_callback,
 )
 from setwise._foundation._certificate import EPS, relative_gap
-from setwise._foundation._progress import stops
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._progress import Progress, stops
+from setwise._foundation._timings import Stopwatch
 from setwise.functions._base import SetFunction, as_set_function, empty_value
 from setwise.functions._minimization._minimum import Minimum
 from setwise.functions._minimization._proof import fall_of, mean_of, prove
@@ -34,6 +37,8 @@ def minimize(
     *,
     tol: float = 1e-9,
     max_iter: int | None = None,
+    time_limit: float | None = None,
+    verbose: bool = False,
     callback: Callable[[Minimum], object] | None = None,
 ) -> Minimum:
     r"""A set at which a submodular function is least, with a proof that it is.
@@ -68,6 +73,13 @@ def minimize(
     max_iter : int, optional
         The most greedy passes; 1000 + 100 n if not given. It also stops, with ``converged`` False,
         when rounding keeps the norm of x from falling further.
+    time_limit : float, optional
+        The most seconds: then the search ends with the best set and the best bound so far, without
+        the last proof, and ``reason`` says so. One greedy pass is made in any case. The answer then
+        depends on the machine and on what else it does; without a limit, or within it, it does not.
+    verbose : bool
+        Show value, bound, gap and seconds on stderr: a bar in a terminal or a notebook (with rich),
+        else lines.
     callback : callable, optional
         Called with the ``Minimum`` so far after each iteration; any true value stops it.
 
@@ -94,25 +106,66 @@ def minimize(
     tol = as_number(tol, "tol", nonnegative=True)
     n = as_set_function(function).n
     limit = 1000 + 100 * n if max_iter is None else as_count(max_iter, "max_iter", least=1)
-    check_callback(callback)
+    check_display(verbose, callback)
+    deadline, watch = Deadline.of(time_limit), Stopwatch()
+    if verbose:
+        nobody: Callable[[Progress], object] | None = None
+        with progress_callback(True, tol, nobody, what="minimize") as show:
+            return minimize(
+                function,
+                tol=tol,
+                max_iter=max_iter,
+                time_limit=deadline.inherited,
+                callback=_shown(show, callback),
+            )
     if function.is_submodular is False:
         raise ValueError(f"function must be submodular to be minimised, got {function!r}")
     search = _Search(function, tol)
+    watch.lap("set-up")
     result = None
     try:
         while True:
-            done = search.step()
+            # Before the first pass there is nothing to return.
+            done = search.step() if result is None else deadline.run(search.step)
             result = search.latest
             stopped = stops(callback, result)
             if done or stopped or search.n_iter == limit:
                 break
+        watch.lap("search")
         if search.certified:
-            result = search.proved()
-        return replace(result, interrupted=stopped and not result.converged)
+            result = deadline.run(search.proved)
+        stopped = stopped and not result.converged
     except KeyboardInterrupt:
         if result is None:
             raise
-        return replace(result, interrupted=True)  # the proof, if nothing else, is missing
+        stopped = True  # the proof, if nothing else, is missing
+    if stopped:
+        reason = deadline.sentence if deadline.struck else "a callback or Ctrl-C stopped it"
+    elif result.converged:
+        reason = f"the relative gap is within tol={tol:g}"
+    else:
+        at_limit = search.n_iter == limit
+        reason = f"max_iter={limit} passes made" if at_limit else "rounding hides what is left"
+    return replace(
+        result,
+        interrupted=stopped and not deadline.struck,
+        reason=reason,
+        timings=watch.timings("proof" if "search" in watch else "search"),
+    )
+
+
+def _shown(
+    show: Callable[[Progress], object] | None, callback: Callable[[Minimum], object] | None
+) -> Callable[[Minimum], bool]:
+    """The user's callback, preceded by a display of the minimum so far."""
+    began = perf_counter()
+
+    def both(now: Minimum) -> bool:
+        seconds = perf_counter() - began
+        stops(show, Progress(now.n_iter, now.value, now.bound, now.relative_gap, seconds))
+        return stops(callback, now)
+
+    return both
 
 
 class _Search:

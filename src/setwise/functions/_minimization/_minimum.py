@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise._foundation._certificate import Measured
+from setwise._foundation._timings import Timings
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,11 @@ class Minimum(Measured):
         hide in it.
     interrupted : bool
         Whether a callback or Ctrl-C stopped it before it was done.
+    reason : str
+        Why it ended, in words: the gap, ``max_iter``, ``time_limit``, rounding, or who stopped it.
+        Empty on the way.
+    timings : mapping of str to float
+        Where the time went, in seconds: "set-up", "search" and "proof". No part of the answer.
 
     Examples
     --------
@@ -63,6 +69,8 @@ class Minimum(Measured):
     room: float
     rounding: float = 0.0
     interrupted: bool = False
+    reason: str = ""
+    timings: Timings = field(default_factory=Timings)
 
     def __post_init__(self) -> None:
         self.mask.flags.writeable = self.x.flags.writeable = False

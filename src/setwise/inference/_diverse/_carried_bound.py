@@ -32,9 +32,10 @@ class CarriedBound:
 
     def improve(self, field: Field, result: MapResult, options: MapOptions) -> MapResult:
         """The result with the bound of the relaxation, where that is better than its own."""
-        relaxation = Relaxation.below(field)
         value, bound, paid, interrupted = result.value, result.bound, 0.0, False
+        descent = None
         try:
+            relaxation = Relaxation.below(field)
             if self._temperature is None:
                 descent = begin(relaxation, options.n_threads)
                 for stage in stages(descent, _PASSES_FIRST):
@@ -53,8 +54,10 @@ class CarriedBound:
                         break
             paid = descent.paid()
             self._store(descent, relaxation)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt:  # a bound holds after every pass
             interrupted = True
+            if descent is not None:
+                bound, paid = max(bound, min(descent.best_bound, value)), descent.paid()
         return options.improved(result, bound, interrupted, paid)
 
     def _store(self, descent: Descent, relaxation: Relaxation) -> None:

@@ -8,10 +8,13 @@ from time import perf_counter
 
 import numpy as np
 
-from setwise._foundation._arguments import IntArray, as_choice, as_count, check_callback
+from setwise._foundation._arguments import IntArray, as_choice, as_count
 from setwise._foundation._certificate import relative_gap
+from setwise._foundation._deadline import Deadline, TimeUp
+from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._progress import stops
 from setwise._foundation._threads import as_threads
+from setwise._foundation._timings import Stopwatch
 from setwise.diversities._addition import Addition
 from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated, as_diversity
@@ -31,6 +34,7 @@ from setwise.inference._map._ground import Ground, difference_below, ground
 from setwise.inference._map._methods import METHODS as MAP_METHODS
 from setwise.inference._map._reach import digits_lost, rounding_of, rounding_of_prices
 from setwise.inference._map._result import MapResult
+from setwise.inference._map._solve_map import solve_map
 
 
 def diverse(
@@ -39,7 +43,9 @@ def diverse(
     diversity: Diversity | Concatenated,
     *,
     method: str = "auto",
+    time_limit: float | None = None,
     n_jobs: int | None = None,
+    verbose: bool = False,
     callback: Callable[[DiverseProgress], object] | None = None,
 ) -> DiverseResult:
     r"""A list of m labellings of low energy that differ from each other, with a gap for each.
@@ -64,17 +70,24 @@ def diverse(
         fields of up to 1500 variables, where these leave a gap above a hundredth of a ball's
         weight, "messages" too, and the better answer; without such terms what ``solve_map`` would
         choose; enumeration where labellings are few. Or any method of ``solve_map``.
+    time_limit : float, optional
+        The most seconds: then the list ends with the items so far, gaps that hold, and ``reason``
+        says so. The first item is there in any case, with 0 that of the unaries. The answer then
+        depends on the machine and on what else it does; without a limit, or within it, it does not.
     n_jobs : int, optional
         Threads; None for all cores. The answer does not depend on it.
+    verbose : bool
+        Show items, energies, bounds and seconds on stderr: a bar in a terminal or a notebook (with
+        rich), else lines.
     callback : callable, optional
         Called with a ``DiverseProgress`` after each item; a true answer ends the list.
 
     Returns
     -------
     DiverseResult
-        ``labelings`` (m, N), ``values`` (m,), ``gains``, ``bounds``, ``gaps``, ``guarantee``. With
-        a callback that ends it, Ctrl-C after the first item, or fewer than m labellings, the list
-        is shorter.
+        ``labelings`` (m, N), ``values`` (m,), ``gains``, ``bounds``, ``gaps``, ``guarantee``,
+        ``timings``. With a callback or a time limit that ends it, Ctrl-C after the first item, or
+        fewer than m labellings, the list is shorter.
 
     Examples
     --------
@@ -91,8 +104,20 @@ def diverse(
     m = as_count(m, "m", least=1)
     diversity = as_diversity(diversity)
     method = as_choice(method, "method", ["auto", *METHODS])
-    check_callback(callback)
+    check_display(verbose, callback)
     as_threads(n_jobs)
+    deadline, watch = Deadline.of(time_limit), Stopwatch()
+    if verbose:
+        with progress_callback(True, 0.0, callback, what="diverse", rounds=m) as shown:
+            return diverse(
+                field,
+                m,
+                diversity,
+                method=method,
+                time_limit=deadline.inherited,
+                n_jobs=n_jobs,
+                callback=shown,
+            )
     began = perf_counter()
     parts, shares = zip(*diversity._shares_of(m), strict=True)
     most = most_items(field, m)
@@ -104,30 +129,46 @@ def diverse(
         part._augment(field, nothing)  # does it fit the field?
     base = ground(field)
     steps, alone = GreedyStep(method, n_jobs), StepProblem.of(base.field)
-    best = _within_digits(steps.first(alone), alone, 0.0)
+    watch.lap("set-up")
+    try:
+        best = deadline.run(steps.first, alone)
+    except TimeUp:
+        best = replace(solve_map(alone.field, time_limit=0.0), interrupted=True)
+    best = _within_digits(best, alone, 0.0)
     best = _first(base.field, parts[0]._addition(nothing, field.n_labels), best)
     items = _Items(field, base, began)
     items.add(best, parts[0]._gain(best.labels, nothing, field.n_labels))
     interrupted = best.interrupted or (items.ends(callback) and left > 0)
-    try:
+    watch.lap("first item")
+
+    def lengthen() -> bool:
+        """The items after the first; whether anything ended them before the last."""
+        nonlocal left
         for part, share in zip(parts, shares, strict=True):
-            for k in range(share if not interrupted else 0):
+            for k in range(share):
                 earlier = items.after_first(k)
                 problem = StepProblem.of(base.field, part._addition(earlier, field.n_labels))
                 found = steps.next(problem, [best.labels, earlier[-1]][: k + 1])
                 gain = part._gain(found.labels, earlier, field.n_labels)
                 items.add(_within_digits(found, problem, gain), gain)
                 left -= 1
-                interrupted = found.interrupted or (items.ends(callback) and left > 0)
-                if interrupted:
-                    break
+                if found.interrupted or (items.ends(callback) and left > 0):
+                    return True
+        return False
+
+    try:
+        interrupted = interrupted or (left > 0 and deadline.run(lengthen))
     except KeyboardInterrupt:  # the list so far holds
         interrupted = True
+    watch.lap("next items")
     result = items.result(parts[0], diversity._obstacle(), interrupted)
-    if ends and not interrupted:
+    if interrupted and deadline.struck:
+        reason = deadline.added_to(result.reason)
+        result = replace(result, reason=reason, interrupted=False)
+    elif ends and not interrupted:
         told = f"{result.reason} The list ends at {most} items: the field has no more labellings."
-        return replace(result, reason=told)
-    return result
+        result = replace(result, reason=told)
+    return replace(result, timings=watch.timings("answer"))
 
 
 def _first(field: Field, addition: Addition, best: MapResult) -> MapResult:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise._foundation._progress import Progress
+from setwise._foundation._timings import Timings
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +138,7 @@ class DiverseResult:
         How the list compares with the best list; None where nothing can be said.
     reason : str
         What the guarantee assumes, or why there is none; and that the field has no more labellings,
-        where the list is shorter than asked for.
+        where the list is shorter than asked for, or that ``time_limit`` ended it.
     interrupted : bool
         Whether a callback or Ctrl-C ended the list before m items.
     relative_gaps : array of shape (m,)
@@ -145,6 +146,9 @@ class DiverseResult:
         of the least values of all terms: as ``relative_gap`` of a ``MapResult``.
     exact : bool
         Whether every step is the best one, up to rounding: as ``exact`` of a ``MapResult``.
+    timings : mapping of str to float
+        Where the time went, in seconds: "set-up", "first item", "next items" and "answer". No part
+        of the answer.
 
     Examples
     --------
@@ -168,6 +172,7 @@ class DiverseResult:
     interrupted: bool
     relative_gaps: FloatArray
     exact: bool
+    timings: Timings = field(default_factory=Timings)
 
     @property
     def gaps(self) -> FloatArray:

@@ -19,8 +19,9 @@ from setwise._foundation._arguments import (
     as_count,
     as_integers,
     as_list,
-    check_callback,
 )
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._interrupts import whole
 from setwise._foundation._pool import Pool
 from setwise._foundation._progress import Progress, stops
@@ -107,6 +108,8 @@ class TuningResult:
         Their oracle accuracies.
     interrupted : bool
         Whether the callback or Ctrl-C ended the search.
+    reason : str
+        Why it ended, in words: that every point was tried, ``time_limit``, or who ended it.
 
     Examples
     --------
@@ -125,6 +128,7 @@ class TuningResult:
     grid: list[dict[str, object]]
     scores: FloatArray
     interrupted: bool = False
+    reason: str = "every point was tried"
 
 
 def tune_diversity(
@@ -138,7 +142,9 @@ def tune_diversity(
     regions: Sequence[ArrayLike] | None = None,
     ignore: int = -1,
     method: str = "auto",
+    time_limit: float | None = None,
     n_jobs: int | None = None,
+    verbose: bool = False,
     callback: Callable[[TuningProgress], object] | None = None,
 ) -> TuningResult:
     """Grid search for the diversity whose lists have the best oracle accuracy.
@@ -163,8 +169,14 @@ def tune_diversity(
         The label of pixels that do not count.
     method : str
         That of :func:`diverse`.
+    time_limit : float, optional
+        The most seconds: then the search ends with the points that are done, the first at least,
+        and ``reason`` says so. How many these are depends on the machine and on what else it does.
     n_jobs : int, optional
         Threads, an image each; None for all cores. The answer does not depend on it.
+    verbose : bool
+        Show points done, scores and seconds on stderr: a bar in a terminal or a notebook (with
+        rich), else lines.
     callback : callable, optional
         Called with a ``TuningProgress`` after each point; a true answer ends the search.
 
@@ -192,7 +204,8 @@ def tune_diversity(
     truths = as_list(truths, "truths", "arrays of labels")
     for k, truth in enumerate(truths):
         as_labels(truth, f"truths[{k}]", 1)
-    check_callback(callback)
+    check_display(verbose, callback)
+    deadline = Deadline.of(time_limit, armed=False)
     check_ignore(ignore)
     if not images or not all(isinstance(field, Field) for field in images):
         raise TypeError("fields must be a sequence of at least one Field")
@@ -210,6 +223,24 @@ def tune_diversity(
     points = [dict(zip(grid, values, strict=True)) for values in product(*choices)]
     if not points:
         raise ValueError("grid must hold at least one value of each parameter")
+    if verbose:
+        with progress_callback(
+            True, 0.0, callback, what="tune_diversity", rounds=len(points)
+        ) as shown:
+            return tune_diversity(
+                images,
+                truths,
+                diversity,
+                dict(zip(grid, choices, strict=True)),
+                m=m,
+                metric=metric,
+                regions=regions,
+                ignore=ignore,
+                method=method,
+                time_limit=deadline.inherited,
+                n_jobs=n_jobs,
+                callback=shown,
+            )
     made = [diversity(**point) for point in points]
     scores: list[float] = []
     interrupted, began = False, perf_counter()
@@ -221,8 +252,9 @@ def tune_diversity(
                 return found if variables is None else found[:, variables[k]]
 
             try:
-                lists = pool.map(listed, range(len(images)))
+                lists = deadline.run(pool.map, listed, range(len(images)))
                 scores.append(oracle_accuracy(lists, truths, metric, ignore=ignore))
+                deadline.armed = True  # from now on there is an answer
             except KeyboardInterrupt:
                 if not scores:
                     raise
@@ -241,13 +273,17 @@ def tune_diversity(
                 interrupted = True
                 break
     best = int(np.argmax(scores))
+    reason = "every point was tried"
+    if interrupted:
+        reason = deadline.sentence if deadline.struck else "a callback or Ctrl-C ended it"
     return TuningResult(
         diversity=made[best],
         parameters=points[best],
         score=scores[best],
         grid=points[: len(scores)],
         scores=np.array(scores),
-        interrupted=interrupted,
+        interrupted=interrupted and not deadline.struck,
+        reason=reason,
     )
 
 

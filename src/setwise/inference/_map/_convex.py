@@ -8,7 +8,7 @@ from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.fields._field import Field
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
-from setwise.inference._relaxation._cooling import Stage, cool
+from setwise.inference._relaxation._cooling import Stage, begin, stages
 from setwise.inference._relaxation._relaxation import Relaxation
 
 CERTIFYING_PASSES = 200
@@ -32,8 +32,10 @@ def convex(field: Field, options: MapOptions) -> MapResult:
     limit = 500 if options.max_iter is None else options.max_iter
     bound, paid = options.scale.trivial, 0.0
     n_iter, converged, interrupted = 0, False, False
+    descent = None
     try:
-        for stage in cool(Relaxation.below(field), limit, options.n_threads):
+        descent = begin(Relaxation.below(field), options.n_threads)
+        for stage in stages(descent, limit):
             rounding.improve(stage)
             before = rounding.value - bound
             bound, paid, n_iter = max(bound, stage.bound), stage.paid, stage.n_iter
@@ -46,6 +48,8 @@ def convex(field: Field, options: MapOptions) -> MapResult:
                 break
     except KeyboardInterrupt:
         interrupted = True
+        if descent is not None:
+            bound, paid = max(bound, descent.best_bound), max(paid, descent.paid())
     return options.result(
         rounding.labels,
         rounding.value,
@@ -65,8 +69,10 @@ def certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
     it, or after 200 passes: what is left then is the relaxation's, or the labelling's.
     """
     value, bound, paid, interrupted = result.value, result.bound, 0.0, False
+    descent = None
     try:
-        for stage in cool(Relaxation.below(field), CERTIFYING_PASSES, options.n_threads):
+        descent = begin(Relaxation.below(field), options.n_threads)
+        for stage in stages(descent, CERTIFYING_PASSES):
             before = value - bound
             bound, paid = max(bound, min(stage.bound, value)), stage.paid
             settled = options.settled(value, bound, paid, before)
@@ -75,8 +81,10 @@ def certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
             interrupted = options.ends(result.n_iter, value, bound)
             if interrupted:
                 break
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # a bound holds after every pass, not after a stage alone
         interrupted = True
+        if descent is not None:
+            bound, paid = max(bound, min(descent.best_bound, value)), max(paid, descent.paid())
     return options.improved(result, bound, interrupted, paid)
 
 

@@ -19,9 +19,11 @@ from setwise._foundation._arguments import (
     as_number,
     check_callback,
 )
+from setwise._foundation._deadline import Deadline
 from setwise._foundation._progress import stops
 from setwise._foundation._randomness import as_generator
 from setwise._foundation._threads import as_threads
+from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field
 from setwise.inference._map._energy_scale import NEGLIGIBLE, EnergyScale
 from setwise.inference._map._ground import difference_below
@@ -43,6 +45,8 @@ class MapOptions:
     """What gaps are measured against."""
     offset: float
     """What the callback is told above the field's energies."""
+    deadline: Deadline = dataclass_field(default_factory=Deadline)
+    watch: Stopwatch = dataclass_field(default_factory=Stopwatch)
     began: float = dataclass_field(default_factory=perf_counter)
 
     @classmethod
@@ -57,6 +61,8 @@ class MapOptions:
         rng: object = None,
         callback: Callable[[MapProgress], object] | None = None,
         offset: float = 0.0,
+        deadline: Deadline | None = None,
+        watch: Stopwatch | None = None,
     ) -> MapOptions:
         """The options of a call, or one sentence on what is wrong with which."""
         check_callback(callback)
@@ -69,6 +75,8 @@ class MapOptions:
             callback=callback,
             scale=EnergyScale.of(field),
             offset=offset,
+            deadline=Deadline() if deadline is None else deadline,
+            watch=Stopwatch() if watch is None else watch,
         )
 
     def start(self, field: Field) -> IntArray:
@@ -132,6 +140,14 @@ class MapOptions:
             interrupted=interrupted,
             relative_gap=self.scale.relative_gap(value, bound),
             exact=self.scale.is_exact(value, bound, paid),
+        )
+
+    def not_begun(self, field: Field, method: str) -> MapResult:
+        """The record of a search that the time limit did not let begin: of the start."""
+        labels = self.start(field)
+        value, bound = float(field._energies(labels[None])[0]), self.scale.trivial
+        return self.result(
+            labels, value, bound, method=method, n_iter=0, converged=False, interrupted=True
         )
 
     def improved(

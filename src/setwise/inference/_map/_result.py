@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from setwise._foundation._arguments import IntArray
 from setwise._foundation._certificate import Certificate
 from setwise._foundation._progress import Progress
+from setwise._foundation._timings import Timings
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +40,12 @@ class MapResult(Certificate):
     method : str
         The method that ran.
     reason : str
-        Why it was chosen, in one sentence.
+        Why it was chosen, in one sentence; and that ``time_limit`` ended the search, if it did.
     n_iter : int
         Rounds of the method: cuts, sweeps over the labels, passes.
     converged : bool
-        Whether the method came to its own end (a local optimum for moves), not to ``max_iter``.
+        Whether the method came to its own end (a local optimum for moves), not to ``max_iter`` or
+        ``time_limit``.
     interrupted : bool
         Whether a callback or Ctrl-C ended it; ``labels`` and ``bound`` hold all the same.
     relative_gap : float
@@ -54,6 +56,9 @@ class MapResult(Certificate):
         labelling pays and of those that the bound adds up: no labelling is better. Each row's
         least unary is taken out first, so neither a constant nor a large price that nobody pays
         excuses a gap; whole-numbered energies with a gap of 1 are never exact.
+    timings : mapping of str to float
+        Where the time went, in seconds: "set-up", "search", "bound" where the method has none of
+        its own, and "answer", what it took to write it down. No part of the answer.
 
     Examples
     --------
@@ -73,3 +78,4 @@ class MapResult(Certificate):
     interrupted: bool
     relative_gap: float
     exact: bool
+    timings: Timings = field(default_factory=Timings)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from numpy.typing import ArrayLike
 
+from setwise._foundation._deadline import Deadline, TimeUp
+from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field, as_field
 from setwise.inference._map._convex import certify
 from setwise.inference._map._energy_scale import EnergyScale
@@ -33,9 +37,11 @@ def solve_map(
     *,
     tol: float = 1e-9,
     max_iter: int | None = None,
+    time_limit: float | None = None,
     init: ArrayLike | None = None,
     n_jobs: int | None = None,
     rng: object = None,
+    verbose: bool = False,
     callback: Callable[[MapProgress], object] | None = None,
 ) -> MapResult:
     r"""The labelling of least energy, as far as it can be found, with a bound on every other.
@@ -55,6 +61,11 @@ def solve_map(
         and moves skip the search for a bound beyond the trivial one.
     max_iter : int, optional
         The most rounds: sweeps over the labels for moves, passes for relaxations and messages.
+    time_limit : float, optional
+        The most seconds: then the search ends with the best so far, a bound that holds, and
+        ``reason`` says so. The answer then depends on the machine and on what else it does; without
+        a limit, or within it, it does not. Kernels and searches look at the clock many times a
+        second; one step of setting a method up is not cut short. 0 gives the start's answer.
     init : array of shape (N,), optional
         Where moves start; elsewhere a labelling to beat. "enumerate", which meets all labellings,
         checks it and makes no use of it.
@@ -63,15 +74,19 @@ def solve_map(
     rng : optional
         Order of the moves, and the forests that messages relabel; None for the order of the
         labels and a fixed seed, so that a call gives the same answer every time.
+    verbose : bool
+        Show value, bound, gap and seconds on stderr: a bar in a terminal or a notebook (with rich),
+        else lines.
     callback : callable, optional
         Called with a ``MapProgress`` each round; the search stops when it returns a true value.
 
     Returns
     -------
     MapResult
-        ``labels``, ``value``, ``bound``, ``gap``, ``exact``, ``method``, ``reason``. Ctrl-C ends
-        the search too, with the best so far and ``interrupted`` True; while a method is set up, or
-        its answer is written down, it raises ``KeyboardInterrupt`` as usual.
+        ``labels``, ``value``, ``bound``, ``gap``, ``exact``, ``method``, ``reason``,
+        ``timings``. Ctrl-C ends the search too, with the best so far and ``interrupted`` True;
+        while a method is set up, or its answer is written down, it raises ``KeyboardInterrupt`` as
+        usual.
 
     Examples
     --------
@@ -84,6 +99,21 @@ def solve_map(
     >>> best.labels.tolist(), best.value, best.exact, best.method
     ([0, 0, 0, 1, 1], 1.75, True, 'cut')
     """
+    check_display(verbose, callback)
+    deadline, watch = Deadline.of(time_limit), Stopwatch()
+    if verbose:
+        with progress_callback(True, tol, callback, what="solve_map") as shown:
+            return solve_map(
+                field,
+                method,
+                tol=tol,
+                max_iter=max_iter,
+                time_limit=deadline.inherited,
+                init=init,
+                n_jobs=n_jobs,
+                rng=rng,
+                callback=shown,
+            )
     field = as_field(field)
     method = METHODS.read(method)
     parts = ground(field)
@@ -98,8 +128,14 @@ def solve_map(
         rng=rng,
         callback=callback,
         offset=0.0 if callback is None else parts.constant,
+        deadline=deadline,
+        watch=watch,
     )
-    method, reason = METHODS.choose(problem) if method == "auto" else (method, "asked for")
+    if method == "auto":
+        method, reason = METHODS.choose(problem)
+    else:
+        METHODS[method].check(problem)
+        reason = "asked for"
     result = _search(problem, method, options)
     record = METHODS[method]
     if not record.adds_paid_only:
@@ -113,24 +149,39 @@ def solve_map(
         if value != result.value:
             result = replace(result, value=value, exact=False)
             result = options.improved(result, result.bound, False)
-    if grounded is field:
-        return replace(result, reason=reason)
-    value = float(field._energies(result.labels[None])[0])
-    return replace(result, value=value, bound=difference_below(value, result.gap), reason=reason)
+    told = _told(result, reason, deadline)
+    if grounded is not field:
+        value = float(field._energies(result.labels[None])[0])
+        told |= {"value": value, "bound": difference_below(value, result.gap)}
+    return replace(result, timings=watch.timings("answer"), **told)
+
+
+def _told(result: MapResult, reason: str, deadline: Deadline) -> dict[str, Any]:
+    """What the result says of its end; that by the time limit is no interruption."""
+    if not deadline.struck:
+        return {"reason": reason}
+    if result.exact:  # it came too late to take anything away
+        return {"reason": reason, "interrupted": False, "converged": True}
+    return {"reason": deadline.added_to(reason), "interrupted": False, "converged": False}
 
 
 def _search(field: Field, method: str, options: MapOptions) -> MapResult:
     """The answer of a method, with the bound of another where it has none of its own."""
     record = METHODS[method]
-    record.check(field)
-    result = record.run(field, options)
+    options.watch.lap("set-up")
+    try:
+        result = options.deadline.run(record.run, field, options)
+    except TimeUp:  # while it was set up
+        result = options.not_begun(field, method)
+    options.watch.lap("search")
     proved = options.close_enough(result.value, result.bound)
     # Moves find labels and prove little: the relaxation supplies the bound.
     if not (record.gives_bound or proved or result.interrupted):
         try:
-            result = _certify(field, result, options)
+            result = options.deadline.run(_certify, field, result, options)
         except KeyboardInterrupt:  # while the dual is set up: the labelling stands
             result = replace(result, interrupted=True)
+        options.watch.lap("bound")
     return result
 
 
@@ -143,6 +194,7 @@ def _search_again(field: Field, method: str, options: MapOptions, result: MapRes
         nearer = within_reach(field, result.value)
         again = replace(options, init=result.labels, scale=EnergyScale.of(nearer))
         try:
+            METHODS[method].check(nearer)
             found = _search(nearer, method, again)
         except ValueError:  # a table that was cut down may not be one for the method's moves
             break

@@ -12,11 +12,13 @@ from setwise._foundation._arguments import (
     FloatArray,
     as_count,
     as_number,
-    check_callback,
 )
+from setwise._foundation._deadline import Deadline, TimeUp
+from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._methods import Method
 from setwise._foundation._randomness import as_generator
 from setwise._foundation._threads import as_threads
+from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field, as_field
 from setwise.inference._map._energy_scale import NEGLIGIBLE, trivial_of_tables
 from setwise.inference._map._ground import difference_above, difference_below, ground
@@ -30,7 +32,8 @@ from setwise.inference._map._reach import (
 from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._lower_bound import SWEEPS, raised_bound
 from setwise.inference._marginals._methods import METHODS
-from setwise.inference._marginals._options import Options
+from setwise.inference._marginals._not_begun import not_begun
+from setwise.inference._marginals._options import Options, Solution
 from setwise.inference._marginals._result import MarginalsProgress, MarginalsResult
 
 DType = str | type[Any] | np.dtype[Any]
@@ -43,11 +46,13 @@ def marginals(
     *,
     tol: float = 1e-3,
     max_iter: int | None = None,
+    time_limit: float | None = None,
     temperature: float = 1.0,
     init: MarginalsResult | None = None,
     n_jobs: int | None = None,
     rng: object = None,
     dtype: DType = "float64",
+    verbose: bool = False,
     callback: Callable[[MarginalsProgress], object] | None = None,
 ) -> MarginalsResult:
     r"""Approximate marginals of a field, and two bounds that log Z lies between.
@@ -78,6 +83,11 @@ def marginals(
         probability, or message, moves by more.
     max_iter : int, optional
         The most passes, or samples; by default 10,000, less for methods without a certificate.
+    time_limit : float, optional
+        The most seconds: then the search ends with the best so far, bounds that hold, and
+        ``reason`` says so. The answer then depends on the machine and on what else it does; without
+        a limit, or within it, it does not. Not cut short: one step of setting a method up, and the
+        sums that the bounds of the answer are. 0 gives the unaries' probabilities.
     temperature : float
         t > 0.
     init : MarginalsResult, optional
@@ -91,6 +101,9 @@ def marginals(
         Of the state of ``projection``, and of ``probabilities``; numpy's types do too. float32
         halves the memory of the state, and reaches a relative gap of about 1e-6; the bounds hold
         all the same, since the last pass and all sums are in double precision.
+    verbose : bool
+        Show value, bound, gap and seconds on stderr: a bar in a terminal or a notebook (with rich),
+        else lines.
     callback : callable, optional
         Called with a ``MarginalsProgress`` after each pass (level of cuts, sample); the search
         stops when it returns a true value.
@@ -99,9 +112,10 @@ def marginals(
     -------
     MarginalsResult
         ``probabilities``, ``log_partition_upper``, ``log_partition_lower``, ``width``, ``gap``,
-        ``relative_gap``, ``entropy``, ``n_iter``, ``converged``, ``method``, ``reason``. Ctrl-C
-        ends the search too, with what it has; before the first pass (while a method is set up, or
-        in the first sample of ``perturb``) it raises ``KeyboardInterrupt`` as usual.
+        ``relative_gap``, ``entropy``, ``n_iter``, ``converged``, ``method``, ``reason``,
+        ``timings``. Ctrl-C ends the search too, with what it has; before the first pass (while a
+        method is set up, or in the first sample of ``perturb``) it raises ``KeyboardInterrupt`` as
+        usual.
 
     Notes
     -----
@@ -120,9 +134,25 @@ def marginals(
     >>> round(post.log_partition_lower, 2), round(post.log_partition_upper, 2)  # log Z: -0.66
     (-0.76, -0.19)
     """
+    check_display(verbose, callback)
+    deadline, watch = Deadline.of(time_limit), Stopwatch()
+    if verbose:
+        with progress_callback(True, tol, callback, what="marginals") as shown:
+            return marginals(
+                field,
+                method,
+                tol=tol,
+                max_iter=max_iter,
+                time_limit=deadline.inherited,
+                temperature=temperature,
+                init=init,
+                n_jobs=n_jobs,
+                rng=rng,
+                dtype=dtype,
+                callback=shown,
+            )
     field = as_field(field)
     method = METHODS.read(method)
-    check_callback(callback)
     parts = ground(field)
     problem = parts.field
     reason = "asked for"
@@ -142,20 +172,23 @@ def marginals(
         start=start,
         state=state,
         random=as_generator(rng),
+        deadline=deadline,
+        watch=watch,
     )
     check_magnitude(field, options.temperature, options.dtype)
     offset = parts.constant / options.temperature
     options = replace(options, offset=offset, from_below=not record.gives_bound)
     problem, lost = _within_sight(problem, options)
-    solution = record.run(problem, options)
+    watch.lap("set-up")
+    try:
+        solution = deadline.run(record.run, problem, options)
+    except TimeUp:  # while it was set up
+        solution = not_begun(problem, options, gives_bound=record.gives_bound)
+    watch.lap("search")
     lower, interrupted = solution.lower, solution.interrupted
     if lower == -np.inf:
-        q = _allowed(solution.probabilities.astype(np.float64, copy=False), problem)
-        try:
-            sweeps = 0 if interrupted else SWEEPS
-            lower = raised_bound(problem, q, options.temperature, options.n_threads, sweeps=sweeps)
-        except KeyboardInterrupt:
-            interrupted = True
+        lower, interrupted = _lower_bound(problem, solution, options)
+        watch.lap("bound")
     probabilities = solution.probabilities
     if probabilities[np.isinf(problem.unary)].any():  # of a label whose price was too small
         probabilities = _allowed(probabilities.astype(np.float64), problem)
@@ -169,12 +202,34 @@ def marginals(
         converged=solution.converged,
         certified=record.certified,
         method=method,
-        reason=reason,
+        reason=deadline.added_to(reason) if interrupted else reason,
         temperature=options.temperature,
         history=[options.told(value) for value in solution.history],
-        interrupted=interrupted,
+        interrupted=interrupted and not deadline.struck,
         state=solution.state,
+        timings=watch.timings("answer"),
     )
+
+
+def _lower_bound(field: Field, solution: Solution, options: Options) -> tuple[float, bool]:
+    """The lower bound on log Z from the probabilities found, and whether anything was cut short."""
+    q = _allowed(solution.probabilities.astype(np.float64, copy=False), field)
+    t, n_threads = options.temperature, options.n_threads
+
+    def raised(sweeps: int) -> float:
+        return raised_bound(field, q, t, n_threads, sweeps=sweeps)
+
+    if solution.interrupted:
+        try:
+            return raised(0), True
+        except KeyboardInterrupt:
+            return -np.inf, True
+    try:
+        return options.deadline.run(raised, SWEEPS), False
+    except TimeUp:
+        return raised(0), True
+    except KeyboardInterrupt:
+        return -np.inf, True
 
 
 def _within_sight(field: Field, options: Options) -> tuple[Field, float]:
@@ -183,7 +238,8 @@ def _within_sight(field: Field, options: Options) -> tuple[Field, float]:
     rounding = max(rounding_of_prices(field), rounding_of_unaries(field))
     if rounding <= NEGLIGIBLE * t:
         return field, 0.0
-    value = solve_map(field, tol=np.inf, n_jobs=options.n_threads).value
+    limit = options.deadline.inherited  # any labelling will do
+    value = solve_map(field, tol=np.inf, n_jobs=options.n_threads, time_limit=limit).value
     if rounding <= NEGLIGIBLE * (value - trivial_of_tables(field)):
         return field, 0.0
     near = within_sight(field, t, value)

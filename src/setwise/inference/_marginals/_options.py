@@ -11,7 +11,9 @@ import numpy as np
 
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import FloatArray
+from setwise._foundation._deadline import Deadline
 from setwise._foundation._progress import stops
+from setwise._foundation._timings import Stopwatch
 from setwise.inference._map._ground import difference_above, difference_below
 from setwise.inference._marginals._result import MarginalsProgress
 
@@ -35,6 +37,8 @@ class Options:
     """By how much the method's log Z is above the one that the callback is told of."""
     from_below: bool = False
     """Whether the values on the way are lower bounds, as those of mean field."""
+    deadline: Deadline = field(default_factory=Deadline)
+    watch: Stopwatch = field(default_factory=Stopwatch)
     began: float = field(default_factory=perf_counter)
 
     def told(self, value: float) -> float:

@@ -36,6 +36,7 @@ def projection(field: Field, options: Options) -> Solution:
     state = options.state if field.n_labels > 1 else None
     dtype = options.dtype if field.n_labels > 1 else "float64"
     descent = Descent(relaxation, t, options.n_threads, state, dtype=dtype, unit=t)
+    options.watch.lap("set-up")
 
     def report(now: Descent) -> bool:
         value = (now.objective - relaxation.constant) / t

@@ -9,6 +9,7 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._certificate import Certificate
 from setwise._foundation._progress import Progress
+from setwise._foundation._timings import Timings
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,7 @@ class MarginalsResult(Certificate):
     method : str
         The method that ran.
     reason : str
-        Why it was chosen, in one sentence.
+        Why it was chosen, in one sentence; and that ``time_limit`` ended the search, if it did.
     temperature : float
         t.
     history : list of float
@@ -78,6 +79,9 @@ class MarginalsResult(Certificate):
         Whether a callback or Ctrl-C ended it; all the rest holds all the same.
     state : array or None
         What ``init`` goes on from, beside the probabilities.
+    timings : mapping of str to float
+        Where the time went, in seconds: "set-up", "search", "bound" (the lower one) and "answer".
+        No part of the answer.
 
     Examples
     --------
@@ -104,6 +108,7 @@ class MarginalsResult(Certificate):
     history: list[float] = field(default_factory=list, repr=False)
     interrupted: bool = False
     state: FloatArray | None = field(default=None, repr=False)
+    timings: Timings = field(default_factory=Timings)
 
     @property
     def value(self) -> float:

@@ -55,24 +55,21 @@ class Stage:
     n_iter: int
 
 
-def cool(relaxation: Relaxation, max_iter: int, n_threads: int) -> Iterator[Stage]:
-    """Stages of falling temperature, ``max_iter`` passes in all at most; the caller ends it.
-
-    A stage lasts until the passes have left a tenth undone of what the temperature smooths away, 20
-    passes at most; it is followed by one at the same temperature where they have left more than
-    all. Where the relaxation is integral (two labels), every temperature has the same passes and
-    the same minimiser, so the temperature stays and p alone is taken near 0.
-    """
-    return stages(begin(relaxation, n_threads), max_iter)
-
-
 def begin(relaxation: Relaxation, n_threads: int) -> Descent:
     """The descent at the first temperature."""
     return Descent(relaxation, first_temperature(relaxation), n_threads)
 
 
 def stages(descent: Descent, max_iter: int) -> Iterator[Stage]:
-    """``cool``, of a descent that the caller holds."""
+    """Stages of falling temperature, ``max_iter`` passes in all at most; the caller ends it.
+
+    A stage lasts until the passes have left a tenth undone of what the temperature smooths away, 20
+    passes at most; it is followed by one at the same temperature where they have left more than
+    all. Where the relaxation is integral (two labels), every temperature has the same passes and
+    the same minimiser, so the temperature stays and p alone is taken near 0.
+
+    The caller holds the descent: its best bound is there after every pass, whatever ends a stage.
+    """
     return _Stages(descent, max_iter)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._certificate import Measured
 from setwise._foundation._progress import Progress
+from setwise._foundation._timings import Timings
 from setwise.learning._boosting._problem import Column
 from setwise.learning._history import History
 from setwise.learning._room import measures
@@ -90,6 +91,12 @@ class BoostFit(Measured):
         Primal, dual, seconds and sizes of each round.
     rounding : float
         The rounding error of the bound beyond that of its size, of sums whose terms cancel.
+    reason : str
+        Why it ended, in words: the gap, ``n_estimators``, ``time_limit``, no learner that would
+        help, or who ended it.
+    timings : mapping of str to float
+        Where the time went, in seconds: "risk" (questions to it), "search" (for weak learners), and
+        "program", the linear one, for all else. No part of the answer.
 
     ``relative_gap`` is gap / min(zero - bound, value), 0 where the gap is within rounding: no
     learners have 1, unless they are the best.
@@ -127,6 +134,8 @@ class BoostFit(Measured):
     stages: csr_array
     history: BoostHistory
     rounding: float = 0.0
+    reason: str = ""
+    timings: Timings = field(default_factory=Timings)
 
     def _measures(self) -> tuple[float, float, float]:
         return measures(self.value, self.bound, self.zero, self.rounding)

@@ -11,6 +11,7 @@ from setwise._foundation._certificate import EPS
 from setwise.learning._boosting._master import MasterSolution
 from setwise.learning._boosting._problem import Column, WeakLearnerSearch
 from setwise.learning._boosting._restricted import Restricted
+from setwise.learning._boosting._timed import Timed
 
 # The share of the best multipliers in those that the search sees. It steadies the bound; whether
 # the fit needs fewer learners for it depends on the data.
@@ -58,8 +59,8 @@ class Pricing:
     too; where it finds nothing that the new ones call violated, it is asked again with those alone.
     """
 
-    def __init__(self, search: WeakLearnerSearch) -> None:
-        self._search = search
+    def __init__(self, search: WeakLearnerSearch, timed: Timed | None = None) -> None:
+        self._search, self._timed = search, timed or Timed()
         self.best = DualPoint(np.zeros(0), 0.0)  # R >= 0: no plane is needed for a bound of 0
 
     def __call__(self, problem: Restricted, model: MasterSolution) -> list[Column]:
@@ -77,7 +78,7 @@ class Pricing:
         return self._ask(problem, now, now)
 
     def _ask(self, problem: Restricted, point: DualPoint, now: DualPoint) -> list[Column]:
-        columns = checked_columns(self._search(point.weights), problem)
+        columns = checked_columns(self._timed.ask("search", self._search, point.weights), problem)
         edge = max(_edge(point, column, problem) for column in columns)
         if not self._search.exact:  # it may miss a learner that it found before
             edge = max(edge, float(_edges_in_use(point, problem).max(initial=0.0)))

@@ -13,6 +13,7 @@ from setwise.learning._boosting._master import Master, MasterSolution
 from setwise.learning._boosting._planes import ScorePlanes, as_row
 from setwise.learning._boosting._problem import Column, ExamplewiseRisk, Risk
 from setwise.learning._boosting._responses import Responses
+from setwise.learning._boosting._timed import Timed
 from setwise.learning._room import BELOW_LEAST
 
 # The first step from the best weights towards the model's optimum, which the line search doubles.
@@ -59,8 +60,11 @@ class Restricted:
     cuts there. The best weights never get worse, nor worse than zero.
     """
 
-    def __init__(self, risk: Risk, C: float, *, examplewise: bool) -> None:
+    def __init__(
+        self, risk: Risk, C: float, *, examplewise: bool, timed: Timed | None = None
+    ) -> None:
         self._risk = risk
+        self._timed = timed or Timed()
         self._examplewise = examplewise
         self.C = C
         self.n_cuts = 0
@@ -137,10 +141,11 @@ class Restricted:
     def _ask(self, scores: FloatArray) -> _Cut:
         self.n_cuts += 1
         if self._examplewise:
-            answer = cast(ExamplewiseRisk, self._risk).each(scores)
+            each = cast(ExamplewiseRisk, self._risk).each
+            answer = self._timed.ask("risk", each, scores)
             heights, slopes = checked_planes(answer, scores)
             return _Cut(float(heights.mean()), np.arange(len(heights)), heights, slopes)
-        risk, slope = checked_plane(self._risk(scores), scores)
+        risk, slope = checked_plane(self._timed.ask("risk", self._risk, scores), scores)
         return _Cut(risk, np.zeros(1, np.int64), np.array([risk]), slope[None, :])
 
     def _add(self, cut: _Cut, scores: FloatArray) -> None:

@@ -14,14 +14,16 @@ from setwise._foundation._arguments import (
     as_choice,
     as_count,
     as_number,
-    check_callback,
 )
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._progress import stops
 from setwise.learning._boosting._boost_fit import BoostFit, BoostHistory, BoostProgress
 from setwise.learning._boosting._master import ACCURACY
 from setwise.learning._boosting._pricing import DualPoint, Pricing
 from setwise.learning._boosting._problem import Risk, WeakLearnerSearch
 from setwise.learning._boosting._restricted import Restricted
+from setwise.learning._boosting._timed import Timed
 from setwise.learning._history import columns_of
 from setwise.learning._room import room_of, share_left
 
@@ -38,8 +40,10 @@ def struct_boost(
     *,
     tol: float = 1e-3,
     n_estimators: int = 200,
+    time_limit: float | None = None,
     slack: str = "one",
     columns_per_round: int = 1,
+    verbose: bool = False,
     callback: Callable[[BoostProgress], object] | None = None,
 ) -> BoostFit:
     r"""Minimise 1'w + C R(f) over all weak learners, f = sum_j w_j h_j with w >= 0.
@@ -82,20 +86,30 @@ def struct_boost(
         and of the value.
     n_estimators : int
         The most columns.
+    time_limit : float, optional
+        The most seconds: then the fit ends with the best weights so far, a bound that holds, and
+        ``reason`` says so. The clock is looked at before each question to the risk or the search,
+        and the first round, without weak learners, is made in any case; one linear program is not
+        cut short. The answer then depends on the machine and on what else it does; without a limit,
+        or within it, it does not.
     slack : {"one", "example"}
         One slack for the whole risk (equation (9)), or one an example (equation (3)), which needs
         ``risk.each``: a finer model and a much larger linear program. The optimum is the same
         (Theorem 2.1).
     columns_per_round : int
         How many of the violated columns that the search returns enter in a round.
+    verbose : bool
+        Show value, bound, gap and seconds on stderr: a bar in a terminal or a notebook (with rich),
+        else lines.
     callback : callable, optional
         Called with a ``BoostProgress`` after each round; any true answer stops the fit.
 
     Returns
     -------
     BoostFit
-        With ``columns``, ``w``, ``value``, ``bound``, ``gap``, ``stages``, ``history``. Ctrl-C
-        stops the fit too and gives the best weights so far, with ``interrupted`` True.
+        With ``columns``, ``w``, ``value``, ``bound``, ``gap``, ``stages``, ``history``,
+        ``reason``, ``timings``. Ctrl-C stops the fit too and gives the best weights so far, with
+        ``interrupted`` True.
 
     Warns
     -----
@@ -131,6 +145,20 @@ def struct_boost(
     >>> fit.w.tolist(), fit.value, fit.bound, fit.converged
     ([1.0], 1.0, 1.0, True)
     """
+    check_display(verbose, callback)
+    if verbose:
+        with progress_callback(True, tol, callback) as shown:
+            return struct_boost(
+                risk,
+                search,
+                C,
+                tol=tol,
+                n_estimators=n_estimators,
+                time_limit=Deadline.of(time_limit, armed=False).inherited,
+                slack=slack,
+                columns_per_round=columns_per_round,
+                callback=shown,
+            )
     C = as_number(C, "C", positive=True)
     if C > _LARGEST:
         raise ValueError(f"C must be at most {_LARGEST:g}, got {C:g}")
@@ -149,10 +177,10 @@ def struct_boost(
         raise TypeError(
             f"risk must have a method each for slack='example', got {type(risk).__name__}"
         )
-    check_callback(callback)
-    rounds = _Rounds(tol, callback)
-    problem = Restricted(risk, C, examplewise=examplewise)
-    pricing = Pricing(search)
+    timed = Timed(time_limit)
+    rounds = _Rounds(tol, callback, timed)
+    problem = Restricted(risk, C, examplewise=examplewise, timed=timed)
+    pricing = Pricing(search, timed)
     before = (np.inf, np.inf, np.inf)
     try:
         while True:
@@ -173,8 +201,8 @@ def struct_boost(
             problem.drop_idle()
     except KeyboardInterrupt:
         rounds.interrupt()
-    fit = rounds.fit(problem, pricing.best, certified=bool(search.exact))
-    if not (fit.interrupted or fit.w.any()):
+    fit = rounds.fit(problem, pricing.best, most=most, certified=bool(search.exact))
+    if not (fit.interrupted or timed.deadline.struck or fit.w.any()):
         _warn_of_zero(fit, C, tol)
     return fit
 
@@ -182,8 +210,10 @@ def struct_boost(
 class _Rounds:
     """What happened in each round, and when to stop."""
 
-    def __init__(self, tol: float, callback: Callable[[BoostProgress], object] | None) -> None:
-        self._tol = tol
+    def __init__(
+        self, tol: float, callback: Callable[[BoostProgress], object] | None, timed: Timed
+    ) -> None:
+        self._tol, self._timed = tol, timed
         self._callback = callback
         self._rounds: list[BoostProgress] = []
         self._stages: dict[int, FloatArray] = {}
@@ -206,18 +236,19 @@ class _Rounds:
         )
         self._stages.setdefault(len(problem.best.w), problem.best.w)  # as if it ended here
         self._rounds.append(progress)
+        self._timed.deadline.armed = True  # from now on there is an answer
         if stops(self._callback, progress):
             self._interrupted = progress.relative_gap > self._tol
             return True
         return progress.relative_gap <= self._tol
 
     def interrupt(self) -> None:
-        """Ctrl-C: what there is stands, unless there is nothing yet."""
+        """Ctrl-C, or the time limit: what there is stands, unless there is nothing yet."""
         if not self._rounds:
             raise KeyboardInterrupt
         self._interrupted = True
 
-    def fit(self, problem: Restricted, dual: DualPoint, *, certified: bool) -> BoostFit:
+    def fit(self, problem: Restricted, dual: DualPoint, *, most: int, certified: bool) -> BoostFit:
         """The record of it all."""
         best = problem.best
         rounds = self._rounds
@@ -225,6 +256,7 @@ class _Rounds:
         bound = min(dual.bound, best.value)
         self._stages[len(best.w)] = best.w
         del self._stages[0]
+        converged = share_left(best.value, bound, problem.zero, dual.rounding) <= self._tol
         return BoostFit(
             columns=tuple(problem.responses.columns[: len(best.w)]),
             w=best.w,
@@ -234,12 +266,23 @@ class _Rounds:
             zero=problem.zero,
             certified=certified,
             n_iter=len(rounds),
-            converged=share_left(best.value, bound, problem.zero, dual.rounding) <= self._tol,
-            interrupted=self._interrupted,
+            converged=converged,
+            interrupted=self._interrupted and not self._timed.deadline.struck,
             stages=_as_rows(list(self._stages.values()), len(best.w)),
             history=BoostHistory(*columns_of(rounds), *counts.T.copy()),
             rounding=dual.rounding,
+            reason=self._reason(converged, len(problem.responses) >= most),
+            timings=self._timed.watch.timings("program"),
         )
+
+    def _reason(self, converged: bool, full: bool) -> str:
+        """Why the fit ended."""
+        if self._interrupted:
+            deadline = self._timed.deadline
+            return deadline.sentence if deadline.struck else "a callback or Ctrl-C ended it"
+        if converged:
+            return f"the relative gap is within tol={self._tol:g}"
+        return "n_estimators reached" if full else "no further weak learner helps"
 
 
 def _as_rows(stages: list[FloatArray], width: int) -> csr_array:

@@ -68,7 +68,7 @@ def evaluate(
     oracle: ExampleOracle, n: int, w: FloatArray, search: Search
 ) -> tuple[float, list[tuple[float, FloatArray]]]:
     """The whole risk at w, which the search is offered, and the plane of each example there."""
-    planes = [search.checked(oracle(i, w.copy()), w) for i in range(n)]
+    planes = [search.ask(oracle, w, i) for i in range(n)]
     risk = float(sum(value for value, _ in planes))
     search.offer(w, risk)
     return risk, planes

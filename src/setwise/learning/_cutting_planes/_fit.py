@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._certificate import Measured
+from setwise._foundation._timings import Timings
 from setwise.learning._history import History
 from setwise.learning._room import room_of
 
@@ -42,8 +43,7 @@ class Fit(Measured):
     n_iter : int
         Rounds.
     converged : bool
-        Whether the relative gap came down to the tolerance. A fit that neither did nor was
-        interrupted met ``max_iter``, or made no progress any more.
+        Whether the relative gap came down to the tolerance.
     interrupted : bool
         Whether a callback or Ctrl-C ended the fit; ``w`` is then the best so far all the same.
     history : History
@@ -59,6 +59,11 @@ class Fit(Measured):
     certified : bool
         Whether the bound is a proof. True: that the risk is convex and the oracle's answers are its
         subgradients is taken from the caller.
+    reason : str
+        Why it ended, in words: the gap, ``max_iter``, ``time_limit``, no progress any more, or who
+        ended it.
+    timings : mapping of str to float
+        Where the time went, in seconds: "oracle", and "model" for all else. No part of the answer.
 
     ``relative_gap`` is the gap as a share of ``room``: w = 0 has 1, unless it is the minimum, then
     0. It changes neither with the unit of the risk or of the features nor with a constant added to
@@ -86,6 +91,8 @@ class Fit(Measured):
     least_risk: float | None
     rounding: float
     certified: bool = True
+    reason: str = ""
+    timings: Timings = field(default_factory=Timings)
 
     def __post_init__(self) -> None:
         self.w.flags.writeable = False

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, as_count, as_function
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._progress import Progress
 from setwise._foundation._randomness import as_generator
 from setwise.learning._cutting_planes._blocks import ExampleOracle, evaluate
@@ -22,8 +24,10 @@ def block_frank_wolfe(
     *,
     tol: float = 1e-3,
     max_iter: int = 1000,
+    time_limit: float | None = None,
     passes: int = 5,
     rng: object = None,
+    verbose: bool = False,
     callback: Callable[[Progress], object] | None = None,
 ) -> Fit:
     r"""Minimise 1/2 |w|^2 + C sum_i risk_i(w) one example at a time, with its duality gap.
@@ -49,7 +53,7 @@ def block_frank_wolfe(
         Sweeps over the examples between two evaluations of the gap: a round.
     rng : None, int or numpy Generator
         The order of the examples in each sweep.
-    C, tol, max_iter, callback
+    C, tol, max_iter, time_limit, verbose, callback
         As in ``one_slack``; ``max_iter`` counts rounds.
 
     Returns
@@ -71,10 +75,25 @@ def block_frank_wolfe(
     >>> block_frank_wolfe(hinge, 1, 1, C=10.0, tol=1e-6).w.round(4).tolist()
     [0.5]
     """
+    check_display(verbose, callback)
+    if verbose:
+        with progress_callback(True, tol, callback) as shown:
+            return block_frank_wolfe(
+                oracle,
+                n,
+                dimension,
+                C,
+                tol=tol,
+                max_iter=max_iter,
+                time_limit=Deadline.of(time_limit, armed=False).inherited,
+                passes=passes,
+                rng=rng,
+                callback=shown,
+            )
     as_function(oracle, "oracle")
     dimension = as_count(dimension, "dimension", most=MOST_WEIGHTS)
     n = as_count(n, "n", most=MOST_WEIGHTS // max(dimension, 1))
-    search = Search(dimension, C, tol, max_iter, callback)
+    search = Search(dimension, C, tol, max_iter, callback, time_limit=time_limit)
     sweeps = as_count(passes, "passes", least=1)
     random = as_generator(rng)
     parts, heights = np.zeros((n, dimension)), np.zeros(n)
@@ -102,7 +121,7 @@ def _step(
     search: Search,
 ) -> None:
     """The best step for block i; changes w, parts and heights in place."""
-    height, slope = search.checked(oracle(i, w.copy()), w)
+    height, slope = search.ask(oracle, w, i)
     C = search.C
     offset = height - float(slope @ w)
     direction = -C * slope - parts[i]

@@ -8,6 +8,8 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, as_count, as_function
 from setwise._foundation._certificate import EPS
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._progress import Progress
 from setwise.learning._cutting_planes._blocks import Block, ExampleOracle, evaluate
 from setwise.learning._cutting_planes._fit import Fit
@@ -27,6 +29,8 @@ def n_slack(
     *,
     tol: float = 1e-3,
     max_iter: int = 1000,
+    time_limit: float | None = None,
+    verbose: bool = False,
     callback: Callable[[Progress], object] | None = None,
 ) -> Fit:
     r"""Minimise 1/2 |w|^2 + C sum_i risk_i(w) with planes for each example.
@@ -44,7 +48,7 @@ def n_slack(
         Number of examples.
     dimension : int
         Length of w.
-    C, tol, max_iter, callback
+    C, tol, max_iter, time_limit, verbose, callback
         As in ``one_slack``.
 
     Returns
@@ -61,9 +65,22 @@ def n_slack(
     >>> n_slack(hinge, 1, 1, C=10.0, tol=1e-6).w.round(4).tolist()
     [0.5]
     """
+    check_display(verbose, callback)
+    if verbose:
+        with progress_callback(True, tol, callback) as shown:
+            return n_slack(
+                oracle,
+                n,
+                dimension,
+                C,
+                tol=tol,
+                max_iter=max_iter,
+                time_limit=Deadline.of(time_limit, armed=False).inherited,
+                callback=shown,
+            )
     as_function(oracle, "oracle")
     dimension = as_count(dimension, "dimension", most=MOST_WEIGHTS)
-    search = Search(dimension, C, tol, max_iter, callback)
+    search = Search(dimension, C, tol, max_iter, callback, time_limit=time_limit)
     blocks = [Block(dimension) for _ in range(as_count(n, "n"))]
     w = np.zeros(dimension)
     try:
@@ -77,7 +94,7 @@ def n_slack(
             # The dual is then as near its maximum as the gap needs it.
             room = search.room if search.rounds else search.value  # P(0) - 0, to begin with
             enough = max(search.tol * room, search.rounding)
-            _maximize(blocks, w, search.C, 0.1 * enough / (search.C * max(n, 1)))
+            _maximize(blocks, w, search, 0.1 * enough / (search.C * max(n, 1)))
             heights = search.C * np.array([float(b.offsets @ b.alpha) for b in blocks])
             if search.end_round_of_blocks(heights, w):
                 break
@@ -86,10 +103,12 @@ def n_slack(
     return search.fit()
 
 
-def _maximize(blocks: list[Block], w: FloatArray, C: float, accuracy: float) -> None:
+def _maximize(blocks: list[Block], w: FloatArray, search: Search, accuracy: float) -> None:
     """Sweeps over the blocks until their planes in use are level to the accuracy."""
+    C = search.C
     movable = [block for block in blocks if len(block.alpha) > 1]
     for sweep in range(1, 101):
+        search.deadline.check()
         leap = sweep % _LEAP == 0
         before, w_before = ([b.alpha.copy() for b in movable], w.copy()) if leap else ([], w)
         apart = max((block.improve(w, C) for block in movable), default=0.0)

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import FloatArray, as_count, as_function, as_subset
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._progress import Progress
 from setwise.learning._cutting_planes._bundle import Bundle
 from setwise.learning._cutting_planes._fit import Fit
@@ -25,9 +27,11 @@ def one_slack(
     *,
     tol: float = 1e-3,
     max_iter: int = 10_000,
+    time_limit: float | None = None,
     nonnegative: ArrayLike = (),
     least_risk: float | None = 0.0,
     init: Fit | ArrayLike | None = None,
+    verbose: bool = False,
     callback: Callable[[Progress], object] | None = None,
 ) -> Fit:
     r"""Minimise 1/2 |w|^2 + C risk(w) for a convex risk, by cutting planes.
@@ -59,6 +63,11 @@ def one_slack(
         depends on no unit. 0 asks for a gap within rounding.
     max_iter : int
         The most rounds.
+    time_limit : float, optional
+        The most seconds: then the fit ends with the best weights so far, a bound that holds, and
+        ``reason`` says so. The clock is looked at before each call of the oracle, and the first
+        round is made in any case. The answer then depends on the machine and on what else it does;
+        without a limit, or within it, it does not.
     nonnegative : indices or boolean mask
         Coordinates of w that must not be negative.
     least_risk : float, optional
@@ -68,6 +77,9 @@ def one_slack(
         rounds that lead to the neighbourhood of the minimum; the last ones, which prove it, are
         to be made for every C anew, unless C is large or has hardly changed. Or weights to begin
         at, whatever they come from: the answer is never worse than they are.
+    verbose : bool
+        Show value, bound, gap and seconds on stderr: a bar in a terminal or a notebook (with rich),
+        else lines.
     callback : callable, optional
         Called with a ``Progress`` after each round; the fit stops when it returns
         something true.
@@ -75,9 +87,9 @@ def one_slack(
     Returns
     -------
     Fit
-        With ``w``, ``value``, ``bound``, ``gap``, ``n_iter``, ``history``. Ctrl-C stops the fit
-        too and gives the best weights so far, with ``interrupted`` True. A fit whose gap stands
-        still ends as well, with ``converged`` False.
+        With ``w``, ``value``, ``bound``, ``gap``, ``n_iter``, ``history``, ``reason``, ``timings``.
+        Ctrl-C stops the fit too and gives the best weights so far, with ``interrupted`` True. A fit
+        whose gap stands still ends as well, with ``converged`` False.
 
     References
     ----------
@@ -97,9 +109,24 @@ def one_slack(
     >>> fit.w.round(4).tolist(), round(fit.value, 4), fit.converged
     ([0.5], 0.125, True)
     """
+    check_display(verbose, callback)
+    if verbose:
+        with progress_callback(True, tol, callback) as shown:
+            return one_slack(
+                oracle,
+                dimension,
+                C,
+                tol=tol,
+                max_iter=max_iter,
+                time_limit=Deadline.of(time_limit, armed=False).inherited,
+                nonnegative=nonnegative,
+                least_risk=least_risk,
+                init=init,
+                callback=shown,
+            )
     as_function(oracle, "oracle")
     dimension = as_count(dimension, "dimension", most=MOST_WEIGHTS)
-    search = Search(dimension, C, tol, max_iter, callback, least_risk)
+    search = Search(dimension, C, tol, max_iter, callback, least_risk, time_limit=time_limit)
     bundle = Bundle(dimension, as_subset(nonnegative, dimension, "nonnegative"))
     if search.least is not None:
         bundle.add(np.zeros((1, dimension)), np.array([search.least]))
@@ -109,7 +136,7 @@ def one_slack(
     level = Level()
     try:
         while True:
-            risk, slope = search.checked(oracle(w.copy()), w)
+            risk, slope = search.ask(oracle, w)
             before = search.value
             level.learn(search.offer(w, risk), before)
             along = slope * w

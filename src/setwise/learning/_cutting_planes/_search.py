@@ -15,7 +15,9 @@ from setwise._foundation._arguments import (
     check_callback,
 )
 from setwise._foundation._certificate import relative_gap
+from setwise._foundation._deadline import Deadline
 from setwise._foundation._progress import Progress, stops
+from setwise._foundation._timings import Stopwatch
 from setwise.learning._cutting_planes._fit import Fit, Planes
 from setwise.learning._history import History, columns_of
 from setwise.learning._room import BELOW_LEAST, CANCELLED, ROUNDING, room_of
@@ -36,6 +38,8 @@ class Search:
         max_iter: int,
         callback: Callable[[Progress], object] | None,
         least: float | None = 0.0,
+        *,
+        time_limit: float | None = None,
     ) -> None:
         self.least = None if least is None else as_number(least, "least_risk")
         self.C = as_number(C, "C", positive=True)
@@ -43,6 +47,8 @@ class Search:
         self.limit = as_count(max_iter, "max_iter", least=1)
         check_callback(callback)
         self.callback = callback
+        self.deadline = Deadline.of(time_limit, armed=False)
+        self.watch = Stopwatch()
         # One attribute for each pair: Ctrl-C between the two would leave the value of other
         # weights.
         self._incumbent = np.zeros(dimension), np.inf
@@ -84,6 +90,16 @@ class Search:
     def _zero(self) -> float:
         return 0.0 if self.risk_at_zero is None else self.risk_at_zero
 
+    def ask(
+        self, oracle: Callable[..., object], w: FloatArray, *of: int
+    ) -> tuple[float, FloatArray]:
+        """What the oracle says at w, of an example or of all; before it the time limit is met."""
+        self.deadline.check()
+        self.watch.lap("model")
+        answer = oracle(*of, w.copy())
+        self.watch.lap("oracle")
+        return self.checked(answer, w)
+
     def checked(self, answer: object, w: FloatArray) -> tuple[float, FloatArray]:
         """What an oracle said at w, if it can be: a bound made from anything else would be none."""
         risk, slope = _as_answer(answer, len(w))
@@ -116,6 +132,7 @@ class Search:
         share = relative_gap(gap, self.room, self.rounding)
         progress = Progress(len(self.rounds) + 1, self.value, self.bound, share, seconds)
         self.rounds.append(progress)
+        self.deadline.armed = True  # from now on there is an answer
         if stops(self.callback, progress):
             self.interrupted = share > self.tol
             return True
@@ -134,7 +151,7 @@ class Search:
         return gap > _PROGRESS * (before.value - before.bound)
 
     def interrupt(self) -> None:
-        """Ctrl-C: what there is stands, unless there is nothing yet."""
+        """Ctrl-C, or the time limit: what there is stands, unless there is nothing yet."""
         if not self.rounds:
             raise KeyboardInterrupt
         self.interrupted = True
@@ -149,14 +166,27 @@ class Search:
             bound=self.bound,
             n_iter=len(self.rounds),
             converged=self.rounds[-1].relative_gap <= self.tol,
-            interrupted=self.interrupted,
+            interrupted=self.interrupted and not self.deadline.struck,
             history=History(*columns_of(self.rounds)),
             planes=planes,
             C=self.C,
             risk_at_zero=self._zero(),
             least_risk=self.least,
             rounding=self.rounding,
+            reason=self._reason(),
+            timings=self.watch.timings("model"),
         )
+
+    def _reason(self) -> str:
+        """Why the fit ended."""
+        if self.interrupted:
+            struck = self.deadline.struck
+            return self.deadline.sentence if struck else "a callback or Ctrl-C ended it"
+        if self.rounds[-1].relative_gap <= self.tol:
+            return f"the relative gap is within tol={self.tol:g}"
+        if len(self.rounds) == self.limit:
+            return f"max_iter={self.limit} rounds made"
+        return "the gap stands still"
 
 
 def _as_answer(answer: object, dimension: int) -> tuple[float, FloatArray]:

@@ -32,7 +32,7 @@ def begin(
     else:
         w = as_numbers(init, "init", shape=zero.shape)
         # The gap is measured against w = 0, and a plane there is as good as any.
-        risk, slope = search.checked(oracle(zero.copy()), zero)
+        risk, slope = search.ask(oracle, zero)
         bundle.add(slope[None, :], np.array([risk]), np.array([abs(risk)]))
         search.offer(zero, risk)
     w[bundle.nonnegative] = np.maximum(w[bundle.nonnegative], 0.0)

@@ -60,6 +60,7 @@ def messages(field: Field, options: MapOptions) -> MapResult:
     factors = factors_of(field)
     search, order = message_search(factors, _DAMPING)
     ascent = Ascent(search, factors, order)
+    options.watch.lap("set-up")
     # A labelling to return whatever happens: an interruption may come in the first pass.
     best = options.start(field)
     value = _energy(field, best)

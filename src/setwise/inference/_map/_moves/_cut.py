@@ -27,6 +27,7 @@ def cut(field: Field, options: MapOptions) -> MapResult:
 def best_of_two(field: Field, method: str, options: MapOptions) -> MapResult:
     """The search of ``cut``, under the name of a method that comes down to it."""
     kernel, labels = start_moves(field, options.init)
+    options.watch.lap("set-up")
     start = float(field.energy(labels))
     value, bound = start, options.scale.trivial
     n_iter, done, interrupted = 0, False, False

@@ -26,6 +26,7 @@ def search_moves(
     the sum of the least values of all terms.
     """
     kernel, start = start_moves(field, options.init)
+    options.watch.lap("set-up")
     bound = options.scale.trivial
     labels = start.copy()
     failed: set[tuple[int, ...]] = set()
