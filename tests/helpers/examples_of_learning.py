@@ -150,6 +150,7 @@ for name in ("Serial", "Threads"):
 
 X = array([0.0, 1.0], [1.0, 0.5], [2.0, 0.25], [1.0, 0.75], [3.0, 0.5], [0.5, 0.0])
 Y = array(0, 0, 1, 1, 1, 0)
+GROUPS = array(0, 0, 1, 1, 1, 0)
 PAIRED = array(0, 1, 0, 1, 1, 0)
 SAMPLE_WEIGHT = array(1.0, 2.0, 1.0, 1.0, 2.0, 1.0)
 CHAIN = array([0, 1], [1, 2])
@@ -214,8 +215,8 @@ estimator(
         "sets": "groups",
         "pos_label": 1,
         "threshold": 0.0,
-        "calibrate": "sigmoid",
-        "cv": 2,
+        "calibrate": None,
+        "cv": None,
         "class_weight": "balanced",
         "warm_start": False,
         "n_jobs": 1,
@@ -223,11 +224,11 @@ estimator(
         "verbose": False,
         "callback": go_on,
     },
-    {"X": X, "y": Y, "groups": PAIRED, "sample_weight": SAMPLE_WEIGHT},
+    {"X": X, "y": Y, "groups": GROUPS, "sample_weight": SAMPLE_WEIGHT},
     {
         "decision_function": {"X": X},
-        "predict": {"X": X, "abstain": False, "groups": PAIRED},
-        "score": {"X": X, "y": Y, "groups": PAIRED, "sample_weight": SAMPLE_WEIGHT},
+        "predict": {"X": X, "abstain": False, "groups": GROUPS},
+        "score": {"X": X, "y": Y, "groups": GROUPS, "sample_weight": SAMPLE_WEIGHT},
         "set_params": {},
     },
     decisions,
