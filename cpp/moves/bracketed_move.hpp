@@ -27,13 +27,13 @@ namespace setwise {
 
 class BracketedMove : public Move {
   protected:
-    using Move::Move;
+    explicit BracketedMove(MoveField& field) : Move(field), flows_(field) {}
 
     // Makes the switches of L, and leaves those of U as active ones. Returns the change of the energy.
     // Where rounding is in doubt, whatever may switch is active.
     double bracket(Poll poll) {
         Change total;
-        if (!rise_over_parts(poll)) {
+        if (!rise_over_field(poll)) {
             leave_out_all();
             for (Variable i = 0; i < field_.variables(); ++i)
                 if (is_candidate(i)) take(i);
@@ -67,6 +67,7 @@ class BracketedMove : public Move {
         return excess;
     }
     static constexpr int halo = 2;
+    KeptFlows flows_;
 
   private:
     bool is_candidate(Variable i) const {
@@ -76,16 +77,74 @@ class BracketedMove : public Move {
 
     // ------------------------------------------------------------------ the first U
 
-    // Step 1 over the parts of the field that have something to gain, as a lazy expansion is solved.
-    // This and the next two return whether rounding leaves no doubt.
-    bool rise_over_parts(Poll poll) {
+    // Step 1 over the flow of the field, or where few have something to gain over parts. This and the
+    // like return whether rounding leaves no doubt.
+    bool rise_over_field(Poll poll) {
         leave_out_all();
         collect_all_functions();
         for (CountFunction& f : functions_) f.tilt = f.slope();
-        inside_.clear();
-        do {
-            const std::size_t begin = active_.size();
+        if (!flows_.has(target_)) {
             take_deficits();
+            if (16 * active_.size() <= at(field_.variables())) return rise_over_parts(poll);
+            leave_out_all();
+        }
+        return rise_over_all(poll);
+    }
+    bool rise_over_all(Poll poll) {
+        if (tilts_.empty()) tilts_.resize(at(field_.labels()));
+        std::vector<double>& tilts = tilts_[at(target_)];
+        tilts.resize(at(field_.functions()), 0.0);
+        changes_.assign(at(field_.functions()), 0.0);
+        for (const CountFunction& f : functions_) renew(tilts, f);
+        const std::int64_t since = field_.now();
+        const auto take_it = [&](Variable i) { return take(i); };
+        unproved_ = flows_.solve(target_, poll, Tilts{*this, tilts}, take_it);
+        for (std::size_t counted = 0; unproved_ == 0.0 && counted < active_.size();) {
+            changes_.assign(at(field_.functions()), 0.0);
+            for (; counted < active_.size(); ++counted)
+                known_functions_at(active_[counted], field_.label(active_[counted]),
+                                   [&](CountFunction& f) { ++f.answer; });
+            for (CountFunction& f : functions_) {
+                steepen(f);
+                renew(tilts, f);
+            }
+            unproved_ = flows_.solve_again(target_, poll, Tilts{*this, tilts}, take_it);
+        }
+        if (unproved_ == 0.0) flows_.keep(target_, since);
+        return unproved_ == 0.0;
+    }
+    void renew(std::vector<double>& tilts, const CountFunction& f) {
+        const std::size_t place = at(f.layer->first) + f.layer->place(f.region, f.group);
+        changes_[place] = f.tilt - tilts[place];
+        tilts[place] = f.tilt;
+    }
+    struct Tilts {
+        static constexpr bool any = true;
+        const BracketedMove& move;
+        const std::vector<double>& tilts;
+        double operator()(Variable i) const { return move.sum_at(i, tilts); }
+        double change(Variable i) const { return move.sum_at(i, move.changes_); }
+    };
+    // The sum of what `each` has for the functions that a switch of i changes.
+    double sum_at(Variable i, const std::vector<double>& each) const {
+        const LabelIndex own_label = field_.label(i);
+        double sum = 0.0;
+        if (own_label == target_) return sum;
+        for (const Layer& layer : field_.layers()) {
+            const std::int64_t r = layer.region(i);
+            const std::int32_t from = layer.groups[at(own_label)], to = layer.groups[at(target_)];
+            if (r < 0 || from == to) continue;
+            const double* here = each.data() + at(layer.first) + layer.place(r, 0);
+            if (from >= 0) sum += here[from];
+            if (to >= 0 && layer.charge == Charge::concave) sum += here[to];
+        }
+        return sum;
+    }
+
+    bool rise_over_parts(Poll poll) {
+        inside_.clear();
+        std::size_t begin = 0;
+        do {
             int levels = halo;
             widen(begin, levels);
             for (bool grew = true; grew;) {
@@ -99,7 +158,8 @@ class BracketedMove : public Move {
                 widen(end, levels);
                 levels *= 2;
             }
-        } while (steepen());
+            begin = active_.size();
+        } while (steepen() && (take_deficits(), true));
         keep_active(1);
         return true;
     }
@@ -168,9 +228,10 @@ class BracketedMove : public Move {
     bool steepen() {
         for (std::size_t k = 0; k < inside_.size(); ++k) switched_[k] |= inside_[k];
         inside_ = switched_;
-        return recount([](CountFunction& f) {
-            f.tilt = f.answer < f.members ? f.chord(f.answer, f.members) : f.last_slope();
-        });
+        return recount([](CountFunction& f) { steepen(f); });
+    }
+    static void steepen(CountFunction& f) {
+        f.tilt = f.answer < f.members ? f.chord(f.answer, f.members) : f.last_slope();
     }
     bool fall(Poll poll) {
         collect_functions();
@@ -236,6 +297,8 @@ class BracketedMove : public Move {
         active_.resize(kept);
     }
 
+    std::vector<std::vector<double>> tilts_;  // of each label's flow, for each (layer, region, group)
+    std::vector<double> changes_;             // of the tilts since the last flow
     std::vector<char> inside_;
     std::vector<std::int64_t> counts_;
 };

@@ -26,7 +26,7 @@ namespace setwise {
 class ExpansionMove : public BracketedMove {
   public:
     explicit ExpansionMove(MoveField& field)
-        : BracketedMove(field), flows_(field), stamp_(at(field.variables()), 0) {
+        : BracketedMove(field), stamp_(at(field.variables()), 0) {
         is_expansion_ = true;
         for (const Layer& layer : field.layers()) n_cost_layers_ += layer.charge == Charge::cost;
         is_lazy_ = n_cost_layers_ == field.layers().size();
@@ -53,6 +53,7 @@ class ExpansionMove : public BracketedMove {
         if (is_lazy_ || toll > 0.0) {
             offer(last.is_best ? last.seen : never);
         } else {
+            is_whole_ = false;
             made = bracket(poll);
             solved = active_.empty();
             eliminate();
@@ -81,7 +82,7 @@ class ExpansionMove : public BracketedMove {
 
     bool round(Poll poll) {
         if (is_whole_) {
-            unproved_ = flows_.solve(target_, poll, [&](Variable i) { return take(i); });
+            unproved_ = flows_.solve(target_, poll, NoTilts{}, [&](Variable i) { return take(i); });
             begin_rounds();
             switched_.assign(active_.size(), 1);
         } else {
@@ -294,7 +295,6 @@ class ExpansionMove : public BracketedMove {
     std::vector<Last> last_;
     int levels_ = halo;
     bool is_whole_ = false, any_charged_ = false;
-    KeptFlows flows_;
     std::vector<Variable> all_, settled_;
     std::vector<std::int64_t> stamp_;
     std::int64_t stamp_now_ = 0;
