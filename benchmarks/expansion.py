@@ -133,8 +133,8 @@ def of_regions(repeats: int, quick: bool) -> tuple[list[dict], list[str]]:
         for name in list(runs)[1:]:
             price = ratio(np.array(runs[name]), base)
             lines.append(
-                f"{shape[1]} x {shape[0]}, {labels} labels, three layers of {name}: at most 5 times "
-                f"as long as edges alone: {as_ratio(price)}"
+                f"{shape[1]} x {shape[0]}, {labels} labels, three layers of {name}, at most 5 "
+                f"times as long as edges: {as_ratio(price)}"
             )
         data.append({"shape": shape, "labels": labels, "seconds": runs, "energies": energies})
         if quick:

@@ -91,9 +91,7 @@ class BracketedMove : public Move {
         return rise_over_all(poll);
     }
     bool rise_over_all(Poll poll) {
-        if (tilts_.empty()) tilts_.resize(at(field_.labels()));
-        std::vector<double>& tilts = tilts_[at(target_)];
-        tilts.resize(at(field_.functions()), 0.0);
+        std::vector<double>& tilts = flows_.tilts(target_);
         changes_.assign(at(field_.functions()), 0.0);
         for (const CountFunction& f : functions_) renew(tilts, f);
         const std::int64_t since = field_.now();
@@ -297,8 +295,7 @@ class BracketedMove : public Move {
         active_.resize(kept);
     }
 
-    std::vector<std::vector<double>> tilts_;  // of each label's flow, for each (layer, region, group)
-    std::vector<double> changes_;             // of the tilts since the last flow
+    std::vector<double> changes_;  // of the tilts since the last flow, as these
     std::vector<char> inside_;
     std::vector<std::int64_t> counts_;
 };

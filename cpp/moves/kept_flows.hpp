@@ -59,7 +59,8 @@ struct NoTilts {
 class KeptFlows {
   public:
     explicit KeptFlows(const MoveField& field) : field_(field), pairs_(field.pairs) {
-        const std::size_t bytes = 32 * at(field.variables()) + 8 * at(pairs_.entries());
+        const std::size_t bytes =
+            32 * at(field.variables()) + 8 * at(pairs_.entries()) + 8 * at(field.functions());
         kept_.resize(bytes * at(field.labels()) <= most_bytes ? at(field.labels()) : 1);
         stamp_.assign(at(field.variables()), 0);
     }
@@ -67,6 +68,12 @@ class KeptFlows {
     // Whether there is a flow to go on from.
     bool has(LabelIndex target) const { return kept_.size() > 1 && kept_[at(target)].is_valid; }
     double excess(LabelIndex target, Variable i) const { return of(target).flow->excess(i); }
+
+    // The tilts of a label's flow, for each (layer, region, group), to be written before it is solved.
+    std::vector<double>& tilts(LabelIndex target) {
+        kept_of(target).tilts.resize(at(field_.functions()), 0.0);
+        return kept_of(target).tilts;
+    }
 
     // Calls take(i) for the variables of the smallest set of switches among the best, those from
     // which a deficit that is left can still be reached. take returns whether i is new. Returns how
@@ -117,6 +124,7 @@ class KeptFlows {
         bool is_valid = false;
         std::int64_t since = 0;
         double sent = 0.0;  // when it was found from nothing
+        std::vector<double> tilts;
     };
     const Kept& of(LabelIndex target) const { return kept_[kept_.size() > 1 ? at(target) : 0]; }
     Kept& kept_of(LabelIndex target) { return kept_[kept_.size() > 1 ? at(target) : 0]; }
