@@ -13,6 +13,7 @@
 // the labelling, and again. Where U = L the move is solved; else the rest is left to hats.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
