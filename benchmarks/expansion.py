@@ -1,10 +1,13 @@
-"""Expansion moves over 21 labels, to convergence, against gco; and what label costs add.
+"""Expansion moves over 21 labels, to convergence, against gco; what label costs and regions add.
 
 320 x 213 pixels, four neighbours each, Potts weights by contrast, both from the labels of least
 unary energy. A made-up scene, and the photographs with TextonBoost unaries in the folder msrc21 of
 $SETWISE_DATA, if there is one. Targets: half of gco's time at an energy that is not higher, and
 with a cost on every label three times our own time without. All energies are whole numbers, which
 gco needs. gco takes its first labels one by one from Python; that time is not counted.
+
+Three layers of regions, on made-up scenes of five labels and of 21: at most five times the time
+without.
 """
 
 from __future__ import annotations
@@ -22,27 +25,28 @@ from scipy.ndimage import gaussian_filter
 import setwise as sw
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks.shared.fields import fresh
+from benchmarks.shared.fields import fresh, patches
 from benchmarks.shared.measure import arguments, as_ratio, as_seconds, ratio, report, verdict
 
 vars(np).update(int=int, float=float)  # gco-wrapper asks an older NumPy for these
 from gco.pygco import GCO  # noqa: E402
 
 SIDES, LABELS, COST = (213, 320), 21, 20_000.0
+REGIONS, POWER, WEIGHTS = (16, 48, 190), 0.8, (500.0, 2_000.0)
 
 
-def scene(shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+def scene(shape: tuple[int, int], labels: int = LABELS) -> tuple[np.ndarray, np.ndarray]:
     """Unaries (h, w, L), noisy but smooth as a texture classifier's, and a picture."""
     rng = np.random.default_rng(0)
 
     def smooth(width: float) -> np.ndarray:
-        noise = gaussian_filter(rng.normal(size=(*shape, LABELS)), (width, width, 0))
+        noise = gaussian_filter(rng.normal(size=(*shape, labels)), (width, width, 0))
         return noise / noise.std()
 
     truth = smooth(20.0).argmax(axis=2)
-    scores = 3.0 * (truth[:, :, None] == np.arange(LABELS)) + 1.5 * smooth(3.0) + smooth(0.7)
+    scores = 3.0 * (truth[:, :, None] == np.arange(labels)) + 1.5 * smooth(3.0) + smooth(0.7)
     scores -= np.log(np.exp(scores).sum(axis=2, keepdims=True))
-    picture = rng.uniform(0.0, 255.0, (LABELS, 3))[truth] + rng.normal(0.0, 20.0, (*shape, 3))
+    picture = rng.uniform(0.0, 255.0, (labels, 3))[truth] + rng.normal(0.0, 20.0, (*shape, 3))
     return np.minimum(-scores, -np.log(1e-3)), picture
 
 
@@ -103,6 +107,41 @@ def of_gco(field: sw.fields.Field) -> tuple[float, float]:
     return seconds + more, float(energy)
 
 
+def of_regions(repeats: int, quick: bool) -> tuple[list[dict], list[str]]:
+    """What three layers of regions add to the time, as data and as lines to be read."""
+    data, lines = [], []
+    for shape, labels in ((SIDES, 5), (SIDES, 21), ((512, 512), 5), ((512, 512), 21)):
+        unary, picture = scene(shape, labels)
+        plain = field_of(unary, picture, 2.0)
+        layers = [patches(picture, number) for number in REGIONS]
+        contenders = {"edges alone": plain}
+        for weight in WEIGHTS:
+            field, robust = plain, plain
+            for regions in layers:
+                field += sw.fields.RegionConsistency(regions, weight, POWER)
+                most = weight * np.bincount(regions) ** POWER / 5.0
+                robust += sw.fields.RobustPn(regions, most, 0.3, relative=True)
+            contenders[f"RegionConsistency, {weight:g}"] = field
+            contenders[f"RobustPn, {weight:g}"] = robust
+        runs: dict[str, list[float]] = {name: [] for name in contenders}
+        energies = {}
+        for _ in range(repeats):
+            for name, field in contenders.items():
+                seconds, energies[name] = of_setwise(field)
+                runs[name].append(seconds)
+        base = np.array(runs["edges alone"])
+        for name in list(runs)[1:]:
+            price = ratio(np.array(runs[name]), base)
+            lines.append(
+                f"{shape[1]} x {shape[0]}, {labels} labels, three layers of {name}, at most 5 "
+                f"times as long as edges: {as_ratio(price)}"
+            )
+        data.append({"shape": shape, "labels": labels, "seconds": runs, "energies": energies})
+        if quick:
+            break
+    return data, lines
+
+
 def main() -> None:
     args = arguments(__doc__.splitlines()[0])
     repeats = 2 if args.quick else 7
@@ -150,7 +189,8 @@ def main() -> None:
         f"{sum(e == 0 for e in excesses)}, higher in {sum(e > 0 for e in excesses)} (target 0); "
         f"relative difference {min(excesses):.1e} to {max(excesses):.1e}",
     ]
-    report("expansion", table, data, notes=notes, quick=args.quick)
+    more, lines = of_regions(repeats, args.quick)
+    report("expansion", table, data + more, notes=notes + lines, quick=args.quick)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
-from scipy.spatial import Delaunay
+from scipy.spatial import Delaunay, cKDTree
 
 import setwise as sw
 
@@ -38,6 +38,18 @@ def image(height, width, n_labels, layers, rng):
         regions = (y // side) * (width // side + 1) + (x + size) // side
         field += sw.fields.RegionConsistency(regions, weight=1.0, alpha=0.8)
     return field
+
+
+def patches(picture: np.ndarray, number: int) -> np.ndarray:
+    """About so many regions (h * w,): to which of scattered pixels is one nearest, in place and
+    colour? A picture (h, w, 3) of colours up to 255."""
+    h, w = picture.shape[:2]
+    rng = np.random.default_rng(number)
+    y, x = np.mgrid[:h, :w]
+    colors = gaussian_filter(picture, (3.0, 3.0, 0.0)) * np.sqrt(h * w / number) / 40.0
+    points = np.concatenate([np.stack([y, x], axis=2), colors], axis=2).reshape(h * w, -1)
+    centers = points[rng.choice(h * w, number, replace=False)]
+    return np.unique(cKDTree(centers).query(points)[1], return_inverse=True)[1]
 
 
 def superpixels(n: int, n_labels: int, strength: float) -> sw.fields.Field:

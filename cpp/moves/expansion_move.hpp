@@ -17,16 +17,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "moves/bracketed_move.hpp"
 #include "moves/kept_flows.hpp"
-#include "moves/move.hpp"
 #include "numeric/poll.hpp"
 
 namespace setwise {
 
-class ExpansionMove : public Move {
+class ExpansionMove : public BracketedMove {
   public:
     explicit ExpansionMove(MoveField& field)
-        : Move(field), flows_(field), stamp_(at(field.variables()), 0) {
+        : BracketedMove(field), stamp_(at(field.variables()), 0) {
         is_expansion_ = true;
         for (const Layer& layer : field.layers()) n_cost_layers_ += layer.charge == Charge::cost;
         is_lazy_ = n_cost_layers_ == field.layers().size();
@@ -48,13 +48,22 @@ class ExpansionMove : public Move {
             if (layer.charge == Charge::cost && g >= 0 && layer.counts[at(g)] == 0)
                 toll += layer.costs[at(g)];
         }
-        offer(last.is_best ? last.seen : never);
-        while (!round(poll)) {
+        double made = 0.0;
+        bool solved = false;
+        if (is_lazy_ || toll > 0.0) {
+            offer(last.is_best ? last.seen : never);
+        } else {
+            is_whole_ = false;
+            made = bracket(poll);
+            solved = active_.empty();
+            eliminate();
+            begin_rounds();
         }
+        while (!solved) solved = round(poll);
         const bool wanted = best_change_.value() < -tolerance_;
         const std::int64_t since = field_.now();
         const bool stays = active_.empty();
-        const double change = take_best(toll);
+        const double change = made + take_best(toll);
         if (is_whole_ && (stays || change < 0.0)) flows_.keep(target_, since);
         for (const Variable i : settled_) local_[at(i)] = nothing;
         settled_.clear();
@@ -65,7 +74,6 @@ class ExpansionMove : public Move {
   private:
     static constexpr std::int64_t never = -1;
     static constexpr std::int32_t settled = -2;  // in local_
-    static constexpr int halo = 2;
 
     struct Last {
         std::int64_t seen = never;  // changes before the end of the last expansion to a label
@@ -74,7 +82,7 @@ class ExpansionMove : public Move {
 
     bool round(Poll poll) {
         if (is_whole_) {
-            unproved_ = flows_.solve(target_, poll, [&](Variable i) { return take(i); });
+            unproved_ = flows_.solve(target_, poll, NoTilts{}, [&](Variable i) { return take(i); });
             begin_rounds();
             switched_.assign(active_.size(), 1);
         } else {
@@ -116,19 +124,8 @@ class ExpansionMove : public Move {
         }
         begin_rounds();
     }
-    void leave_out_all() {
-        for (const Variable i : active_) local_[at(i)] = nothing;
-        active_.clear();
-    }
     void consider(Variable i) {
         if (local_[at(i)] < 0 && may_switch(i)) take(i);
-    }
-    // Makes i active. Whether it was not before.
-    bool take(Variable i) {
-        if (local_[at(i)] >= 0) return false;
-        local_[at(i)] = static_cast<std::int32_t>(active_.size());
-        active_.push_back(i);
-        return true;
     }
     void consider_charged(const Layer& layer) {
         for (Variable i = 0; any_charged_ && i < field_.variables(); ++i) {
@@ -137,11 +134,7 @@ class ExpansionMove : public Move {
         }
     }
     bool has_deficit(Variable i) const {
-        if (field_.label(i) == target_) return false;
-        double excess = field_.unary(i, target_) - field_.unary_now(i);
-        for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e)
-            excess += EdgeHalf(field_, e, i, target_).excess;
-        return excess < 0;
+        return field_.label(i) != target_ && shared_excess(i) < 0;
     }
     // Adds neighbours of the active variables from place `begin` on, so many levels of them.
     void widen(std::size_t begin) {
@@ -302,7 +295,6 @@ class ExpansionMove : public Move {
     std::vector<Last> last_;
     int levels_ = halo;
     bool is_whole_ = false, any_charged_ = false;
-    KeptFlows flows_;
     std::vector<Variable> all_, settled_;
     std::vector<std::int64_t> stamp_;
     std::int64_t stamp_now_ = 0;

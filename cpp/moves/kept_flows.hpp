@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -49,10 +50,18 @@ struct EdgeHalf {
     }
 };
 
+// What functions of counts that are taken for linear add to the excess of a variable.
+struct NoTilts {
+    static constexpr bool any = false;
+    double operator()(Variable) const { return 0.0; }  // in all
+    double change(Variable) const { return 0.0; }      // since the flow that is kept
+};
+
 class KeptFlows {
   public:
     explicit KeptFlows(const MoveField& field) : field_(field), pairs_(field.pairs) {
-        const std::size_t bytes = 32 * at(field.variables()) + 8 * at(pairs_.entries());
+        const std::size_t bytes =
+            32 * at(field.variables()) + 8 * at(pairs_.entries()) + 8 * at(field.functions());
         kept_.resize(bytes * at(field.labels()) <= most_bytes ? at(field.labels()) : 1);
         stamp_.assign(at(field.variables()), 0);
     }
@@ -61,41 +70,46 @@ class KeptFlows {
     bool has(LabelIndex target) const { return kept_.size() > 1 && kept_[at(target)].is_valid; }
     double excess(LabelIndex target, Variable i) const { return of(target).flow->excess(i); }
 
+    // The tilts of a label's flow, for each (layer, region, group), to be written before it is solved.
+    std::vector<double>& tilts(LabelIndex target) {
+        kept_of(target).tilts.resize(at(field_.functions()), 0.0);
+        return kept_of(target).tilts;
+    }
+
     // Calls take(i) for the variables of the smallest set of switches among the best, those from
     // which a deficit that is left can still be reached. take returns whether i is new. Returns how
     // much better another set may be by what rounding took; a flow that has lost much since it was
     // found from nothing is found anew.
-    template <class Take>
-    double solve(LabelIndex target, Poll poll, Take take) {
-        Kept& kept = kept_[kept_.size() > 1 ? at(target) : 0];
+    template <class Tilts, class Take>
+    double solve(LabelIndex target, Poll poll, const Tilts& tilts, Take take) {
+        Kept& kept = kept_of(target);
         if (!kept.flow) kept.flow = std::make_unique<Flow>(graph());
         Flow& flow = *kept.flow;
-        stack_.clear();
-        const auto visit = [&](Variable i) {
-            if (take(i)) stack_.push_back(i);
-        };
         if (std::exchange(kept.is_valid, false) && unproved(flow, kept.sent) == 0.0) {
-            mend(flow, target, kept.since);
+            mend(flow, target, kept.since, tilts);
+            if constexpr (Tilts::any) tilt(flow, tilts);
             flow.solve_again(fresh_, poll);
-            for (const Variable i : fresh_)
-                if (flow.excess(i) < 0) visit(i);
+            // Without tilts what has a deficit of old has been switched.
+            if constexpr (!Tilts::any) return take_switches(kept, fresh_, take);
         } else {
-            write(flow, target);
+            write(flow, target, tilts);
             kept.sent = flow.solve(poll).value();
-            for (Variable i = 0; i < field_.variables(); ++i)
-                if (flow.excess(i) < 0) visit(i);
         }
-        const auto rows = flow.topology().rows();
-        while (!stack_.empty()) {
-            const Variable i = stack_.back();
-            stack_.pop_back();
-            for (FlowArc a = rows.begin(i); a < rows.end(i); ++a)
-                if (flow.residual(rows.sister(i, a)) > 0) visit(rows.head(i, a));
-        }
-        return unproved(flow, kept.sent);
+        return take_switches(kept, all(), take);
+    }
+    // The same again, from the flow just solved, where nothing but tilts has changed.
+    template <class Tilts, class Take>
+    double solve_again(LabelIndex target, Poll poll, const Tilts& tilts, Take take) {
+        Kept& kept = kept_of(target);
+        fresh_.clear();
+        ++now_;
+        tilt(*kept.flow, tilts);
+        kept.flow->solve_again(fresh_, poll);
+        return take_switches(kept, all(), take);
     }
 
     // Keeps the flow just solved, whose switches were made; `since` counts the changes before them.
+    // With tilts, whatever was made.
     void keep(LabelIndex target, std::int64_t since) {
         if (kept_.size() == 1) return;
         kept_[at(target)].is_valid = true;
@@ -111,8 +125,46 @@ class KeptFlows {
         bool is_valid = false;
         std::int64_t since = 0;
         double sent = 0.0;  // when it was found from nothing
+        std::vector<double> tilts;
     };
     const Kept& of(LabelIndex target) const { return kept_[kept_.size() > 1 ? at(target) : 0]; }
+    Kept& kept_of(LabelIndex target) { return kept_[kept_.size() > 1 ? at(target) : 0]; }
+
+    struct All {
+        Variable n;
+        struct Each {
+            Variable i;
+            Variable operator*() const { return i; }
+            Each& operator++() {
+                ++i;
+                return *this;
+            }
+            bool operator!=(const Each& other) const { return i != other.i; }
+        };
+        Each begin() const { return {0}; }
+        Each end() const { return {n}; }
+    };
+    All all() const { return {field_.variables()}; }
+
+    // Deficits that are left are looked for among `where`.
+    template <class Where, class Take>
+    double take_switches(const Kept& kept, const Where& where, Take take) {
+        const Flow& flow = *kept.flow;
+        stack_.clear();
+        const auto visit = [&](Variable i) {
+            if (take(i)) stack_.push_back(i);
+        };
+        for (const Variable i : where)
+            if (flow.excess(i) < 0) visit(i);
+        const auto rows = flow.topology().rows();
+        while (!stack_.empty()) {
+            const Variable i = stack_.back();
+            stack_.pop_back();
+            for (FlowArc a = rows.begin(i); a < rows.end(i); ++a)
+                if (flow.residual(rows.sister(i, a)) > 0) visit(rows.head(i, a));
+        }
+        return unproved(flow, kept.sent);
+    }
 
     std::shared_ptr<const MoveGraph> graph() {
         if (graph_) return graph_;
@@ -128,7 +180,8 @@ class KeptFlows {
         return graph_;
     }
 
-    void write(Flow& flow, LabelIndex target) const {
+    template <class Tilts>
+    void write(Flow& flow, LabelIndex target, const Tilts& tilts) const {
         flow.forget_lost();
         for (Variable i = 0; i < field_.variables(); ++i) {
             double excess = field_.unary(i, target) - field_.unary_now(i);
@@ -137,13 +190,14 @@ class KeptFlows {
                 excess += half.excess;
                 flow.residual(e) = half.capacity;
             }
-            flow.excess(i) = excess;
+            flow.excess(i) = excess + tilts(i);
         }
     }
 
     // Gives the edges of changed variables their new capacities and as much of their flow as these
     // allow, then their ends the excess that follows.
-    void mend(Flow& flow, LabelIndex target, std::int64_t since) {
+    template <class Tilts>
+    void mend(Flow& flow, LabelIndex target, std::int64_t since, const Tilts& tilts) {
         fresh_.clear();
         ++now_;
         for (std::int64_t c = since; c < field_.now(); ++c) refresh(field_.changes()[at(c)]);
@@ -162,10 +216,10 @@ class KeptFlows {
             double excess = field_.unary(i, target) - field_.unary_now(i);
             for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e)
                 excess += EdgeHalf(field_, e, i, target).excess - passing(flow, e);
-            flow.excess(i) = excess;
+            flow.excess(i) = excess + tilts(i);
         }
-        // No arc may lead from the source side to the sink side of the last cut. Sink nodes that are
-        // not fresh have the target, and no arcs.
+        // No arc may lead from the source side to the sink side of the last cut. Where one end of an
+        // edge is not fresh the edge is what it was.
         for (const Variable i : fresh_)
             for (std::int32_t e = pairs_.begin(i); !flow.source_side(i) && e < pairs_.end(i); ++e) {
                 const Variable j = pairs_.neighbor(e);
@@ -175,6 +229,20 @@ class KeptFlows {
                 flow.excess(i) += room;
                 flow.excess(j) -= room;
             }
+    }
+    // Adds the changes of the tilts to the excesses that are not fresh. Rounding counts as in the flow.
+    template <class Tilts>
+    void tilt(Flow& flow, const Tilts& tilts) {
+        for (Variable i = 0; i < field_.variables(); ++i) {
+            if (stamp_[at(i)] == now_) continue;
+            const double change = tilts.change(i);
+            if (change == 0.0) continue;
+            const double before = flow.excess(i), after = before + change;
+            if (std::abs(after) <= 16 * std::abs(change))
+                flow.lose(std::abs((before - after) + change));
+            flow.excess(i) = after;
+            if (flow.source_side(i) ? after < 0 : after > 0) fresh_.push_back(i);
+        }
     }
     // The flow along an entry's arc: both ways have had the same capacity.
     double passing(const Flow& flow, std::int32_t e) const {

@@ -112,7 +112,16 @@ class Move {
     // the variables that may switch but are not active: their arcs are left out.
     template <class IsOutside>
     void build(IsOutside is_outside) {
-        std::size_t arcs = lay_hats();
+        lay_graph(lay_hats(), is_outside);
+    }
+    // The functions as they are linear, by their tilts.
+    template <class IsOutside>
+    void build_linear(IsOutside is_outside) {
+        n_hats_ = 0;
+        lay_graph(0, is_outside);
+    }
+    template <class IsOutside>
+    void lay_graph(std::size_t arcs, IsOutside is_outside) {
         for (const Variable i : active_) arcs += at(pairs_.end(i) - pairs_.begin(i));
         graph_->clear(active_.size() + n_hats_, arcs);
         if (capacity_.size() < arcs) capacity_.resize(arcs);
@@ -145,7 +154,7 @@ class Move {
                     arc_of_entry_[at(e)] = arc;
             }
             known_functions_at(i, mine, [&](const CountFunction& f) {
-                excess += f.slope();
+                excess += f.tilt;
                 for (std::size_t t = 0; t < f.breaks.size(); ++t) {
                     Hat& hat = hats_[at(f.first_hat) + t];
                     const auto z = static_cast<FlowNode>(active_.size() + at(f.first_hat) + t);
@@ -172,6 +181,7 @@ class Move {
         n_hats_ = 0;
         for (CountFunction& f : functions_) {
             f.first_hat = static_cast<std::int32_t>(n_hats_);
+            f.tilt = f.slope();
             for (std::size_t t = 0; t < f.breaks.size(); ++t) {
                 if (hats_.size() == n_hats_) hats_.emplace_back();
                 Hat& hat = hats_[n_hats_++];
@@ -246,19 +256,10 @@ class Move {
     // and the rest is seen beside it.
     bool judge(double unseen) {
         double paid = 0.0, slack = unseen + unproved_;
-        Change change = edges_and_unaries(paid);
-        for (CountFunction& f : functions_) f.answer = 0;
-        for (std::size_t k = 0; k < active_.size(); ++k)
-            if (switched_[k])
-                known_functions_at(active_[k], own(active_[k]),
-                                   [](CountFunction& f) { ++f.answer; });
-        for (const CountFunction& f : functions_) {
-            const double value = f(f.answer), before = f(f.present);
-            change.add(value);
-            change.add(-before);
-            paid += std::abs(value) + std::abs(before);
-            slack += value - f.interpolated(f.answer);
-        }
+        count_answer();
+        const Change change = change_of_answer(paid);
+        for (const CountFunction& f : functions_)
+            slack += f(f.answer) - f.interpolated(f.answer);
         tolerance_ = std::max(tolerance_, 1e-13 * paid);
         Change bound = change;
         bound.add(-slack);
@@ -283,11 +284,29 @@ class Move {
         return refined;
     }
 
-    // What the answer changes, and what it pays for that.
     using Change = CompensatedSum<double>;
     static double difference(Change x, const Change& y) {
         x.subtract(y);
         return x.value();
+    }
+
+    void count_answer() {
+        for (CountFunction& f : functions_) f.answer = 0;
+        for (std::size_t k = 0; k < active_.size(); ++k)
+            if (switched_[k])
+                known_functions_at(active_[k], own(active_[k]),
+                                   [](CountFunction& f) { ++f.answer; });
+    }
+    // What the answer changes, and what it pays for that.
+    Change change_of_answer(double& paid) const {
+        Change change = edges_and_unaries(paid);
+        for (const CountFunction& f : functions_) {
+            const double value = f(f.answer), before = f(f.present);
+            change.add(value);
+            change.add(-before);
+            paid += std::abs(value) + std::abs(before);
+        }
+        return change;
     }
     Change edges_and_unaries(double& paid) const {
         Change change;

@@ -50,6 +50,7 @@ struct CountFunction {
                  rest = 0;             // robust: the second label's, the largest of the others
     std::vector<std::int64_t> breaks;  // the interior breakpoints, increasing
     std::int32_t first_hat = 0;        // of the move's graph
+    double tilt = 0.0;                 // the slope of its linear part there
     std::int64_t answer = 0;           // k at the cut's answer
 
     // At the present labelling all the region's variables are counted as fixed.
@@ -66,6 +67,11 @@ struct CountFunction {
         present += is_switched;
         fixed -= is_switched == rises;
         other_fixed -= is_switched;
+    }
+    // As if so many had been added, none of them switched.
+    void set_members(std::int64_t count) {
+        members = count;
+        if (!rises) fixed -= count;
     }
     // One that is not switched.
     void drop_member() {
@@ -88,7 +94,11 @@ struct CountFunction {
 
     // The least that one more switch can cost, when all other members switch too.
     double last_slope() const { return (*this)(members) - (*this)(members - 1); }
-    double slope() const { return ((*this)(members) - (*this)(0)) / static_cast<double>(members); }
+    double slope() const { return chord(0, members); }
+    // The slope between two numbers of switches.
+    double chord(std::int64_t low, std::int64_t high) const {
+        return ((*this)(high) - (*this)(low)) / static_cast<double>(high - low);
+    }
 
     // The value at k of the function that is linear between the breakpoints: never above this one,
     // which is concave.

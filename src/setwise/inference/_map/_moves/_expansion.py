@@ -19,7 +19,10 @@ def expansion(field: Field, options: MapOptions) -> MapResult:
     most two labels the answer is the best one, by ``cut``.
 
     A move costs a maximum flow over the variables that may gain from it; where edges alone join
-    variables, over those parts of the field that changed since the label's last turn.
+    variables, over those parts of the field that changed since the label's last turn. Functions of
+    counts are linear at first, below and above what they can cost: a few flows over edges alone
+    then bracket the best answer between two sets of switches, and auxiliary nodes are only for
+    the variables between them.
     """
     if field.n_labels <= 2:
         return best_of_two(field, "expansion", options)
