@@ -1,5 +1,6 @@
 // Energies of labellings, for setwise.fields. Sizes and index ranges are checked here.
 #include "bind/bind.hpp"
+#include "fields/checked_copies.hpp"
 #include "fields/energies.hpp"
 
 namespace {
@@ -111,9 +112,34 @@ void cardinality_energies(Labels labels, Index n_labels, In<Index> center, Doubl
     setwise::cardinality_energies(x, center.data(), table.data(), energies.data(), poll_signals);
 }
 
+// ------------------------------------------------------------- copies of arguments, checked on the way
+
+// The first edge with a negative end or without a second one, or -1: then all of them are copied.
+Index copy_edges(In2<Index> edges, Out2<Index> copy) {
+    require(edges.shape(1) == 2 && copy.shape(0) == edges.shape(0) && copy.shape(1) == 2,
+            "edges and copy must have shape (E, 2)");
+    return setwise::copy_edges(edges.data(), static_cast<Index>(edges.shape(0)), copy.data());
+}
+
+bool copy_weights(Doubles weights, Out<double> copy) {
+    require(copy.size() == weights.size(), "copy must have an entry for each weight");
+    return setwise::copy_weights(weights.data(), static_cast<Index>(weights.size()), copy.data());
+}
+
+bool copy_unary(In2<double> unary, double largest, Out2<double> copy) {
+    require(copy.shape(0) == unary.shape(0) && copy.shape(1) == unary.shape(1),
+            "copy must have the shape of unary");
+    return setwise::copy_unary(unary.data(), static_cast<Index>(unary.shape(0)),
+                               static_cast<Index>(unary.shape(1)), largest, copy.data());
+}
+
 }  // namespace
 
 void bind_fields(nb::module_& m) {
+    m.def("copy_edges", &copy_edges, "edges"_a.noconvert(), "copy"_a.noconvert(), Unlocked());
+    m.def("copy_weights", &copy_weights, "weights"_a.noconvert(), "copy"_a.noconvert(), Unlocked());
+    m.def("copy_unary", &copy_unary, "unary"_a.noconvert(), "largest"_a, "copy"_a.noconvert(),
+          Unlocked());
 #define SETWISE_LABELS "labels"_a.noconvert(), "n_labels"_a
 #define SETWISE_ENERGIES "energies"_a.noconvert(), Unlocked()
     m.def("unary_energies", &unary_energies, "labels"_a.noconvert(), "unary"_a.noconvert(),

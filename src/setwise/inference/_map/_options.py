@@ -57,6 +57,7 @@ class MapOptions:
         rng: object = None,
         callback: Callable[[MapProgress], object] | None = None,
         offset: float = 0.0,
+        scale: EnergyScale | None = None,
     ) -> MapOptions:
         """The options of a call, or one sentence on what is wrong with which."""
         check_callback(callback)
@@ -67,7 +68,7 @@ class MapOptions:
             n_threads=as_threads(n_jobs),
             random=None if rng is None else as_generator(rng),
             callback=callback,
-            scale=EnergyScale.of(field),
+            scale=EnergyScale.of(field) if scale is None else scale,
             offset=offset,
         )
 
