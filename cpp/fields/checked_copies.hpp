@@ -39,6 +39,16 @@ inline bool copy_weights(const double* weights, std::int64_t count, double* copy
     return good;
 }
 
+// Whether all of them are at most `largest` in size.
+inline bool copy_finite(const double* values, std::int64_t count, double largest, double* copy) {
+    bool good = true;
+    for (std::int64_t k = 0; k < count; ++k) {
+        copy[k] = values[k];
+        good &= std::abs(values[k]) <= largest;
+    }
+    return good;
+}
+
 // Whether all of them are +inf or at most `largest` in size, and one in each row is not +inf.
 inline bool copy_unary(const double* unary, std::int64_t rows, std::int64_t labels, double largest,
                        double* copy) {

@@ -36,9 +36,9 @@ class GridEdges {
               std::int64_t directions)
         : sides_(sides, sides + dimensions) {
         for (std::int64_t k = 0; k < directions; ++k) {
-            Direction d{std::vector<std::int64_t>(steps + k * dimensions,
-                                                  steps + (k + 1) * dimensions),
-                        0, count_, 0};
+            Direction d{
+                std::vector<std::int64_t>(steps + k * dimensions, steps + (k + 1) * dimensions), 0,
+                count_, 0};
             std::int64_t pairs = 1, stride = 1;
             for (std::size_t i = sides_.size(); i-- > 0; stride *= sides_[i]) {
                 const std::int64_t far = std::abs(d.step[i]);
@@ -160,8 +160,9 @@ FieldCut cut_field(Topology&& topology, const double* unary, Write write, Border
     std::vector<Side> sides(static_cast<std::size_t>(n));
     const Side sink = flow.sink_side_is_least() ? one : either;
     for (FlowNode v = 0; v < n; ++v)
-        sides[static_cast<std::size_t>(v)] =
-            flow.source_side(v) ? zero : flow.excess(v) < 0 ? one : sink;
+        sides[static_cast<std::size_t>(v)] = flow.source_side(v)  ? zero
+                                             : flow.excess(v) < 0 ? one
+                                                                  : sink;
     const auto g = flow.topology().rows();
     std::vector<FlowNode> stack;
     const auto settle = [&](FlowNode v) {
@@ -217,7 +218,8 @@ bool cut_grid(const GridEdges& grid, std::int64_t n, const double* unary, const 
             };
             if (std::abs(offset) >= size) return write_from(0, 1);
             // Edges of a row that meet: those that start in every other stretch of `offset` pixels.
-            for (FlowNode c = 0; c < 2 * std::abs(by) && c < size; ++c) write_from(c, 2 * std::abs(by));
+            for (FlowNode c = 0; c < 2 * std::abs(by) && c < size; ++c)
+                write_from(c, 2 * std::abs(by));
         });
         return sent.value();
     };

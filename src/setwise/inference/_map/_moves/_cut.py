@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from setwise.fields._field import Field
-from setwise.fields._potentials._potts import Potts
 from setwise.fields._terms import PottsTerm
-from setwise.inference._flows._potts_cut import cut_potts
-from setwise.inference._map._energy_scale import EnergyScale, least_of_rows
+from setwise.inference._flows._potts_cut import above_least, as_potts, cut_potts
+from setwise.inference._map._energy_scale import NEGLIGIBLE, EnergyScale
 from setwise.inference._map._ground import difference_below, ground
 from setwise.inference._map._moves._terms import start_moves
 from setwise.inference._map._options import MapOptions
+from setwise.inference._map._reach import rounding_of
 from setwise.inference._map._result import MapResult
 
 
@@ -34,41 +34,42 @@ def cut(field: Field, options: MapOptions) -> MapResult:
 
 
 def cut_at_once(field: Field, read: Callable[..., MapOptions]) -> MapResult | None:
-    """The answer of ``cut`` for two labels and Potts potentials alone, from the field as it is.
+    """The answer of ``cut`` for two labels, Potts and tables alone, from the field as it is.
 
-    Nothing is taken out of the unaries first: a cut sees their differences only, and what it pays
-    is counted above the least of each. ``read`` makes the options of a field. None where there is
-    another potential, a start or no cut to be made, or where digits are lost: the answer then is
-    that of ``cut``.
+    Nothing is taken out of the field first: a cut sees differences only, and what it pays is
+    counted above the least unaries and entries of tables. ``read`` makes the options of a field.
+    None where there is another potential, a start, or no cut to be made, or where prices take the
+    digits of others: the answer then is that of ``cut``.
     """
-    if field.n_labels != 2 or not field.potentials:
+    potts = as_potts(field)
+    if potts is None:
         return None
-    if any(type(potential) is not Potts for potential in field.potentials):
-        return None
-    terms = [term for _, term in field._terms() if isinstance(term, PottsTerm)]
-    summands = field.n_variables + sum(len(term.edges) for term in terms)
+    summands = field.n_variables + sum(len(edges) for edges, _ in potts.pairs)
     options = read(field, scale=EnergyScale(field, 0.0, 0.0, summands))
     if options.init is not None or options.max_iter == 0:
         return None
     if options.callback is not None:
-        options = replace(options, offset=float(least_of_rows(field.unary).sum()))
+        options = replace(options, offset=ground(field).constant)
     try:
-        found = cut_potts(field.unary, terms)
+        found = cut_potts(*potts[:2])
     except KeyboardInterrupt:
         grounded = ground(field).field
         options = replace(options, scale=EnergyScale.of(grounded))
         return _with_value_in(field, _not_cut(grounded, "cut", options))
     if found is None:
         return None
+    paid = found.paid if potts.largest == 0.0 else above_least(field, found.labels)
+    if rounding_of(potts.largest) > NEGLIGIBLE * paid:
+        return None
     interrupted = False
     try:
-        options.ends(1, found.paid, found.paid - found.gap)
+        options.ends(1, paid, paid - found.gap)
     except KeyboardInterrupt:
         interrupted = True
     result = options.result(
         found.labels,
-        found.paid,
-        found.paid - found.gap,
+        paid,
+        paid - found.gap,
         method="cut",
         n_iter=1,
         converged=True,
@@ -76,7 +77,8 @@ def cut_at_once(field: Field, read: Callable[..., MapOptions]) -> MapResult | No
     )
     if not result.exact:
         return None
-    return _with_value_in(field, result, found.value if len(terms) == 1 else None)
+    alone = len(potts.pairs) == 1 and potts.unary is field.unary
+    return _with_value_in(field, result, found.value if alone else None)
 
 
 def _with_value_in(field: Field, result: MapResult, value: float | None = None) -> MapResult:
@@ -145,11 +147,11 @@ def best_of_two(field: Field, method: str, options: MapOptions) -> MapResult:
 def _cut_of_edges(field: Field, method: str, options: MapOptions) -> MapResult | None:
     """The one cut of a field whose terms are all unary or Potts; None of another."""
     _, unary, rest = field._folded()
-    terms = [term for _, term in rest if isinstance(term, PottsTerm)]
-    if not terms or len(terms) < len(rest):
+    pairs = [(term.edges, term.weights) for _, term in rest if isinstance(term, PottsTerm)]
+    if not pairs or len(pairs) < len(rest):
         return None
     try:
-        found = cut_potts(unary, terms)
+        found = cut_potts(unary, pairs)
     except KeyboardInterrupt:
         return _not_cut(field, method, options)
     if found is None:
