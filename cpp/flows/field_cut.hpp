@@ -104,40 +104,41 @@ class GridEdges {
     std::int64_t count_ = 0;
 };
 
-// The label of a node, or that it is not known yet, a byte each.
-using Side = unsigned char;
-constexpr Side zero = 0, one = 1, either = 2;
-
-// Writes the weights of edges that share no node, edge c from tail + step * c to head + step * c, and
-// lets what one end has flow at once to the other that lacks it: much of all that flows goes no
-// further, and here it is one pass over memory in its order, without a branch. Returns what flowed.
+// Writes the weights of edges, and lets what one end has flow at once to the other that lacks it: much
+// of all that flows goes no further, and here it costs no search and no branch.
 template <class Flow>
-double write_apart(Flow& flow, FlowNode tail, FlowNode head, FlowArc forth, FlowArc back,
-                   FlowNode step, FlowNode count, const double* weights) {
-    const auto g = flow.topology().rows();
-    const FlowArc far = step * (g.end(0) - g.begin(0));
-    FlowArc a = g.begin(tail) + forth, b = g.begin(head) + back;
-    double sent = 0, lost = 0;
-    for (FlowNode c = 0; c < count; c += step, tail += step, head += step, a += far, b += far) {
-        const double w = weights[c], x = flow.excess(tail), y = flow.excess(head);
-        const double f = std::max(0.0, std::min(std::min(x, -y), w)) -
-                         std::max(0.0, std::min(std::min(-x, y), w));
-        const double amount = std::abs(f), less = w - amount, more = w + amount;
-        const double after = x - f, beside = y + f;
-        flow.residual(a) = w - f;
-        flow.residual(b) = w + f;
-        flow.excess(tail) = after;
-        flow.excess(head) = beside;
+class WeightWriter {
+  public:
+    explicit WeightWriter(Flow& flow) : flow_(flow) {}
+    ~WeightWriter() { flow_.lose(lost_); }
+
+    // Arc a from tail to head, and arc b back.
+    void write(FlowNode tail, FlowNode head, FlowArc a, FlowArc b, double weight) {
+        const double x = flow_.excess(tail), y = flow_.excess(head);
+        const double flow = std::max(0.0, std::min(std::min(x, -y), weight)) -
+                            std::max(0.0, std::min(std::min(-x, y), weight));
+        const double amount = std::abs(flow), less = weight - amount, more = weight + amount;
+        const double after = x - flow, beside = y + flow;
+        flow_.residual(a) = weight - flow;
+        flow_.residual(b) = weight + flow;
+        flow_.excess(tail) = after;
+        flow_.excess(head) = beside;
         // The rounding of an excess does not matter where much of it is left.
-        const double of_tail = std::abs((x - after) - f), of_head = std::abs((y - beside) + f);
-        sent += amount;
-        lost += std::abs((w - less) - amount) + std::abs((more - w) - amount) +
-                (std::abs(after) <= 16 * amount ? of_tail : 0.0) +
-                (std::abs(beside) <= 16 * amount ? of_head : 0.0);
+        const double of_tail = std::abs((x - after) - flow),
+                     of_head = std::abs((y - beside) + flow);
+        sent_ += amount;
+        lost_ += std::abs((weight - less) - amount) + std::abs((more - weight) - amount) +
+                 (std::abs(after) <= 16 * amount ? of_tail : 0.0) +
+                 (std::abs(beside) <= 16 * amount ? of_head : 0.0);
     }
-    flow.lose(lost);
-    return sent;
-}
+    double sent() const { return sent_; }
+
+  private:
+    Flow& flow_;
+    double sent_ = 0, lost_ = 0;
+};
+
+using Side = unsigned char;  // of the cut: the label of a node
 
 // unary (n, 2), where +inf forbids a label. `write(flow)` writes the weights and returns what flowed on
 // the way; `border(sides, pay)` calls pay(weight) for every edge between two sides, in the order of
@@ -157,6 +158,7 @@ FieldCut cut_field(Topology&& topology, const double* unary, Write write, Border
 
     // Label 1 where a deficit that is left can be reached: of the nodes on the sink's side all but
     // those that might as well be on the other.
+    constexpr Side zero = 0, one = 1, either = 2;
     std::vector<Side> sides(static_cast<std::size_t>(n));
     const Side sink = flow.sink_side_is_least() ? one : either;
     for (FlowNode v = 0; v < n; ++v)
@@ -207,19 +209,22 @@ bool cut_grid(const GridEdges& grid, std::int64_t n, const double* unary, const 
     auto topology = OffsetTopology<pairs>::of(n, grid.count(), grid.distances().data());
     if (!topology) return false;
     const auto write = [&](auto& flow) {
+        const auto g = flow.topology().rows();
         CompensatedSum<double> sent;
         grid.for_rows([&](std::int64_t e, std::int64_t first, std::int64_t offset,
                           std::int64_t place, std::int64_t size) {
-            const auto forth = static_cast<FlowArc>(2 * place + (offset < 0)), back = forth ^ 1;
-            const auto tail = static_cast<FlowNode>(first), by = static_cast<FlowNode>(offset);
-            const auto write_from = [&](FlowNode c, FlowNode step) {
-                sent.add(write_apart(flow, tail + c, tail + c + by, forth, back, step,
-                                     static_cast<FlowNode>(size) - c, weights + e + c));
-            };
-            if (std::abs(offset) >= size) return write_from(0, 1);
-            // Edges of a row that meet: those that start in every other stretch of `offset` pixels.
-            for (FlowNode c = 0; c < 2 * std::abs(by) && c < size; ++c)
-                write_from(c, 2 * std::abs(by));
+            const auto by = static_cast<FlowNode>(offset), count = static_cast<FlowNode>(size);
+            const auto tail = static_cast<FlowNode>(first);
+            const FlowArc a = g.begin(tail) + static_cast<FlowArc>(2 * place + (offset < 0));
+            const FlowArc b = g.begin(tail + by) + static_cast<FlowArc>(2 * place + (offset > 0));
+            // Edges that meet wait for each other: so those of every other stretch come first.
+            const FlowNode stretch = std::abs(by) < count ? 2 * std::abs(by) : 1;
+            WeightWriter writer(flow);
+            for (FlowNode begin = 0; begin < std::min(stretch, count); ++begin)
+                for (FlowNode c = begin; c < count; c += stretch)
+                    writer.write(tail + c, tail + c + by, a + 2 * pairs * c, b + 2 * pairs * c,
+                                 weights[e + c]);
+            sent.add(writer.sent());
         });
         return sent.value();
     };
@@ -249,9 +254,11 @@ inline FieldCut cut_edges(EdgeList<std::int64_t> edges, std::int64_t n, const do
                           const double* weights, std::int64_t* labels, Poll poll) {
     const auto write = [&](auto& flow) {
         const auto& topology = flow.topology();
+        WeightWriter writer(flow);
         for (std::int64_t e = 0; e < edges.count; ++e)
-            flow.residual(topology.forward(e)) = flow.residual(topology.reverse(e)) = weights[e];
-        return 0.0;
+            writer.write(edges.tail(e), edges.head(e), topology.forward(e), topology.reverse(e),
+                         weights[e]);
+        return writer.sent();
     };
     const auto border = [&](const Side* sides, auto pay) {
         for (std::int64_t e = 0; e < edges.count; ++e)

@@ -40,7 +40,7 @@ _GRIDS: dict[int, tuple[ref[IntArray], Grid]] = {}
 
 def remember_grid(edges: IntArray, grid: Grid) -> IntArray:
     """The edges of a grid, (E, 2) in one block, as an array that cannot be written and is known."""
-    fixed: IntArray = np.ndarray(edges.shape, np.int64, buffer=edges.data.toreadonly())
+    fixed: IntArray = np.asarray(edges.data.toreadonly())
     key = id(fixed)
     _GRIDS[key] = (ref(fixed, lambda _: _GRIDS.pop(key, None)), grid)
     return fixed
