@@ -1,5 +1,7 @@
 """Grids, contrast weights and regions of label maps, each against a plain loop."""
 
+import pickle
+from copy import deepcopy
 from itertools import product
 
 import numpy as np
@@ -9,6 +11,8 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from setwise import fields
+from setwise.fields import _edges
+from setwise.fields._edges import grid_of
 
 CONNECTIVITIES = {1: [2], 2: [4, 8], 3: [6, 18, 26]}
 
@@ -220,3 +224,72 @@ def test_bad_input_is_one_sentence(case: str) -> None:
     call, error, sentence = REFUSED[case]
     with pytest.raises(error, match=sentence):
         call()
+
+
+# ------------------------------------------------------------------ what the edges remember
+
+
+def test_edges_of_a_grid_cannot_be_written() -> None:
+    edges = fields.grid_edges((2, 3))
+    for array in (edges, edges.view(), edges[1:], fields.Potts(edges, 1.0).edges):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.setflags(write=True)
+        with pytest.raises(ValueError, match="read-only"):
+            array[0, 0] = 5
+    with pytest.raises(ValueError, match="read-only"):
+        edges += 1
+    with pytest.raises(ValueError, match="read-only"):
+        edges.sort(axis=0)
+    assert edges.copy().flags.writeable
+
+
+def test_only_the_edges_themselves_are_known_to_be_a_grid() -> None:
+    edges = fields.grid_edges((2, 3), 8)
+    assert grid_of(edges) == ((2, 3), ((0, 1), (1, 0), (1, -1), (1, 1)))
+    assert grid_of(np.asarray(edges)) is grid_of(edges)
+    assert fields.Potts(edges, 1.0).edges is edges
+    others = [
+        edges[:],
+        edges[::-1],
+        edges[:4],
+        edges[:, ::-1],
+        edges[np.arange(len(edges))],
+        edges + 0,
+        edges.copy(),
+        edges.view(),
+        edges.reshape(-1, 2),
+        edges.astype(np.int64),
+        np.array(edges),
+        np.concatenate([edges, edges]),
+        np.ascontiguousarray(edges[:, :]),
+        pickle.loads(pickle.dumps(edges)),
+        deepcopy(edges),
+        pickle.loads(pickle.dumps(fields.Potts(edges, 1.0))).edges,
+        fields.Potts(edges[:], 1.0).edges,
+    ]
+    assert [grid_of(other) for other in others] == [None] * len(others)
+
+
+def test_the_memory_of_a_grid_goes_with_its_edges() -> None:
+    before = len(_edges._GRIDS)
+    edges = fields.grid_edges((5, 5))
+    assert len(_edges._GRIDS) == before + 1
+    del edges
+    assert len(_edges._GRIDS) == before
+
+
+@given(grids())
+def test_the_last_pixel_with_a_neighbour(grid: tuple[tuple[int, ...], int]) -> None:
+    edges = fields.grid_edges(*grid)
+    known = grid_of(edges)
+    assert known is not None
+    assert known.last == edges.max(initial=-1)
+
+
+def test_the_last_pixel_with_a_neighbour_in_given_directions() -> None:
+    for step in product(range(-3, 4), repeat=2):
+        if any(step):
+            edges = fields.grid_edges((3, 4), [step])
+            known = grid_of(edges)
+            assert known is not None
+            assert known.last == edges.max(initial=-1)

@@ -1,6 +1,8 @@
 // Energies of labellings, for setwise.fields. Sizes and index ranges are checked here.
 #include "bind/bind.hpp"
+#include "fields/checked_copies.hpp"
 #include "fields/energies.hpp"
+#include "fields/two_label_tables.hpp"
 
 namespace {
 
@@ -111,9 +113,84 @@ void cardinality_energies(Labels labels, Index n_labels, In<Index> center, Doubl
     setwise::cardinality_energies(x, center.data(), table.data(), energies.data(), poll_signals);
 }
 
+// ------------------------------------------------------------------------ tables of two labels
+
+setwise::EdgeTables two_label_tables(const In2<Index>& edges, const Doubles& tables, Index n) {
+    const auto count = static_cast<Index>(edges.shape(0));
+    require(edges.shape(1) == 2, "edges must have shape (E, 2)");
+    require(setwise::all_below(edges.data(), 2 * count, n), "edges must join variables");
+    const bool shared = tables.size() == 4;
+    require(shared || static_cast<Index>(tables.size()) == 4 * count,
+            "tables must have four entries for each edge, or once for all");
+    return {edges.data(), count, tables.data(), shared};
+}
+
+double split_tables(In2<Index> edges, Doubles tables, double slack, Out2<double> unary,
+                    Out<double> weights) {
+    require(unary.shape(1) == 2 && weights.size() == edges.shape(0),
+            "unary must have shape (N, 2), and weights an entry for each edge");
+    return setwise::split_tables(
+        two_label_tables(edges, tables, static_cast<Index>(unary.shape(0))), slack, unary.data(),
+        weights.data());
+}
+
+// What labels pay above the least unary of every variable.
+double unary_above_least(In<Index> labels, In2<double> unary) {
+    require(unary.shape(1) == 2 && labels.size() == unary.shape(0),
+            "unary must have shape (N, 2), and labels N entries");
+    const auto n = static_cast<Index>(labels.size());
+    require(setwise::all_below(labels.data(), n, 2), "labels must be 0 or 1");
+    return setwise::unary_above_least(unary.data(), n, labels.data());
+}
+
+double tables_above_least(In<Index> labels, In2<Index> edges, Doubles tables) {
+    const auto n = static_cast<Index>(labels.size());
+    require(setwise::all_below(labels.data(), n, 2), "labels must be 0 or 1");
+    return setwise::tables_above_least(two_label_tables(edges, tables, n), labels.data());
+}
+
+// ------------------------------------------------------------- copies of arguments, checked on the way
+
+// The first edge with a negative end or without a second one, or -1: then all of them are copied.
+Index copy_edges(In2<Index> edges, Out2<Index> copy) {
+    require(edges.shape(1) == 2 && copy.shape(0) == edges.shape(0) && copy.shape(1) == 2,
+            "edges and copy must have shape (E, 2)");
+    return setwise::copy_edges(edges.data(), static_cast<Index>(edges.shape(0)), copy.data());
+}
+
+bool copy_weights(Doubles weights, Out<double> copy) {
+    require(copy.size() == weights.size(), "copy must have an entry for each weight");
+    return setwise::copy_weights(weights.data(), static_cast<Index>(weights.size()), copy.data());
+}
+
+bool copy_finite(Doubles values, double largest, Out<double> copy) {
+    require(copy.size() == values.size(), "copy must have an entry for each value");
+    return setwise::copy_finite(values.data(), static_cast<Index>(values.size()), largest,
+                                copy.data());
+}
+
+bool copy_unary(In2<double> unary, double largest, Out2<double> copy) {
+    require(copy.shape(0) == unary.shape(0) && copy.shape(1) == unary.shape(1),
+            "copy must have the shape of unary");
+    return setwise::copy_unary(unary.data(), static_cast<Index>(unary.shape(0)),
+                               static_cast<Index>(unary.shape(1)), largest, copy.data());
+}
+
 }  // namespace
 
 void bind_fields(nb::module_& m) {
+    m.def("split_tables", &split_tables, "edges"_a.noconvert(), "tables"_a.noconvert(), "slack"_a,
+          "unary"_a.noconvert(), "weights"_a.noconvert(), Unlocked());
+    m.def("unary_above_least", &unary_above_least, "labels"_a.noconvert(), "unary"_a.noconvert(),
+          Unlocked());
+    m.def("tables_above_least", &tables_above_least, "labels"_a.noconvert(), "edges"_a.noconvert(),
+          "tables"_a.noconvert(), Unlocked());
+    m.def("copy_finite", &copy_finite, "values"_a.noconvert(), "largest"_a, "copy"_a.noconvert(),
+          Unlocked());
+    m.def("copy_edges", &copy_edges, "edges"_a.noconvert(), "copy"_a.noconvert(), Unlocked());
+    m.def("copy_weights", &copy_weights, "weights"_a.noconvert(), "copy"_a.noconvert(), Unlocked());
+    m.def("copy_unary", &copy_unary, "unary"_a.noconvert(), "largest"_a, "copy"_a.noconvert(),
+          Unlocked());
 #define SETWISE_LABELS "labels"_a.noconvert(), "n_labels"_a
 #define SETWISE_ENERGIES "energies"_a.noconvert(), Unlocked()
     m.def("unary_energies", &unary_energies, "labels"_a.noconvert(), "unary"_a.noconvert(),

@@ -143,17 +143,8 @@ class OffsetTopology {
             }
             ++counts[static_cast<std::size_t>(k)];
         }
-        if (known < pairs || 4 * widest > n || 3 * edges.count < 2 * pairs * n ||
-            (n + 2 * widest) * degree > most_flow_arcs)
-            return std::nullopt;
-        g.nodes_ = static_cast<FlowNode>(n);
-        g.rows_.margin = static_cast<FlowNode>(widest);
-        for (std::size_t k = 0; k < degree; k += 2) {
-            const FlowNode offset = g.rows_.offsets[k];
-            g.rows_.offsets[k + 1] = -offset;
-            g.rows_.sisters[k] = offset * degree + 1;
-            g.rows_.sisters[k + 1] = -offset * degree - 1;
-        }
+        if (known < pairs || !fits(n, edges.count, widest)) return std::nullopt;
+        g.lay(n, widest);
         g.forward_.resize(static_cast<std::size_t>(edges.count));
         std::vector<bool> taken(static_cast<std::size_t>(n * pairs), false);
         for (std::int64_t e = 0, k = 0; e < edges.count; ++e) {
@@ -165,6 +156,19 @@ class OffsetTopology {
             g.forward_[static_cast<std::size_t>(e)] =
                 g.rows_.begin(u) + static_cast<FlowArc>(2 * k) + (u < v ? 0 : 1);
         }
+        return g;
+    }
+
+    // For edges of known distances, different ones, which whoever writes their capacities finds by
+    // himself: arcs 2 k and 2 k + 1 of a node lead distances[k] forwards and backwards.
+    static std::optional<OffsetTopology> of(std::int64_t n, std::int64_t edges,
+                                            const std::int64_t* distances) {
+        const std::int64_t widest = *std::max_element(distances, distances + pairs);
+        if (!fits(n, edges, widest)) return std::nullopt;
+        OffsetTopology g;
+        for (std::size_t k = 0; k < pairs; ++k)
+            g.rows_.offsets[2 * k] = static_cast<FlowNode>(distances[k]);
+        g.lay(n, widest);
         return g;
     }
 
@@ -186,6 +190,22 @@ class OffsetTopology {
 
   private:
     OffsetTopology() = default;
+
+    // Whether the empty places cost less than heads and sisters would.
+    static bool fits(std::int64_t n, std::int64_t edges, std::int64_t widest) {
+        return 4 * widest <= n && 3 * edges >= 2 * pairs * n &&
+               (n + 2 * widest) * degree <= most_flow_arcs;
+    }
+    void lay(std::int64_t n, std::int64_t widest) {
+        nodes_ = static_cast<FlowNode>(n);
+        rows_.margin = static_cast<FlowNode>(widest);
+        for (std::size_t k = 0; k < degree; k += 2) {
+            const FlowNode offset = rows_.offsets[k];
+            rows_.offsets[k + 1] = -offset;
+            rows_.sisters[k] = offset * degree + 1;
+            rows_.sisters[k + 1] = -offset * degree - 1;
+        }
+    }
 
     FlowNode nodes_ = 0;
     Rows rows_;

@@ -77,6 +77,9 @@ class MaxFlow {
     // The side of the minimum cut that was found.
     bool source_side(FlowNode v) const { return nodes_[place(v)].label == on_source_side; }
 
+    // Whether solve has found the cut whose sink side is the smallest: nodes that reach a deficit.
+    bool sink_side_is_least() const { return sink_side_is_least_; }
+
     // What rounding has taken since the state was last written as a whole.
     Capacity lost() const { return lost_; }
     void lose(Capacity amount) { lost_ += amount; }
@@ -269,8 +272,10 @@ class MaxFlow {
     void search() {
         Trees &ours = trees_[sink], &theirs = trees_[!sink];
         bool both = false;
+        sink_side_is_least_ = sink;
         while (!ours.level.empty()) {
             if (both && theirs.level.empty()) {
+                sink_side_is_least_ = !sink;
                 // Theirs are closed: what they have not reached lies on our side.
                 for (Node& v : nodes_)
                     if (v.label == free) v.label = sink ? on_sink_side : on_source_side;
@@ -454,6 +459,7 @@ class MaxFlow {
     std::vector<FlowNode> roots_, touched_;
     Sum flow_;
     Capacity lost_ = 0;
+    bool sink_side_is_least_ = false;
     bool everywhere_ = false;  // whether trees may be anywhere, or touched_ names their nodes
     Node* first_ = nullptr;
     std::size_t steps_ = 0;

@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "flows/field_cut.hpp"
 #include "flows/flow_graph.hpp"
 #include "numeric/threads.hpp"
 #include "tests/cases.hpp"
@@ -105,6 +106,36 @@ inline void check_seeded_flow(std::mt19937& random) {
         const auto [gap, flowing] = graph->unproved();
         require(gap <= 1e-13 * flowing, "flow: a cut is not proved");
     }
+}
+
+// The cut of a grid, and of its edges in another order, are one cut and cost what flows.
+inline void check_field_cut(std::mt19937& random) {
+    const std::int64_t sides[] = {5 + static_cast<std::int64_t>(random() % 6),
+                                  1 + static_cast<std::int64_t>(random() % 5)};
+    const std::int64_t steps[] = {0, 1, 1, 0, 1, -1, -1, -1};
+    const std::int64_t n = sides[0] * sides[1], directions = random() % 2 ? 4 : 2;
+    const GridEdges grid(sides, 2, steps, directions);
+    std::vector<std::int64_t> ends(static_cast<std::size_t>(2 * grid.count()));
+    std::vector<double> weights(ends.size() / 2), unary(static_cast<std::size_t>(2 * n));
+    grid.for_edges([&](std::int64_t e, std::int64_t first, std::int64_t offset, std::int64_t,
+                       std::int64_t size) {
+        for (std::int64_t c = 0; c < size; ++c) {
+            ends[static_cast<std::size_t>(2 * (e + c))] = first + c;
+            ends[static_cast<std::size_t>(2 * (e + c) + 1)] = first + c + offset;
+        }
+    });
+    for (auto* const array : {&weights, &unary})
+        for (double& x : *array) x = static_cast<double>(random() % 100) / 7;
+    std::vector<std::int64_t> labels(static_cast<std::size_t>(n)), others(labels);
+    FieldCut cut;
+    const auto offer = [&](auto solve) {
+        return solve(grid, n, unary.data(), weights.data(), labels.data(), cut, no_poll);
+    };
+    const FieldCut other = cut_edges({ends.data(), grid.count()}, n, unary.data(), weights.data(),
+                                     others.data(), no_poll);
+    require(close(other.paid, other.sent), "field cut: flow and energy differ");
+    if (!offer(cut_grid<1>) && !offer(cut_grid<2>) && !offer(cut_grid<4>)) return;
+    require(close(cut.paid, cut.sent) && labels == others, "field cut: a grid is cut otherwise");
 }
 
 // Copies share what does not change, so threads may solve them at once.

@@ -384,6 +384,7 @@ int main(int argc, char** argv) {
         check_flow<std::int64_t>(random);
         check_flow<double>(random);
         check_seeded_flow(random);
+        check_field_cut(random);
     }
-    std::printf("sanitize: %d sets, 300 factor graphs and 600 flows passed\n", count);
+    std::printf("sanitize: %d sets, 300 factor graphs and 800 flows passed\n", count);
 }

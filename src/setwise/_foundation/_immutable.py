@@ -30,7 +30,7 @@ class Immutable:
 
     def _set(self, **fields: object) -> None:
         for name, value in fields.items():
-            if isinstance(value, np.ndarray):
+            if isinstance(value, np.ndarray) and (value.flags.writeable or value.flags.owndata):
                 value = value.view()
                 value.flags.writeable = False
             object.__setattr__(self, name, value)

@@ -2,36 +2,89 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+from weakref import ref
+
 import numpy as np
 from numpy.typing import ArrayLike
 
+from setwise import _core
 from setwise._foundation._arguments import IntArray, as_array
 
 
+class Grid(NamedTuple):
+    """What the edges of a grid are: its sides, and the directions that they come in."""
+
+    sides: tuple[int, ...]
+    steps: tuple[tuple[int, ...], ...]
+
+    @property
+    def last(self) -> int:
+        """The last pixel that has a neighbour; -1 if none has."""
+        return max(map(self._last_along, self.steps), default=-1)
+
+    def _last_along(self, step: tuple[int, ...]) -> int:
+        tail = head = 0
+        for side, along in zip(self.sides, step, strict=True):
+            if abs(along) >= side:
+                return -1
+            tail = tail * side + side - 1 - max(along, 0)
+            head = head * side + side - 1 + min(along, 0)
+        return max(tail, head)
+
+
+# Arrays whose entries nobody can write, by their identity: so no slice, copy or reordering of one,
+# which is another array, is ever taken for it.
+_GRIDS: dict[int, tuple[ref[IntArray], Grid]] = {}
+
+
+def remember_grid(edges: IntArray, grid: Grid) -> IntArray:
+    """The edges of a grid, (E, 2) in one block, as an array that cannot be written and is known."""
+    fixed: IntArray = np.asarray(edges.data.toreadonly())
+    key = id(fixed)
+    _GRIDS[key] = (ref(fixed, lambda _: _GRIDS.pop(key, None)), grid)
+    return fixed
+
+
+def grid_of(edges: object) -> Grid | None:
+    """The grid that an array was made of, if it is known."""
+    known = _GRIDS.get(id(edges))
+    return known[1] if known is not None and known[0]() is edges else None
+
+
 def as_edges(edges: ArrayLike) -> IntArray:
-    """Pairs of different variables, (E, 2); ``[]`` is no edge."""
+    """Pairs of different variables, (E, 2); ``[]`` is no edge. Those of ``grid_edges`` stay."""
     array = as_array(edges, "edges")
+    if grid_of(array) is not None:
+        return array
     if array.shape == (0,):
         array = np.zeros((0, 2), np.int64)
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(f"edges must have shape (E, 2), got {array.shape}")
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"edges must hold integers, got dtype {array.dtype}")
-    if array.size and (array.min() < 0 or array.max() > np.iinfo(np.int64).max):
-        bad = array.min() if array.min() < 0 else array.max()
-        raise ValueError(f"edges must join variables, which are numbered from 0, got {bad}")
-    pairs = np.array(array, dtype=np.int64, order="C")
-    loops = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
-    if len(loops):
-        i = pairs[loops[0], 0]
-        raise ValueError(f"edges must join two different variables, got ({i}, {i})")
-    return pairs
+    if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
+        raise ValueError(_not_variables(array.max()))
+    pairs = np.empty(array.shape, np.int64)
+    source = np.ascontiguousarray(array, np.int64)
+    bad = _core.copy_edges(source, pairs)
+    if bad < 0:
+        return pairs
+    if (array < 0).any():
+        raise ValueError(_not_variables(array.min()))
+    i = source[bad, 0]
+    raise ValueError(f"edges must join two different variables, got ({i}, {i})")
+
+
+def _not_variables(got: object) -> str:
+    return f"edges must join variables, which are numbered from 0, got {got}"
 
 
 def check_edges(edges: IntArray, n_variables: int) -> None:
     """Raise a ``ValueError`` when an edge leaves the field."""
-    if edges.size and edges.max() >= n_variables:
+    grid = grid_of(edges)
+    last = int(edges.max(initial=-1)) if grid is None else grid.last
+    if last >= n_variables:
         raise ValueError(
-            f"edges must join the field's {n_variables} variables, numbered from 0, "
-            f"got {edges.max()}"
+            f"edges must join the field's {n_variables} variables, numbered from 0, got {last}"
         )

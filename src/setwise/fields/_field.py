@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_float64, as_integers
@@ -134,6 +136,9 @@ def _as_unary(unary: ArrayLike) -> FloatArray:
         raise TypeError(f"unary must hold real numbers, got dtype {array.dtype}")
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(f"unary must have shape (N, L) with L at least 1, got {array.shape}")
+    checked = _checked(array)
+    if checked is not None:
+        return checked
     array = as_float64(array)
     bad = ~(array > -np.inf)  # NaN and -inf
     if bad.any():
@@ -147,6 +152,13 @@ def _as_unary(unary: ArrayLike) -> FloatArray:
             f"unary must have a finite entry in each row, got none in row {np.argmax(empty)}"
         )
     return array
+
+
+def _checked(array: NDArray[Any]) -> FloatArray | None:
+    """A copy of energies (N, L) that are right, by one pass over them; None if some are not."""
+    source = array if array.dtype == np.float64 and array.flags.c_contiguous else as_float64(array)
+    copy = np.empty(array.shape)
+    return copy if _core.copy_unary(source, _LARGEST, copy) else None
 
 
 def as_field(field: object) -> Field:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import IntArray, as_array, as_count
+from setwise.fields._edges import Grid, remember_grid
 
 Offset = tuple[int, ...]
 
@@ -42,6 +43,8 @@ def grid_edges(shape: int | Sequence[int], connectivity: int | ArrayLike | None 
     Returns
     -------
     array of shape (E, 2), int64
+        Read-only. It remembers that it is a grid, which a slice or a copy of it does not: methods
+        that know a grid need not look at its edges.
 
     Examples
     --------
@@ -76,7 +79,7 @@ def grid_edges(shape: int | Sequence[int], connectivity: int | ArrayLike | None 
     ends = np.cumsum([0, *counts])
     for k, offset in enumerate(offsets):
         _write_pairs(pixels, offset, edges[ends[k] : ends[k + 1]])
-    return edges
+    return remember_grid(edges, Grid(sides, tuple(offsets)))
 
 
 def as_sides(shape: object) -> tuple[int, ...]:

@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise import _core
-from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_array, as_numbers
+from setwise._foundation._arguments import (
+    LARGEST,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_array,
+    as_numbers,
+)
 from setwise.fields._base import Potential
 from setwise.fields._edges import as_edges, check_edges
 from setwise.fields._terms._base import Term
@@ -61,7 +68,7 @@ class Pairwise(Potential):
     def __init__(self, edges: ArrayLike, tables: ArrayLike) -> None:
         pairs = as_edges(edges)
         shape = (None, None) if as_array(tables, "tables").ndim == 2 else (len(pairs), None, None)
-        heights = as_numbers(tables, "tables", shape=shape)
+        heights = _copied(tables, shape)
         if heights.shape[-1] != heights.shape[-2] or heights.shape[-1] == 0:
             raise ValueError(
                 f"tables must have shape (E, L, L) or (L, L) with L at least 1, got {heights.shape}"
@@ -164,6 +171,17 @@ class Pairwise(Potential):
 
     def __repr__(self) -> str:
         return f"Pairwise(edges={len(self.edges)}, labels={self.n_labels})"
+
+
+def _copied(tables: ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:
+    """Finite numbers of a shape, as a new array; those that are right by one pass over them."""
+    array = as_array(tables, "tables")
+    if array.dtype == np.float64 and array.flags.c_contiguous and shape[0] in (None, len(array)):
+        copy = np.empty(array.shape)
+        right = array.ndim == len(shape)
+        if right and _core.copy_finite(array.reshape(-1), LARGEST, copy.reshape(-1)):
+            return copy
+    return as_numbers(tables, "tables", shape=shape)
 
 
 @dataclass(frozen=True, eq=False)

@@ -216,7 +216,12 @@ class TransitionTerm(Term):
 
 def as_weights(weights: ArrayLike, count: int) -> FloatArray:
     """A number for each of so many edges, not negative; one for all is repeated."""
-    shape: tuple[int, ...] = () if as_array(weights, "weights").ndim == 0 else (count,)
+    array = as_array(weights, "weights")
+    if array.dtype == np.float64 and array.shape == (count,) and array.flags.c_contiguous:
+        copy = np.empty(count)
+        if _core.copy_weights(array, copy):
+            return copy
+    shape: tuple[int, ...] = () if array.ndim == 0 else (count,)
     heights = as_numbers(weights, "weights", shape=shape, nonnegative=True, largest=np.inf)
     return np.array(np.broadcast_to(heights, count))
 

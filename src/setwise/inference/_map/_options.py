@@ -63,6 +63,7 @@ class MapOptions:
         offset: float = 0.0,
         deadline: Deadline | None = None,
         watch: Stopwatch | None = None,
+        scale: EnergyScale | None = None,
     ) -> MapOptions:
         """The options of a call, or one sentence on what is wrong with which."""
         check_callback(callback)
@@ -73,7 +74,7 @@ class MapOptions:
             n_threads=as_threads(n_jobs),
             random=None if rng is None else as_generator(rng),
             callback=callback,
-            scale=EnergyScale.of(field),
+            scale=EnergyScale.of(field) if scale is None else scale,
             offset=offset,
             deadline=Deadline() if deadline is None else deadline,
             watch=Stopwatch() if watch is None else watch,

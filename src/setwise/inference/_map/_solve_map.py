@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -17,6 +18,7 @@ from setwise.inference._map._energy_scale import EnergyScale
 from setwise.inference._map._ground import difference_below, ground, without_hopeless
 from setwise.inference._map._messages._messages import messages
 from setwise.inference._map._methods import METHODS
+from setwise.inference._map._moves._cut import cut_at_once
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._reach import (
     out_of_reach,
@@ -116,21 +118,29 @@ def solve_map(
             )
     field = as_field(field)
     method = METHODS.read(method)
-    parts = ground(field)
-    grounded = parts.field
-    problem = without_hopeless(grounded)
-    options = MapOptions.read(
-        problem,
+    read = partial(
+        MapOptions.read,
         tol=tol,
         max_iter=max_iter,
         init=init,
         n_jobs=n_jobs,
         rng=rng,
         callback=callback,
-        offset=0.0 if callback is None else parts.constant,
         deadline=deadline,
         watch=watch,
     )
+    if method in ("auto", "cut"):
+        try:
+            best = deadline.run(cut_at_once, field, read)
+        except TimeUp:
+            best = None
+        if best is not None:
+            reason = METHODS["cut"].because if method == "auto" else best.reason
+            return replace(best, timings=watch.timings("answer"), **_told(best, reason, deadline))
+    parts = ground(field)
+    grounded = parts.field
+    problem = without_hopeless(grounded)
+    options = read(problem, offset=0.0 if callback is None else parts.constant)
     if method == "auto":
         method, reason = METHODS.choose(problem)
     else:

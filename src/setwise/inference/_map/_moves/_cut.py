@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 
 from setwise.fields._field import Field
+from setwise.fields._terms import PottsTerm
+from setwise.inference._flows._potts_cut import above_least, as_potts, cut_potts
+from setwise.inference._map._energy_scale import NEGLIGIBLE, EnergyScale
+from setwise.inference._map._ground import difference_below, ground
 from setwise.inference._map._moves._terms import start_moves
 from setwise.inference._map._options import MapOptions
+from setwise.inference._map._reach import rounding_of
 from setwise.inference._map._result import MapResult
 
 
@@ -19,13 +27,89 @@ def cut(field: Field, options: MapOptions) -> MapResult:
     refine the bound, until the two meet. Terms with few kinks, and edges alone, need one cut.
 
     The bound is the least value of the last function that the cuts minimised, before the first of
-    them the sum of the least values of all terms; ``n_iter`` counts cuts.
+    them the sum of the least values of all terms; ``n_iter`` counts cuts. Of edges alone, without a
+    start, the best labelling with the fewest ones is found.
     """
     return best_of_two(field, "cut", options)
 
 
+def cut_at_once(field: Field, read: Callable[..., MapOptions]) -> MapResult | None:
+    """The answer of ``cut`` for two labels, Potts and tables alone, from the field as it is.
+
+    Nothing is taken out of the field first: a cut sees differences only, and what it pays is
+    counted above the least unaries and entries of tables. ``read`` makes the options of a field.
+    None where there is another potential, a start, or no cut to be made, or where prices take the
+    digits of others: the answer then is that of ``cut``.
+    """
+    potts = as_potts(field)
+    if potts is None:
+        return None
+    summands = field.n_variables + sum(len(edges) for edges, _ in potts.pairs)
+    options = read(field, scale=EnergyScale(field, 0.0, 0.0, summands))
+    if options.init is not None or options.max_iter == 0:
+        return None
+    if options.callback is not None:
+        options = replace(options, offset=ground(field).constant)
+    options.watch.lap("set-up")
+    try:
+        found = cut_potts(*potts[:2])
+        options.watch.lap("search")
+    except KeyboardInterrupt:
+        grounded = ground(field).field
+        options = replace(options, scale=EnergyScale.of(grounded))
+        return _with_value_in(field, _not_cut(grounded, "cut", options))
+    if found is None:
+        return None
+    paid = found.paid if potts.largest == 0.0 else above_least(field, found.labels)
+    if rounding_of(potts.largest) > NEGLIGIBLE * paid:
+        return None
+    interrupted = False
+    try:
+        options.ends(1, paid, paid - found.gap)
+    except KeyboardInterrupt:
+        interrupted = True
+    result = options.result(
+        found.labels,
+        paid,
+        paid - found.gap,
+        method="cut",
+        n_iter=1,
+        converged=True,
+        interrupted=interrupted,
+    )
+    if not result.exact:
+        return None
+    alone = len(potts.pairs) == 1 and potts.unary is field.unary
+    return _with_value_in(field, result, found.value if alone else None)
+
+
+def _with_value_in(field: Field, result: MapResult, value: float | None = None) -> MapResult:
+    """The result of a field less what is the same for all labels, of the field itself."""
+    value = float(field._energies(result.labels[None])[0]) if value is None else value
+    return replace(result, value=value, bound=difference_below(value, result.gap))
+
+
+def _not_cut(field: Field, method: str, options: MapOptions) -> MapResult:
+    """The labels of least unary, and the bound before any cut: what Ctrl-C leaves of it."""
+    labels = options.start(field)
+    value = float(field._energies(labels[None])[0])
+    return options.result(
+        labels,
+        value,
+        options.scale.trivial,
+        method=method,
+        n_iter=0,
+        converged=False,
+        interrupted=True,
+    )
+
+
 def best_of_two(field: Field, method: str, options: MapOptions) -> MapResult:
     """The search of ``cut``, under the name of a method that comes down to it."""
+    if field.n_labels == 2 and options.init is None and options.max_iter != 0:
+        found = _cut_of_edges(field, method, options)
+        if found is not None:
+            return found
     kernel, labels = start_moves(field, options.init)
     options.watch.lap("set-up")
     start = float(field.energy(labels))
@@ -59,5 +143,35 @@ def best_of_two(field: Field, method: str, options: MapOptions) -> MapResult:
         method=method,
         n_iter=n_iter,
         converged=done,
+        interrupted=interrupted,
+    )
+
+
+def _cut_of_edges(field: Field, method: str, options: MapOptions) -> MapResult | None:
+    """The one cut of a field whose terms are all unary or Potts; None of another."""
+    _, unary, rest = field._folded()
+    pairs = [(term.edges, term.weights) for _, term in rest if isinstance(term, PottsTerm)]
+    if not pairs or len(pairs) < len(rest):
+        return None
+    try:
+        found = cut_potts(unary, pairs)
+    except KeyboardInterrupt:
+        return _not_cut(field, method, options)
+    if found is None:
+        return None
+    value = float(field._energies(found.labels[None])[0])
+    bound = max(options.scale.trivial, value - found.gap)
+    interrupted = False
+    try:
+        options.ends(1, value, bound)
+    except KeyboardInterrupt:
+        interrupted = True
+    return options.result(
+        found.labels,
+        value,
+        bound,
+        method=method,
+        n_iter=1,
+        converged=True,
         interrupted=interrupted,
     )

@@ -1,0 +1,66 @@
+// Tables of two labels as weights of edges and what is left of them for single variables.
+//
+// A table (a, b; c, d) of x_i and x_j is a + x_i ((c - a) + (d - b)) / 2 + x_j ((b - a) + (d - c)) / 2
+// + w [x_i != x_j] with w = ((b - a) + (c - d)) / 2, which a cut can take where w is not negative.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace setwise {
+
+// Edges (i, j) one after the other, each with a table of four entries, or all of them with one.
+struct EdgeTables {
+    const std::int64_t* ends;
+    std::int64_t size;
+    const double* tables;
+    bool shared;
+
+    const double* table(std::int64_t e) const { return tables + (shared ? 0 : 4 * e); }
+};
+
+inline double least_entry(const double* t) {
+    return std::min(std::min(t[0], t[1]), std::min(t[2], t[3]));
+}
+inline double largest_entry(const double* t) {
+    return std::max(std::max(t[0], t[1]), std::max(t[2], t[3]));
+}
+
+// Writes the weights, and adds to unary (n, 2) what label 1 costs more than label 0. Returns the largest
+// entry of a table above its least one, or -1 where a weight is negative by more than rounding, which
+// is `slack` of that.
+inline double split_tables(const EdgeTables& edges, double slack, double* unary, double* weights) {
+    double largest = 0;
+    for (std::int64_t e = 0; e < edges.size; ++e) {
+        const double* const t = edges.table(e);
+        const double w = 0.5 * ((t[1] - t[0]) + (t[2] - t[3]));
+        const double low = least_entry(t), high = largest_entry(t);
+        if (w < -slack * (high - low)) return -1;
+        weights[e] = std::max(w, 0.0);
+        unary[2 * edges.ends[2 * e] + 1] += 0.5 * ((t[2] - t[0]) + (t[3] - t[1]));
+        unary[2 * edges.ends[2 * e + 1] + 1] += 0.5 * ((t[1] - t[0]) + (t[3] - t[2]));
+        largest = std::max(largest, high - low);
+    }
+    return largest;
+}
+
+// What labels pay above the least entry of every table.
+inline double tables_above_least(const EdgeTables& edges, const std::int64_t* labels) {
+    double sum = 0;
+    for (std::int64_t e = 0; e < edges.size; ++e) {
+        const double* const t = edges.table(e);
+        sum += t[2 * labels[edges.ends[2 * e]] + labels[edges.ends[2 * e + 1]]] - least_entry(t);
+    }
+    return sum;
+}
+
+// What labels pay above the least of every row of unary (n, 2).
+inline double unary_above_least(const double* unary, std::int64_t n, const std::int64_t* labels) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < n; ++i)
+        sum += std::max(0.0, unary[2 * i + labels[i]] - unary[2 * i + 1 - labels[i]]);
+    return sum;
+}
+
+}  // namespace setwise

@@ -1,0 +1,280 @@
+// The best labelling of two labels by one minimum cut, straight from the arrays of a field.
+//
+// E(x) = sum_i u[i, x_i] + sum_e w[e] [x_i != x_j]. Label 1 is the side of the sink: node i has the
+// excess u[i, 1] - u[i, 0], an edge its weight both ways, and what flows is the least energy less the
+// least unary of every node. Of all best labellings the one with the fewest ones is found.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "flows/flow_topology.hpp"
+#include "flows/maxflow.hpp"
+#include "numeric/compensated_sum.hpp"
+#include "numeric/poll.hpp"
+
+namespace setwise {
+
+struct FieldCut {
+    double unary = 0, edges = 0;  // what the labels pay, summed in the order of the arrays
+    double paid = 0;              // the same less the least unary of every node
+    double sent = 0;              // the flow: no labelling pays less
+    double lost = 0;              // by what rounding may have taken from that
+};
+
+// The edges of a grid, direction after direction, in a direction in the order of their first pixel.
+class GridEdges {
+  public:
+    // `steps` has a row of `dimensions` for each of `directions`.
+    GridEdges(const std::int64_t* sides, std::int64_t dimensions, const std::int64_t* steps,
+              std::int64_t directions)
+        : sides_(sides, sides + dimensions) {
+        for (std::int64_t k = 0; k < directions; ++k) {
+            Direction d{
+                std::vector<std::int64_t>(steps + k * dimensions, steps + (k + 1) * dimensions), 0,
+                count_, 0};
+            std::int64_t pairs = 1, stride = 1;
+            for (std::size_t i = sides_.size(); i-- > 0; stride *= sides_[i]) {
+                const std::int64_t far = std::abs(d.step[i]);
+                pairs *= far < sides_[i] ? sides_[i] - far : 0;
+                if (far < sides_[i]) d.offset += d.step[i] * stride;
+            }
+            if (pairs == 0) continue;
+            count_ += pairs;
+            const std::int64_t distance = std::abs(d.offset);
+            const auto known = std::find(distances_.begin(), distances_.end(), distance);
+            d.place = known - distances_.begin();
+            if (known == distances_.end()) distances_.push_back(distance);
+            directions_.push_back(std::move(d));
+        }
+    }
+
+    std::int64_t count() const { return count_; }
+    const std::vector<std::int64_t>& distances() const { return distances_; }
+
+    // visit(first edge, its first pixel, offset, place of the distance, edges) for each run of edges
+    // along a row of the grid: row after row, or in the order of the edges.
+    template <class Visit>
+    void for_rows(Visit visit) const {
+        walk(0, directions_.size(), visit);
+    }
+    template <class Visit>
+    void for_edges(Visit visit) const {
+        for (std::size_t k = 0; k < directions_.size(); ++k) walk(k, k + 1, visit);
+    }
+
+  private:
+    struct Direction {
+        std::vector<std::int64_t> step;
+        std::int64_t offset, first, place;
+    };
+
+    template <class Visit>
+    void walk(std::size_t begin, std::size_t end, Visit visit) const {
+        const std::size_t axes = sides_.size() - 1;
+        const std::int64_t width = sides_[axes];
+        std::int64_t rows = 1;
+        for (std::size_t i = 0; i < axes; ++i) rows *= sides_[i];
+        std::vector<std::int64_t> at(axes, 0), next;
+        for (const Direction& d : directions_) next.push_back(d.first);
+        for (std::int64_t row = 0; row < rows; ++row) {
+            for (std::size_t k = begin; k < end; ++k) {
+                const Direction& d = directions_[k];
+                bool inside = true;
+                for (std::size_t i = 0; i < axes && inside; ++i)
+                    inside = 0 <= at[i] + d.step[i] && at[i] + d.step[i] < sides_[i];
+                if (!inside) continue;
+                const std::int64_t low = std::max<std::int64_t>(-d.step[axes], 0);
+                const std::int64_t size = width - std::abs(d.step[axes]);
+                visit(next[k], row * width + low, d.offset, d.place, size);
+                next[k] += size;
+            }
+            for (std::size_t i = axes; i-- > 0 && ++at[i] == sides_[i];) at[i] = 0;
+        }
+    }
+
+    std::vector<std::int64_t> sides_, distances_;
+    std::vector<Direction> directions_;
+    std::int64_t count_ = 0;
+};
+
+// Writes the weights of edges, and lets what one end has flow at once to the other that lacks it: much
+// of all that flows goes no further, and here it costs no search and no branch.
+template <class Flow>
+class WeightWriter {
+  public:
+    explicit WeightWriter(Flow& flow) : flow_(flow) {}
+    ~WeightWriter() { flow_.lose(lost_); }
+
+    // Arc a from tail to head, and arc b back.
+    void write(FlowNode tail, FlowNode head, FlowArc a, FlowArc b, double weight) {
+        const double x = flow_.excess(tail), y = flow_.excess(head);
+        const double flow = std::max(0.0, std::min(std::min(x, -y), weight)) -
+                            std::max(0.0, std::min(std::min(-x, y), weight));
+        const double amount = std::abs(flow), less = weight - amount, more = weight + amount;
+        const double after = x - flow, beside = y + flow;
+        flow_.residual(a) = weight - flow;
+        flow_.residual(b) = weight + flow;
+        flow_.excess(tail) = after;
+        flow_.excess(head) = beside;
+        // The rounding of an excess does not matter where much of it is left.
+        const double of_tail = std::abs((x - after) - flow),
+                     of_head = std::abs((y - beside) + flow);
+        sent_ += amount;
+        lost_ += std::abs((weight - less) - amount) + std::abs((more - weight) - amount) +
+                 (std::abs(after) <= 16 * amount ? of_tail : 0.0) +
+                 (std::abs(beside) <= 16 * amount ? of_head : 0.0);
+    }
+    double sent() const { return sent_; }
+
+  private:
+    Flow& flow_;
+    double sent_ = 0, lost_ = 0;
+};
+
+using Side = unsigned char;  // of the cut: the label of a node
+
+// unary (n, 2), where +inf forbids a label. `write(flow)` writes the weights and returns what flowed on
+// the way; `border(sides, pay)` calls pay(weight) for every edge between two sides, in the order of
+// the edges.
+template <class Topology, class Write, class Border>
+FieldCut cut_field(Topology&& topology, const double* unary, Write write, Border border,
+                   std::int64_t* labels, Poll poll) {
+    const FlowNode n = topology.nodes();
+    MaxFlow<Topology, double> flow(std::make_shared<const Topology>(std::move(topology)));
+    for (FlowNode v = 0; v < n; ++v) flow.excess(v) = unary[2 * v + 1] - unary[2 * v];
+    CompensatedSum<double> sent;
+    sent.add(write(flow));
+    sent.add(flow.solve(poll));
+    FieldCut answer;
+    answer.sent = sent.value();
+    answer.lost = unproved(flow, answer.sent);
+
+    // Label 1 where a deficit that is left can be reached: of the nodes on the sink's side all but
+    // those that might as well be on the other.
+    constexpr Side zero = 0, one = 1, either = 2;
+    std::vector<Side> sides(static_cast<std::size_t>(n));
+    const Side sink = flow.sink_side_is_least() ? one : either;
+    for (FlowNode v = 0; v < n; ++v)
+        sides[static_cast<std::size_t>(v)] = flow.source_side(v)  ? zero
+                                             : flow.excess(v) < 0 ? one
+                                                                  : sink;
+    const auto g = flow.topology().rows();
+    std::vector<FlowNode> stack;
+    const auto settle = [&](FlowNode v) {
+        sides[static_cast<std::size_t>(v)] = one;
+        stack.push_back(v);
+    };
+    for (FlowNode v = 0; v < n && sink == either; ++v) {
+        if (sides[static_cast<std::size_t>(v)] != either) continue;
+        for (FlowArc a = g.begin(v); a < g.end(v); ++a)
+            if (flow.residual(a) > 0 && sides[static_cast<std::size_t>(g.head(v, a))] == one) {
+                settle(v);
+                break;
+            }
+        while (!stack.empty()) {
+            const FlowNode u = stack.back();
+            stack.pop_back();
+            for (FlowArc a = g.begin(u); a < g.end(u); ++a)
+                if (flow.residual(g.sister(u, a)) > 0 &&
+                    sides[static_cast<std::size_t>(g.head(u, a))] == either)
+                    settle(g.head(u, a));
+        }
+    }
+    for (FlowNode v = 0; v < n; ++v) {
+        Side& side = sides[static_cast<std::size_t>(v)];
+        side &= one;
+        const std::int64_t x = side;
+        const double mine = unary[2 * v + x], other = unary[2 * v + 1 - x];
+        labels[v] = x;
+        answer.unary += mine;
+        answer.paid += std::max(0.0, mine - other);
+    }
+    border(sides.data(), [&](double weight) { answer.edges += weight; });
+    answer.paid += answer.edges;
+    return answer;
+}
+
+// False, and nothing is done, where the grid has not the form that a compact graph needs.
+template <int pairs>
+bool cut_grid(const GridEdges& grid, std::int64_t n, const double* unary, const double* weights,
+              std::int64_t* labels, FieldCut& answer, Poll poll) {
+    if (grid.distances().size() != pairs) return false;
+    auto topology = OffsetTopology<pairs>::of(n, grid.count(), grid.distances().data());
+    if (!topology) return false;
+    const auto write = [&](auto& flow) {
+        const auto g = flow.topology().rows();
+        CompensatedSum<double> sent;
+        grid.for_rows([&](std::int64_t e, std::int64_t first, std::int64_t offset,
+                          std::int64_t place, std::int64_t size) {
+            const auto by = static_cast<FlowNode>(offset), count = static_cast<FlowNode>(size);
+            const auto tail = static_cast<FlowNode>(first);
+            const FlowArc a = g.begin(tail) + static_cast<FlowArc>(2 * place + (offset < 0));
+            const FlowArc b = g.begin(tail + by) + static_cast<FlowArc>(2 * place + (offset > 0));
+            // Edges that meet wait for each other: so those of every other stretch come first.
+            const FlowNode stretch = std::abs(by) < count ? 2 * std::abs(by) : 1;
+            WeightWriter writer(flow);
+            for (FlowNode begin = 0; begin < std::min(stretch, count); ++begin)
+                for (FlowNode c = begin; c < count; c += stretch)
+                    writer.write(tail + c, tail + c + by, a + 2 * pairs * c, b + 2 * pairs * c,
+                                 weights[e + c]);
+            sent.add(writer.sent());
+        });
+        return sent.value();
+    };
+    const auto border = [&](const Side* sides, auto pay) {
+        grid.for_edges([&](std::int64_t e, std::int64_t first, std::int64_t offset, std::int64_t,
+                           std::int64_t size) {
+            const Side *x = sides + first, *y = x + offset;
+            for (std::int64_t c = 0; c < size;) {
+                std::uint64_t here, there;  // most of eight pairs at a time are eight that agree
+                const std::int64_t end = std::min<std::int64_t>(c + sizeof here, size);
+                if (end - c == sizeof here) {
+                    std::memcpy(&here, x + c, sizeof here);
+                    std::memcpy(&there, y + c, sizeof there);
+                    if (here == there) c = end;
+                }
+                for (; c < end; ++c)
+                    if (x[c] != y[c]) pay(weights[e + c]);
+            }
+        });
+    };
+    answer = cut_field(std::move(*topology), unary, write, border, labels, poll);
+    return true;
+}
+
+// Any edges, in the most compact form that holds them.
+inline FieldCut cut_edges(EdgeList<std::int64_t> edges, std::int64_t n, const double* unary,
+                          const double* weights, std::int64_t* labels, Poll poll) {
+    const auto write = [&](auto& flow) {
+        const auto& topology = flow.topology();
+        WeightWriter writer(flow);
+        for (std::int64_t e = 0; e < edges.count; ++e)
+            writer.write(edges.tail(e), edges.head(e), topology.forward(e), topology.reverse(e),
+                         weights[e]);
+        return writer.sent();
+    };
+    const auto border = [&](const Side* sides, auto pay) {
+        for (std::int64_t e = 0; e < edges.count; ++e)
+            if (sides[edges.tail(e)] != sides[edges.head(e)]) pay(weights[e]);
+    };
+    FieldCut answer;
+    const auto offer = [&](auto topology) {
+        if (!topology) return false;
+        answer = cut_field(std::move(*topology), unary, write, border, labels, poll);
+        return true;
+    };
+    if (!offer(OffsetTopology<2>::recognize(n, edges)) &&
+        !offer(OffsetTopology<3>::recognize(n, edges)) &&
+        !offer(OffsetTopology<4>::recognize(n, edges)))
+        answer = cut_field(CsrTopology(n, edges), unary, write, border, labels, poll);
+    return answer;
+}
+
+}  // namespace setwise
