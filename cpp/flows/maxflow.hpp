@@ -17,7 +17,8 @@
 // the step ends when one kind of tree cannot grow.
 //
 // Labels are distances in the tree. An orphan, whose arc to its parent was saturated, looks for a
-// parent of the same label, then for the least label, else it leaves the tree. Every augmentation
+// parent of the same label, then for the least label, else it leaves the tree. When no node is left of
+// some distance, all beyond it leave (a gap), and no label rises step by step. Every augmentation
 // makes a residual capacity or an excess exactly zero, also in floating point: no tolerance is used.
 //
 // What is sent is an exact sum, but residual capacities and excesses are rounded. `lost` is the sum
@@ -160,6 +161,7 @@ class MaxFlow {
         Label depth = 0;                          // no label is larger but those of next_level
         std::vector<FlowNode> level, next_level;  // of that label, and of the one to come
         std::vector<FlowNode> orphans;            // of each distance, the first of their list
+        std::vector<FlowNode> sizes;              // of each distance, how many nodes
         std::size_t lowest = none, highest = 0;   // distances of orphans
         bool growing = false;
         std::size_t work = 0;                     // nodes looked at in this search
@@ -174,7 +176,9 @@ class MaxFlow {
             depth = 1;
             work = 0;
             level.clear();
+            sizes.assign(16, 0);
         }
+        FlowNode& size(Label label) { return sizes[static_cast<std::size_t>(label / 2)]; }
     };
 
     std::size_t place(FlowNode v) const {
@@ -263,6 +267,7 @@ class MaxFlow {
         node(v).label = label_of<sink>(1);
         node(v).parent = root;
         trees.level.push_back(v);
+        ++trees.size(label_of<sink>(1));
     }
 
     template <bool sink, Label free>
@@ -298,6 +303,8 @@ class MaxFlow {
         Trees& trees = trees_[sink];
         const Label here = label_of<sink>(trees.depth);
         trees.next_level.clear();
+        if (trees.sizes.size() < static_cast<std::size_t>(trees.depth) + 2)
+            trees.sizes.resize(2 * trees.sizes.size(), 0);
         trees.growing = true;
         trees.work += trees.level.size();
         for (std::size_t k = 0; k < trees.level.size(); ++k) {
@@ -323,6 +330,7 @@ class MaxFlow {
                 if (passage == 0 || y.label != free) continue;
                 y.label = here + 2;
                 y.parent = y.current = a;
+                ++trees.size(here + 2);
                 trees.next_level.push_back(v);
                 if (!everywhere_) touched_.push_back(v);
             }
@@ -397,6 +405,7 @@ class MaxFlow {
         const Rows g = topology_->rows();
         Trees& trees = trees_[sink];
         const Label here = label_of<sink>(trees.depth), most = here + (trees.growing ? 2 : 0);
+        bool gap = false;  // whether no node is left of some distance: no orphan has a path to a root
         for (; trees.lowest <= trees.highest; ++trees.lowest) {
             while (trees.orphans[trees.lowest] != nobody) {
                 const FlowNode v = trees.orphans[trees.lowest];
@@ -405,9 +414,9 @@ class MaxFlow {
                 ++trees.work;
                 if ((++steps_ & 4095) == 0)
                     poll_();  // one path may move much of a tree, many times
-                if (find_parent<sink>(g, v, x)) continue;
+                if (!gap && find_parent<sink>(g, v, x)) continue;
                 const FlowArc end = g.end(v);
-                Label least = most;
+                Label least = gap ? 0 : most;
                 FlowArc best = orphan;
                 for (FlowArc a = g.begin(v); a < end; ++a) {
                     const FlowNode w = g.head(v, a);
@@ -419,12 +428,15 @@ class MaxFlow {
                         best = a;
                     }
                 }
-                if (best == orphan) {
+                // A path to a root passes every distance below that of its first node.
+                gap |= --trees.size(x.label) == 0 && least >= x.label;
+                if (gap || best == orphan) {
                     x.label = free;
                     continue;
                 }
                 x.label = least + 2;
                 x.parent = x.current = best;
+                ++trees.size(x.label);
                 if (x.label == here)
                     trees.level.push_back(v);
                 else if (x.label > here)
