@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "flows/grid_numbering.hpp"
 #include "numeric/large_array.hpp"
 
 namespace setwise {
@@ -92,6 +93,12 @@ class CsrTopology {
                 head_[static_cast<std::size_t>(forward(e))]};
     }
 
+    // visit(edge, the arc forward, the arc back) for all edges.
+    template <class Visit>
+    void for_edges(Visit visit) const {
+        for (std::int64_t e = 0; e < edges(); ++e) visit(e, forward(e), reverse(e));
+    }
+
     Rows rows() const { return {first_.data(), sister_.data(), head_.data()}; }
 
   private:
@@ -143,17 +150,8 @@ class OffsetTopology {
             }
             ++counts[static_cast<std::size_t>(k)];
         }
-        if (known < pairs || 4 * widest > n || 3 * edges.count < 2 * pairs * n ||
-            (n + 2 * widest) * degree > most_flow_arcs)
-            return std::nullopt;
-        g.nodes_ = static_cast<FlowNode>(n);
-        g.rows_.margin = static_cast<FlowNode>(widest);
-        for (std::size_t k = 0; k < degree; k += 2) {
-            const FlowNode offset = g.rows_.offsets[k];
-            g.rows_.offsets[k + 1] = -offset;
-            g.rows_.sisters[k] = offset * degree + 1;
-            g.rows_.sisters[k + 1] = -offset * degree - 1;
-        }
+        if (known < pairs || !fits(n, edges.count, widest)) return std::nullopt;
+        g.lay(n, widest);
         g.forward_.resize(static_cast<std::size_t>(edges.count));
         std::vector<bool> taken(static_cast<std::size_t>(n * pairs), false);
         for (std::int64_t e = 0, k = 0; e < edges.count; ++e) {
@@ -168,18 +166,79 @@ class OffsetTopology {
         return g;
     }
 
+    // For edges of known distances, different ones, which whoever writes their capacities finds by
+    // himself: arcs 2 k and 2 k + 1 of a node lead distances[k] forwards and backwards.
+    static std::optional<OffsetTopology> of(std::int64_t n, std::int64_t edges,
+                                            const std::int64_t* distances) {
+        const std::int64_t widest = *std::max_element(distances, distances + pairs);
+        if (!fits(n, edges, widest)) return std::nullopt;
+        OffsetTopology g;
+        for (std::size_t k = 0; k < pairs; ++k)
+            g.rows_.offsets[2 * k] = static_cast<FlowNode>(distances[k]);
+        g.lay(n, widest);
+        return g;
+    }
+
+    // For a grid, whose edges are not stored but computed.
+    static std::optional<OffsetTopology> of_grid(const GridNumbering& grid) {
+        if (grid.distances().size() != pairs) return std::nullopt;
+        auto g = of(grid.pixels(), grid.count(), grid.distances().data());
+        if (g) g->grid_ = grid;
+        return g;
+    }
+
     FlowNode nodes() const { return nodes_; }
     FlowNode margin() const { return rows_.margin; }
     FlowArc arcs() const { return (nodes_ + 2 * rows_.margin) * degree; }
-    std::int64_t edges() const { return static_cast<std::int64_t>(forward_.size()); }
+    std::int64_t edges() const {
+        return is_grid() ? grid_.count() : static_cast<std::int64_t>(forward_.size());
+    }
+    bool is_grid() const { return grid_.count() > 0; }
+    const GridNumbering& grid() const { return grid_; }
 
-    FlowArc forward(std::int64_t e) const { return forward_[static_cast<std::size_t>(e)]; }
-    FlowArc reverse(std::int64_t e) const {
-        const FlowArc a = forward(e);
+    FlowArc forward(std::int64_t e) const {
+        if (!is_grid()) return forward_[static_cast<std::size_t>(e)];
+        const auto [direction, pixel] = grid_.find(e);
+        return first_arc(direction, pixel);
+    }
+    FlowArc reverse(std::int64_t e) const { return sister(forward(e)); }
+    std::pair<FlowNode, FlowNode> ends(std::int64_t e) const { return ends_of(forward(e)); }
+
+    // Of a grid: the arc from a pixel in a direction.
+    FlowArc first_arc(std::size_t direction, std::int64_t pixel) const {
+        const GridNumbering::Direction& d = grid_.directions()[direction];
+        return rows_.begin(static_cast<FlowNode>(pixel)) +
+               static_cast<FlowArc>(2 * d.slot + (d.offset < 0));
+    }
+    FlowArc sister(FlowArc a) const {
         return a + rows_.sisters[static_cast<std::size_t>(a % degree)];
     }
-    std::pair<FlowNode, FlowNode> ends(std::int64_t e) const {
-        return {forward(e) / degree - rows_.margin, reverse(e) / degree - rows_.margin};
+    std::pair<FlowNode, FlowNode> ends_of(FlowArc a) const {
+        return {a / degree - rows_.margin, sister(a) / degree - rows_.margin};
+    }
+
+    template <class Visit>
+    void for_edges(Visit visit) const {
+        if (!is_grid()) {
+            for (std::int64_t e = 0; e < edges(); ++e) visit(e, forward(e), reverse(e));
+            return;
+        }
+        for_runs([&](std::size_t, const auto&, std::int64_t e, std::int64_t run, FlowArc a, FlowArc b) {
+            for (const std::int64_t end = e + run; e < end; ++e, a += degree, b += degree)
+                visit(e, a, b);
+        });
+    }
+
+    // Of a grid: visit(direction, coordinates of the first pixel, first edge, edges, first arc, the one
+    // back) for every run of edges along the last axis; the next arcs lie `stride` further.
+    static constexpr FlowArc stride = degree;
+    template <class Visit>
+    void for_runs(Visit visit) const {
+        grid_.for_runs([&](std::size_t direction, const auto& at, std::int64_t pixel, std::int64_t e,
+                           std::int64_t run) {
+            const FlowArc a = first_arc(direction, pixel);
+            visit(direction, at, e, run, a, sister(a));
+        });
     }
 
     const Rows& rows() const { return rows_; }
@@ -187,9 +246,26 @@ class OffsetTopology {
   private:
     OffsetTopology() = default;
 
+    // Whether the empty places cost less than heads and sisters would.
+    static bool fits(std::int64_t n, std::int64_t edges, std::int64_t widest) {
+        return 4 * widest <= n && 3 * edges >= 2 * pairs * n &&
+               (n + 2 * widest) * degree <= most_flow_arcs;
+    }
+    void lay(std::int64_t n, std::int64_t widest) {
+        nodes_ = static_cast<FlowNode>(n);
+        rows_.margin = static_cast<FlowNode>(widest);
+        for (std::size_t k = 0; k < degree; k += 2) {
+            const FlowNode offset = rows_.offsets[k];
+            rows_.offsets[k + 1] = -offset;
+            rows_.sisters[k] = offset * degree + 1;
+            rows_.sisters[k + 1] = -offset * degree - 1;
+        }
+    }
+
     FlowNode nodes_ = 0;
     Rows rows_;
     LargeArray<FlowArc> forward_;
+    GridNumbering grid_;  // instead of forward_
 };
 
 }  // namespace setwise
