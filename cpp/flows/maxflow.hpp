@@ -95,6 +95,7 @@ class MaxFlow {
             deficits += v.excess < 0;
         }
         flow_ = {};
+        send_to_neighbors();
         if (deficits <= excesses)
             search_all<true, on_source_side>();
         else
@@ -232,6 +233,28 @@ class MaxFlow {
             }
         }
     };
+
+    // Lets excesses flow to the deficits beside them: much of all that flows goes no further, and this
+    // is one pass over memory in its order, without trees.
+    void send_to_neighbors() {
+        const Rows g = topology_->rows();
+        for (FlowNode v = 0; v < topology_->nodes(); ++v) {
+            if ((++steps_ & 65535) == 0) poll_();
+            Node& x = node(v);
+            if (!(x.excess > 0)) continue;
+            const FlowArc end = g.end(v);
+            for (FlowArc a = g.begin(v); a < end; ++a) {
+                Node& y = node(g.head(v, a));
+                if (!(y.excess < 0) || residual(a) == 0) continue;
+                const Capacity amount = std::min({x.excess, -y.excess, residual(a)});
+                pass<true>(g, v, a, amount);
+                use<true>(x, -amount);
+                use<true>(y, amount);
+                flow_.add(amount);
+                if (x.excess == 0) break;
+            }
+        }
+    }
 
     // Grows trees over all nodes, from all roots there are.
     template <bool sink, Label free>
