@@ -33,12 +33,12 @@ class Grid:
         return math.prod(self.sides)
 
     def in_kind(self, kind: type[np.int64] | type[np.float64]) -> tuple[Capacities, Capacities]:
-        """Checked capacities there and back, of one type; what broadcasting repeats is not copied."""
+        """Checked capacities of one type, there and back; what is repeated is not copied."""
         there = _of_kind(self.there, "weights", kind)
         return there, there if self.back is self.there else _of_kind(self.back, "reverse", kind)
 
     def edges(self) -> tuple[NDArray[np.int32], NDArray[np.generic], NDArray[np.generic]]:
-        """Edges (E, 2), capacities (E,) there and back: the steps as given, the pixels in C order."""
+        """Edges (E, 2), capacities (E,) there and back: step after step, the pixels in C order."""
         pixels = np.arange(self.n, dtype=np.int32).reshape(self.sides)
         edges = np.empty((sum(self.sizes), 2), np.int32)
         capacities = np.empty(len(edges), self.there.dtype)
