@@ -96,10 +96,11 @@ class MaxFlow {
         }
         flow_ = {};
         send_to_neighbors();
+        const bool seeds = many_nodes * std::max(excesses, deficits) < nodes_.size();
         if (deficits <= excesses)
-            search_all<true, on_source_side>();
+            search_all<true, on_source_side>(seeds);
         else
-            search_all<false, on_sink_side>();
+            search_all<false, on_sink_side>(seeds);
         return flow_;
     }
 
@@ -147,6 +148,8 @@ class MaxFlow {
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
     // Beyond so many looks at each node a search goes on from both ends.
     static constexpr std::size_t one_sided = 3;
+    // For so many nodes to each root it does so from the start.
+    static constexpr std::size_t many_nodes = 64;
 
     struct Node {
         Capacity excess = 0;
@@ -258,7 +261,7 @@ class MaxFlow {
 
     // Grows trees over all nodes, from all roots there are.
     template <bool sink, Label free>
-    void search_all() {
+    void search_all(bool seeds) {
         const Settle settle{*this};
         everywhere_ = true;
         Trees& trees = trees_[sink];
@@ -266,7 +269,7 @@ class MaxFlow {
         for (Node& v : nodes_) v.label = free;
         for (FlowNode v = 0; v < topology_->nodes(); ++v)
             if (supply<sink>(node(v)) < 0) plant<sink>(trees, v);
-        search<sink, free>();
+        search<sink, free>(seeds);
     }
 
     // Grows trees over the nodes of label `free` from those of roots_.
@@ -282,7 +285,7 @@ class MaxFlow {
             plant<sink>(trees, v);
             touched_.push_back(v);
         }
-        search<sink, free>();
+        search<sink, free>(false);
     }
 
     template <bool sink>
@@ -293,22 +296,24 @@ class MaxFlow {
         ++trees.size(label_of<sink>(1));
     }
 
+    // From few roots both kinds of trees grow from the start, as a cut beside the roots of one kind
+    // would make orphans of much of its trees, time and again.
     template <bool sink, Label free>
-    void search() {
+    void search(bool seeds) {
         Trees &ours = trees_[sink], &theirs = trees_[!sink];
         bool both = false;
         while (!ours.level.empty()) {
-            if (both && theirs.level.empty()) {
+            if (both && !seeds && theirs.level.empty()) {
                 // Theirs are closed: what they have not reached lies on our side.
                 for (Node& v : nodes_)
                     if (v.label == free) v.label = sink ? on_sink_side : on_source_side;
                 break;
             }
-            if (both && theirs.after_a_level() < ours.after_a_level()) {
+            if (both && !theirs.level.empty() && theirs.after_a_level() < ours.after_a_level()) {
                 grow<!sink, free>();
                 continue;
             }
-            if (!both && ours.after_a_level() > one_sided * nodes_.size()) {
+            if (!both && (seeds || ours.after_a_level() > one_sided * nodes_.size())) {
                 both = everywhere_ = true;
                 theirs.restart();
                 for (FlowNode v = 0; v < topology_->nodes(); ++v)
