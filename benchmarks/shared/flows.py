@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +52,66 @@ def noisy_picture(
     weights[0, :-1] = smoothing * np.exp(-4 * np.diff(view, axis=0) ** 2)
     weights[1, :, :-1] = smoothing * np.exp(-4 * np.diff(view, axis=1) ** 2)
     return Picture(np.maximum(unary, 0), np.maximum(-unary, 0), weights)
+
+
+@dataclass(frozen=True)
+class Volume(Picture):
+    """Unaries (d, h, w) and undirected weights (K, d, h, w) to the neighbours at ``offsets``."""
+
+    offsets: np.ndarray
+
+    def as_graph(self) -> Graph:
+        """Its edges, offset by offset, those that would leave it left out."""
+        shape = self.source.shape
+        pixels = np.arange(self.source.size, dtype=np.int32).reshape(shape)
+        edges, capacities = [], []
+        for weights, (tails, heads) in zip(
+            self.weights, both_ends(shape, self.offsets), strict=True
+        ):
+            edges.append(np.stack([pixels[tails].ravel(), pixels[heads].ravel()], 1))
+            capacities.append(weights[tails].ravel())
+        there = np.concatenate(capacities)
+        return Graph(np.concatenate(edges), there, there, self.source.ravel(), self.sink.ravel())
+
+
+def both_ends(shape: tuple[int, ...], offsets: np.ndarray) -> Iterator[tuple[tuple, tuple]]:
+    """For each offset the slices of the pixels that have that neighbour, and of the neighbours."""
+    for offset in offsets:
+        tails = tuple(slice(max(0, -o), n - max(0, o)) for o, n in zip(offset, shape, strict=True))
+        heads = tuple(slice(max(0, o), n - max(0, -o)) for o, n in zip(offset, shape, strict=True))
+        yield tails, heads
+
+
+def noisy_volume(
+    side: int, neighbors: int, *, smoothing: float = 1.0, noise: float = 1.0
+) -> Volume:
+    """A noisy picture in three dimensions; 26 neighbours weigh a quarter of what 6 do."""
+    rng = np.random.default_rng(0)
+    shape = (side, side, side)
+    offsets = np.array([o for o in product((-1, 0, 1), repeat=3) if o > (0, 0, 0)])
+    if neighbors == 6:
+        offsets = offsets[np.abs(offsets).sum(axis=1) == 1]
+    blobs = gaussian_filter(rng.standard_normal(shape), max(2.0, side / 25))
+    blobs /= blobs.std()
+    truth = 0.5 * np.sign(blobs) + 0.2 * blobs
+    unary = truth + noise * rng.standard_normal(shape)
+    view = truth + 0.1 * rng.standard_normal(shape)
+    weights = np.zeros((len(offsets), *shape))
+    for k, (tails, heads) in enumerate(both_ends(shape, offsets)):
+        weights[k][tails] = np.exp(-4 * (view[tails] - view[heads]) ** 2)
+    weights *= smoothing * (1.0 if neighbors == 6 else 0.25)
+    return Volume(np.maximum(unary, 0), np.maximum(-unary, 0), weights, offsets)
+
+
+def two_seeds(side: int, seed: int) -> Picture:
+    """The weights of a noisy picture and two pixels tied to either side, nothing else."""
+    rng = np.random.default_rng(seed)
+    weights = noisy_picture((side, side)).weights
+    source, sink = np.zeros((2, side, side))
+    corner, far = tuple(rng.integers(0, side // 8, 2)), tuple(side - rng.integers(1, side // 8, 2))
+    ends = [corner, far] if seed % 2 else [far, corner]
+    source[ends[0]] = sink[ends[1]] = 1e3
+    return Picture(source, sink, weights)
 
 
 def superpixels(

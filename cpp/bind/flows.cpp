@@ -232,12 +232,45 @@ setwise::FlowProblem<Capacity>* make_graph(Index n, Pairs<Vertex> edges, In<Capa
 }
 
 template <class Capacity>
+using AnyLayout = nb::ndarray<const Capacity, nb::device::cpu>;
+
+template <class Capacity>
+setwise::GridWeights<Capacity> weights_of(const AnyLayout<Capacity>& array) {
+    setwise::GridWeights<Capacity> weights{array.data(), {}};
+    for (std::size_t i = 0; i < array.ndim(); ++i) weights.strides.push_back(array.stride(i));
+    return weights;
+}
+
+// Weights have an entry for each step and pixel, and are capacities; the pixels and edges can be
+// numbered. Null where the grid is better made of its edges.
+template <class Capacity>
+setwise::FlowProblem<Capacity>* make_grid(In<Index> sides, In2<Index> steps,
+                                          AnyLayout<Capacity> there, AnyLayout<Capacity> back) {
+    for (const auto& array : {there, back}) {
+        bool fits = array.ndim() == sides.size() + 1 && array.shape(0) == steps.shape(0);
+        for (std::size_t i = 0; fits && i < sides.size(); ++i)
+            fits = static_cast<Index>(array.shape(i + 1)) == sides.data()[i];
+        require(fits && steps.shape(1) == sides.size(),
+                "weights must have an entry for each step and pixel");
+    }
+    const setwise::GridNumbering grid(sides.data(), static_cast<Index>(sides.size()), steps.data(),
+                                      static_cast<Index>(steps.shape(0)));
+    bool fits = true;
+    auto graph = setwise::make_flow_grid<Capacity>(grid, weights_of<Capacity>(there),
+                                                   weights_of<Capacity>(back), fits);
+    require(fits, too_large<Capacity>);
+    return graph.release();
+}
+
+template <class Capacity>
 void bind_capacity(nb::module_& m, const char* name) {
     bind_problem<Capacity>(m, name);
     m.def("make_flow_graph", &make_graph<Capacity, std::int32_t>, "n"_a, "edges"_a.noconvert(),
           "kind"_a.noconvert(), nb::rv_policy::take_ownership, Unlocked());
     m.def("make_flow_graph", &make_graph<Capacity, std::int64_t>, "n"_a, "edges"_a.noconvert(),
           "kind"_a.noconvert(), nb::rv_policy::take_ownership, Unlocked());
+    m.def("make_flow_grid", &make_grid<Capacity>, "sides"_a.noconvert(), "steps"_a.noconvert(),
+          "there"_a.noconvert(), "back"_a.noconvert(), nb::rv_policy::take_ownership, Unlocked());
     m.def("first_not_capacity", &first_not_capacity<Capacity>, "values"_a.noconvert(), "infinite"_a,
           Unlocked());
 }

@@ -48,8 +48,10 @@ class FlowGraph final : public FlowProblem<Capacity> {
                         const Capacity* back) override {
         const auto edge = [&](std::int64_t k) { return which ? which[k] : k; };
         Capacity total = total_;
-        for (std::int64_t k = 0; k < count; ++k)
-            total -= capacity(topology().forward(edge(k))) + capacity(topology().reverse(edge(k)));
+        if (total > 0)
+            for (std::int64_t k = 0; k < count; ++k)
+                total -=
+                    capacity(topology().forward(edge(k))) + capacity(topology().reverse(edge(k)));
         for (std::int64_t k = 0; k < count; ++k)
             if (!add_checked(total, there[k]) || !add_checked(total, back ? back[k] : 0))
                 return false;
@@ -58,6 +60,29 @@ class FlowGraph final : public FlowProblem<Capacity> {
         for (std::int64_t k = 0; k < count; ++k)
             set_capacity(edge(k), there[k], back ? back[k] : Capacity(0));
         return true;
+    }
+
+    // Before any flow: the capacities of a grid whose arcs have none yet, from arrays that may be laid
+    // out in any way.
+    bool set_grid_capacities(const GridWeights<Capacity>& there, const GridWeights<Capacity>& back) {
+        const bool same = there == back;
+        bool fits = true;
+        topology().for_runs([&](std::size_t direction, const auto& at, std::int64_t,
+                                std::int64_t run, FlowArc a, FlowArc b) {
+            const Capacity *x = there.at(direction, at), *y = back.at(direction, at);
+            const std::ptrdiff_t dx = there.step(), dy = back.step();
+            Capacity sum = 0;  // of finite numbers
+            for (std::int64_t k = 0; k < run; ++k, x += dx, y += dy) {
+                const Capacity forth = *x, hither = same ? forth : *y;
+                fits = fits && add_checked(sum, forth) && add_checked(sum, hither);
+                capacity_[static_cast<std::size_t>(a)] = solver_.residual(a) = forth;
+                capacity_[static_cast<std::size_t>(b)] = solver_.residual(b) = hither;
+                a += Topology::stride;
+                b += Topology::stride;
+            }
+            fits = fits && add_checked(total_, sum);
+        });
+        return fits;
     }
 
     bool set_terminals(const std::int64_t* which, std::int64_t count, const Capacity* source,
@@ -137,7 +162,9 @@ class FlowGraph final : public FlowProblem<Capacity> {
             const Capacity excess = rounded_excess(v, inflow(v)).first;
             gap.add(std::max<Capacity>(solver_.source_side(v) ? -excess : excess, 0));
         }
-        for (std::int64_t e = 0; e < edges(); ++e) flows.add(std::abs(flow(e)));
+        topology().for_edges([&](std::int64_t, FlowArc a, FlowArc b) {
+            flows.add(std::abs(flow(a, b)));
+        });
         return {gap.value(), flows.value()};
     }
 
@@ -147,21 +174,20 @@ class FlowGraph final : public FlowProblem<Capacity> {
 
     void read_flows(Capacity* flows, Capacity* residuals, Poll poll) override {
         make_flow(poll);
-        for (std::int64_t e = 0; e < edges(); ++e) {
-            if (flows) flows[e] = flow(e);
-            if (!residuals) continue;
-            const FlowArc a = topology().forward(e), b = topology().reverse(e);
+        topology().for_edges([&](std::int64_t e, FlowArc a, FlowArc b) {
+            if (flows) flows[e] = flow(a, b);
+            if (!residuals) return;
             residuals[2 * e] = solver_.residual(a) + (capacity(a) - usable(a));
             residuals[2 * e + 1] = solver_.residual(b) + (capacity(b) - usable(b));
-        }
+        });
     }
 
     void read_problem(Capacity* there, Capacity* back, Capacity* source,
                       Capacity* sink) const override {
-        for (std::int64_t e = 0; e < edges(); ++e) {
-            there[e] = capacity(topology().forward(e));
-            back[e] = capacity(topology().reverse(e));
-        }
+        topology().for_edges([&](std::int64_t e, FlowArc a, FlowArc b) {
+            there[e] = capacity(a);
+            back[e] = capacity(b);
+        });
         for (FlowNode v = 0; v < nodes(); ++v) {
             source[v] = terminals(v).source;
             sink[v] = terminals(v).sink;
@@ -337,8 +363,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
         }
     }
 
-    Capacity flow(std::int64_t e) const {
-        const FlowArc a = topology().forward(e), b = topology().reverse(e);
+    Capacity flow(FlowArc a, FlowArc b) const {
         const Capacity there = usable(a) - solver_.residual(a);
         return there > 0 ? there : solver_.residual(b) - usable(b);
     }
@@ -390,7 +415,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
             return;
         }
         const auto [tail, head] = topology().ends(e);
-        const Capacity before = flow(e);
+        const Capacity before = flow(a, b);
         Capacity after = std::min(std::max(before, -back), there);
         // No residual arc may lead out of the source side.
         const bool first = solver_.source_side(tail), second = solver_.source_side(head);
@@ -538,6 +563,29 @@ class FlowGraph final : public FlowProblem<Capacity> {
     bool started_ = false, solved_ = false, stale_ = false;
 };
 
+// The graph of a grid whose neighbours lie at 2, 3, 4 or 13 distances: those of four, six, eight and
+// twenty-six neighbours. Nothing for others, and for grids so narrow that arcs would lead nowhere.
+// `fits` tells whether the sum of all capacities does; if not, the graph is of no use.
+template <class Capacity>
+std::unique_ptr<FlowProblem<Capacity>> make_flow_grid(const GridNumbering& grid,
+                                                      const GridWeights<Capacity>& there,
+                                                      const GridWeights<Capacity>& back,
+                                                      bool& fits) {
+    std::unique_ptr<FlowProblem<Capacity>> problem;
+    const auto offer = [&](auto topology) {
+        if (!topology) return false;
+        auto graph = std::make_unique<FlowGraph<typename decltype(topology)::value_type, Capacity>>(
+            std::move(*topology));
+        fits = graph->set_grid_capacities(there, back);
+        problem = std::move(graph);
+        return true;
+    };
+    if (!offer(OffsetTopology<2>::of_grid(grid)) && !offer(OffsetTopology<3>::of_grid(grid)) &&
+        !offer(OffsetTopology<4>::of_grid(grid)))
+        offer(OffsetTopology<13>::of_grid(grid));
+    return problem;
+}
+
 // The graph of an edge list, in the most compact form that holds it.
 template <class Capacity, class Index>
 std::unique_ptr<FlowProblem<Capacity>> make_flow_graph(std::int64_t n, EdgeList<Index> edges) {
@@ -550,7 +598,8 @@ std::unique_ptr<FlowProblem<Capacity>> make_flow_graph(std::int64_t n, EdgeList<
     };
     if (!offer(OffsetTopology<2>::recognize(n, edges)) &&
         !offer(OffsetTopology<3>::recognize(n, edges)) &&
-        !offer(OffsetTopology<4>::recognize(n, edges)))
+        !offer(OffsetTopology<4>::recognize(n, edges)) &&
+        !offer(OffsetTopology<13>::recognize(n, edges)))
         graph = std::make_unique<FlowGraph<CsrTopology, Capacity>>(CsrTopology(n, edges));
     return graph;
 }

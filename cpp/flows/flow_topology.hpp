@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "flows/grid_numbering.hpp"
 #include "numeric/large_array.hpp"
 
 namespace setwise {
@@ -90,6 +91,12 @@ class CsrTopology {
     std::pair<FlowNode, FlowNode> ends(std::int64_t e) const {
         return {head_[static_cast<std::size_t>(reverse(e))],
                 head_[static_cast<std::size_t>(forward(e))]};
+    }
+
+    // visit(edge, the arc forward, the arc back) for all edges.
+    template <class Visit>
+    void for_edges(Visit visit) const {
+        for (std::int64_t e = 0; e < edges(); ++e) visit(e, forward(e), reverse(e));
     }
 
     Rows rows() const { return {first_.data(), sister_.data(), head_.data()}; }
@@ -172,18 +179,66 @@ class OffsetTopology {
         return g;
     }
 
+    // For a grid, whose edges are not stored but computed.
+    static std::optional<OffsetTopology> of_grid(const GridNumbering& grid) {
+        if (grid.distances().size() != pairs) return std::nullopt;
+        auto g = of(grid.pixels(), grid.count(), grid.distances().data());
+        if (g) g->grid_ = grid;
+        return g;
+    }
+
     FlowNode nodes() const { return nodes_; }
     FlowNode margin() const { return rows_.margin; }
     FlowArc arcs() const { return (nodes_ + 2 * rows_.margin) * degree; }
-    std::int64_t edges() const { return static_cast<std::int64_t>(forward_.size()); }
+    std::int64_t edges() const {
+        return is_grid() ? grid_.count() : static_cast<std::int64_t>(forward_.size());
+    }
+    bool is_grid() const { return grid_.count() > 0; }
+    const GridNumbering& grid() const { return grid_; }
 
-    FlowArc forward(std::int64_t e) const { return forward_[static_cast<std::size_t>(e)]; }
-    FlowArc reverse(std::int64_t e) const {
-        const FlowArc a = forward(e);
+    FlowArc forward(std::int64_t e) const {
+        if (!is_grid()) return forward_[static_cast<std::size_t>(e)];
+        const auto [direction, pixel] = grid_.find(e);
+        return first_arc(direction, pixel);
+    }
+    FlowArc reverse(std::int64_t e) const { return sister(forward(e)); }
+    std::pair<FlowNode, FlowNode> ends(std::int64_t e) const { return ends_of(forward(e)); }
+
+    // Of a grid: the arc from a pixel in a direction.
+    FlowArc first_arc(std::size_t direction, std::int64_t pixel) const {
+        const GridNumbering::Direction& d = grid_.directions()[direction];
+        return rows_.begin(static_cast<FlowNode>(pixel)) +
+               static_cast<FlowArc>(2 * d.slot + (d.offset < 0));
+    }
+    FlowArc sister(FlowArc a) const {
         return a + rows_.sisters[static_cast<std::size_t>(a % degree)];
     }
-    std::pair<FlowNode, FlowNode> ends(std::int64_t e) const {
-        return {forward(e) / degree - rows_.margin, reverse(e) / degree - rows_.margin};
+    std::pair<FlowNode, FlowNode> ends_of(FlowArc a) const {
+        return {a / degree - rows_.margin, sister(a) / degree - rows_.margin};
+    }
+
+    template <class Visit>
+    void for_edges(Visit visit) const {
+        if (!is_grid()) {
+            for (std::int64_t e = 0; e < edges(); ++e) visit(e, forward(e), reverse(e));
+            return;
+        }
+        for_runs([&](std::size_t, const auto&, std::int64_t e, std::int64_t run, FlowArc a, FlowArc b) {
+            for (const std::int64_t end = e + run; e < end; ++e, a += degree, b += degree)
+                visit(e, a, b);
+        });
+    }
+
+    // Of a grid: visit(direction, coordinates of the first pixel, first edge, edges, first arc, the one
+    // back) for every run of edges along the last axis; the next arcs lie `stride` further.
+    static constexpr FlowArc stride = degree;
+    template <class Visit>
+    void for_runs(Visit visit) const {
+        grid_.for_runs([&](std::size_t direction, const auto& at, std::int64_t pixel, std::int64_t e,
+                           std::int64_t run) {
+            const FlowArc a = first_arc(direction, pixel);
+            visit(direction, at, e, run, a, sister(a));
+        });
     }
 
     const Rows& rows() const { return rows_; }
@@ -210,6 +265,7 @@ class OffsetTopology {
     FlowNode nodes_ = 0;
     Rows rows_;
     LargeArray<FlowArc> forward_;
+    GridNumbering grid_;  // instead of forward_
 };
 
 }  // namespace setwise

@@ -17,7 +17,8 @@
 // the step ends when one kind of tree cannot grow.
 //
 // Labels are distances in the tree. An orphan, whose arc to its parent was saturated, looks for a
-// parent of the same label, then for the least label, else it leaves the tree. Every augmentation
+// parent of the same label, then for the least label, else it leaves the tree. When no node is left of
+// some distance, all beyond it leave (a gap), and no label rises step by step. Every augmentation
 // makes a residual capacity or an excess exactly zero, also in floating point: no tolerance is used.
 //
 // What is sent is an exact sum, but residual capacities and excesses are rounded. `lost` is the sum
@@ -97,10 +98,12 @@ class MaxFlow {
             deficits += v.excess < 0;
         }
         flow_ = {};
+        send_to_neighbors();
+        const bool seeds = many_nodes * std::max(excesses, deficits) < nodes_.size();
         if (deficits <= excesses)
-            search_all<true, on_source_side>();
+            search_all<true, on_source_side>(seeds);
         else
-            search_all<false, on_sink_side>();
+            search_all<false, on_sink_side>(seeds);
         return flow_;
     }
 
@@ -148,6 +151,8 @@ class MaxFlow {
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
     // Beyond so many looks at each node a search goes on from both ends.
     static constexpr std::size_t one_sided = 3;
+    // For so many nodes to each root it does so from the start.
+    static constexpr std::size_t many_nodes = 64;
 
     struct Node {
         Capacity excess = 0;
@@ -163,6 +168,7 @@ class MaxFlow {
         Label depth = 0;                          // no label is larger but those of next_level
         std::vector<FlowNode> level, next_level;  // of that label, and of the one to come
         std::vector<FlowNode> orphans;            // of each distance, the first of their list
+        std::vector<FlowNode> sizes;              // of each distance, how many nodes
         std::size_t lowest = none, highest = 0;   // distances of orphans
         bool growing = false;
         std::size_t work = 0;                     // nodes looked at in this search
@@ -177,7 +183,9 @@ class MaxFlow {
             depth = 1;
             work = 0;
             level.clear();
+            sizes.assign(16, 0);
         }
+        FlowNode& size(Label label) { return sizes[static_cast<std::size_t>(label / 2)]; }
     };
 
     std::size_t place(FlowNode v) const {
@@ -232,9 +240,31 @@ class MaxFlow {
         }
     };
 
+    // Lets excesses flow to the deficits beside them: much of all that flows goes no further, and this
+    // is one pass over memory in its order, without trees.
+    void send_to_neighbors() {
+        const Rows g = topology_->rows();
+        for (FlowNode v = 0; v < topology_->nodes(); ++v) {
+            if ((++steps_ & 65535) == 0) poll_();
+            Node& x = node(v);
+            if (!(x.excess > 0)) continue;
+            const FlowArc end = g.end(v);
+            for (FlowArc a = g.begin(v); a < end; ++a) {
+                Node& y = node(g.head(v, a));
+                if (!(y.excess < 0) || residual(a) == 0) continue;
+                const Capacity amount = std::min({x.excess, -y.excess, residual(a)});
+                pass<true>(g, v, a, amount);
+                use<true>(x, -amount);
+                use<true>(y, amount);
+                flow_.add(amount);
+                if (x.excess == 0) break;
+            }
+        }
+    }
+
     // Grows trees over all nodes, from all roots there are.
     template <bool sink, Label free>
-    void search_all() {
+    void search_all(bool seeds) {
         const Settle settle{*this};
         everywhere_ = true;
         Trees& trees = trees_[sink];
@@ -242,7 +272,7 @@ class MaxFlow {
         for (Node& v : nodes_) v.label = free;
         for (FlowNode v = 0; v < topology_->nodes(); ++v)
             if (supply<sink>(node(v)) < 0) plant<sink>(trees, v);
-        search<sink, free>();
+        search<sink, free>(seeds);
     }
 
     // Grows trees over the nodes of label `free` from those of roots_.
@@ -258,7 +288,7 @@ class MaxFlow {
             plant<sink>(trees, v);
             touched_.push_back(v);
         }
-        search<sink, free>();
+        search<sink, free>(false);
     }
 
     template <bool sink>
@@ -266,26 +296,29 @@ class MaxFlow {
         node(v).label = label_of<sink>(1);
         node(v).parent = root;
         trees.level.push_back(v);
+        ++trees.size(label_of<sink>(1));
     }
 
+    // From few roots both kinds of trees grow from the start, as a cut beside the roots of one kind
+    // would make orphans of much of its trees, time and again.
     template <bool sink, Label free>
-    void search() {
+    void search(bool seeds) {
         Trees &ours = trees_[sink], &theirs = trees_[!sink];
         bool both = false;
         sink_side_is_least_ = sink;
         while (!ours.level.empty()) {
-            if (both && theirs.level.empty()) {
+            if (both && !seeds && theirs.level.empty()) {
                 sink_side_is_least_ = !sink;
                 // Theirs are closed: what they have not reached lies on our side.
                 for (Node& v : nodes_)
                     if (v.label == free) v.label = sink ? on_sink_side : on_source_side;
                 break;
             }
-            if (both && theirs.after_a_level() < ours.after_a_level()) {
+            if (both && !theirs.level.empty() && theirs.after_a_level() < ours.after_a_level()) {
                 grow<!sink, free>();
                 continue;
             }
-            if (!both && ours.after_a_level() > one_sided * nodes_.size()) {
+            if (!both && (seeds || ours.after_a_level() > one_sided * nodes_.size())) {
                 both = everywhere_ = true;
                 theirs.restart();
                 for (FlowNode v = 0; v < topology_->nodes(); ++v)
@@ -303,6 +336,8 @@ class MaxFlow {
         Trees& trees = trees_[sink];
         const Label here = label_of<sink>(trees.depth);
         trees.next_level.clear();
+        if (trees.sizes.size() < static_cast<std::size_t>(trees.depth) + 2)
+            trees.sizes.resize(2 * trees.sizes.size(), 0);
         trees.growing = true;
         trees.work += trees.level.size();
         for (std::size_t k = 0; k < trees.level.size(); ++k) {
@@ -328,6 +363,7 @@ class MaxFlow {
                 if (passage == 0 || y.label != free) continue;
                 y.label = here + 2;
                 y.parent = y.current = a;
+                ++trees.size(here + 2);
                 trees.next_level.push_back(v);
                 if (!everywhere_) touched_.push_back(v);
             }
@@ -402,6 +438,7 @@ class MaxFlow {
         const Rows g = topology_->rows();
         Trees& trees = trees_[sink];
         const Label here = label_of<sink>(trees.depth), most = here + (trees.growing ? 2 : 0);
+        bool gap = false;  // whether no node is left of some distance: no orphan has a path to a root
         for (; trees.lowest <= trees.highest; ++trees.lowest) {
             while (trees.orphans[trees.lowest] != nobody) {
                 const FlowNode v = trees.orphans[trees.lowest];
@@ -410,9 +447,9 @@ class MaxFlow {
                 ++trees.work;
                 if ((++steps_ & 4095) == 0)
                     poll_();  // one path may move much of a tree, many times
-                if (find_parent<sink>(g, v, x)) continue;
+                if (!gap && find_parent<sink>(g, v, x)) continue;
                 const FlowArc end = g.end(v);
-                Label least = most;
+                Label least = gap ? 0 : most;
                 FlowArc best = orphan;
                 for (FlowArc a = g.begin(v); a < end; ++a) {
                     const FlowNode w = g.head(v, a);
@@ -424,12 +461,15 @@ class MaxFlow {
                         best = a;
                     }
                 }
-                if (best == orphan) {
+                // A path to a root passes every distance below that of its first node.
+                gap |= --trees.size(x.label) == 0 && least >= x.label;
+                if (gap || best == orphan) {
                     x.label = free;
                     continue;
                 }
                 x.label = least + 2;
                 x.parent = x.current = best;
+                ++trees.size(x.label);
                 if (x.label == here)
                     trees.level.push_back(v);
                 else if (x.label > here)

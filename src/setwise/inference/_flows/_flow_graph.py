@@ -19,7 +19,7 @@ from setwise.inference._flows._capacities import (
     as_places,
     kind_of,
 )
-from setwise.inference._flows._grid_edges import grid_arrays
+from setwise.inference._flows._grid_edges import as_grid
 
 
 class FlowGraph:
@@ -141,9 +141,23 @@ class FlowGraph:
         >>> sw.inference.FlowGraph.grid((2, 3), 1, offsets=eight).n_edges
         11
         """
-        sides, edges, there, back = grid_arrays(shape, weights, reverse, offsets)
-        graph = cls(math.prod(sides), edges, there, back, dtype=dtype)
-        graph.shape = sides
+        grid = as_grid(shape, weights, reverse, offsets)
+        kind = (
+            kind_of((grid.there, "weights"), (grid.back, "reverse"))
+            if dtype is None
+            else as_kind(dtype)
+        )
+        there, back = grid.in_kind(kind)
+        sides = np.array(grid.sides, np.int64)
+        kernel = _core.make_flow_grid(sides, grid.steps, there, back) if grid.n else None
+        if kernel is None:
+            edges, capacities, backward = grid.edges()
+            graph = cls(grid.n, edges, capacities, backward, dtype=dtype)
+        else:
+            graph = cls.__new__(cls)
+            graph.n, graph.n_edges = grid.n, sum(grid.sizes)
+            graph.dtype, graph._graph = np.dtype(kind), kernel
+        graph.shape = grid.sides
         return graph
 
     def _both(

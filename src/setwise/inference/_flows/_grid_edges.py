@@ -4,55 +4,76 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import IntArray, as_array
 from setwise.fields._pixels._grid import as_sides, count_pairs
-from setwise.inference._flows._capacities import check_size
-
-Grid = tuple[tuple[int, ...], NDArray[np.generic], NDArray[np.generic], NDArray[np.generic]]
+from setwise.inference._flows._capacities import Capacities, as_capacities, as_kind, check_size
 
 
-def grid_arrays(
+@dataclass(frozen=True)
+class Grid:
+    """A grid of pixels and what passes between neighbours.
+
+    ``there`` and ``back`` are views of shape (K, *sides), one of the other where edges are
+    undirected: entry ``[k, p]`` is the capacity between pixel ``p`` and ``p + steps[k]``.
+    """
+
+    sides: tuple[int, ...]
+    steps: IntArray
+    sizes: list[int]  # how many edges each step has
+    there: NDArray[np.generic]
+    back: NDArray[np.generic]
+
+    @property
+    def n(self) -> int:
+        return math.prod(self.sides)
+
+    def in_kind(self, kind: type[np.int64] | type[np.float64]) -> tuple[Capacities, Capacities]:
+        """Checked capacities of one type, there and back; what is repeated is not copied."""
+        there = _of_kind(self.there, "weights", kind)
+        return there, there if self.back is self.there else _of_kind(self.back, "reverse", kind)
+
+    def edges(self) -> tuple[NDArray[np.int32], NDArray[np.generic], NDArray[np.generic]]:
+        """Edges (E, 2), capacities (E,) there and back: step after step, the pixels in C order."""
+        pixels = np.arange(self.n, dtype=np.int32).reshape(self.sides)
+        edges = np.empty((sum(self.sizes), 2), np.int32)
+        capacities = np.empty(len(edges), self.there.dtype)
+        backward = capacities if self.back is self.there else np.empty(len(edges), self.back.dtype)
+        strides = [math.prod(self.sides[axis + 1 :]) for axis in range(len(self.sides))]
+        begin = 0
+        for k, (step, size) in enumerate(zip(self.steps.tolist(), self.sizes, strict=True)):
+            if size == 0:  # the offset may be longer than any number of a pixel
+                continue
+            start = tuple(
+                slice(max(0, -o), max(0, side - max(0, o)))
+                for o, side in zip(step, self.sides, strict=True)
+            )
+            rows = slice(begin, begin + size)
+            edges[rows, 0] = pixels[start].reshape(-1)
+            edges[rows, 1] = edges[rows, 0] + np.int32(np.dot(step, strides))
+            capacities[rows] = self.there[k][start].reshape(-1)
+            if self.back is not self.there:
+                backward[rows] = self.back[k][start].reshape(-1)
+            begin += size
+        return edges, capacities, backward
+
+
+def as_grid(
     shape: Sequence[int], weights: ArrayLike, reverse: ArrayLike | None, offsets: ArrayLike | None
 ) -> Grid:
-    """Sides, edges (E, 2), capacities (E,) there and back of a grid, offset by offset.
-
-    Edge order: the offsets as given, within each the pixels in C order.
-    """
+    """A grid from arguments that are checked, the signs of the weights apart."""
     sides = as_sides(shape)
-    n = math.prod(sides)
     steps = _as_offsets(offsets, len(sides))
     sizes = [count_pairs(sides, step) for step in map(tuple, steps.tolist())]
-    check_size(n, sum(sizes), "shape", "shape and offsets")
+    check_size(math.prod(sides), sum(sizes), "shape", "shape and offsets")
     full = (len(steps), *sides)
     there = _broadcast(weights, "weights", full)
     back = there if reverse is None else _broadcast(reverse, "reverse", full)
-    pixels = np.arange(n, dtype=np.int32).reshape(sides)
-    starts = [
-        tuple(
-            slice(max(0, -o), max(0, side - max(0, o))) for o, side in zip(step, sides, strict=True)
-        )
-        for step in steps.tolist()
-    ]
-    edges = np.empty((sum(sizes), 2), np.int32)
-    capacities = np.empty(len(edges), there.dtype)
-    backward = capacities if back is there else np.empty(len(edges), back.dtype)
-    strides = np.array([math.prod(sides[axis + 1 :]) for axis in range(len(sides))], np.int64)
-    begin = 0
-    for k, (start, size) in enumerate(zip(starts, sizes, strict=True)):
-        if size == 0:  # the offset may be longer than any number of a pixel
-            continue
-        rows = slice(begin, begin + size)
-        edges[rows, 0] = pixels[start].reshape(-1)
-        edges[rows, 1] = edges[rows, 0] + np.int32(steps[k] @ strides)
-        capacities[rows] = there[k][start].reshape(-1)
-        if back is not there:
-            backward[rows] = back[k][start].reshape(-1)
-        begin += size
-    return sides, edges, capacities, backward
+    return Grid(sides, steps, sizes, there, back)
 
 
 def _as_offsets(offsets: ArrayLike | None, dimension: int) -> IntArray:
@@ -80,13 +101,17 @@ def _as_offsets(offsets: ArrayLike | None, dimension: int) -> IntArray:
 
 def _broadcast(values: ArrayLike, name: str, shape: tuple[int, ...]) -> NDArray[np.generic]:
     array = as_array(values, name)
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
-    good = (array >= 0) & (array < np.inf)
-    if not good.all():
-        bad = array[~good].flat[0]
-        raise ValueError(f"{name} must be finite and not negative, got {bad}")
+    as_kind(array.dtype, name)
     try:
         return np.broadcast_to(array, shape)
     except ValueError:
         raise ValueError(f"{name} must broadcast to shape {shape}, got {array.shape}") from None
+
+
+def _of_kind(
+    view: NDArray[np.generic], name: str, kind: type[np.int64] | type[np.float64]
+) -> Capacities:
+    once = view[tuple(slice(None) if step else slice(1) for step in view.strides)]
+    return np.broadcast_to(
+        as_capacities(once, name, kind, once.shape).reshape(once.shape), view.shape
+    )
