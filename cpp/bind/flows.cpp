@@ -93,12 +93,13 @@ void bind_problem(nb::module_& m, const char* name) {
         .def_prop_ro("compact", [](const Problem& g) { return g.compact(); })
         .def(
             "solve",
-            [](Problem& g) {
+            [](Problem& g, int threads) {
+                require(threads >= 1, "threads must be at least 1");
                 const auto lock = locked(g);
-                g.solve(poll_signals);
+                g.solve(poll_signals, threads);
                 return g.value();
             },
-            Unlocked())
+            "threads"_a = 1, Unlocked())
         .def(
             "copy",
             [](const Problem& g) {

@@ -15,7 +15,8 @@ namespace setwise {
 class AnyFlowProblem {
   public:
     virtual ~AnyFlowProblem() = default;
-    virtual void solve(Poll poll) = 0;
+    // The answer does not depend on the number of threads.
+    virtual void solve(Poll poll, int n_threads = 1) = 0;
     std::mutex& mutex() const { return mutex_; }  // to be held during every other call
 
   private:
