@@ -24,16 +24,13 @@
 #include <type_traits>
 #include <vector>
 
+#include "flows/flow_problem.hpp"
 #include "flows/maxflow.hpp"
 #include "numeric/poll.hpp"
 #include "numeric/threads.hpp"
 
 namespace setwise {
 
-// A power of two: as many blocks as are not too small, nor too thin for what a border disturbs.
-struct BlockSizes {
-    std::int64_t most_blocks = 16, least_nodes = std::int64_t(1) << 16, least_thickness = 32;
-};
 
 template <class Topology, class Capacity>
 class BlockFlow {
@@ -47,7 +44,8 @@ class BlockFlow {
         if (count_ == 1) return;
         const std::int64_t border = std::max<std::int64_t>(border_size(sizes), 1);
         while (count_ > 1 && n_ / count_ < sizes.least_thickness * border) count_ /= 2;
-        thickness_ = static_cast<std::int32_t>(n_ / count_ / border);
+        deepest_ = static_cast<std::int32_t>(
+            std::min(sizes.deepest * (n_ / count_) / border, most_flow_arcs / 2));
     }
 
     std::int64_t blocks() const { return count_; }
@@ -61,7 +59,7 @@ class BlockFlow {
         each_task(count_, n_threads, poll, [&](std::int64_t k, int) { cut_off(k); });
         each_long_task(count_, n_threads, poll, [&](std::int64_t k, Poll how) {
             solve_part(count_ + k, k, k + 1, [&](Flow& part) {
-                part.give_up_beyond(2 * thickness_);
+                part.give_up_beyond(deepest_);
                 return part.solve(how);
             });
         });
@@ -115,7 +113,6 @@ class BlockFlow {
         const Topology& topology = flow_.topology();
         if (topology.margin() > 0) return topology.margin();
         const auto g = topology.rows();
-        const std::int64_t most = n_ * (count_ - 1) / (2 * sizes.least_thickness);
         std::int64_t found = 0;
         for (std::int64_t k = 0; k + 1 < count_; ++k) {
             const FlowNode end = first(k + 1);
@@ -124,7 +121,7 @@ class BlockFlow {
                 while (a < g.end(u) && g.head(u, a) < end) ++a;
                 found += a < g.end(u);
             }
-            if (found > most) return n_;
+            if (2 * sizes.least_thickness * found > n_ * (count_ - 1)) return n_;
         }
         return found / (count_ - 1);
     }
@@ -238,7 +235,7 @@ class BlockFlow {
 
     Flow& flow_;
     std::int64_t n_, count_ = 1;
-    std::int32_t thickness_ = 0;
+    std::int32_t deepest_ = 0;
     std::vector<std::vector<Crossing>> crossings_;  // of each block, those that leave it
     std::vector<Part> parts_;
 };
@@ -246,7 +243,7 @@ class BlockFlow {
 // As flow.solve(poll), and with the same answer for any number of threads.
 template <class Topology, class Capacity>
 typename MaxFlow<Topology, Capacity>::Sum solve_in_blocks(MaxFlow<Topology, Capacity>& flow,
-                                                          int n_threads, Poll poll,
+                                                          Poll poll, int n_threads,
                                                           BlockSizes sizes = {}) {
     return BlockFlow<Topology, Capacity>(flow, sizes).solve(n_threads, poll);
 }

@@ -89,8 +89,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
         return sum;
     }
 
-    void solve(Poll poll, int n_threads) override {
-        const auto run = [&] { return this->run(poll, n_threads); };
+    void solve(Poll poll, int n_threads, BlockSizes sizes) override {
+        const auto run = [&] { return this->run(poll, n_threads, sizes); };
         bool is_new = run();
         if constexpr (is_float) {
             if (base_.value() < 1e-30 * largest_base_) count_base();
@@ -236,7 +236,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
     Capacity net(FlowNode v) const { return terminals(v).source - terminals(v).sink; }
 
     // Solves from the state as it is. Whether that was without flow.
-    bool run(Poll poll, int n_threads) {
+    bool run(Poll poll, int n_threads, BlockSizes sizes) {
         const bool is_new = !std::exchange(started_, true);
         if (std::exchange(solved_, false)) {  // stays so if the call is abandoned
             sent_.add(solver_.solve_again(changed_, poll));
@@ -244,7 +244,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
         } else {
             sent_ = {};
             if (!is_new) count_sent();
-            sent_.add(solve_in_blocks(solver_, n_threads, poll));
+            sent_.add(solve_in_blocks(solver_, poll, n_threads, sizes));
         }
         changed_.clear();
         stale_ = false;

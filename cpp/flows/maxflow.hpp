@@ -441,6 +441,7 @@ class MaxFlow {
                     poll_();  // one path may move much of a tree, many times
                 if (find_parent<sink>(g, v, x)) continue;
                 const FlowArc end = g.end(v);
+                const Label beyond = x.label + 2;
                 Label least = most;
                 FlowArc best = orphan;
                 for (FlowArc a = g.begin(v); a < end; ++a) {
@@ -448,7 +449,7 @@ class MaxFlow {
                     const Node& y = node(w);
                     const Label label = y.label;
                     if (!in_tree<sink>(label)) continue;
-                    if (label == x.label + 2 && y.parent == g.sister(v, a)) disown<sink>(w);
+                    if (label == beyond && y.parent == g.sister(v, a)) disown<sink>(w);
                     if (label < least && room<sink>(g, v, a) > 0) {
                         least = label;
                         best = a;
@@ -458,11 +459,12 @@ class MaxFlow {
                     x.label = free;
                     continue;
                 }
-                x.label = least + 2;
+                least += 2;
+                x.label = least;
                 x.parent = x.current = best;
-                if (x.label == here)
+                if (least == here)
                     trees.level.push_back(v);
-                else if (x.label > here)
+                else if (least > here)
                     trees.next_level.push_back(v);
             }
         }
@@ -472,10 +474,11 @@ class MaxFlow {
 
     template <bool sink>
     bool find_parent(const Rows& g, FlowNode v, Node& x) {
-        if (x.label == label_of<sink>(1)) return false;
+        const Label nearer = x.label - 2;
+        if (nearer < 2) return false;  // it was a root
         const FlowArc end = g.end(v);
         for (FlowArc a = x.current; a < end; ++a)
-            if (node(g.head(v, a)).label == x.label - 2 && room<sink>(g, v, a) > 0) {
+            if (node(g.head(v, a)).label == nearer && room<sink>(g, v, a) > 0) {
                 x.parent = x.current = a;
                 return true;
             }

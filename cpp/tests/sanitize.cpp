@@ -23,6 +23,7 @@
 #include "surrogates/modular.hpp"
 #include "surrogates/prefix.hpp"
 #include "surrogates/rescaling.hpp"
+#include "tests/block_flows.hpp"
 #include "tests/boosting.hpp"
 #include "tests/buckets.hpp"
 #include "tests/cases.hpp"
@@ -384,6 +385,11 @@ int main(int argc, char** argv) {
         check_flow<std::int64_t>(random);
         check_flow<double>(random);
         check_seeded_flow(random);
+        const auto [width, height] = std::pair(1 + random() % 7, 1 + random() % 20);
+        check_block_flow<std::int64_t>(random, static_cast<std::int32_t>(width),
+                                       static_cast<std::int32_t>(height), random() % 2 == 0);
+        check_block_flow<double>(random, static_cast<std::int32_t>(width),
+                                 static_cast<std::int32_t>(height), random() % 2 == 0);
     }
-    std::printf("sanitize: %d sets, 300 factor graphs and 600 flows passed\n", count);
+    std::printf("sanitize: %d sets, 300 factor graphs and 1000 flows passed\n", count);
 }
