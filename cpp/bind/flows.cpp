@@ -94,12 +94,16 @@ void bind_problem(nb::module_& m, const char* name) {
         .def_prop_ro("compact", [](const Problem& g) { return g.compact(); })
         .def(
             "solve",
-            [](Problem& g) {
+            [](Problem& g, int threads, bool small_blocks) {
+                require(threads >= 1, "threads must be at least 1");
                 const auto lock = locked(g);
-                g.solve(poll_signals);
+                g.solve(poll_signals, threads,
+                        small_blocks ? setwise::BlockSizes{16, 1, 0, 1 << 20}
+                                     : setwise::BlockSizes{});
                 return g.value();
             },
-            Unlocked())
+            // Blocks of few nodes are for tests.
+            "threads"_a = 1, "small_blocks"_a = false, Unlocked())
         .def(
             "copy",
             [](const Problem& g) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "flows/block_flow.hpp"
 #include "flows/flow_problem.hpp"
 #include "flows/maxflow.hpp"
 #include "numeric/compensated_sum.hpp"
@@ -113,8 +114,9 @@ class FlowGraph final : public FlowProblem<Capacity> {
         return sum;
     }
 
-    void solve(Poll poll) override {
-        bool is_new = run(poll);
+    void solve(Poll poll, int n_threads, BlockSizes sizes) override {
+        const auto run = [&] { return this->run(poll, n_threads, sizes); };
+        bool is_new = run();
         if constexpr (is_float) {
             if (base_.value() < 1e-30 * largest_base_) count_base();
             if (is_new) largest_change_ = 0;
@@ -123,19 +125,19 @@ class FlowGraph final : public FlowProblem<Capacity> {
                 const Capacity most = cut_beyond_base().value();
                 if (std::abs(sent_.value() - most) > most_lost * most) {
                     write(unlimited);
-                    is_new = run(poll);
+                    is_new = run();
                 }
             }
             if (lost() <= std::max(most_lost, 2 * usual_lost_)) return;
             if (!is_new) {
                 write(unlimited);
-                run(poll);
+                run();
             }
             while (lost() > most_lost) {
                 const Capacity limit = std::max(2 * cut_beyond_base().value(), least);
                 if (!(2 * limit < std::min(limit_, largest()))) break;
                 write(limit);
-                run(poll);
+                run();
             }
             usual_lost_ = lost();
         }
@@ -260,7 +262,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
     Capacity net(FlowNode v) const { return terminals(v).source - terminals(v).sink; }
 
     // Solves from the state as it is. Whether that was without flow.
-    bool run(Poll poll) {
+    bool run(Poll poll, int n_threads, BlockSizes sizes) {
         const bool is_new = !std::exchange(started_, true);
         if (std::exchange(solved_, false)) {  // stays so if the call is abandoned
             sent_.add(solver_.solve_again(changed_, poll));
@@ -268,7 +270,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
         } else {
             sent_ = {};
             if (!is_new) count_sent();
-            sent_.add(solver_.solve(poll));
+            sent_.add(solve_in_blocks(solver_, poll, n_threads, sizes));
         }
         changed_.clear();
         stale_ = false;

@@ -43,6 +43,7 @@
 #include "numeric/large_array.hpp"
 #include "numeric/poll.hpp"
 #include "numeric/prefetch.hpp"
+#include "numeric/relaxed.hpp"
 
 namespace setwise {
 
@@ -55,6 +56,15 @@ class MaxFlow {
         : topology_(std::move(topology)),
           nodes_(static_cast<std::size_t>(topology_->nodes() + 2 * topology_->margin())),
           residual_(static_cast<std::size_t>(topology_->arcs())) {}
+
+    // A solver for the nodes [low, high) of another, which works on that one's state. No residual arc
+    // may lead into them or out; then solvers of disjoint nodes may work at once.
+    MaxFlow(MaxFlow& whole, FlowNode low, FlowNode high)
+        : topology_(whole.topology_),
+          first_(whole.nodes_.data() + topology_->margin()),
+          arcs_(whole.residual_.data()),
+          low_(low),
+          high_(high) {}
 
     // Makes room for the topology as it is now, if it was laid anew: the state is to be written.
     void fit() {
@@ -88,18 +98,23 @@ class MaxFlow {
 
     using Sum = CompensatedSum<Capacity>;
 
+    // A search whose trees grow deeper is given up: then what was sent stands, but not the cut.
+    void give_up_beyond(std::int32_t depth) { deepest_ = depth; }
+    bool gave_up() const { return gave_up_; }
+
     // Solves from scratch. Returns what flowed from excesses to deficits.
     Sum solve(Poll poll) {
         begin(poll);
         // Trees grow from where there are fewer roots.
         std::size_t excesses = 0, deficits = 0;
-        for (const Node& v : nodes_) {
+        for (const Node& v : here()) {
             excesses += v.excess > 0;
             deficits += v.excess < 0;
         }
         flow_ = {};
         send_to_neighbors();
-        const bool seeds = many_nodes * std::max(excesses, deficits) < nodes_.size();
+        const bool seeds =
+            many_nodes * std::max(excesses, deficits) < static_cast<std::size_t>(high_ - low_);
         if (deficits <= excesses)
             search_all<true, on_source_side>(seeds);
         else
@@ -121,6 +136,7 @@ class MaxFlow {
         for (const FlowNode v : changed)
             if (node(v).label == on_sink_side && node(v).excess > 0) roots_.push_back(v);
         search_from_roots<false, on_sink_side>();
+        sink_side_is_least_ = false;
         return flow_;
     }
 
@@ -131,7 +147,7 @@ class MaxFlow {
         begin(poll);
         const Label side = source ? on_source_side : on_sink_side;
         roots_.clear();
-        for (FlowNode v = 0; v < topology_->nodes(); ++v)
+        for (FlowNode v = low_; v < high_; ++v)
             if (node(v).label == side && (source ? node(v).excess > 0 : node(v).excess < 0))
                 roots_.push_back(v);
         if (source)
@@ -154,10 +170,12 @@ class MaxFlow {
     // For so many nodes to each root it does so from the start.
     static constexpr std::size_t many_nodes = 64;
 
+    // A solver of neighbouring nodes may look at labels and parents at any time. It learns nothing, for
+    // nothing can pass.
     struct Node {
         Capacity excess = 0;
-        Label label = on_source_side;
-        FlowArc parent = orphan;  // the arc to the parent
+        Relaxed<Label> label = on_source_side;
+        Relaxed<FlowArc> parent = orphan;  // the arc to the parent
         FlowArc current = 0;      // arcs before it lead to no parent of this label
         FlowNode next = nobody;   // in the list of the orphans of this label
     };
@@ -193,9 +211,21 @@ class MaxFlow {
     }
     Node& node(FlowNode v) { return first_[v]; }
 
+    struct Nodes {
+        Node *first, *last;
+        Node* begin() const { return first; }
+        Node* end() const { return last; }
+    };
+    Nodes here() const { return {first_ + low_, first_ + high_}; }
+
     void begin(Poll poll) {
         poll_ = poll;
+        gave_up_ = false;
+        if (nodes_.empty()) return;  // another solver's are used
         first_ = nodes_.data() + topology_->margin();
+        arcs_ = residual_.data();
+        low_ = 0;
+        high_ = topology_->nodes();
     }
 
     template <bool sink>
@@ -203,8 +233,8 @@ class MaxFlow {
         return 2 * distance + sink;
     }
     template <bool sink>
-    static bool in_tree(const Node& v) {
-        return v.label > 1 && (v.label & 1) == sink;
+    static bool in_tree(Label label) {
+        return label > 1 && (label & 1) == sink;
     }
     // What the trees can take from a node.
     template <bool sink>
@@ -214,7 +244,7 @@ class MaxFlow {
     // What can pass between node v and its parent, to which arc a leads, in the tree's direction.
     template <bool sink>
     Capacity& room(const Rows& g, FlowNode v, FlowArc a) {
-        return sink ? residual(a) : residual(g.sister(v, a));
+        return arcs_[sink ? a : g.sister(v, a)];
     }
     template <bool sink>
     void pass(const Rows& g, FlowNode v, FlowArc a, Capacity amount) {
@@ -233,9 +263,10 @@ class MaxFlow {
         ~Settle() {
             for (Trees& trees : solver.trees_) trees.forget_orphans();
             if (solver.everywhere_) {
-                for (Node& v : solver.nodes_) v.label &= 1;
+                for (Node& v : solver.here()) v.label = v.label & 1;
             } else {
-                for (const FlowNode v : solver.touched_) solver.node(v).label &= 1;
+                for (const FlowNode v : solver.touched_)
+                    solver.node(v).label = solver.node(v).label & 1;
             }
         }
     };
@@ -244,15 +275,17 @@ class MaxFlow {
     // is one pass over memory in its order, without trees.
     void send_to_neighbors() {
         const Rows g = topology_->rows();
-        for (FlowNode v = 0; v < topology_->nodes(); ++v) {
+        for (FlowNode v = low_; v < high_; ++v) {
             if ((++steps_ & 65535) == 0) poll_();
             Node& x = node(v);
             if (!(x.excess > 0)) continue;
             const FlowArc end = g.end(v);
             for (FlowArc a = g.begin(v); a < end; ++a) {
+                const Capacity passage = arcs_[a];
+                if (passage == 0) continue;  // before a look at what may be another solver's node
                 Node& y = node(g.head(v, a));
-                if (!(y.excess < 0) || residual(a) == 0) continue;
-                const Capacity amount = std::min({x.excess, -y.excess, residual(a)});
+                if (!(y.excess < 0)) continue;
+                const Capacity amount = std::min({x.excess, -y.excess, passage});
                 pass<true>(g, v, a, amount);
                 use<true>(x, -amount);
                 use<true>(y, amount);
@@ -269,8 +302,8 @@ class MaxFlow {
         everywhere_ = true;
         Trees& trees = trees_[sink];
         trees.restart();
-        for (Node& v : nodes_) v.label = free;
-        for (FlowNode v = 0; v < topology_->nodes(); ++v)
+        for (Node& v : here()) v.label = free;
+        for (FlowNode v = low_; v < high_; ++v)
             if (supply<sink>(node(v)) < 0) plant<sink>(trees, v);
         search<sink, free>(seeds);
     }
@@ -307,10 +340,14 @@ class MaxFlow {
         bool both = false;
         sink_side_is_least_ = sink;
         while (!ours.level.empty()) {
+            if (std::max(ours.depth, both ? theirs.depth : 0) > deepest_) {
+                gave_up_ = true;
+                break;
+            }
             if (both && !seeds && theirs.level.empty()) {
                 sink_side_is_least_ = !sink;
                 // Theirs are closed: what they have not reached lies on our side.
-                for (Node& v : nodes_)
+                for (Node& v : here())
                     if (v.label == free) v.label = sink ? on_sink_side : on_source_side;
                 break;
             }
@@ -318,10 +355,11 @@ class MaxFlow {
                 grow<!sink, free>();
                 continue;
             }
-            if (!both && (seeds || ours.after_a_level() > one_sided * nodes_.size())) {
+            if (!both && (seeds || ours.after_a_level() >
+                                       one_sided * static_cast<std::size_t>(high_ - low_))) {
                 both = everywhere_ = true;
                 theirs.restart();
-                for (FlowNode v = 0; v < topology_->nodes(); ++v)
+                for (FlowNode v = low_; v < high_; ++v)
                     if (node(v).label == free && supply<sink>(node(v)) > 0) plant<!sink>(theirs, v);
                 continue;
             }
@@ -348,7 +386,8 @@ class MaxFlow {
             for (FlowArc b = g.begin(u); b < end; ++b) {
                 const FlowNode v = g.head(u, b);
                 Node& y = node(v);
-                if (y.label != free && !in_tree<!sink>(y)) continue;
+                const Label label = y.label;
+                if (label != free && !in_tree<!sink>(label)) continue;
                 const FlowArc a = g.sister(u, b);
                 const Capacity& passage = room<sink>(g, v, a);
                 if (passage == 0) continue;
@@ -449,15 +488,17 @@ class MaxFlow {
                     poll_();  // one path may move much of a tree, many times
                 if (!gap && find_parent<sink>(g, v, x)) continue;
                 const FlowArc end = g.end(v);
+                const Label beyond = x.label + 2;
                 Label least = gap ? 0 : most;
                 FlowArc best = orphan;
                 for (FlowArc a = g.begin(v); a < end; ++a) {
                     const FlowNode w = g.head(v, a);
                     const Node& y = node(w);
-                    if (!in_tree<sink>(y)) continue;
-                    if (y.label == x.label + 2 && y.parent == g.sister(v, a)) disown<sink>(w);
-                    if (y.label < least && room<sink>(g, v, a) > 0) {
-                        least = y.label;
+                    const Label label = y.label;
+                    if (!in_tree<sink>(label)) continue;
+                    if (label == beyond && y.parent == g.sister(v, a)) disown<sink>(w);
+                    if (label < least && room<sink>(g, v, a) > 0) {
+                        least = label;
                         best = a;
                     }
                 }
@@ -467,12 +508,13 @@ class MaxFlow {
                     x.label = free;
                     continue;
                 }
-                x.label = least + 2;
+                least += 2;
+                x.label = least;
                 x.parent = x.current = best;
-                ++trees.size(x.label);
-                if (x.label == here)
+                ++trees.size(least);
+                if (least == here)
                     trees.level.push_back(v);
-                else if (x.label > here)
+                else if (least > here)
                     trees.next_level.push_back(v);
             }
         }
@@ -482,10 +524,11 @@ class MaxFlow {
 
     template <bool sink>
     bool find_parent(const Rows& g, FlowNode v, Node& x) {
-        if (x.label == label_of<sink>(1)) return false;
+        const Label nearer = x.label - 2;
+        if (nearer < 2) return false;  // it was a root
         const FlowArc end = g.end(v);
         for (FlowArc a = x.current; a < end; ++a)
-            if (node(g.head(v, a)).label == x.label - 2 && room<sink>(g, v, a) > 0) {
+            if (node(g.head(v, a)).label == nearer && room<sink>(g, v, a) > 0) {
                 x.parent = x.current = a;
                 return true;
             }
@@ -501,7 +544,11 @@ class MaxFlow {
     Capacity lost_ = 0;
     bool sink_side_is_least_ = false;
     bool everywhere_ = false;  // whether trees may be anywhere, or touched_ names their nodes
-    Node* first_ = nullptr;
+    bool gave_up_ = false;
+    Label deepest_ = std::numeric_limits<Label>::max();
+    Node* first_ = nullptr;        // of node 0
+    Capacity* arcs_ = nullptr;     // residual capacities
+    FlowNode low_ = 0, high_ = 0;  // the nodes solved for
     std::size_t steps_ = 0;
     Poll poll_ = nullptr;
 };

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -43,6 +46,72 @@ void each_task(std::int64_t n, int n_threads, Poll poll, const Body& body) {
     for (auto& thread : threads) thread.join();
     for (const auto& exception : thrown)
         if (exception) std::rethrow_exception(exception);
+}
+
+// What ends the work of a helping thread when the others have nothing more to wait for.
+struct Stopped {};
+
+inline thread_local const std::atomic<bool>* asked_to_stop = nullptr;
+
+inline void heed_stop() {
+    if (asked_to_stop->load(std::memory_order_relaxed)) throw Stopped{};
+}
+
+// As each_task, for tasks so long that they poll while they run: calls body(task, poll). The calling
+// thread polls also while it waits for the others, and what it throws (Ctrl-C) ends their tasks.
+template <class Body>
+void each_long_task(std::int64_t n, int n_threads, Poll poll, const Body& body) {
+    std::atomic<std::int64_t> next{0};
+    std::atomic<bool> stop{false};
+    std::mutex guard;
+    std::condition_variable ended;
+    std::exception_ptr thrown;
+    int working = 0;
+    const auto attempt = [&](const auto& call) {
+        try {
+            call();
+        } catch (const Stopped&) {
+        } catch (...) {
+            const std::lock_guard<std::mutex> lock(guard);
+            if (!thrown) thrown = std::current_exception();
+            stop = true;
+        }
+    };
+    const auto work = [&](Poll how) {
+        attempt([&] {
+            for (std::int64_t task; !stop && (task = next.fetch_add(1)) < n;) body(task, how);
+        });
+    };
+    const auto help = [&] {
+        asked_to_stop = &stop;
+        work(heed_stop);
+        const std::lock_guard<std::mutex> lock(guard);
+        --working;
+        ended.notify_one();
+    };
+    const auto helpers = static_cast<int>(std::min<std::int64_t>(n_threads, n)) - 1;
+    std::vector<std::thread> threads;
+    threads.reserve(static_cast<std::size_t>(std::max(helpers, 0)));
+    for (int k = 0; k < helpers; ++k) {
+        const std::lock_guard<std::mutex> lock(guard);
+        try {
+            threads.emplace_back(help);
+            ++working;
+        } catch (const std::system_error&) {
+            break;  // the system has no more threads: those that started do all the work
+        }
+    }
+    work(poll);
+    std::unique_lock<std::mutex> lock(guard);
+    while (!ended.wait_for(lock, std::chrono::milliseconds(20), [&] { return working == 0; })) {
+        if (stop) continue;
+        lock.unlock();
+        attempt(poll);
+        lock.lock();
+    }
+    lock.unlock();
+    for (auto& thread : threads) thread.join();
+    if (thrown) std::rethrow_exception(thrown);
 }
 
 }  // namespace setwise

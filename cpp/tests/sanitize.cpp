@@ -23,6 +23,7 @@
 #include "surrogates/modular.hpp"
 #include "surrogates/prefix.hpp"
 #include "surrogates/rescaling.hpp"
+#include "tests/block_flows.hpp"
 #include "tests/boosting.hpp"
 #include "tests/buckets.hpp"
 #include "tests/cases.hpp"
@@ -385,6 +386,11 @@ int main(int argc, char** argv) {
         check_flow<double>(random);
         check_seeded_flow(random);
         check_field_cut(random);
+        const auto [width, height] = std::pair(1 + random() % 7, 1 + random() % 20);
+        check_block_flow<std::int64_t>(random, static_cast<std::int32_t>(width),
+                                       static_cast<std::int32_t>(height), random() % 2 == 0);
+        check_block_flow<double>(random, static_cast<std::int32_t>(width),
+                                 static_cast<std::int32_t>(height), random() % 2 == 0);
     }
-    std::printf("sanitize: %d sets, 300 factor graphs and 800 flows passed\n", count);
+    std::printf("sanitize: %d sets, 300 factor graphs and 1200 flows passed\n", count);
 }

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <random>
 
+#include "tests/block_flows.hpp"
 #include "tests/boosting.hpp"
 #include "tests/cases.hpp"
 #include "tests/flows.hpp"
@@ -19,5 +20,8 @@ int main() {
     check_mean_field(random, 10, 5000);
     check_stumps(random, 40000, 16);
     for (int k = 0; k < 10; ++k) check_flow_copies(random, 4);
+    check_block_flow<double>(random, 60, 300, true);
+    check_block_flow<double>(random, 40, 200, false);
+    check_block_flow<std::int64_t>(random, 50, 300, true);
     std::printf("sanitize: no race between the threads\n");
 }

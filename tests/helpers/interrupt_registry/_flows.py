@@ -47,6 +47,18 @@ def solve_flow_again(size: int) -> Call:
     return call
 
 
+@long("inference.FlowGraph.solve", "in blocks")
+def solve_flow_in_blocks(size: int) -> Call:
+    graph = flow_graph(size)
+
+    def call() -> object:
+        fresh = graph.copy()
+        fresh._graph.solve(threads=2, small_blocks=True)
+        return fresh.value, fresh.mask
+
+    return call
+
+
 @long("inference.maxflow")
 def maxflow(size: int) -> Call:
     rng, side = np.random.default_rng(0), 60 * size

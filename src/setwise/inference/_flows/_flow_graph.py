@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from setwise import _core
 from setwise._foundation._arguments import BoolArray, IntArray, as_count
+from setwise._foundation._threads import as_threads
 from setwise.inference._flows._capacities import (
     Capacities,
     as_capacities,
@@ -245,8 +246,20 @@ class FlowGraph:
         there, back = self._both(capacities, reverse, len(which))
         self._graph.set_capacities(which, there, back)
 
-    def solve(self) -> int | float:
+    def solve(self, *, n_jobs: int | None = None) -> int | float:
         """The value of a largest flow; found from the last one where there is one.
+
+        A first flow of a large graph is found in blocks of consecutive nodes (strips of a picture,
+        slabs of a volume) that are solved apart and then joined, after Liu and Sun, *Parallel
+        graph-cuts by adaptive bottom-up merging* (CVPR 2010); a second one on one thread. So are
+        graphs whose edges mostly join nodes far apart, and those where flow takes ways much longer
+        than a block is thick.
+
+        Parameters
+        ----------
+        n_jobs : int, optional
+            Threads; None for all cores. The answer does not depend on it, in any bit: what the
+            blocks are follows from the graph alone.
 
         Examples
         --------
@@ -254,7 +267,7 @@ class FlowGraph:
         >>> sw.inference.FlowGraph(1, [], []).solve()
         0
         """
-        return self._graph.solve()
+        return self._graph.solve(as_threads(n_jobs))
 
     def copy(self) -> Self:
         """An independent graph in the same state, its flow included.

@@ -66,6 +66,7 @@ def maxflow(
     n: int | None = None,
     source: ArrayLike,
     sink: ArrayLike,
+    n_jobs: int | None = None,
 ) -> Flow:
     """A largest flow from the source to the sink, and a smallest cut between them.
 
@@ -82,6 +83,8 @@ def maxflow(
     source, sink : int, or array-like of shape (n,)
         Two different nodes, as in :func:`scipy.sparse.csgraph.maximum_flow`; or for every node
         its capacity from the source and to the sink, where ``inf`` ties it to that side.
+    n_jobs : int, optional
+        Threads; None for all cores. The answer does not depend on it.
 
     Returns
     -------
@@ -128,7 +131,7 @@ def maxflow(
         graph._join(first, last)
     else:
         graph.set_terminals(source, sink)
-    value = graph.solve()
+    value = graph.solve(n_jobs=n_jobs)
     bound = graph.bound
     unproved, flowing = graph._graph.unproved()
     exact = bool(unproved <= _UNITS * EPS * flowing)
