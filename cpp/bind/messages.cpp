@@ -105,8 +105,8 @@ void make(setwise::MessageSearch* self, Index n, Index labels, double constant, 
     new (self) setwise::MessageSearch(std::move(g), copy(forward), copy(backward), damping);
 }
 
-void make_sweeps(setwise::TreeReweighted* self, Index n, Index labels, Doubles unary, Ints low,
-                 Ints high, Doubles weight, Ints table, Doubles tables) {
+void make_sweeps(setwise::TreeReweighted* self, Index n, Index labels, double constant,
+                 Doubles unary, Ints low, Ints high, Doubles weight, Ints table, Doubles tables) {
     setwise::PaddedPairs g;
     g.n = n;
     g.labels = labels;
@@ -119,7 +119,7 @@ void make_sweeps(setwise::TreeReweighted* self, Index n, Index labels, Doubles u
     check_pairs(g.low, g.high, g.table, g.weight, n,
                 static_cast<Index>(tables.size()) / (labels * labels));
     g.fill(unary.data(), copy(tables));
-    new (self) setwise::TreeReweighted(std::move(g));
+    new (self) setwise::TreeReweighted(std::move(g), constant);
 }
 
 }  // namespace
@@ -185,14 +185,12 @@ void bind_messages(nb::module_& m) {
             "labels"_a.noconvert(), Unlocked());
     using setwise::TreeReweighted;
     nb::class_<TreeReweighted>(m, "TreeReweighted")
-        .def("__init__", &make_sweeps, "n"_a, "labels"_a, "unary"_a.noconvert(),
-             "low"_a.noconvert(), "high"_a.noconvert(), "weight"_a.noconvert(),
+        .def("__init__", &make_sweeps, "n"_a, "labels"_a, "constant"_a,
+             "unary"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert(), "weight"_a.noconvert(),
              "table"_a.noconvert(), "tables"_a.noconvert(), Unlocked())
         .def(
-            "sweep", [](TreeReweighted& s) { return s.pass(poll_signals); }, Unlocked())
-        .def(
-            "prove", [](TreeReweighted& s) { return s.prove(poll_signals); }, Unlocked())
-        .def("paid", &TreeReweighted::magnitude, Unlocked())
+            "dual_pass", [](TreeReweighted& s) { return s.pass(poll_signals); }, Unlocked())
+        .def("paid", &TreeReweighted::paid, Unlocked())
         .def(
             "decode",
             [](TreeReweighted& s, Out<Index> labels) {

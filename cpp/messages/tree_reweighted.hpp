@@ -1,8 +1,7 @@
 // Sequential tree-reweighted message passing (Kolmogorov, 2006), for the bound alone.
 //
-// The dual of messages.hpp on unaries and pairs, without labellings, larger factors and steps: one
-// message a pair, towards the variable that the next sweep visits later, and loops over the labels
-// that run in vector instructions.
+// The dual of messages.hpp on unaries and pairs, without larger factors and steps: one message a pair,
+// towards the end that the next sweep visits first, and loops over the labels in vector instructions.
 #pragma once
 
 #include <algorithm>
@@ -108,17 +107,18 @@ inline void PaddedPairs::fill(const double* costs, const std::vector<double>& gi
 
 namespace lanes {
 
-// What a sweep works on; `given` is where the pairs' other messages go, or null.
+// What a sweep works on, and the sum of the minima that it takes out.
 struct Sweep {
     const PaddedPairs* energies;
-    double *message, *given, *total, *held;
-    double bound, lost;
+    double *message, *total, *held;
+    double bound, lost, paid;
 };
 
 SETWISE_INLINED void add(Sweep& sweep, double x) {
     const double sum = sweep.bound + x, second = sum - sweep.bound;
     sweep.lost += (sweep.bound - (sum - second)) + (x - second);
     sweep.bound = sum;
+    sweep.paid += x < 0 ? -x : x;
 }
 
 // min over the label of the other end of held + energy, its least value taken out and returned.
@@ -170,10 +170,6 @@ SETWISE_INLINED void give(Sweep& sweep, std::int64_t e, bool forward, double sha
     const double* __restrict total = sweep.total;
     double* __restrict held = sweep.held;
     for (std::int64_t x = 0; x < stride; ++x) held[x] = share * total[x] - message[x];
-    if (sweep.given) {
-        double* __restrict given = sweep.given + e * stride;
-        for (std::int64_t x = 0; x < stride; ++x) given[x] = -held[x];
-    }
     add(sweep, send(*sweep.energies, e, forward, held, message));
 }
 
@@ -201,48 +197,34 @@ SETWISE_VECTORIZED inline void visit_all(Sweep& sweep, std::int64_t begin, std::
 
 }  // namespace lanes
 
+// Every variable takes the messages of all its pairs, keeps their least value for the bound and gives
+// 1 / max(pairs ahead, pairs behind) of the rest to each pair ahead, which passes on what its energy
+// allows and keeps the least value of that. The messages that a sweep computes and the shares that it
+// gives are a reparametrisation of the energy, whose minima are what was taken out: so their sum is a
+// bound after either sweep, and it does not fall but by rounding.
 class TreeReweighted {
   public:
-    explicit TreeReweighted(PaddedPairs energies)
+    TreeReweighted(PaddedPairs energies, double constant)
         : g_(std::move(energies)),
+          constant_(constant),
+          rounding_(largest_rounding()),
           message_(g_.low.size() * static_cast<std::size_t>(g_.stride), 0.0),
           total_(static_cast<std::size_t>(g_.stride)),
           held_(total_.size()) {}
 
     const PaddedPairs& energies() const { return g_; }
 
-    // A sweep forward and one back; returns the bound, to rounding. It does not fall but by rounding.
+    // A sweep forward and one back; returns the bound. Where energies are so large that rounding could
+    // matter in it, its size is taken off.
     template <class Poll>
     double pass(Poll poll) {
-        sweep(true, nullptr, poll);
-        return sweep(false, nullptr, poll);
+        sweep(true, poll);
+        const double bound = sweep(false, poll);
+        return rounding_ <= 1e-12 * std::abs(bound) ? bound : bound - rounding_;
     }
 
-    // A pass whose messages are all kept, and the bound that they prove: the sum over the variables of
-    // the least of unary plus messages, and over the pairs of the least of what stays there, computed
-    // from the messages alone. Where these are so large that rounding could matter it is taken off.
-    template <class Poll>
-    double prove(Poll poll) {
-        std::vector<double> given(message_.size());
-        sweep(true, nullptr, poll);
-        sweep(false, given.data(), poll);
-        CompensatedSum<double, 2> sum;
-        magnitude_ = 0;
-        for (std::int64_t i = 0; i < g_.n; ++i) {
-            if ((i & 63) == 63) poll();
-            sum.add(variable_minimum(i, given.data()));
-        }
-        for (std::size_t e = 0; e < g_.low.size(); ++e) {
-            if ((e & 63) == 63) poll();
-            sum.add(pair_minimum(static_cast<std::int64_t>(e), given.data() + e * g_.stride));
-        }
-        const double rounding = 8 * std::numeric_limits<double>::epsilon() * magnitude_;
-        const double total = sum.value();
-        return rounding <= 1e-12 * std::abs(total) ? total : total - rounding;
-    }
-
-    // After prove: the sum of the largest finite sizes, over labels, of all unaries and messages.
-    double magnitude() const { return magnitude_; }
+    // The sum of the sizes of what the bound is a sum of.
+    double paid() const { return paid_; }
 
     // After a pass: each variable in turn takes its best label given those before it and the messages
     // of those after it.
@@ -257,72 +239,63 @@ class TreeReweighted {
                     total_[x] += message_[e * g_.stride + x];
             for (std::int64_t k = g_.high_starts[i]; k < g_.high_starts[i + 1]; ++k) {
                 const std::int64_t e = g_.high_pairs[k], y = labels[g_.low[e]];
-                for (std::int64_t x = 0; x < g_.labels; ++x) total_[x] += g_.energy(e, y, x);
+                if (g_.table[e] < 0)  // the same for all other labels
+                    total_[y] -= g_.weight[e];
+                else
+                    for (std::int64_t x = 0; x < g_.labels; ++x) total_[x] += g_.energy(e, y, x);
             }
-            labels[i] = std::min_element(total_.begin(), total_.begin() + g_.labels) - total_.begin();
+            labels[i] =
+                std::min_element(total_.begin(), total_.begin() + g_.labels) - total_.begin();
         }
     }
 
   private:
     template <class Poll>
-    double sweep(bool forward, double* given, Poll poll) {
+    double sweep(bool forward, Poll poll) {
         constexpr std::int64_t chunk = 256;
-        lanes::Sweep work{&g_, message_.data(), given, total_.data(), held_.data(), 0.0, 0.0};
+        lanes::Sweep work{&g_,       message_.data(), total_.data(),      held_.data(),
+                          constant_, 0.0,             std::abs(constant_)};
         for (std::int64_t done = 0; done < g_.n; done += chunk) {
             poll();
             const std::int64_t size = std::min(chunk, g_.n - done);
             const std::int64_t begin = forward ? done : g_.n - done - size;
             lanes::visit_all(work, begin, begin + size, forward);
         }
+        paid_ = work.paid;
         return work.bound + work.lost;
     }
 
-    double variable_minimum(std::int64_t i, const double* given) {
-        const double* const own = g_.unary.data() + i * g_.stride;
-        std::copy(own, own + g_.labels, total_.begin());
-        note(own);
-        for (std::int64_t e = g_.first_pair[i]; e < g_.first_pair[i + 1]; ++e)
-            for (std::int64_t x = 0; x < g_.labels; ++x) total_[x] += message_[e * g_.stride + x];
-        for (std::int64_t k = g_.high_starts[i]; k < g_.high_starts[i + 1]; ++k)
+    // By how much the sum of the minima can be above what the messages prove, at most. A message, its
+    // least value taken out, is at most as large as its pair's energies differ. What a variable sums
+    // up, gives away and keeps is off by a rounding of it for each of its pairs and a few more.
+    double largest_rounding() const {
+        double sum = std::abs(constant_);
+        const auto spread = [&](std::size_t e) {
+            if (g_.table[e] < 0) return std::abs(g_.weight[e]);
+            const double* const first = g_.to_high.data() + g_.table[e] * g_.labels * g_.stride;
+            const auto [low, high] =
+                std::minmax_element(first, first + g_.labels * g_.stride);
+            return std::max(std::abs(*low), std::abs(*high)) + (*high - *low);
+        };
+        for (std::size_t e = 0; e < g_.low.size(); ++e) sum += 4 * spread(e);
+        std::int64_t most = 0;
+        for (std::int64_t i = 0; i < g_.n; ++i) {
+            double largest = 0;
             for (std::int64_t x = 0; x < g_.labels; ++x)
-                total_[x] += given[g_.high_pairs[k] * g_.stride + x];
-        double low = unbounded;
-        for (std::int64_t x = 0; x < g_.labels; ++x)
-            if (std::isfinite(own[x])) low = std::min(low, total_[x]);
-        return low;
-    }
-
-    double pair_minimum(std::int64_t e, const double* given) {
-        const double* const message = message_.data() + e * g_.stride;
-        note(message);
-        note(given);
-        double low = unbounded;
-        if (g_.table[e] < 0) {
-            double most = -low, most_given = -low;
-            for (std::int64_t x = 0; x < g_.labels; ++x) {
-                low = std::min(low, -message[x] - given[x]);
-                most = std::max(most, message[x]);
-                most_given = std::max(most_given, given[x]);
-            }
-            return std::min(low, g_.weight[e] - most - most_given);
+                if (g_.unary[i * g_.stride + x] < unbounded)
+                    largest = std::max(largest, std::abs(g_.unary[i * g_.stride + x]));
+            sum += 2 * largest;
+            most = std::max(most, g_.first_pair[i + 1] - g_.first_pair[i] + g_.high_starts[i + 1] -
+                                      g_.high_starts[i]);
         }
-        for (std::int64_t x = 0; x < g_.labels; ++x)
-            for (std::int64_t y = 0; y < g_.labels; ++y)
-                low = std::min(low, g_.energy(e, x, y) - message[x] - given[y]);
-        return low;
-    }
-
-    void note(const double* row) {
-        double most = 0;
-        for (std::int64_t x = 0; x < g_.labels; ++x)
-            if (std::isfinite(row[x])) most = std::max(most, std::abs(row[x]));
-        magnitude_ += most;
+        return static_cast<double>(most + 8) * std::numeric_limits<double>::epsilon() * sum;
     }
 
     PaddedPairs g_;
+    double constant_, rounding_;
     std::vector<double> message_;  // (pairs, stride)
     std::vector<double> total_, held_;
-    double magnitude_ = 0;
+    double paid_ = 0;
 };
 
 }  // namespace setwise

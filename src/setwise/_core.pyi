@@ -384,6 +384,24 @@ class MessageSearch:
     def move_tree(self, anew: bool, order: _Ints, noise: _Doubles) -> None: ...
     def best(self, labels: _Ints) -> float: ...
 
+class TreeReweighted:
+    def __init__(
+        self,
+        *,
+        n: int,
+        labels: int,
+        constant: float,
+        unary: _Doubles,
+        low: _Ints,
+        high: _Ints,
+        weight: _Doubles,
+        table: _Ints,
+        tables: _Doubles,
+    ) -> None: ...
+    def dual_pass(self) -> float: ...
+    def paid(self) -> float: ...
+    def decode(self, labels: _Ints) -> None: ...
+
 def count_min_marginals(table: _Doubles, costs: _Doubles, differences: _Doubles) -> float: ...
 
 class StumpSearch:

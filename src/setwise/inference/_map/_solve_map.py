@@ -11,7 +11,9 @@ from setwise.fields._field import Field, as_field
 from setwise.inference._map._convex import certify
 from setwise.inference._map._energy_scale import EnergyScale
 from setwise.inference._map._ground import difference_below, ground, without_hopeless
+from setwise.inference._map._messages._bound_ascent import is_within_tightening
 from setwise.inference._map._messages._messages import messages
+from setwise.inference._map._messages._tree_bound import certify_by_trees, has_pairs_only
 from setwise.inference._map._methods import METHODS
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._reach import (
@@ -107,6 +109,7 @@ def solve_map(
             result = _search_again(problem, method, options, result)
         elif not result.exact and out_of_reach(problem, result.bound, by_cut=record.by_cut):
             result = without_lost_digits(problem, result)
+    reason = f"{reason}; {result.reason}" if result.reason else reason
     if problem is not grounded:
         # Only a start that nothing better was found than may pay a price that was cut down.
         value = float(grounded._energies(result.labels[None])[0])
@@ -160,12 +163,20 @@ def _search_again(field: Field, method: str, options: MapOptions, result: MapRes
 def _certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
     """The result of moves with a bound that is better than theirs.
 
-    The relaxation sees a table that is not Potts through a minorant; the dual of messages sees the
-    table itself, and their labellings are no worse than the one they start from.
+    For pairs that of tree-reweighted messages. Where the field is small enough for triangles and
+    squares of tables to be factors, these may close what is left of the gap. For terms of more
+    variables the relaxation sees a table that is not Potts through a minorant; the dual of messages
+    sees the table itself. No labelling of theirs is worse than the one they start from.
     """
-    if field.is_submodular or METHODS["messages"].obstacle(field) is not None:
+    if has_pairs_only(field):
+        result = certify_by_trees(field, result, options, METHODS[result.method].run)
+        done = result.interrupted or options.close_enough(result.value, result.bound)
+        if done or field.is_submodular or not is_within_tightening(field):
+            return result
+    elif field.is_submodular or METHODS["messages"].obstacle(field) is not None:
         return certify(field, result, options)
-    dual = messages(field, replace(options, init=result.labels, max_iter=None))
+    limit = options.max_iter if has_pairs_only(field) else None
+    dual = messages(field, replace(options, init=result.labels, max_iter=limit))
     better = replace(
         result, labels=dual.labels, value=dual.value, bound=dual.bound, exact=dual.exact
     )
