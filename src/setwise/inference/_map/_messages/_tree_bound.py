@@ -17,8 +17,10 @@ from setwise.inference._map._result import MapResult
 from setwise.inference._map._rise import Rise
 
 AT_LIMIT = "the bound is at the limit of its relaxation, above tol"
-_PASSES = 400
+_PASSES = 1000
 _LOOK = 4  # passes between decoded labellings
+_CLOSES = 0.75  # of the gap: passes go on where moves from a decoded labelling left less,
+_MUCH = 1e-3  # and more than this share of what there was to gain
 
 
 def has_pairs_only(field: Field) -> bool:
@@ -46,65 +48,106 @@ def certify_by_trees(
     makes that many passes if ``tol`` asks for them. A pass is O(E L) for Potts, O(E L^2) for
     tables.
     """
-    value, labels, bound, paid = result.value, result.labels, result.bound, 0.0
-    limit = _PASSES if options.max_iter is None else options.max_iter
-    rise, settled, at_limit, interrupted = Rise(), False, False, False
+    search = _Search(field, result, options, moves)
     try:
-        sweeps = TreeSweeps(field, _reach(options, value))
+        search.run()
+    except KeyboardInterrupt:
+        search.interrupted = True
+    return search.answer()
+
+
+class _Search:
+    """Where the passes stand: the best labelling, the bound, and the best labelling decoded."""
+
+    def __init__(
+        self,
+        field: Field,
+        result: MapResult,
+        options: MapOptions,
+        moves: Callable[[Field, MapOptions], MapResult],
+    ) -> None:
+        self._field, self._result, self._options, self._moves = field, result, options, moves
+        self._value, self._labels = result.value, result.labels
+        self._bound, self._paid = result.bound, 0.0
+        self._decoded: tuple[float, IntArray] | None = None
+        self._is_at_limit = False
+        self.interrupted = False
+
+    def run(self) -> None:
+        """Passes until one of the ends; an interruption leaves the best so far."""
+        options, rise = self._options, Rise()
+        limit = _PASSES if options.max_iter is None else options.max_iter
+        sweeps = TreeSweeps(self._field, self._reach)
         for n_iter in range(1, limit + 1):
             raised = sweeps.advance()
             if n_iter % _LOOK and n_iter != limit:
                 continue
-            before = value - bound
-            bound, paid = max(bound, raised), sweeps.paid()
-            found = sweeps.decode()
-            energy = float(field._energies(found[None])[0])
-            if energy < value:
-                value, labels = energy, found
-            bound = min(bound, value)
-            settled = options.settled(value, bound, paid, before)
-            rise.note(n_iter, bound)
-            goal = min(options.tol, 1.0) * (value - options.scale.floor)
-            at_limit = options.max_iter is None and rise.is_over(value - bound, goal)
-            interrupted = options.ends(result.n_iter, value, bound) and not settled
-            if settled or at_limit or interrupted:
-                break
-    except KeyboardInterrupt:
-        interrupted = True
-    better = result
-    if value < result.value:
-        better = replace(result, labels=labels, value=value, exact=False)
-        if not (interrupted or options.scale.is_exact(value, bound, paid)):
-            better, interrupted = _moved(field, better, options, moves)
-    if at_limit:
-        better = replace(better, reason=AT_LIMIT)
-    better = options.improved(better, bound, interrupted, paid)
-    return replace(better, reason="") if options.close_enough(better.value, bound) else better
+            before = self._value - self._bound
+            self._bound, self._paid = max(self._bound, raised), sweeps.paid()
+            self._meet(sweeps.decode())
+            rise.note(n_iter, min(self._bound, self._value))
+            if options.settled(self._value, self._bound, self._paid, before):
+                return
+            self.interrupted = options.ends(self._result.n_iter, self._value, self._bound)
+            if self.interrupted:
+                return
+            is_over = options.max_iter is None and rise.is_over(self._gap, self._goal)
+            if is_over or n_iter == limit:
+                gap = self._gap
+                self._improve()
+                if self.interrupted or options.close_enough(self._value, self._bound):
+                    return
+                if self._gap > _CLOSES * gap or self._gap <= _MUCH * self._room:
+                    self._is_at_limit = is_over
+                    return
 
+    def answer(self) -> MapResult:
+        """The result with the labelling and the bound, and why the search ended."""
+        result, options = self._result, self._options
+        if self._value < result.value:
+            result = replace(result, labels=self._labels, value=self._value, exact=False)
+        if self._is_at_limit:
+            result = replace(result, reason=AT_LIMIT)
+        return options.improved(result, self._bound, self.interrupted, self._paid)
 
-def _moved(
-    field: Field,
-    result: MapResult,
-    options: MapOptions,
-    moves: Callable[[Field, MapOptions], MapResult],
-) -> tuple[MapResult, bool]:
-    """The labelling of a result improved by moves, and whether they were interrupted."""
-    again = replace(options, init=result.labels, callback=None)
-    try:
-        found = moves(field, again)
-    except KeyboardInterrupt:
-        return result, True
-    n_iter = result.n_iter + found.n_iter
-    if found.value > result.value:
-        return replace(result, n_iter=n_iter), found.interrupted
-    result = replace(result, labels=found.labels, value=found.value, n_iter=n_iter)
-    return replace(result, converged=found.converged), found.interrupted
+    @property
+    def _gap(self) -> float:
+        return max(self._value - self._bound, 0.0)
 
+    @property
+    def _goal(self) -> float:
+        """The gap that ``tol`` allows."""
+        return min(self._options.tol, 1.0) * self._room
 
-def _reach(options: MapOptions, value: float) -> float:
-    """What a label may cost above its row's least in a labelling no worse than the one in hand."""
-    scale = options.scale
-    return (value - scale.trivial) + scale.rounding(value, 0.0)
+    @property
+    def _room(self) -> float:
+        return self._value - self._options.scale.floor
+
+    @property
+    def _reach(self) -> float:
+        """What a label may cost above its row's least in a labelling no worse than the best."""
+        scale = self._options.scale
+        return (self._value - scale.trivial) + scale.rounding(self._value, 0.0)
+
+    def _meet(self, labels: IntArray) -> None:
+        """Keep a decoded labelling if it is the best of them, or of all."""
+        energy = float(self._field._energies(labels[None])[0])
+        if self._decoded is None or energy < self._decoded[0]:
+            self._decoded = energy, labels
+        if energy < self._value:
+            self._value, self._labels = energy, labels
+
+    def _improve(self) -> None:
+        """Moves from the best labelling decoded since they were last made."""
+        if self._decoded is None:
+            return
+        options, self._decoded = replace(self._options, init=self._decoded[1], callback=None), None
+        found = self._moves(self._field, options)
+        self.interrupted = found.interrupted
+        self._result = replace(self._result, n_iter=self._result.n_iter + found.n_iter)
+        if found.value <= self._value:
+            self._value, self._labels = found.value, found.labels
+            self._result = replace(self._result, converged=found.converged)
 
 
 class TreeSweeps:
