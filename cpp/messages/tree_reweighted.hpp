@@ -22,13 +22,14 @@ namespace lanes {
 
 constexpr std::int64_t width = 4;  // rows of labels are padded to a multiple of this
 
-SETWISE_INLINED double least(const double* __restrict x, std::int64_t stride) {
-    double low[width];
-    for (std::int64_t k = 0; k < width; ++k) low[k] = x[k];
-    for (std::int64_t at = width; at < stride; at += width)
-        for (std::int64_t k = 0; k < width; ++k) low[k] = x[at + k] < low[k] ? x[at + k] : low[k];
-    const double a = low[0] < low[1] ? low[0] : low[1], b = low[2] < low[3] ? low[2] : low[3];
-    return a < b ? a : b;
+SETWISE_INLINED double least_of(const double* x, std::int64_t stride) {
+    Four low, next;
+    load(x, low);
+    for (std::int64_t at = width; at < stride; at += width) {
+        load(x + at, next);
+        lower(next, low);
+    }
+    return least(low);
 }
 
 }  // namespace lanes
@@ -121,64 +122,96 @@ SETWISE_INLINED void add(Sweep& sweep, double x) {
     sweep.paid += x < 0 ? -x : x;
 }
 
+// out[x] = min over y of held[y] + rows[y, x], for columns that stay in registers.
+template <std::int64_t fours>
+SETWISE_INLINED void convolve(const double* held, const double* rows, std::int64_t labels,
+                              std::int64_t stride, double* out) {
+    Four low[fours], own, row;
+    for (std::int64_t k = 0; k < fours; ++k) spread(unbounded, low[k]);
+    for (std::int64_t y = 0; y < labels; ++y) {
+        spread(held[y], own);
+        for (std::int64_t k = 0; k < fours; ++k) {
+            load(rows + y * stride + k * width, row);
+            lower(own + row, low[k]);
+        }
+    }
+    for (std::int64_t k = 0; k < fours; ++k) store(low[k], out + k * width);
+}
+
 // min over the label of the other end of held + energy, its least value taken out and returned.
-SETWISE_INLINED double send(const PaddedPairs& g, std::int64_t e, bool forward,
-                            const double* __restrict held, double* __restrict out) {
+SETWISE_INLINED double send(const PaddedPairs& g, std::int64_t e, bool forward, const double* held,
+                            double* out) {
     const std::int64_t stride = g.stride;
+    Four next, first, most;
     if (g.table[e] < 0) {
-        const double low = least(held, stride), weight = g.weight[e];
-        for (std::int64_t x = 0; x < stride; ++x) {
-            const double value = held[x] - low;
-            out[x] = value < weight ? value : weight;
+        const double low = least_of(held, stride);
+        spread(low, first);
+        spread(g.weight[e], most);
+        for (std::int64_t at = 0; at < stride; at += width) {
+            load(held + at, next);
+            next = next - first;
+            lower(most, next);
+            store(next, out + at);
         }
         return low;
     }
-    const double* __restrict rows = g.tables(forward, e);
-    for (std::int64_t at = 0; at < stride; at += width) {
-        double low[width];
-        for (std::int64_t k = 0; k < width; ++k) low[k] = held[0] + rows[at + k];
-        for (std::int64_t y = 1; y < g.labels; ++y)
-            for (std::int64_t k = 0; k < width; ++k) {
-                const double value = held[y] + rows[y * stride + at + k];
-                low[k] = value < low[k] ? value : low[k];
-            }
-        for (std::int64_t k = 0; k < width; ++k) out[at + k] = low[k];
+    const double* const rows = g.tables(forward, e);
+    std::int64_t at = 0;
+    for (; at + 4 * width <= stride; at += 4 * width)
+        convolve<4>(held, rows + at, g.labels, stride, out + at);
+    for (; at < stride; at += width) convolve<1>(held, rows + at, g.labels, stride, out + at);
+    const double low = least_of(out, stride);
+    spread(low, first);
+    for (at = 0; at < stride; at += width) {
+        load(out + at, next);
+        store(next - first, out + at);
     }
-    const double low = least(out, stride);
-    for (std::int64_t x = 0; x < stride; ++x) out[x] -= low;
     return low;
 }
 
+SETWISE_INLINED void add_row(const double* row, std::int64_t stride, double* total) {
+    Four sum, next;
+    for (std::int64_t at = 0; at < stride; at += width) {
+        load(total + at, sum);
+        load(row + at, next);
+        store(sum + next, total + at);
+    }
+}
+
 SETWISE_INLINED void gather(const PaddedPairs& g, std::int64_t i, const double* message,
-                            double* __restrict total) {
+                            double* total) {
     const std::int64_t stride = g.stride;
-    const double* __restrict own = g.unary.data() + i * stride;
-    for (std::int64_t x = 0; x < stride; ++x) total[x] = own[x];
-    for (std::int64_t e = g.first_pair[i]; e < g.first_pair[i + 1]; ++e) {
-        const double* __restrict in = message + e * stride;
-        for (std::int64_t x = 0; x < stride; ++x) total[x] += in[x];
-    }
-    for (std::int64_t k = g.high_starts[i]; k < g.high_starts[i + 1]; ++k) {
-        const double* __restrict in = message + g.high_pairs[k] * stride;
-        for (std::int64_t x = 0; x < stride; ++x) total[x] += in[x];
-    }
+    std::copy(g.unary.data() + i * stride, g.unary.data() + (i + 1) * stride, total);
+    for (std::int64_t e = g.first_pair[i]; e < g.first_pair[i + 1]; ++e)
+        add_row(message + e * stride, stride, total);
+    for (std::int64_t k = g.high_starts[i]; k < g.high_starts[i + 1]; ++k)
+        add_row(message + g.high_pairs[k] * stride, stride, total);
 }
 
 SETWISE_INLINED void give(Sweep& sweep, std::int64_t e, bool forward, double share) {
     const std::int64_t stride = sweep.energies->stride;
-    double* __restrict message = sweep.message + e * stride;
-    const double* __restrict total = sweep.total;
-    double* __restrict held = sweep.held;
-    for (std::int64_t x = 0; x < stride; ++x) held[x] = share * total[x] - message[x];
-    add(sweep, send(*sweep.energies, e, forward, held, message));
+    double* const message = sweep.message + e * stride;
+    Four factor, total, old;
+    spread(share, factor);
+    for (std::int64_t at = 0; at < stride; at += width) {
+        load(sweep.total + at, total);
+        load(message + at, old);
+        store(factor * total - old, sweep.held + at);
+    }
+    add(sweep, send(*sweep.energies, e, forward, sweep.held, message));
 }
 
 SETWISE_INLINED void visit(Sweep& sweep, std::int64_t i, bool forward) {
     const PaddedPairs& g = *sweep.energies;
     gather(g, i, sweep.message, sweep.total);
-    const double low = least(sweep.total, g.stride), share = g.share[i];
+    const double low = least_of(sweep.total, g.stride), share = g.share[i];
     add(sweep, low);
-    for (std::int64_t x = 0; x < g.stride; ++x) sweep.total[x] -= low;
+    Four first, next;
+    spread(low, first);
+    for (std::int64_t at = 0; at < g.stride; at += width) {
+        load(sweep.total + at, next);
+        store(next - first, sweep.total + at);
+    }
     if (forward)
         for (std::int64_t e = g.first_pair[i]; e < g.first_pair[i + 1]; ++e)
             give(sweep, e, true, share);

@@ -11,3 +11,51 @@
 #define SETWISE_VECTORIZED
 #define SETWISE_INLINED inline
 #endif
+
+#include <cstring>
+
+namespace setwise {
+
+// Four numbers that are added, subtracted and compared at once. Compilers do not see the least of two
+// in a loop over an array, for they may not exchange 0 and -0.
+#if defined(__GNUC__)
+typedef double Four __attribute__((vector_size(32)));
+#else
+struct Four {
+    double of[4];
+    double& operator[](int k) { return of[k]; }
+    double operator[](int k) const { return of[k]; }
+};
+inline Four operator+(Four a, const Four& b) {
+    for (int k = 0; k < 4; ++k) a.of[k] += b.of[k];
+    return a;
+}
+inline Four operator-(Four a, const Four& b) {
+    for (int k = 0; k < 4; ++k) a.of[k] -= b.of[k];
+    return a;
+}
+inline Four operator*(Four a, const Four& b) {
+    for (int k = 0; k < 4; ++k) a.of[k] *= b.of[k];
+    return a;
+}
+#endif
+
+SETWISE_INLINED void load(const double* from, Four& to) { std::memcpy(&to, from, sizeof(to)); }
+SETWISE_INLINED void store(const Four& from, double* to) { std::memcpy(to, &from, sizeof(from)); }
+SETWISE_INLINED void spread(double x, Four& to) {
+    for (int k = 0; k < 4; ++k) to[k] = x;
+}
+// low becomes the lower of the two, in every place.
+SETWISE_INLINED void lower(const Four& x, Four& low) {
+#if defined(__GNUC__)
+    low = x < low ? x : low;
+#else
+    for (int k = 0; k < 4; ++k) low[k] = x[k] < low[k] ? x[k] : low[k];
+#endif
+}
+SETWISE_INLINED double least(const Four& x) {
+    const double a = x[0] < x[1] ? x[0] : x[1], b = x[2] < x[3] ? x[2] : x[3];
+    return a < b ? a : b;
+}
+
+}  // namespace setwise
