@@ -190,7 +190,7 @@ void bind_messages(nb::module_& m) {
              "table"_a.noconvert(), "tables"_a.noconvert(), Unlocked())
         .def(
             "dual_pass", [](TreeReweighted& s) { return s.pass(poll_signals); }, Unlocked())
-        .def("paid", &TreeReweighted::paid, Unlocked())
+        .def("paid", &TreeReweighted::magnitude, Unlocked())
         .def(
             "decode",
             [](TreeReweighted& s, Out<Index> labels) {

@@ -112,14 +112,13 @@ namespace lanes {
 struct Sweep {
     const PaddedPairs* energies;
     double *message, *total, *held;
-    double bound, lost, paid;
+    double bound, lost;
 };
 
 SETWISE_INLINED void add(Sweep& sweep, double x) {
     const double sum = sweep.bound + x, second = sum - sweep.bound;
     sweep.lost += (sweep.bound - (sum - second)) + (x - second);
     sweep.bound = sum;
-    sweep.paid += x < 0 ? -x : x;
 }
 
 // out[x] = min over y of held[y] + rows[y, x], for columns that stay in registers.
@@ -240,7 +239,9 @@ class TreeReweighted {
     TreeReweighted(PaddedPairs energies, double constant)
         : g_(std::move(energies)),
           constant_(constant),
-          rounding_(largest_rounding()),
+          magnitude_(sum_of_sizes()),
+          rounding_(static_cast<double>(most_pairs() + 21) / 2 *
+                    std::numeric_limits<double>::epsilon() * magnitude_),
           message_(g_.low.size() * static_cast<std::size_t>(g_.stride), 0.0),
           total_(static_cast<std::size_t>(g_.stride)),
           held_(total_.size()) {}
@@ -256,8 +257,8 @@ class TreeReweighted {
         return rounding_ <= 1e-12 * std::abs(bound) ? bound : bound - rounding_;
     }
 
-    // The sum of the sizes of what the bound is a sum of.
-    double paid() const { return paid_; }
+    // The sum of the largest sizes, over labels, of what each variable adds up.
+    double magnitude() const { return magnitude_; }
 
     // After a pass: each variable in turn takes its best label given those before it and the messages
     // of those after it.
@@ -286,49 +287,54 @@ class TreeReweighted {
     template <class Poll>
     double sweep(bool forward, Poll poll) {
         constexpr std::int64_t chunk = 256;
-        lanes::Sweep work{&g_,       message_.data(), total_.data(),      held_.data(),
-                          constant_, 0.0,             std::abs(constant_)};
+        lanes::Sweep work{&g_, message_.data(), total_.data(), held_.data(), constant_, 0.0};
         for (std::int64_t done = 0; done < g_.n; done += chunk) {
             poll();
             const std::int64_t size = std::min(chunk, g_.n - done);
             const std::int64_t begin = forward ? done : g_.n - done - size;
             lanes::visit_all(work, begin, begin + size, forward);
         }
-        paid_ = work.paid;
         return work.bound + work.lost;
     }
 
-    // By how much the sum of the minima can be above what the messages prove, at most. A message, its
-    // least value taken out, is at most as large as its pair's energies differ. What a variable sums
-    // up, gives away and keeps is off by a rounding of it for each of its pairs and a few more.
-    double largest_rounding() const {
+    // A message, its least value taken out, is at most as large as its pair's energies differ. With S
+    // the largest unary of a variable plus that of its pairs, S bounds what it adds up, and twice S
+    // what it gives. Each addition is off by half an epsilon of that: one for each pair in the sum, 9
+    // in what the variable keeps and gives, 12 in what its pairs pass on. So the minima can be above
+    // what the messages prove by (pairs + 21) / 2 epsilon S, summed over the variables.
+    double sum_of_sizes() const {
         double sum = std::abs(constant_);
-        const auto spread = [&](std::size_t e) {
-            if (g_.table[e] < 0) return std::abs(g_.weight[e]);
-            const double* const first = g_.to_high.data() + g_.table[e] * g_.labels * g_.stride;
-            const auto [low, high] =
-                std::minmax_element(first, first + g_.labels * g_.stride);
-            return std::max(std::abs(*low), std::abs(*high)) + (*high - *low);
-        };
-        for (std::size_t e = 0; e < g_.low.size(); ++e) sum += 4 * spread(e);
-        std::int64_t most = 0;
+        std::vector<double> spreads(g_.to_high.size() /
+                                    static_cast<std::size_t>(g_.labels * g_.stride));
+        for (std::size_t t = 0; t < spreads.size(); ++t) {
+            const double* const first = g_.to_high.data() + t * g_.labels * g_.stride;
+            const auto ends = std::minmax_element(first, first + g_.labels * g_.stride);
+            spreads[t] = std::max({*ends.second, -*ends.first, *ends.second - *ends.first});
+        }
+        for (std::size_t e = 0; e < g_.low.size(); ++e)
+            sum += 2 * (g_.table[e] < 0 ? std::abs(g_.weight[e]) : spreads[g_.table[e]]);
         for (std::int64_t i = 0; i < g_.n; ++i) {
             double largest = 0;
             for (std::int64_t x = 0; x < g_.labels; ++x)
                 if (g_.unary[i * g_.stride + x] < unbounded)
                     largest = std::max(largest, std::abs(g_.unary[i * g_.stride + x]));
-            sum += 2 * largest;
+            sum += largest;
+        }
+        return sum;
+    }
+
+    std::int64_t most_pairs() const {
+        std::int64_t most = 0;
+        for (std::int64_t i = 0; i < g_.n; ++i)
             most = std::max(most, g_.first_pair[i + 1] - g_.first_pair[i] + g_.high_starts[i + 1] -
                                       g_.high_starts[i]);
-        }
-        return static_cast<double>(most + 8) * std::numeric_limits<double>::epsilon() * sum;
+        return most;
     }
 
     PaddedPairs g_;
-    double constant_, rounding_;
+    double constant_, magnitude_, rounding_;
     std::vector<double> message_;  // (pairs, stride)
     std::vector<double> total_, held_;
-    double paid_ = 0;
 };
 
 }  // namespace setwise

@@ -1,6 +1,8 @@
 // Loops in the vector instructions of the machine at hand.
 #pragma once
 
+#include <cstring>
+
 // One more version of a function for each of these instruction sets, chosen when the module is loaded.
 // The sanitizers cannot do with that choice, and not every C library has it.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
@@ -11,8 +13,6 @@
 #define SETWISE_VECTORIZED
 #define SETWISE_INLINED inline
 #endif
-
-#include <cstring>
 
 namespace setwise {
 
@@ -43,7 +43,8 @@ inline Four operator*(Four a, const Four& b) {
 SETWISE_INLINED void load(const double* from, Four& to) { std::memcpy(&to, from, sizeof(to)); }
 SETWISE_INLINED void store(const Four& from, double* to) { std::memcpy(to, &from, sizeof(from)); }
 SETWISE_INLINED void spread(double x, Four& to) {
-    for (int k = 0; k < 4; ++k) to[k] = x;
+    const double all[4] = {x, x, x, x};
+    load(all, to);
 }
 // low becomes the lower of the two, in every place.
 SETWISE_INLINED void lower(const Four& x, Four& low) {

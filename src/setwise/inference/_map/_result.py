@@ -39,7 +39,8 @@ class MapResult(Certificate):
     method : str
         The method that ran.
     reason : str
-        Why it was chosen, in one sentence.
+        Why it was chosen, in one sentence; and that the search for a bound ended above ``tol``
+        because the bound is at the limit of its relaxation, if so.
     n_iter : int
         Rounds of the method: cuts, sweeps over the labels, passes.
     converged : bool

@@ -5,16 +5,18 @@ from __future__ import annotations
 from bisect import bisect_right
 from math import inf
 
+# Why a search for a bound ended, in words that go on a sentence.
+AT_LIMIT = "the bound is at the limit of its relaxation, above tol"
 # Of the gap: a search whose bound has less than this to rise is at its limit.
-LITTLE = 0.1
+LITTLE = 0.03
 
 
 class Rise:
     """The bounds of a search, pass by pass, and what is to be expected of the passes to come.
 
-    A rise that shrinks by a factor from look to look ends where the geometric series ends (Aitken's
-    extrapolation). Tails are often slower, as 1 / n: then what is left is as much as the last
-    doubling of the number of passes brought. The larger of the two is taken.
+    What a doubling of the number of passes brings falls from doubling to doubling: by half where
+    the distance to the limit falls as 1 / n, by more and more where it falls by a factor a pass.
+    Were it to go on by the last factor, what is left is the sum of a geometric series.
     """
 
     def __init__(self) -> None:
@@ -29,16 +31,17 @@ class Rise:
     @property
     def rest(self) -> float:
         """By how much the bound may still rise; ``inf`` until that can be told."""
-        half = bisect_right(self._passes, self._passes[-1] // 2) - 1 if self._passes else -1
-        if half < 0 or len(self._bounds) < 3:
+        n_iter = self._passes[-1] if self._passes else 0
+        quarter, half = (bisect_right(self._passes, n_iter // k) - 1 for k in (4, 2))
+        if quarter < 0:
             return inf
-        before, last = self._bounds[-2] - self._bounds[-3], self._bounds[-1] - self._bounds[-2]
-        if not last < before:
-            return inf if last > 0.0 else self._bounds[-1] - self._bounds[half]
-        series = last * last / (before - last)
-        return max(series, self._bounds[-1] - self._bounds[half])
+        before = self._bounds[half] - self._bounds[quarter]
+        last = self._bounds[-1] - self._bounds[half]
+        if last <= 0.0:
+            return 0.0
+        return last * last / (before - last) if last < before else inf
 
     def is_over(self, gap: float, goal: float) -> bool:
-        """Whether the gap stays above ``goal``, and falls by a tenth at most."""
+        """Whether the gap stays above ``goal``, and falls by a few hundredths at most."""
         rest = self.rest
         return rest <= LITTLE * gap and gap - rest > goal

@@ -56,7 +56,10 @@ def solve_map(
         no constant and no unit changes. With ``tol=inf`` any labelling of a local optimum will do,
         and moves skip the search for a bound beyond the trivial one.
     max_iter : int, optional
-        The most rounds: sweeps over the labels for moves, passes for relaxations and messages.
+        The most rounds: sweeps over the labels for moves, passes for relaxations and messages, also
+        where these give the bound of moves. By default such passes end when the bound's rise,
+        extrapolated, cannot reach ``tol`` and closes next to nothing of the gap; with
+        ``max_iter`` they do not.
     init : array of shape (N,), optional
         Where moves start; elsewhere a labelling to beat. "enumerate", which meets all labellings,
         checks it and makes no use of it.
@@ -71,7 +74,8 @@ def solve_map(
     Returns
     -------
     MapResult
-        ``labels``, ``value``, ``bound``, ``gap``, ``exact``, ``method``, ``reason``. Ctrl-C ends
+        ``labels``, ``value``, ``bound``, ``gap``, ``exact``, ``method``, ``reason``, which also says
+        when the bound is at its relaxation's limit. Ctrl-C ends
         the search too, with the best so far and ``interrupted`` True; while a method is set up, or
         its answer is written down, it raises ``KeyboardInterrupt`` as usual.
 
@@ -109,7 +113,8 @@ def solve_map(
             result = _search_again(problem, method, options, result)
         elif not result.exact and out_of_reach(problem, result.bound, by_cut=record.by_cut):
             result = without_lost_digits(problem, result)
-    reason = f"{reason}; {result.reason}" if result.reason else reason
+    if result.reason and result.relative_gap > options.tol:
+        reason = f"{reason}; {result.reason}"
     if problem is not grounded:
         # Only a start that nothing better was found than may pay a price that was cut down.
         value = float(grounded._energies(result.labels[None])[0])

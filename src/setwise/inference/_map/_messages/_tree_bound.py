@@ -14,9 +14,8 @@ from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._map._messages._factor_graph import Factors, factors_of
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
-from setwise.inference._map._rise import Rise
+from setwise.inference._map._rise import AT_LIMIT, Rise
 
-AT_LIMIT = "the bound is at the limit of its relaxation, above tol"
 _PASSES = 1000
 _LOOK = 4  # passes between decoded labellings
 _CLOSES = 0.75  # of the gap: passes go on where moves from a decoded labelling left less,
@@ -37,16 +36,16 @@ def certify_by_trees(
 ) -> MapResult:
     r"""The result of moves with the bound of tree-reweighted messages, and with their labelling.
 
-    Sequential sweeps over the variables (Kolmogorov, 2006) raise the bound of the linear relaxation
-    in which pairs agree on single variables, or end a little below it. Labels that alone cost more
-    than the labelling in hand are left out. Every fourth pass a labelling is decoded; the best of
-    them is improved by ``moves`` in the end, where it beats the one in hand, so that the answer
-    remains a local optimum of theirs.
+    Sequential sweeps over the variables (Kolmogorov, 2006) raise the bound to that of the linear
+    relaxation in which pairs agree on single variables, or a little below it. Labels that alone
+    cost more than the labelling in hand are left out. Every fourth pass decodes a labelling; moves
+    improve the best of them in the end.
 
     Ends once the gap is within ``tol``, or when the bound's rise, extrapolated, leaves more than
-    that and can close a tenth of the gap at most; after 400 passes else. With ``max_iter`` it
-    makes that many passes if ``tol`` asks for them. A pass is O(E L) for Potts, O(E L^2) for
-    tables.
+    that and can close a few hundredths of the gap at most (``Rise``), unless moves from a decoded
+    labelling have just closed a quarter of a gap that is still large; after 1000 passes else.
+    With ``max_iter`` it makes that many passes unless ``tol`` is reached. A pass is O(E L) for
+    Potts, O(E L^2) for tables, on one thread.
     """
     search = _Search(field, result, options, moves)
     try:
