@@ -66,7 +66,7 @@ class _Search:
         moves: Callable[[Field, MapOptions], MapResult],
     ) -> None:
         self._field, self._result, self._options, self._moves = field, result, options, moves
-        self._value, self._labels = result.value, result.labels
+        self._value, self._labels, self._is_local = result.value, result.labels, result.converged
         self._bound, self._paid = result.bound, 0.0
         self._decoded: tuple[float, IntArray] | None = None
         self._is_at_limit = False
@@ -86,6 +86,8 @@ class _Search:
             self._meet(sweeps.decode())
             rise.note(n_iter, min(self._bound, self._value))
             if options.settled(self._value, self._bound, self._paid, before):
+                if not (self._is_local or self._is_exact):
+                    self._improve()
                 return
             self.interrupted = options.ends(self._result.n_iter, self._value, self._bound)
             if self.interrupted:
@@ -103,8 +105,9 @@ class _Search:
     def answer(self) -> MapResult:
         """The result with the labelling and the bound, and why the search ended."""
         result, options = self._result, self._options
-        if self._value < result.value:
-            result = replace(result, labels=self._labels, value=self._value, exact=False)
+        if self._labels is not result.labels:
+            converged = self._is_local or self._is_exact
+            result = replace(result, labels=self._labels, value=self._value, converged=converged)
         if self._is_at_limit:
             result = replace(result, reason=AT_LIMIT)
         return options.improved(result, self._bound, self.interrupted, self._paid)
@@ -112,6 +115,10 @@ class _Search:
     @property
     def _gap(self) -> float:
         return max(self._value - self._bound, 0.0)
+
+    @property
+    def _is_exact(self) -> bool:
+        return self._options.scale.is_exact(self._value, self._bound, self._paid)
 
     @property
     def _goal(self) -> float:
@@ -134,19 +141,21 @@ class _Search:
         if self._decoded is None or energy < self._decoded[0]:
             self._decoded = energy, labels
         if energy < self._value:
-            self._value, self._labels = energy, labels
+            self._value, self._labels, self._is_local = energy, labels, False
 
     def _improve(self) -> None:
         """Moves from the best labelling decoded since they were last made."""
-        if self._decoded is None:
+        if self._decoded is None or (
+            self._is_local and np.array_equal(self._decoded[1], self._labels)
+        ):
             return
         options, self._decoded = replace(self._options, init=self._decoded[1], callback=None), None
         found = self._moves(self._field, options)
         self.interrupted = found.interrupted
         self._result = replace(self._result, n_iter=self._result.n_iter + found.n_iter)
-        if found.value <= self._value:
+        if found.value < self._value or (found.value == self._value and not self._is_local):
             self._value, self._labels = found.value, found.labels
-            self._result = replace(self._result, converged=found.converged)
+            self._is_local = found.converged
 
 
 class TreeSweeps:
