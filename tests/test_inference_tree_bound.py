@@ -1,4 +1,4 @@
-"""The bound of tree-reweighted messages: true, as slow code has it, and ended where its rise ends."""
+"""The bound of tree-reweighted messages: true, what slow code gives, ended where its rise ends."""
 
 import field_registry
 import numpy as np

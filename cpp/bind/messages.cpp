@@ -185,8 +185,8 @@ void bind_messages(nb::module_& m) {
             "labels"_a.noconvert(), Unlocked());
     using setwise::TreeReweighted;
     nb::class_<TreeReweighted>(m, "TreeReweighted")
-        .def("__init__", &make_sweeps, "n"_a, "labels"_a, "constant"_a,
-             "unary"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert(), "weight"_a.noconvert(),
+        .def("__init__", &make_sweeps, "n"_a, "labels"_a, "constant"_a, "unary"_a.noconvert(),
+             "low"_a.noconvert(), "high"_a.noconvert(), "weight"_a.noconvert(),
              "table"_a.noconvert(), "tables"_a.noconvert(), Unlocked())
         .def(
             "dual_pass", [](TreeReweighted& s) { return s.pass(poll_signals); }, Unlocked())

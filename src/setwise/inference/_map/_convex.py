@@ -70,8 +70,9 @@ def certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
     unless the relaxation can close next to nothing.
     """
     value, bound, paid, interrupted = result.value, result.bound, 0.0, False
-    is_free = options.max_iter is None
-    limit, little = (CERTIFYING_PASSES, 0.05) if is_free else (options.max_iter, SOLVED)
+    limit, little, is_free = CERTIFYING_PASSES, 0.05, True
+    if options.max_iter is not None:
+        limit, little, is_free = options.max_iter, SOLVED, False
     rise, at_limit = Rise(), False
     try:
         for stage in cool(Relaxation.below(field), limit, options.n_threads):

@@ -74,8 +74,7 @@ def solve_map(
     Returns
     -------
     MapResult
-        ``labels``, ``value``, ``bound``, ``gap``, ``exact``, ``method``, ``reason``, which also says
-        when the bound is at its relaxation's limit. Ctrl-C ends
+        ``labels``, ``value``, ``bound``, ``gap``, ``exact``, ``method``, ``reason``. Ctrl-C ends
         the search too, with the best so far and ``interrupted`` True; while a method is set up, or
         its answer is written down, it raises ``KeyboardInterrupt`` as usual.
 

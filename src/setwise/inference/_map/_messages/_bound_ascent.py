@@ -62,8 +62,8 @@ class Ascent:
 def is_within_tightening(field: Field) -> bool:
     """Whether the squares of the field's tables, were it a grid, are few enough to be factors."""
     n, n_labels = field.unary.shape
-    tables = (term for _, term in field._terms() if isinstance(term, TableTerm))
-    return (sum(len(term.edges) for term in tables) - n) * n_labels**3 <= _MOST_CELLS
+    edges = sum(len(term.edges) for _, term in field._terms() if isinstance(term, TableTerm))
+    return bool((edges - n) * n_labels**3 <= _MOST_CELLS)
 
 
 def tighten(search: MessageSearch, factors: Factors, order: IntArray) -> None:

@@ -95,8 +95,7 @@ class _Search:
             is_over = options.max_iter is None and rise.is_over(self._gap, self._goal)
             if is_over or n_iter == limit:
                 gap = self._gap
-                self._improve()
-                if self.interrupted or options.close_enough(self._value, self._bound):
+                if self._improve() or options.close_enough(self._value, self._bound):
                     return
                 if self._gap > _CLOSES * gap or self._gap <= _MUCH * self._room:
                     self._is_at_limit = is_over
@@ -143,12 +142,12 @@ class _Search:
         if energy < self._value:
             self._value, self._labels, self._is_local = energy, labels, False
 
-    def _improve(self) -> None:
-        """Moves from the best labelling decoded since they were last made."""
+    def _improve(self) -> bool:
+        """Moves from the best labelling decoded since the last; whether they were interrupted."""
         if self._decoded is None or (
             self._is_local and np.array_equal(self._decoded[1], self._labels)
         ):
-            return
+            return False
         options, self._decoded = replace(self._options, init=self._decoded[1], callback=None), None
         found = self._moves(self._field, options)
         self.interrupted = found.interrupted
@@ -156,6 +155,7 @@ class _Search:
         if found.value < self._value or (found.value == self._value and not self._is_local):
             self._value, self._labels = found.value, found.labels
             self._is_local = found.converged
+        return self.interrupted
 
 
 class TreeSweeps:
