@@ -146,7 +146,7 @@ def test_a_callback_sees_the_search_and_may_end_it(method: str) -> None:
 def test_with_an_infinite_tolerance_moves_do_not_look_for_a_bound(method: str) -> None:
     field = three_labels()
     quick, full = sw.solve_map(field, method, tol=np.inf), sw.solve_map(field, method)
-    assert quick.value == full.value
+    assert full.value <= quick.value  # the search for a bound meets labellings too
     assert quick.converged
     assert -np.inf < quick.bound <= full.bound
 

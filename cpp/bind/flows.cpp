@@ -297,7 +297,7 @@ Index require_field(const In2<double>& unary, const Out<Index>& labels) {
 
 // Whether the grid's edges have few distances, as those of most grids do: else nothing is done.
 bool cut_grid(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> weights,
-              Out<Index> labels, Out<double> answer) {
+              Out<Index> labels, Out<double> answer, int threads) {
     const Index n = require_field(unary, labels);
     Index pixels = 1;
     for (std::size_t i = 0; i < sides.size(); ++i) {
@@ -311,7 +311,8 @@ bool cut_grid(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> w
     require(grid.count() == static_cast<Index>(weights.size()), "weights must have E entries");
     setwise::FieldCut cut;
     const auto offer = [&](auto solve) {
-        return solve(grid, n, unary.data(), weights.data(), labels.data(), cut, poll_signals);
+        return solve(grid, n, unary.data(), weights.data(), labels.data(), cut, poll_signals,
+                     threads);
     };
     if (!offer(setwise::cut_grid<1>) && !offer(setwise::cut_grid<2>) &&
         !offer(setwise::cut_grid<3>) && !offer(setwise::cut_grid<4>))
@@ -321,12 +322,12 @@ bool cut_grid(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> w
 }
 
 void cut_edges(In2<double> unary, Pairs<Index> edges, In<double> weights, Out<Index> labels,
-               Out<double> answer) {
+               Out<double> answer, int threads) {
     const Index n = require_field(unary, labels), count = static_cast<Index>(edges.shape(0));
     require(first_not_edge(edges, n) < 0, "edges must join different nodes of the graph");
     require(count == static_cast<Index>(weights.size()), "weights must have E entries");
     write_answer(setwise::cut_edges({edges.data(), count}, n, unary.data(), weights.data(),
-                                    labels.data(), poll_signals),
+                                    labels.data(), poll_signals, threads),
                  answer);
 }
 
@@ -390,9 +391,10 @@ void solve_all(const std::vector<setwise::AnyFlowProblem*>& graphs, int threads)
 void bind_flows(nb::module_& m) {
     m.def("cut_grid", &cut_grid, "unary"_a.noconvert(), "sides"_a.noconvert(),
           "steps"_a.noconvert(), "weights"_a.noconvert(), "labels"_a.noconvert(),
-          "answer"_a.noconvert(), Unlocked());
+          "answer"_a.noconvert(), "threads"_a, Unlocked());
     m.def("cut_edges", &cut_edges, "unary"_a.noconvert(), "edges"_a.noconvert(),
-          "weights"_a.noconvert(), "labels"_a.noconvert(), "answer"_a.noconvert(), Unlocked());
+          "weights"_a.noconvert(), "labels"_a.noconvert(), "answer"_a.noconvert(), "threads"_a,
+          Unlocked());
     nb::class_<setwise::AnyFlowProblem>(m, "AnyFlowProblem");
     bind_capacity<std::int64_t>(m, "IntFlowProblem");
     bind_capacity<double>(m, "FloatFlowProblem");

@@ -5,6 +5,7 @@
 #include "bind/bind.hpp"
 #include "bind/field_arguments.hpp"
 #include "messages/message_search.hpp"
+#include "messages/tree_reweighted.hpp"
 
 namespace {
 
@@ -24,21 +25,26 @@ void require_starts(const std::vector<Index>& starts, std::size_t size, const ch
     for (std::size_t f = 0; f + 1 < starts.size(); ++f) require(starts[f] <= starts[f + 1], what);
 }
 
+void check_pairs(const std::vector<Index>& low, const std::vector<Index>& high,
+                 const std::vector<Index>& table, const std::vector<double>& weight, Index n,
+                 Index tables) {
+    const std::size_t pairs = low.size();
+    require(high.size() == pairs && table.size() == pairs && weight.size() == pairs,
+            "pairs must have two ends, a table and a weight each");
+    require_below(low, n, "low must hold variables");
+    require_below(high, n, "high must hold variables");
+    for (std::size_t e = 0; e < pairs; ++e)
+        require(low[e] < high[e] && (e == 0 || low[e - 1] <= low[e]),
+                "pairs must be sorted by their lower end");
+    for (const Index place : table)
+        require(-1 <= place && place < tables, "table must hold -1 or positions in tables");
+}
+
 void check(const setwise::FactorGraph& g) {
     require(g.labels >= 1 && static_cast<Index>(g.unary.size()) == g.n * g.labels,
             "unary must have n * labels entries");
-    const std::size_t pairs = g.low.size();
-    require(g.high.size() == pairs && g.table.size() == pairs && g.weight.size() == pairs,
-            "pairs must have two ends, a table and a weight each");
-    require_below(g.low, g.n, "low must hold variables");
-    require_below(g.high, g.n, "high must hold variables");
-    for (std::size_t e = 0; e < pairs; ++e)
-        require(g.low[e] < g.high[e] && (e == 0 || g.low[e - 1] <= g.low[e]),
-                "pairs must be sorted by their lower end");
-    const Index square = g.labels * g.labels;
-    for (const Index table : g.table)
-        require(-1 <= table && table < static_cast<Index>(g.tables.size()) / square,
-                "table must hold -1 or positions in tables");
+    check_pairs(g.low, g.high, g.table, g.weight, g.n,
+                static_cast<Index>(g.tables.size()) / (g.labels * g.labels));
     require_starts(g.count_starts, g.count_variables.size(), "count_starts must cover the members");
     require_below(g.count_variables, g.n, "count_variables must hold variables");
     require(g.count_patterns.size() == g.count_variables.size() &&
@@ -97,6 +103,23 @@ void make(setwise::MessageSearch* self, Index n, Index labels, double constant, 
     require(0 < damping && damping < 1, "damping must lie between 0 and 1");
     g.index();
     new (self) setwise::MessageSearch(std::move(g), copy(forward), copy(backward), damping);
+}
+
+void make_sweeps(setwise::TreeReweighted* self, Index n, Index labels, double constant,
+                 Doubles unary, Ints low, Ints high, Doubles weight, Ints table, Doubles tables) {
+    setwise::PaddedPairs g;
+    g.n = n;
+    g.labels = labels;
+    g.low = copy(low);
+    g.high = copy(high);
+    g.weight = copy(weight);
+    g.table = copy(table);
+    require(labels >= 1 && n >= 0 && static_cast<Index>(unary.size()) == n * labels,
+            "unary must have n * labels entries");
+    check_pairs(g.low, g.high, g.table, g.weight, n,
+                static_cast<Index>(tables.size()) / (labels * labels));
+    g.fill(unary.data(), copy(tables));
+    new (self) setwise::TreeReweighted(std::move(g), constant);
 }
 
 }  // namespace
@@ -158,6 +181,22 @@ void bind_messages(nb::module_& m) {
                 require(labels.size() == s.best().size(), "labels must have n entries");
                 std::copy(s.best().begin(), s.best().end(), labels.data());
                 return s.value();
+            },
+            "labels"_a.noconvert(), Unlocked());
+    using setwise::TreeReweighted;
+    nb::class_<TreeReweighted>(m, "TreeReweighted")
+        .def("__init__", &make_sweeps, "n"_a, "labels"_a, "constant"_a, "unary"_a.noconvert(),
+             "low"_a.noconvert(), "high"_a.noconvert(), "weight"_a.noconvert(),
+             "table"_a.noconvert(), "tables"_a.noconvert(), Unlocked())
+        .def(
+            "dual_pass", [](TreeReweighted& s) { return s.pass(poll_signals); }, Unlocked())
+        .def("paid", &TreeReweighted::magnitude, Unlocked())
+        .def(
+            "decode",
+            [](TreeReweighted& s, Out<Index> labels) {
+                require(static_cast<Index>(labels.size()) == s.energies().n,
+                        "labels must have n entries");
+                s.decode(labels.data(), poll_signals);
             },
             "labels"_a.noconvert(), Unlocked());
     m.def(

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "flows/block_flow.hpp"
 #include "flows/flow_topology.hpp"
 #include "flows/maxflow.hpp"
 #include "numeric/compensated_sum.hpp"
@@ -145,13 +146,13 @@ using Side = unsigned char;  // of the cut: the label of a node
 // the edges.
 template <class Topology, class Write, class Border>
 FieldCut cut_field(Topology&& topology, const double* unary, Write write, Border border,
-                   std::int64_t* labels, Poll poll) {
+                   std::int64_t* labels, Poll poll, int n_threads) {
     const FlowNode n = topology.nodes();
     MaxFlow<Topology, double> flow(std::make_shared<const Topology>(std::move(topology)));
     for (FlowNode v = 0; v < n; ++v) flow.excess(v) = unary[2 * v + 1] - unary[2 * v];
     CompensatedSum<double> sent;
     sent.add(write(flow));
-    sent.add(flow.solve(poll));
+    sent.add(solve_in_blocks(flow, poll, n_threads));
     FieldCut answer;
     answer.sent = sent.value();
     answer.lost = unproved(flow, answer.sent);
@@ -204,7 +205,7 @@ FieldCut cut_field(Topology&& topology, const double* unary, Write write, Border
 // False, and nothing is done, where the grid has not the form that a compact graph needs.
 template <int pairs>
 bool cut_grid(const GridEdges& grid, std::int64_t n, const double* unary, const double* weights,
-              std::int64_t* labels, FieldCut& answer, Poll poll) {
+              std::int64_t* labels, FieldCut& answer, Poll poll, int n_threads = 1) {
     if (grid.distances().size() != pairs) return false;
     auto topology = OffsetTopology<pairs>::of(n, grid.count(), grid.distances().data());
     if (!topology) return false;
@@ -245,13 +246,14 @@ bool cut_grid(const GridEdges& grid, std::int64_t n, const double* unary, const 
             }
         });
     };
-    answer = cut_field(std::move(*topology), unary, write, border, labels, poll);
+    answer = cut_field(std::move(*topology), unary, write, border, labels, poll, n_threads);
     return true;
 }
 
 // Any edges, in the most compact form that holds them.
 inline FieldCut cut_edges(EdgeList<std::int64_t> edges, std::int64_t n, const double* unary,
-                          const double* weights, std::int64_t* labels, Poll poll) {
+                          const double* weights, std::int64_t* labels, Poll poll,
+                          int n_threads = 1) {
     const auto write = [&](auto& flow) {
         const auto& topology = flow.topology();
         WeightWriter writer(flow);
@@ -267,13 +269,13 @@ inline FieldCut cut_edges(EdgeList<std::int64_t> edges, std::int64_t n, const do
     FieldCut answer;
     const auto offer = [&](auto topology) {
         if (!topology) return false;
-        answer = cut_field(std::move(*topology), unary, write, border, labels, poll);
+        answer = cut_field(std::move(*topology), unary, write, border, labels, poll, n_threads);
         return true;
     };
     if (!offer(OffsetTopology<2>::recognize(n, edges)) &&
         !offer(OffsetTopology<3>::recognize(n, edges)) &&
         !offer(OffsetTopology<4>::recognize(n, edges)))
-        answer = cut_field(CsrTopology(n, edges), unary, write, border, labels, poll);
+        answer = cut_field(CsrTopology(n, edges), unary, write, border, labels, poll, n_threads);
     return answer;
 }
 

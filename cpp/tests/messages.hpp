@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "messages/message_search.hpp"
+#include "messages/tree_reweighted.hpp"
 
 namespace setwise {
 
@@ -69,10 +70,50 @@ inline double least_energy(const FactorGraph& g) {
     }
 }
 
+// The unaries and pairs of a graph, as sweeps for the bound alone read them.
+inline PaddedPairs padded(const FactorGraph& graph) {
+    PaddedPairs pairs;
+    pairs.n = graph.n;
+    pairs.labels = graph.labels;
+    pairs.low = graph.low;
+    pairs.high = graph.high;
+    pairs.weight = graph.weight;
+    pairs.table = graph.table;
+    pairs.fill(graph.unary.data(), graph.tables);
+    return pairs;
+}
+
+// Throws if a pass lowers the bound, or raises it above the minimum, or decodes what is forbidden.
+inline void check_sweeps(FactorGraph graph) {
+    const auto no_poll = [] {};
+    graph.count_starts = graph.robust_starts = {0};
+    graph.count_variables.clear();
+    graph.count_patterns.clear();
+    graph.count_tables.clear();
+    graph.robust_variables.clear();
+    graph.robust_weights.clear();
+    graph.robust_truncations.clear();
+    graph.index();
+    const double least = least_energy(graph);
+    TreeReweighted sweeps(padded(graph), graph.constant);
+    Labeling labeling(graph);
+    std::vector<Index> labels(graph.n);
+    double before = -unbounded;
+    for (int pass = 0; pass < 6; ++pass) {
+        const double bound = sweeps.pass(no_poll);
+        sweeps.decode(labels.data(), no_poll);
+        labeling.set(labels);
+        if (bound > least + 1e-9 || bound < before - 1e-9 || !(labeling.energy() < unbounded))
+            throw std::runtime_error("sweeps bound the energy wrongly");
+        before = bound;
+    }
+}
+
 // Throws if a bound or a value is on the wrong side of the minimum.
 inline void check_messages(std::mt19937& random) {
     const auto no_poll = [] {};
     FactorGraph graph = random_graph(random);
+    check_sweeps(graph);
     const double least = least_energy(graph);
     std::vector<double> shares(graph.n, 1.0);
     for (Index i = 0; i < graph.n; ++i) shares[i] = 1.0 / static_cast<double>(graph.n + 1);

@@ -85,7 +85,7 @@ class PottsCut(NamedTuple):
     """by how much another labelling may be better, by what rounding took from the flow"""
 
 
-def cut_potts(unary: FloatArray, pairs: list[Pairs]) -> PottsCut | None:
+def cut_potts(unary: FloatArray, pairs: list[Pairs], n_threads: int) -> PottsCut | None:
     r"""The least of :math:`\sum_i u_{i x_i} + \sum_e w_e [x_i \ne x_j]`, unaries (N, 2).
 
     ``+inf`` in the unaries forbids a label. None where numbers of very different size leave too few
@@ -95,8 +95,8 @@ def cut_potts(unary: FloatArray, pairs: list[Pairs]) -> PottsCut | None:
     labels = np.empty(len(unary), np.int64)
     answer = np.empty(5)
     grid = grid_of(edges)
-    if grid is None or not _cut_grid(grid, unary, weights, labels, answer):
-        _core.cut_edges(unary, edges, weights, labels, answer)
+    if grid is None or not _cut_grid(grid, unary, weights, labels, answer, n_threads):
+        _core.cut_edges(unary, edges, weights, labels, answer, n_threads)
     alone, between, paid, sent, lost = answer.tolist()
     rounding = (len(unary) + len(edges)) * EPS * (paid + sent)
     if not isfinite(paid + sent) or not abs(paid - sent) <= lost + rounding:
@@ -105,7 +105,12 @@ def cut_potts(unary: FloatArray, pairs: list[Pairs]) -> PottsCut | None:
 
 
 def _cut_grid(
-    grid: Grid, unary: FloatArray, weights: FloatArray, labels: IntArray, answer: FloatArray
+    grid: Grid,
+    unary: FloatArray,
+    weights: FloatArray,
+    labels: IntArray,
+    answer: FloatArray,
+    n_threads: int,
 ) -> bool:
     """Whether the grid is one of all variables, and its edges of so few kinds as to be computed."""
     wide = [axis for axis, side in enumerate(grid.sides) if side > 1]
@@ -121,6 +126,7 @@ def _cut_grid(
         weights,
         labels,
         answer,
+        n_threads,
     )
 
 

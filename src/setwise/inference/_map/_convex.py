@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.fields._field import Field
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
+from setwise.inference._map._rise import AT_LIMIT, Rise
 from setwise.inference._relaxation._cooling import Stage, begin, stages
 from setwise.inference._relaxation._relaxation import Relaxation
 
@@ -66,17 +69,27 @@ def certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
     """The result with the bound of the relaxation, where that is better than its own.
 
     Ends once the gap is within ``tol``, once the relaxation can close no more than a twentieth of
-    it, or after 200 passes: what is left then is the relaxation's, or the labelling's.
+    it or its rise, extrapolated, no more than a few hundredths, or after 200 passes: what is left
+    then is the relaxation's, or the labelling's. With ``max_iter`` it makes that many passes
+    unless the relaxation can close next to nothing.
     """
     value, bound, paid, interrupted = result.value, result.bound, 0.0, False
+    limit, little, is_free = CERTIFYING_PASSES, 0.05, True
+    if options.max_iter is not None:
+        limit, little, is_free = options.max_iter, SOLVED, False
+    rise, at_limit = Rise(), False
     descent = None
     try:
         descent = begin(Relaxation.below(field), options.n_threads)
-        for stage in stages(descent, CERTIFYING_PASSES):
+        for stage in stages(descent, limit):
             before = value - bound
             bound, paid = max(bound, min(stage.bound, value)), stage.paid
             settled = options.settled(value, bound, paid, before)
-            if settled or stage.slack <= 0.05 * (value - bound):
+            rise.note(stage.n_iter, bound)
+            goal = min(options.tol, 1.0) * (value - options.scale.floor)
+            at_limit = stage.slack <= little * (value - bound)
+            at_limit = at_limit or (is_free and rise.is_over(value - bound, goal))
+            if settled or at_limit:
                 break
             interrupted = options.ends(result.n_iter, value, bound)
             if interrupted:
@@ -85,6 +98,8 @@ def certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
         interrupted = True
         if descent is not None:
             bound, paid = max(bound, min(descent.best_bound, value)), max(paid, descent.paid())
+    if at_limit:
+        result = replace(result, reason=AT_LIMIT)
     return options.improved(result, bound, interrupted, paid)
 
 

@@ -135,7 +135,7 @@ class MapOptions:
             value=value,
             bound=bound,
             method=method,
-            reason="asked for",
+            reason="",
             n_iter=n_iter,
             converged=converged,
             interrupted=interrupted,

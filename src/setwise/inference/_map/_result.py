@@ -40,7 +40,8 @@ class MapResult(Certificate):
     method : str
         The method that ran.
     reason : str
-        Why it was chosen, in one sentence; and that ``time_limit`` ended the search, if it did.
+        Why it was chosen, in one sentence; and, if so, that the search for a bound ended above
+        ``tol`` because the bound is at the limit of its relaxation, or that ``time_limit`` ended it.
     n_iter : int
         Rounds of the method: cuts, sweeps over the labels, passes.
     converged : bool

@@ -16,7 +16,9 @@ from setwise.fields._field import Field, as_field
 from setwise.inference._map._convex import certify
 from setwise.inference._map._energy_scale import EnergyScale
 from setwise.inference._map._ground import difference_below, ground, without_hopeless
+from setwise.inference._map._messages._bound_ascent import is_within_tightening
 from setwise.inference._map._messages._messages import messages
+from setwise.inference._map._messages._tree_bound import certify_by_trees, has_pairs_only
 from setwise.inference._map._methods import METHODS
 from setwise.inference._map._moves._cut import cut_at_once
 from setwise.inference._map._options import MapOptions
@@ -62,7 +64,10 @@ def solve_map(
         no constant and no unit changes. With ``tol=inf`` any labelling of a local optimum will do,
         and moves skip the search for a bound beyond the trivial one.
     max_iter : int, optional
-        The most rounds: sweeps over the labels for moves, passes for relaxations and messages.
+        The most rounds: sweeps over the labels for moves, passes for relaxations and messages, also
+        where these give the bound of moves. By default such passes end when the bound's rise,
+        extrapolated, cannot reach ``tol`` and closes next to nothing of the gap; with
+        ``max_iter`` they do not.
     time_limit : float, optional
         The most seconds: then the search ends with the best so far, a bound that holds, and
         ``reason`` says so. The answer then depends on the machine and on what else it does; without
@@ -135,7 +140,7 @@ def solve_map(
         except TimeUp:
             best = None
         if best is not None:
-            reason = METHODS["cut"].because if method == "auto" else best.reason
+            reason = METHODS["cut"].because if method == "auto" else "asked for"
             return replace(best, timings=watch.timings("answer"), **_told(best, reason, deadline))
     parts = ground(field)
     grounded = parts.field
@@ -153,6 +158,8 @@ def solve_map(
             result = _search_again(problem, method, options, result)
         elif not result.exact and out_of_reach(problem, result.bound, by_cut=record.by_cut):
             result = without_lost_digits(problem, result)
+    if result.reason and result.relative_gap > options.tol:
+        reason = f"{reason}; {result.reason}"
     if problem is not grounded:
         # Only a start that nothing better was found than may pay a price that was cut down.
         value = float(grounded._energies(result.labels[None])[0])
@@ -222,12 +229,20 @@ def _search_again(field: Field, method: str, options: MapOptions, result: MapRes
 def _certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
     """The result of moves with a bound that is better than theirs.
 
-    The relaxation sees a table that is not Potts through a minorant; the dual of messages sees the
-    table itself, and their labellings are no worse than the one they start from.
+    For pairs that of tree-reweighted messages. Where the field is small enough for triangles and
+    squares of tables to be factors, these may close what is left of the gap. For terms of more
+    variables the relaxation sees a table that is not Potts through a minorant; the dual of messages
+    sees the table itself. No labelling of theirs is worse than the one they start from.
     """
-    if field.is_submodular or METHODS["messages"].obstacle(field) is not None:
+    if has_pairs_only(field):
+        result = certify_by_trees(field, result, options, METHODS[result.method].run)
+        done = result.interrupted or options.close_enough(result.value, result.bound)
+        if done or field.is_submodular or not is_within_tightening(field):
+            return result
+    elif field.is_submodular or METHODS["messages"].obstacle(field) is not None:
         return certify(field, result, options)
-    dual = messages(field, replace(options, init=result.labels, max_iter=None))
+    limit = options.max_iter if has_pairs_only(field) else None
+    dual = messages(field, replace(options, init=result.labels, max_iter=limit))
     better = replace(
         result, labels=dual.labels, value=dual.value, bound=dual.bound, exact=dual.exact
     )

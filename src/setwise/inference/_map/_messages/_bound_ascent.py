@@ -6,6 +6,8 @@ import numpy as np
 
 from setwise._core import MessageSearch
 from setwise._foundation._arguments import IntArray
+from setwise.fields._field import Field
+from setwise.fields._terms import TableTerm
 from setwise.inference._map._messages._cycles import short_cycles
 from setwise.inference._map._messages._factor_graph import Factors
 
@@ -55,6 +57,13 @@ class Ascent:
             self._fraction, self._changed = 0.7, passes
         elif self._fraction and rise <= 1e-4 * gap:
             self._fraction, self._changed = 0.6 * self._fraction, passes
+
+
+def is_within_tightening(field: Field) -> bool:
+    """Whether the squares of the field's tables, were it a grid, are few enough to be factors."""
+    n, n_labels = field.unary.shape
+    edges = sum(len(term.edges) for _, term in field._terms() if isinstance(term, TableTerm))
+    return bool((edges - n) * n_labels**3 <= _MOST_CELLS)
 
 
 def tighten(search: MessageSearch, factors: Factors, order: IntArray) -> None:

@@ -160,6 +160,9 @@ def _merge(potts: list[PottsTerm], tables: list[TableTerm], n: int, n_labels: in
         given = np.concatenate([term.tables for term in tables])
         turned = ends[split:, 0] > ends[split:, 1]
         given[turned] = given[turned].transpose(0, 2, 1)
-        np.add.at(sums, place, given)
+        if len(place) == len(with_table):
+            sums[place] = given
+        else:
+            np.add.at(sums, place, given)
         sums += weights[with_table, None, None] * ~np.eye(n_labels, dtype=bool)
     return Pairs(keys // max(n, 1), keys % max(n, 1), weights, table, sums)

@@ -52,7 +52,7 @@ def cut_at_once(field: Field, read: Callable[..., MapOptions]) -> MapResult | No
         options = replace(options, offset=ground(field).constant)
     options.watch.lap("set-up")
     try:
-        found = cut_potts(*potts[:2])
+        found = cut_potts(*potts[:2], options.n_threads)
         options.watch.lap("search")
     except KeyboardInterrupt:
         grounded = ground(field).field
@@ -154,7 +154,7 @@ def _cut_of_edges(field: Field, method: str, options: MapOptions) -> MapResult |
     if not pairs or len(pairs) < len(rest):
         return None
     try:
-        found = cut_potts(unary, pairs)
+        found = cut_potts(unary, pairs, options.n_threads)
     except KeyboardInterrupt:
         return _not_cut(field, method, options)
     if found is None:

@@ -94,8 +94,10 @@ def _submodular_tables(
 ) -> Callable[[TableTerm], str | None]:
     """Whether no table rises by more than rounding in the worst offer of a kind of moves."""
 
-    def condition(term: TableTerm) -> str | None:
+    def find(term: TableTerm) -> str | None:
         edges, tables = term.edges, term.tables
+        if len(tables) > 1 and (tables == tables[0]).all():  # one for all edges
+            edges, tables = edges[:1], tables[:1]
         for begin in range(0, len(edges), step := max(1, _CHUNK // tables[:1].size)):
             chunk = tables[begin : begin + step]
             fresh = np.ones(len(chunk), np.bool_)  # mostly one table is that of many edges
@@ -107,6 +109,9 @@ def _submodular_tables(
                 i, j = edges[begin + first]
                 return f"its table is not submodular{moves} on edge ({i}, {j})"
         return None
+
+    def condition(term: TableTerm) -> str | None:  # asked when a method is chosen and when it runs
+        return term._remember(moves, lambda: find(term))
 
     return condition
 
