@@ -150,7 +150,7 @@ def test_a_flow_that_does_not_prove_its_cut_is_not_believed(monkeypatch):
     """The energy of the labels and the flow must be the same number, but for rounding."""
     field = fields.Field([[0.0, 1.0], [1.0, 0.0]]) + fields.Potts(fields.grid_edges(2), 0.25)
 
-    def wrong(unary, edges, weights, labels, answer):
+    def wrong(unary, edges, weights, labels, answer, threads):
         labels[:] = 0
         answer[:] = [1.0, 0.0, 1.0, 0.25, 0.0]
 
@@ -198,7 +198,8 @@ def test_the_kernel_refuses_arrays_that_do_not_fit():
     unary, labels, answer = np.zeros((4, 2)), np.zeros(4, np.int64), np.zeros(5)
     sides, steps = np.array([2, 2]), np.array([[0, 1], [1, 0]])
     weights = np.ones(4)
-    assert not _core.cut_grid(unary, sides, steps, weights, labels, answer)  # too few for a margin
+    # Too few for a margin.
+    assert not _core.cut_grid(unary, sides, steps, weights, labels, answer, 1)
     for wrong in (
         (unary[:3].copy(), sides, steps, weights, labels, answer),
         (unary, sides[:1], steps, weights, labels, answer),
@@ -207,10 +208,10 @@ def test_the_kernel_refuses_arrays_that_do_not_fit():
         (unary, sides, steps, weights, labels[:3].copy(), answer),
     ):
         with pytest.raises(ValueError, match="must"):
-            _core.cut_grid(*wrong)
+            _core.cut_grid(*wrong, 1)
     edges = np.array([[0, 1], [2, 4]])
     with pytest.raises(ValueError, match="edges must join different nodes"):
-        _core.cut_edges(unary, edges, weights[:2].copy(), labels, answer)
+        _core.cut_edges(unary, edges, weights[:2].copy(), labels, answer, 1)
 
 
 def test_a_known_grid_is_not_read(monkeypatch):

@@ -41,6 +41,8 @@ class BlockFlow {
     BlockFlow(Flow& flow, BlockSizes sizes) : flow_(flow), n_(flow.topology().nodes()) {
         count_ = sizes.most_blocks;
         while (count_ > 1 && n_ / count_ < sizes.least_nodes) count_ /= 2;
+        // A block without a root of its own has nothing to do before it is joined.
+        if (count_ > 1 && flow.has_few_roots()) count_ = 1;
         if (count_ == 1) return;
         const std::int64_t border = std::max<std::int64_t>(border_size(sizes), 1);
         while (count_ > 1 && n_ / count_ < sizes.least_thickness * border) count_ /= 2;

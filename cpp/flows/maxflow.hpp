@@ -102,19 +102,21 @@ class MaxFlow {
     void give_up_beyond(std::int32_t depth) { deepest_ = depth; }
     bool gave_up() const { return gave_up_; }
 
+    // Whether there are so few excesses and deficits that nearly all nodes lie far from both.
+    bool has_few_roots() {
+        begin(nullptr);
+        const auto [excesses, deficits] = count_roots();
+        return few(excesses, deficits);
+    }
+
     // Solves from scratch. Returns what flowed from excesses to deficits.
     Sum solve(Poll poll) {
         begin(poll);
-        // Trees grow from where there are fewer roots.
-        std::size_t excesses = 0, deficits = 0;
-        for (const Node& v : here()) {
-            excesses += v.excess > 0;
-            deficits += v.excess < 0;
-        }
+        const auto [excesses, deficits] = count_roots();
+        const bool seeds = few(excesses, deficits);
         flow_ = {};
         send_to_neighbors();
-        const bool seeds =
-            many_nodes * std::max(excesses, deficits) < static_cast<std::size_t>(high_ - low_);
+        // Trees grow from where there are fewer roots.
         if (deficits <= excesses)
             search_all<true, on_source_side>(seeds);
         else
@@ -293,6 +295,18 @@ class MaxFlow {
                 if (x.excess == 0) break;
             }
         }
+    }
+
+    std::pair<std::size_t, std::size_t> count_roots() {
+        std::size_t excesses = 0, deficits = 0;
+        for (const Node& v : here()) {
+            excesses += v.excess > 0;
+            deficits += v.excess < 0;
+        }
+        return {excesses, deficits};
+    }
+    bool few(std::size_t excesses, std::size_t deficits) const {
+        return many_nodes * std::max(excesses, deficits) < static_cast<std::size_t>(high_ - low_);
     }
 
     // Grows trees over all nodes, from all roots there are.

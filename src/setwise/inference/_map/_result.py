@@ -41,7 +41,7 @@ class MapResult(Certificate):
         The method that ran.
     reason : str
         Why it was chosen, in one sentence; and, if so, that the search for a bound ended above
-        ``tol`` because the bound is at the limit of its relaxation, or that ``time_limit`` ended it.
+        ``tol`` as the bound is at the limit of its relaxation, or that ``time_limit`` ended it.
     n_iter : int
         Rounds of the method: cuts, sweeps over the labels, passes.
     converged : bool
