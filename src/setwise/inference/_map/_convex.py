@@ -85,7 +85,8 @@ def certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
             before = value - bound
             bound, paid = max(bound, min(stage.bound, value)), stage.paid
             settled = options.settled(value, bound, paid, before)
-            rise.note(stage.n_iter, bound)
+            if stage.n_iter > 0:  # the first passes bring far more than a doubling ever will
+                rise.note(stage.n_iter, bound)
             goal = min(options.tol, 1.0) * (value - options.scale.floor)
             at_limit = stage.slack <= little * (value - bound)
             at_limit = at_limit or (is_free and rise.is_over(value - bound, goal))

@@ -33,7 +33,7 @@ class Rise:
         """By how much the bound may still rise; ``inf`` until that can be told."""
         n_iter = self._passes[-1] if self._passes else 0
         quarter, half = (bisect_right(self._passes, n_iter // k) - 1 for k in (4, 2))
-        if quarter < 0:
+        if quarter < 0 or n_iter < 4:
             return inf
         before = self._bounds[half] - self._bounds[quarter]
         last = self._bounds[-1] - self._bounds[half]

@@ -161,17 +161,13 @@ def _cut_of_edges(field: Field, method: str, options: MapOptions) -> MapResult |
         return None
     value = float(field._energies(found.labels[None])[0])
     bound = max(options.scale.trivial, value - found.gap)
-    interrupted = False
+    result = options.result(
+        found.labels, value, bound, method=method, n_iter=1, converged=True, interrupted=False
+    )
+    if not result.exact:  # rounding took more from the flow than there is to be paid
+        return None
     try:
         options.ends(1, value, bound)
     except KeyboardInterrupt:
-        interrupted = True
-    return options.result(
-        found.labels,
-        value,
-        bound,
-        method=method,
-        n_iter=1,
-        converged=True,
-        interrupted=interrupted,
-    )
+        return replace(result, interrupted=True)
+    return result
