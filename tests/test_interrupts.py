@@ -175,7 +175,7 @@ def test_every_public_callable_is_long_or_short():
 
 
 def test_a_graph_is_right_after_a_solve_that_was_abandoned():
-    rng, side = np.random.default_rng(0), 60
+    rng, side = np.random.default_rng(0), 240
     edges, shape = sw.fields.grid_edges((side, side)), (side * side,)
     there, back = rng.integers(1, 99, (2, len(edges)))
     source, sink = np.zeros(shape, int), np.zeros(shape, int)

@@ -31,6 +31,10 @@ ESTIMATORS = {
         lambda: sw.SetClassifierCV("jaccard", Cs=[0.1, 0.2], cv=2).fit(X, np.eye(3)[y]),
         "predict",
     ),
+    "SetDecision": (
+        lambda: sw.SetDecision(calibrate="sigmoid", cv=2).fit(X, np.eye(3, dtype=int)[y]),
+        "predict",
+    ),
     "StructBoostClassifier": (lambda: sw.StructBoostClassifier(**FEW).fit(X, y), "predict"),
     "StructBoostRanker": (lambda: sw.StructBoostRanker(**FEW).fit(X, y == 1), "decision_function"),
     "FieldBoost": (lambda: sw.FieldBoost(**FEW).fit(GRAPHS, TWO), "decision_function"),

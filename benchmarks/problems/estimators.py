@@ -67,6 +67,15 @@ def cross_validated(kind: str) -> Any:
     return answers
 
 
+def decided(kind: str, calibrate: str | None) -> Any:
+    """A ``SetDecision``: labels, probabilities, what they are expected to cost."""
+    X, Y = rows(60, 6, 4)
+    given = {"groups": np.random.default_rng(1).integers(0, 9, 60)} if kind == "groups" else {}
+    y = Y.astype(int) if kind in ("rows", "columns", "cells") else Y[:, 0].astype(int)
+    model = sw.SetDecision(loss="dice", sets=kind, calibrate=calibrate, cv=3).fit(X, y, **given)
+    return [model.predict(X, **given), model.predict_proba(X), model.expected_loss(X, **given)]
+
+
 def boosted(make: Callable[[], Any], X: np.ndarray, y: np.ndarray, **given: Any) -> Any:
     model = make().fit(X, y, **given)
     staged = getattr(model, "staged_decision_function", None)
@@ -141,6 +150,9 @@ def wide() -> Iterator[Problem]:
         )
     for kind in ("rows", "columns", "sample", "groups"):
         yield f"SetClassifierCV {kind}", partial(quietly, cross_validated, kind)
+    if hasattr(sw, "SetDecision"):
+        for kind, calibrate in product(("rows", "columns", "sample", "groups"), (None, "sigmoid")):
+            yield f"SetDecision {kind} {calibrate}", partial(quietly, decided, kind, calibrate)
     own = sw.losses.Jaccard() + 0.1 * sw.losses.Hamming()
     yield "SetClassifier sum", partial(quietly, classified, own, "lovasz", "rows")
     for name, options in (

@@ -231,7 +231,7 @@ method(
     dtype="float64",
 )
 method("inference.FlowGraph.copy", chain, solved)
-method("inference.FlowGraph.solve", chain)
+method("inference.FlowGraph.solve", chain, n_jobs=1)
 method(
     "inference.FlowGraph.set_capacities",
     Settable,

@@ -6,14 +6,16 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray
 from setwise.decisions._answers import Answers, rounding
-from setwise.losses._counts import OfCounts
+from setwise.losses import Loss
 
 # O(n^3) numbers of the loss are looked at.
 MOST_FOR_COUNTS = 256
 
 
-def by_counts(loss: OfCounts, p: FloatArray) -> Answers | None:
+def by_counts(loss: Loss, p: FloatArray) -> Answers | None:
     r"""The best set of the k most probable elements; None where that need not be the best of all.
+
+    None, too, where the loss is no function of the two counts.
 
     It is whenever :math:`l(n + 1, q + 1; m, r) \ge l(n, q; m, r)`: exchanging a predicted element j
     for i that is not, p_i > p_j, changes the expectation by (p_j - p_i) times the expectation of
@@ -26,7 +28,9 @@ def by_counts(loss: OfCounts, p: FloatArray) -> Answers | None:
     others = _distributions(p[order][::-1])[::-1]  # others[k, g]: g of the last n - k
     risks, largest = np.zeros(n + 1), 0.0
     for m in range(n + 1):
-        grid = loss._sorted(m, n - m).grid()
+        grid = loss._grid_of_counts(m, n - m)
+        if grid is None:
+            return None
         largest = max(largest, float(np.abs(grid).max()))
         if np.any(grid[1:, 1:] < grid[:-1, :-1] - 8 * np.finfo(float).eps * largest):
             return None

@@ -22,7 +22,6 @@ from setwise.decisions._ratio import by_integrals
 from setwise.decisions._samples import Sampler
 from setwise.inference import DiverseResult, MarginalsResult
 from setwise.losses import Loss, get
-from setwise.losses._counts import OfCounts
 
 _INDEPENDENT = "independent elements"
 
@@ -155,7 +154,7 @@ def _one_set(loss: Loss, p: FloatArray, sampler: Sampler) -> tuple[Answers, str]
     if is_affordable(loss, len(p)):
         return by_enumeration(loss, p), "enumeration"
     plain, scale = loss._unscaled()
-    if isinstance(plain, OfCounts) and len(p) <= MOST_FOR_COUNTS:
+    if len(p) <= MOST_FOR_COUNTS:
         found = by_counts(plain, p)
         if found is not None:
             return _scaled(found, scale), "counts"

@@ -11,7 +11,7 @@ from setwise.decisions._enumeration import MOST_FOR_MISTAKES, all_masks
 from setwise.decisions._probabilities import Probabilities
 from setwise.decisions._samples import Sampler
 from setwise.functions import Cardinality
-from setwise.losses import Loss, SumLoss
+from setwise.losses import Loss
 from setwise.losses._labels import Labels
 
 
@@ -32,13 +32,12 @@ def by_majority(loss: Loss, p: Probabilities, sampler: Sampler) -> Answers:
 
 def _expected(loss: Loss, wrong: FloatArray, sampler: Sampler) -> tuple[float, float]:
     """The expected loss of independent mistakes, and how far it may be off."""
-    if isinstance(loss, SumLoss):  # an expectation is linear
-        parts = [_expected(term, wrong, sampler) for term in loss.terms]
-        scales = loss.coefficients
-        return (
-            float(sum(c * e for c, (e, _) in zip(scales, parts, strict=True))),
-            float(sum(c * e for c, (_, e) in zip(scales, parts, strict=True))),
-        )
+    # An expectation is linear.
+    parts = [(scale, *_of_term(term, wrong, sampler)) for scale, term in loss._summands()]
+    return sum(c * value for c, value, _ in parts), sum(c * error for c, _, error in parts)
+
+
+def _of_term(loss: Loss, wrong: FloatArray, sampler: Sampler) -> tuple[float, float]:
     n = len(wrong)
     truth = np.zeros(n, np.uint8)
     labels = Labels(truth, np.array([0, n]), "single", (n,))

@@ -180,6 +180,14 @@ class Loss(Immutable, ABC):
         """The loss without a factor before it, and the factor: surrogates scale with their loss."""
         return self, 1.0
 
+    def _summands(self) -> list[tuple[float, Loss]]:
+        """The losses that this one is the sum of, each with its factor."""
+        return [(1.0, self)]
+
+    def _grid_of_counts(self, m: int, r: int) -> FloatArray | None:
+        """l(n, q) for all counts of m positives and r negatives; None where they do not tell."""
+        return None
+
     def _element_weights(self, labels: Labels) -> FloatArray | None:
         """The weight of each mistake of each set, flat, if the loss is their sum."""
         return None

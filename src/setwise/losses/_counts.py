@@ -74,6 +74,9 @@ class OfCounts(Loss):
             gains[chain] = self._set_function(labels.row(i))._gains(order[chain])
         return gains
 
+    def _grid_of_counts(self, m: int, r: int) -> FloatArray:
+        return self._sorted(m, r).grid()
+
     _is_symmetric = True
 
     @property

@@ -117,6 +117,9 @@ class SumLoss(Loss):
         beside = self._beside_modular()
         return not slack and beside is not self and beside._has_maximizer(slack=False)
 
+    def _summands(self) -> list[tuple[float, Loss]]:
+        return list(zip(self.coefficients.tolist(), self.terms, strict=True))
+
     def _unscaled(self) -> tuple[Loss, float]:
         if len(self.terms) == 1:
             return self.terms[0], float(self.coefficients[0])

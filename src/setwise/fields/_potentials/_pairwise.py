@@ -176,10 +176,10 @@ class Pairwise(Potential):
 def _copied(tables: ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:
     """Finite numbers of a shape, as a new array; those that are right by one pass over them."""
     array = as_array(tables, "tables")
-    if array.dtype == np.float64 and array.flags.c_contiguous and shape[0] in (None, len(array)):
+    right = array.dtype == np.float64 and array.flags.c_contiguous and array.ndim == len(shape)
+    if right and shape[0] in (None, len(array)):
         copy = np.empty(array.shape)
-        right = array.ndim == len(shape)
-        if right and _core.copy_finite(array.reshape(-1), LARGEST, copy.reshape(-1)):
+        if _core.copy_finite(array.reshape(-1), LARGEST, copy.reshape(-1)):
             return copy
     return as_numbers(tables, "tables", shape=shape)
 
