@@ -45,6 +45,7 @@ inline void poll_now_and_then(Index row) {
 void bind_boosting(nanobind::module_& m);
 void bind_buckets(nanobind::module_& m);
 void bind_cutting_planes(nanobind::module_& m);
+void bind_dual_blocks(nanobind::module_& m);
 void bind_fields(nanobind::module_& m);
 void bind_flows(nanobind::module_& m);
 void bind_functions(nanobind::module_& m);

@@ -6,6 +6,7 @@ NB_MODULE(_core, m) {
     bind_boosting(m);
     bind_buckets(m);
     bind_cutting_planes(m);
+    bind_dual_blocks(m);
     bind_fields(m);
     bind_flows(m);
     bind_functions(m);

@@ -30,6 +30,22 @@ Call = tuple[Any, ...]
 Componentwise = Callable[[SetFunction], bool]
 
 
+@dataclass(frozen=True)
+class Polymatroids:
+    """{b >= 0, b(A) <= F(A)} for the increasing submodular F of each set of a batch.
+
+    ``weights``: F is their sum over A, one for each element, flat. ``call``: what the kernels take
+    of F otherwise, the kind of it, its tables and where in them each set begins.
+    """
+
+    weights: FloatArray | None = None
+    call: tuple[int, FloatArray, IntArray] = (0, np.empty(0), np.empty(0, np.int64))
+
+    JACCARD: ClassVar[int] = 0
+    SIZES: ClassVar[int] = 1
+    COUNTS: ClassVar[int] = 2
+
+
 class Family:
     """How kernels see a loss on the sets of a batch. This one has no kernel: all goes by gains."""
 
@@ -46,6 +62,10 @@ class Family:
 
     def rescaling(self, slack: bool, weights: FloatArray) -> Call | None:
         """The kernel of the exact maximum of margin or slack rescaling, a weight for each set."""
+        return None
+
+    def polymatroids(self) -> Polymatroids | None:
+        """Those of the batch, if kernels project onto them and every set has one."""
         return None
 
 
@@ -76,6 +96,10 @@ class RatioRows(Family):
     def rescaling(self, slack: bool, weights: FloatArray) -> Call:
         """A binary search for each number of false negatives."""
         return _core.rescale_ratio, *self.arguments, slack, weights
+
+    def polymatroids(self) -> Polymatroids | None:
+        """Of Jaccard; the other ratios are not submodular."""
+        return Polymatroids() if self.arguments == (1.0, 1.0, 0.0, self.PARTS["whole"]) else None
 
 
 @dataclass(frozen=True)
@@ -123,6 +147,13 @@ class TableRows(Family):
         kernel = _core.rescale_counts if self.of_counts else _core.rescale_cardinality
         return kernel, self.tables, self.starts, slack, weights
 
+    def polymatroids(self) -> Polymatroids | None:
+        """Of tables that are increasing and submodular, all of them."""
+        if not all(f.is_submodular and f.is_increasing for f in self.functions):
+            return None
+        kind = Polymatroids.COUNTS if self.of_counts else Polymatroids.SIZES
+        return Polymatroids(call=(kind, self.tables, self.starts))
+
 
 @dataclass(frozen=True)
 class ModularRows(Family):
@@ -150,6 +181,10 @@ class ModularRows(Family):
         sizes, which = np.unique(self.labels.sizes, return_inverse=True)
         tables = [Cardinality(common * np.arange(p + 1.0)) for p in sizes]
         return TableRows.of(tables, which).rescaling(True, weights)
+
+    def polymatroids(self) -> Polymatroids:
+        """Boxes."""
+        return Polymatroids(weights=self.weights)
 
 
 @dataclass(frozen=True)

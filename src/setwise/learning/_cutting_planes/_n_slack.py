@@ -83,7 +83,7 @@ def n_slack(
                 break
     except KeyboardInterrupt:
         search.interrupt()
-    return search.fit()
+    return search.fit("n_slack")
 
 
 def _maximize(blocks: list[Block], w: FloatArray, C: float, accuracy: float) -> None:

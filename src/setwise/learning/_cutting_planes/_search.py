@@ -139,7 +139,9 @@ class Search:
             raise KeyboardInterrupt
         self.interrupted = True
 
-    def fit(self, planes: Planes | None = None) -> Fit:
+    def fit(
+        self, learner: str, planes: Planes | None = None, dual: FloatArray | None = None
+    ) -> Fit:
         """The record of it all; without planes another fit starts from the weights alone."""
         if planes is None:
             planes = Planes(np.empty((0, len(self.best))), np.empty(0))
@@ -156,6 +158,8 @@ class Search:
             risk_at_zero=self._zero(),
             least_risk=self.least,
             rounding=self.rounding,
+            learner=learner,
+            dual=dual,
         )
 
 
