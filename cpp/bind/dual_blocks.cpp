@@ -86,7 +86,7 @@ struct SetBlocks {
         require(offsets.size() >= 1 && offsets.data()[0] == 0, "offsets must start with 0");
         require(n() < (Index(1) << 31), "sets must be fewer than 2**31");
         require(static_cast<Index>(scales.size()) == n(), "scales must have an entry for each set");
-        require(kind >= 0 && kind <= 2, "kind must be 0, 1 or 2");
+        require(kind >= 0 && kind <= 3, "kind must be 0, 1, 2 or 3");
         require(kind == 0 || static_cast<Index>(starts.size()) == n(),
                 "starts must have an entry for each set");
         for (Index i = 0; i < n(); ++i) {
@@ -96,7 +96,7 @@ struct SetBlocks {
                     "offsets must end with the number of elements");
             Index m = 0;
             for (Index j = 0; j < p; ++j) m += positive.data()[offsets.data()[i] + j] != 0;
-            const Index size = kind == 1 ? p + 1 : (m + 1) * (p - m + 1);
+            const Index size = kind == 3 ? p : kind == 1 ? p + 1 : (m + 1) * (p - m + 1);
             require(kind == 0 ||
                         (starts.data()[i] >= 0 &&
                          starts.data()[i] <= static_cast<Index>(tables.size()) - size),
@@ -119,7 +119,7 @@ struct SetBlocks {
 // labels: the elements of a set are labels of one example; else examples, of one label.
 template <class Rows>
 Index set_passes(const Rows& rows, const SetBlocks& sets, bool labels, double target, Index passes,
-                 Index first, Out<double> b, Out<double> weights, Out<double> gaps,
+                 Index first, double gain, Out<double> b, Out<double> weights, Out<double> gaps,
                  Out<double> curvature, Out<std::int32_t> rest) {
     const Index n = sets.n(), p = labels && n > 0 ? sets.size(0) : 1;
     if (labels) {
@@ -137,7 +137,7 @@ Index set_passes(const Rows& rows, const SetBlocks& sets, bool labels, double ta
     for (Index i = 0; i < n; ++i)
         require(curvature.data()[i] > 0, "curvature must be positive");
     const setwise::SetState state{b.data(), weights.data(), gaps.data(), curvature.data(),
-                                  rest.data()};
+                                  gain,     rest.data()};
     const auto features = rows.view();
     const auto problem = sets.view();
     using Features = decltype(features);
@@ -169,7 +169,7 @@ void bind_passes(nb::module_& m) {
           "most"_a.noconvert(), "tol"_a, "passes"_a, "first"_a, "b"_a.noconvert(),
           "state"_a.noconvert(), Unlocked());
     m.def("set_passes", &set_passes<Rows>, "rows"_a, "sets"_a, "labels"_a, "target"_a, "passes"_a,
-          "first"_a, "b"_a.noconvert(), "weights"_a.noconvert(), "gaps"_a.noconvert(),
+          "first"_a, "gain"_a, "b"_a.noconvert(), "weights"_a.noconvert(), "gaps"_a.noconvert(),
           "curvature"_a.noconvert(), "rest"_a.noconvert(), Unlocked());
 }
 

@@ -202,9 +202,10 @@ void project_counts(const double* z, const std::uint8_t* positive, std::int64_t 
     }
 }
 
-// How the sets of a batch see their function: Jaccard, or a table a set of |A| or of the two counts.
+// How the sets of a batch see their function: Jaccard, a table a set of |A| or of the two counts, or
+// weights that are summed, whose polymatroid is a box.
 struct SetFamilies {
-    enum Kind : int { jaccard = 0, sizes = 1, counts = 2 };
+    enum Kind : int { jaccard = 0, sizes = 1, counts = 2, modular = 3 };
     int kind;
     const double* tables;
     const std::int64_t* starts;
@@ -239,6 +240,12 @@ struct Polymatroid {
     }
 
     void project(const double* z, double* b, PolymatroidWork& work) const {
+        if (families.kind == SetFamilies::modular) {
+            const double* const weights = families.tables + families.starts[set];
+            for (std::int64_t j = 0; j < p; ++j)
+                b[j] = std::min(std::max(z[j], 0.0), scale * weights[j]);
+            return;
+        }
         visit([&](const auto& F) { project_counts(z, positive, p, F, scale, b, work); },
               [&](const double* table) {
                   if (is_any())
@@ -250,6 +257,12 @@ struct Polymatroid {
 
     // The largest <b, s> over P(F): the Lovász hinge at the slacks s.
     double support(const double* s, PolymatroidWork& work) const {
+        if (families.kind == SetFamilies::modular) {
+            const double* const weights = families.tables + families.starts[set];
+            double sum = 0;
+            for (std::int64_t j = 0; j < p; ++j) sum += scale * weights[j] * std::max(s[j], 0.0);
+            return sum;
+        }
         sort_above_zero(s, p, work);
         if (work.items.empty()) return 0.0;
         if (is_any()) return scale * work.items.front().z;
@@ -265,6 +278,7 @@ struct Polymatroid {
 
     // By which factor b must shrink to lie in P(F): 1 but for rounding.
     double excess(const double* b, PolymatroidWork& work) const {
+        if (families.kind == SetFamilies::modular) return 1.0;
         sort_above_zero(b, p, work);
         if (work.items.empty()) return 1.0;
         double most = 1.0;

@@ -34,6 +34,7 @@ struct SetState {
     double* weights;    // the state of the features
     double* gaps;       // of each set when it was last visited
     double* curvature;  // of each set; only those of groups change
+    double gain;        // of the weights by a step: 1, or less where they are held back
     std::int32_t* rest; // for how many passes a set is left out, and was the last time
 };
 
@@ -77,7 +78,7 @@ struct LabelSteps {
     double move(std::int64_t i, const SetState& state, SetWork& work) const {
         const std::int64_t p = problem.size(i), at = problem.begin(i);
         for (std::int64_t j = 0; j < p; ++j)
-            if (!problem.positive[at + j]) work.step[j] = -work.step[j];
+            work.step[j] *= problem.positive[at + j] ? state.gain : -state.gain;
         features.add(i, work.step.data(), state.weights, p);
         return 1.0;
     }
@@ -100,10 +101,11 @@ struct SampleSteps {
     }
     double move(std::int64_t i, const SetState& state, SetWork& work) const {
         const std::int64_t p = problem.size(i), at = problem.begin(i);
-        double along = 0;
+        double along = 0, length = 0;
         for (std::int64_t j = 0; j < p; ++j) {
             along += work.step[j] * work.slacks[j];
-            if (!problem.positive[at + j]) work.step[j] = -work.step[j];
+            length += work.step[j] * work.step[j];
+            work.step[j] *= problem.positive[at + j] ? state.gain : -state.gain;
         }
         add(i, state, work, 1.0);
         // The curvature is how much the slacks have fallen along the step.
@@ -114,15 +116,15 @@ struct SampleSteps {
             features.scores(at + j, state.weights, 1, &score);
             const double before =
                 problem.positive[at + j] ? 1.0 - work.slacks[j] : work.slacks[j] - 1.0;
-            curved += work.step[j] * (score - before);
+            curved += work.step[j] * (score - before) / state.gain;
         }
-        const double best = curved > 0 ? along / curved : 1.0;
+        const double best = curved > 0 ? std::max(along / curved, 0.0) : 1.0;
         double& guess = state.curvature[i];
         if (best < 1.0) {
             add(i, state, work, best - 1.0);
-            guess *= std::min(1.0 / best, 2.0);
-        } else if (best > 1.5) {
-            guess /= 1.3;
+            guess *= best > 0.5 ? 1.0 / best : 2.0;
+        } else if (best > 1.5 && length > 0 && curved > 0) {
+            guess = std::max(guess / 1.3, std::min(guess, curved / length));
         }
         return std::min(best, 1.0);
     }
@@ -150,6 +152,7 @@ std::int64_t set_passes(const Steps& steps, double target, std::int64_t passes, 
     SetWork work;
     work.order.resize(static_cast<std::size_t>(problem.n));
     std::int64_t done = 0;
+    double small = 0;  // a gap that the next passes can leave as it is
     while (done < passes) {
         for (std::int64_t i = 0; i < problem.n; ++i) work.order[i] = static_cast<std::int32_t>(i);
         Shuffle{static_cast<std::uint64_t>(first + done)}(work.order.data(), problem.n);
@@ -178,7 +181,7 @@ std::int64_t set_passes(const Steps& steps, double target, std::int64_t passes, 
                 for (std::int64_t j = 0; j < p; ++j)
                     b[j] = share == 1.0 ? work.next[j] : b[j] + share * (work.next[j] - b[j]);
             }
-            rest.after(i, moved);
+            rest.after(i, moved && state.gaps[i] > small);
             if ((++visits & 63) == 0) poll();
         }
         ++done;
@@ -186,6 +189,7 @@ std::int64_t set_passes(const Steps& steps, double target, std::int64_t passes, 
         double left = 0;
         for (std::int64_t i = 0; i < problem.n; ++i) left += state.gaps[i];
         if (left <= target) break;
+        small = 0.3 * left / static_cast<double>(problem.n);
     }
     return done;
 }

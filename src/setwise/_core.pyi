@@ -453,6 +453,7 @@ def set_passes(
     target: float,
     passes: int,
     first: int,
+    gain: float,
     b: _Doubles,
     weights: _Doubles,
     gaps: _Doubles,

@@ -34,16 +34,18 @@ Componentwise = Callable[[SetFunction], bool]
 class Polymatroids:
     """{b >= 0, b(A) <= F(A)} for the increasing submodular F of each set of a batch.
 
-    ``weights``: F is their sum over A, one for each element, flat. ``call``: what the kernels take
-    of F otherwise, the kind of it, its tables and where in them each set begins.
+    ``kind`` is that of F for the kernels, ``tables`` what they need of it, from ``starts[i]`` on
+    for set i: values for each |A| or for both counts, or weights that are summed.
     """
 
-    weights: FloatArray | None = None
-    call: tuple[int, FloatArray, IntArray] = (0, np.empty(0), np.empty(0, np.int64))
+    kind: int
+    tables: FloatArray
+    starts: IntArray
 
     JACCARD: ClassVar[int] = 0
     SIZES: ClassVar[int] = 1
     COUNTS: ClassVar[int] = 2
+    MODULAR: ClassVar[int] = 3
 
 
 class Family:
@@ -99,7 +101,9 @@ class RatioRows(Family):
 
     def polymatroids(self) -> Polymatroids | None:
         """Of Jaccard; the other ratios are not submodular."""
-        return Polymatroids() if self.arguments == (1.0, 1.0, 0.0, self.PARTS["whole"]) else None
+        if self.arguments != (1.0, 1.0, 0.0, self.PARTS["whole"]):
+            return None
+        return Polymatroids(Polymatroids.JACCARD, np.empty(0), np.empty(0, np.int64))
 
 
 @dataclass(frozen=True)
@@ -152,7 +156,7 @@ class TableRows(Family):
         if not all(f.is_submodular and f.is_increasing for f in self.functions):
             return None
         kind = Polymatroids.COUNTS if self.of_counts else Polymatroids.SIZES
-        return Polymatroids(call=(kind, self.tables, self.starts))
+        return Polymatroids(kind, self.tables, self.starts)
 
 
 @dataclass(frozen=True)
@@ -184,7 +188,7 @@ class ModularRows(Family):
 
     def polymatroids(self) -> Polymatroids:
         """Boxes."""
-        return Polymatroids(weights=self.weights)
+        return Polymatroids(Polymatroids.MODULAR, self.weights, self.labels.offsets[:-1])
 
 
 @dataclass(frozen=True)

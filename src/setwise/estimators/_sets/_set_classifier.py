@@ -22,7 +22,8 @@ from setwise.estimators._sets._label_encoding import encode, learn_encoding, wei
 from setwise.estimators._sets._set_layout import Arrangement, Sets, arrange
 from setwise.estimators._sets._set_risk import LinearRisk, linear_scores
 from setwise.estimators._threads import threads
-from setwise.learning import Fit, Progress, Serial, Threads, one_slack
+from setwise.learning import Fit, Progress, Serial, Threads
+from setwise.learning._dual_blocks._learn_linear import learn_linear
 from setwise.losses import Loss, get
 from setwise.surrogates import Surrogate
 from setwise.surrogates import get as get_surrogate
@@ -39,7 +40,8 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     - y of shape (n,) with ``groups=``: each group is a set, weights shared (bags, tracks, images);
     - y of shape (n,) alone: the whole sample is one set.
 
-    Solved by one-slack cutting planes; ``gap_`` says how far the objective P can be from its
+    Solved by dual blocks where the samples are few beside the features and the surrogate is a
+    Lovász hinge, by one-slack cutting planes else; ``gap_`` says how far the objective P can be from its
     minimum, as a share of what there is to gain over W = 0. A fit that ends above ``tol`` warns
     (``ConvergenceWarning``), and so does one that predicts no positive on its own sample
     (``UserWarning``): the minimum of the surrogate lies there then, however well it was found.
@@ -57,7 +59,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     tol : float, default=1e-3
         Relative gap at which the fit stops: gap / min(P(0) - bound, P), which no unit changes.
     max_iter : int, default=10000
-        The most rounds of cutting planes.
+        The most rounds, of blocks and of planes.
     fit_intercept : bool, default=True
         As a constant feature, penalised as in liblinear.
     sets : {"auto", "rows", "groups", "sample"}, default="auto"
@@ -84,6 +86,8 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     certified_ : bool
         Whether the surrogate is known to be convex and was computed exactly, so that ``gap_`` is a
         certificate.
+    learner_ : str
+        Which learner ran, "dual_blocks" or "one_slack", or both, in this order.
     n_iter_ : int
         Rounds.
     interrupted_ : bool
@@ -206,9 +210,8 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 threadpool_limits(1, user_api="blas"),
                 progress_callback(self.verbose, self.tol, self.callback) as callback,
             ):
-                return one_slack(
-                    risk,
-                    risk.dimension,
+                return learn_linear(
+                    risk.linear_sets(),
                     self.C,
                     tol=self.tol,
                     max_iter=self.max_iter,
@@ -224,6 +227,7 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.coef_ = weights[:, : self.n_features_in_].copy()
         self.intercept_ = weights[:, -1].copy() if self.fit_intercept else np.zeros(len(weights))
         self.gap_ = fit.relative_gap
+        self.learner_ = fit.learner
         self.n_iter_ = fit.n_iter
         self.interrupted_ = fit.interrupted
         self.history_ = fit.history

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._progress import Progress
-from setwise.learning._cutting_planes._fit import Fit
+from setwise.learning._cutting_planes._fit import Fit, Planes
 from setwise.learning._cutting_planes._search import Search
+from setwise.learning._dual_blocks._acceleration import Acceleration
 from setwise.learning._dual_blocks._features import Features
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.losses._families import Polymatroids
 
+T = TypeVar("T", bound=np.generic)
+
 # The passes see gaps that later steps of the same pass have changed.
 _ENOUGH = 0.8
+# The most passes of a stage, and of the first, which has nothing to be measured by.
+_STAGE, _FIRST = 50, 3
+# Of so many examples a feature at the most, a label by itself converges soon without a pull.
+_WIDE = 3.0
 
 
 class Blocks(ABC):
@@ -25,104 +34,129 @@ class Blocks(ABC):
 
     def __init__(self, sets: LinearSets, C: float, start: FloatArray | None) -> None:
         self.features = Features(sets)
-        self._executor = sets.executor
         labels = sets.labels
         self._shape = (sets.n, sets.p)
-        self._positive = labels.positive
         self._signs = np.where(labels.positive.view(np.bool_), 1.0, -1.0)
         self.b = np.zeros(len(labels.positive)) if start is None else C * start
         self.passes = 0
+        self.W = self.weights()
+        self.inner = self.W
 
     def weights(self) -> FloatArray:
         """W of the b at hand, summed anew: rounding of many small steps does not build up."""
         return self.features.weights((self._signs * self.b).reshape(self._shape))
 
     @abstractmethod
-    def improve(self, W: FloatArray, passes: int, tol: float, room: float) -> None:
-        """Some passes, from the weights of the b at hand, or fewer if they were enough."""
+    def improve(self, passes: int, tol: float, room: float) -> None:
+        """So many passes, or fewer if they are enough, and then W of the new b.
+
+        ``inner`` is where the steps have led, W or near it.
+        """
 
     @abstractmethod
     def excess(self) -> float:
         """By which factor b must shrink to be where it belongs: 1 but for rounding."""
 
 
-class Labels(Blocks):
+class LabelBlocks(Blocks):
     """Boxes: a modular loss is a sum over the labels, and each is learned alone."""
 
     def __init__(
         self, sets: LinearSets, C: float, most: FloatArray, start: FloatArray | None
     ) -> None:
         super().__init__(sets, C, start)
-        n, p = self._shape
-        self._most = _columns(most, n, p)
-        self._truth = _columns(self._positive, n, p)
-        self._left = np.ones(p, np.bool_)
+        self._executor = sets.executor
+        self._most = self._by_label(most)
+        self._truth = self._by_label(sets.labels.positive)
+        self._left = np.ones(sets.p, np.bool_)
         self._share = _ENOUGH
 
-    def improve(self, W: FloatArray, passes: int, tol: float, room: float) -> None:
+    def improve(self, passes: int, tol: float, room: float) -> None:
         """Each label that is not done yet, over threads."""
         if not self._left.any():
             self._left[:] = True
             self._share /= 2
-        b, state = _columns(self.b, *self._shape), self.features.label_state(W)
+        b, state = self._by_label(self.b), self.features.label_state(self.W)
+        rows, share, first = self.features.rows, self._share * tol, self.passes
 
         def one(j: int) -> int:
-            return _core.hinge_passes(
-                self.features.rows,
-                self._truth[j],
-                self._most[j],
-                self._share * tol,
-                passes,
-                self.passes,
-                b[j],
-                state[j],
-            )
+            truth, most = self._truth[j], self._most[j]
+            return _core.hinge_passes(rows, truth, most, share, passes, first, b[j], state[j])
 
         left = np.flatnonzero(self._left)
-        try:
-            done = self._executor.map(one, left.tolist())
-        finally:
-            self.b = b.T.ravel()
+        done = self._executor.map(one, left.tolist())
+        self.b = b.T.ravel()
         self._left[left] = np.array(done) == passes
         self.passes += passes
+        self.W = self.inner = self.weights()
 
     def excess(self) -> float:
         """A box is kept to the last bit."""
         return 1.0
 
+    def _by_label(self, flat: NDArray[T]) -> NDArray[T]:
+        """(n p,) as (p, n)."""
+        return np.array(flat.reshape(self._shape).T, order="C")
 
-class Sets(Blocks):
+
+class SetBlocks(Blocks):
     """Polymatroids in general, one set after the other on one thread."""
 
     def __init__(
-        self, sets: LinearSets, C: float, found: Polymatroids, scales: FloatArray, start: FloatArray | None
+        self,
+        sets: LinearSets,
+        C: float,
+        found: Polymatroids,
+        scales: FloatArray,
+        start: FloatArray | None,
     ) -> None:
         super().__init__(sets, C, start)
         labels = sets.labels
-        self._by_label = sets.by_label
-        self._sets = _core.SetBlocks(labels.positive, labels.offsets, scales, *found.call)
+        self._of_labels = sets.by_label
+        self._sets = _core.SetBlocks(
+            labels.positive, labels.offsets, scales, found.kind, found.tables, found.starts
+        )
         squares = self.features.squares()
-        self._curvature = squares if sets.by_label else _largest(squares, labels.offsets)
+        price = float(scales.mean() * squares.mean()) if len(scales) else 0.0
+        self._acceleration = Acceleration(price, sets.n, sets.columns, self.W)
+        if not sets.by_label:
+            squares = _largest(squares, labels.offsets)
+        self._curvature = np.maximum(self._acceleration.gain * squares, 1e-300)
         self._gaps = np.zeros(labels.n)
         self._rest = np.zeros((labels.n, 2), np.int32)
 
-    def improve(self, W: FloatArray, passes: int, tol: float, room: float) -> None:
-        self._rest[:, 0] = 0
-        self.passes += _core.set_passes(
-            self.features.rows,
-            self._sets,
-            self._by_label,
-            _ENOUGH * tol * room,
-            passes,
-            self.passes,
-            self.b,
-            self.features.state(W).ravel(),
-            self._gaps,
-            self._curvature,
-            self._rest.ravel(),
-        )
+    def improve(self, passes: int, tol: float, room: float) -> None:
+        """Stages of passes, each with its pull."""
+        end = self.passes + passes
+        pulled = self._acceleration
+        while self.passes < end:
+            W = pulled.begin(self.W)
+            self._rest[:, 0] = 0
+            most, target = end - self.passes, _ENOUGH * tol * room
+            if pulled.pull:
+                most, target = min(most, _STAGE), pulled.accuracy
+            done = _core.set_passes(
+                self.features.rows,
+                self._sets,
+                self._of_labels,
+                target,
+                most if pulled.accuracy or not pulled.pull else min(most, _FIRST),
+                self.passes,
+                pulled.gain,
+                self.b,
+                self.features.state(W).ravel(),
+                self._gaps,
+                self._curvature,
+                self._rest.ravel(),
+            )
+            self.passes += done
+            self.W = self.weights()
+            self.inner = pulled.end(self.W)
+            if not pulled.pull:
+                break
 
     def excess(self) -> float:
+        """As the kernel of the family measures it."""
         return _core.largest_excess(self._sets, self.b)
 
 
@@ -134,7 +168,8 @@ def dual_blocks(
     max_iter: int,
     callback: Callable[[Progress], object] | None,
     init: Fit | None = None,
-) -> Fit | None:
+    most_passes: int = 1 << 40,
+) -> Fit:
     r"""Minimise 1/2 |W|^2 + C risk(W) by exact steps of the dual, set by set.
 
     For an increasing submodular F_i the Lovász hinge is a maximum over a polymatroid, and the dual
@@ -147,52 +182,60 @@ def dual_blocks(
     coordinate descent for each label. A round is some passes over the sets in random order, always
     the same, and then W anew, the risk there and the bound. A pass costs O(n d p + n p log p).
 
-    None where the surrogate is no such maximum.
+    The surrogate must be such a maximum. ``init`` is a fit of the same risk at any C, whose dual is
+    a start; ``most_passes`` ends the fit as ``max_iter`` does.
     """
     search = Search(sets.dimension, C, tol, max_iter, callback)
-    start = None if init is None else init.dual
-    blocks = _blocks(sets, search.C, start)
-    if blocks is None:
-        return None
-    W = np.zeros((sets.p, sets.columns))
-    if init is not None:
-        search.offer(W.ravel(), init.risk_at_zero)
-    if start is not None:
-        W = blocks.weights()
+    blocks = _blocks(sets, search.C, None if init is None else init.dual)
+    known = -np.inf
     try:
+        if init is not None:
+            search.offer(np.zeros(sets.dimension), init.risk_at_zero)
+            _offer(init.w, sets, search)
+            known = init.bound if init.C == search.C else known
         while True:
-            w = W.ravel()
-            risk, _ = search.checked(sets.risk(w.copy()), w)
-            search.offer(w, risk)
-            total, squares = float(blocks.b.sum()), 0.5 * float(w @ w)
+            _offer(blocks.inner, sets, search)
+            if blocks.inner is not blocks.W:
+                _offer(blocks.W, sets, search)
+            total, squares = float(blocks.b.sum()), 0.5 * float(np.vdot(blocks.W, blocks.W))
             shrink = 1.0 / blocks.excess()
-            if search.end_round(shrink * (total - shrink * squares), total + squares):
+            lower = shrink * (total - shrink * squares)
+            if search.end_round(max(lower, known), total + squares):
                 break
-            blocks.improve(W, max(1, blocks.passes // 3), search.tol, search.room)
-            W = blocks.weights()
+            if blocks.passes >= most_passes:
+                break
+            passes = min(max(1, blocks.passes // 3), most_passes - blocks.passes)
+            blocks.improve(passes, search.tol, search.room)
     except KeyboardInterrupt:
         search.interrupt()
-    return search.fit(learner="dual_blocks", dual=blocks.b / search.C)
+    return search.fit("dual_blocks", _plane(blocks, search.C), blocks.b / search.C)
 
 
-def _blocks(sets: LinearSets, C: float, start: FloatArray | None) -> Blocks | None:
+def _offer(W: FloatArray, sets: LinearSets, search: Search) -> None:
+    """The objective of the weights, for the search."""
+    w = W.ravel()
+    risk, _ = search.checked(sets.risk(w.copy()), w)
+    search.offer(w, risk)
+
+
+def _plane(blocks: Blocks, C: float) -> Planes:
+    """b is a plane below the risk, which proves the same bound at C and some at every other."""
+    share = 1.0 / (blocks.excess() * C)
+    return Planes(-share * blocks.weights().reshape(1, -1), np.array([share * blocks.b.sum()]))
+
+
+def _blocks(sets: LinearSets, C: float, start: FloatArray | None) -> Blocks:
     answer = sets.surrogate._polymatroids(sets.labels)
-    if answer is None:
-        return None
+    assert answer is not None
     found, factor = answer
     scales = C * factor * sets.weights
-    if found.weights is not None:
-        most = np.repeat(scales, sets.labels.sizes) * found.weights
-        return Labels(sets, C, most, start)
-    return Sets(sets, C, found, scales, start)
-
-
-def _columns(flat: FloatArray, n: int, p: int) -> FloatArray:
-    """(n p,) as (p, n): a row a label."""
-    return np.array(flat.reshape(n, p).T, order="C")
+    if found.kind == Polymatroids.MODULAR and sets.n <= _WIDE * sets.columns:
+        most = np.repeat(scales, sets.labels.sizes) * found.tables
+        return LabelBlocks(sets, C, most, start)
+    return SetBlocks(sets, C, found, scales, start)
 
 
 def _largest(squares: FloatArray, offsets: IntArray) -> FloatArray:
     """The largest |x|^2 of each set, the first guess of its curvature."""
-    ends = [squares[a:b].max(initial=1e-300) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
-    return np.array(ends)
+    ends = zip(offsets[:-1], offsets[1:], strict=True)
+    return np.array([squares[a:b].max(initial=1e-300) for a, b in ends])
