@@ -15,7 +15,6 @@ from setwise._foundation._progress import Progress
 from setwise.learning._cutting_planes._fit import Fit, Planes
 from setwise.learning._cutting_planes._search import Search
 from setwise.learning._dual_blocks._acceleration import Acceleration
-from setwise.learning._dual_blocks._features import Features
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.losses._families import Polymatroids
 
@@ -25,6 +24,8 @@ T = TypeVar("T", bound=np.generic)
 _ENOUGH = 0.8
 # The most passes of a stage, and of the first, which has nothing to be measured by.
 _STAGE, _FIRST = 50, 3
+# The passes of the first round; later ones have half as many as all before.
+_BEGIN = 4
 # Of so many examples a feature at the most, a label by itself converges soon without a pull.
 _WIDE = 3.0
 
@@ -33,14 +34,18 @@ class Blocks(ABC):
     """b in C c_i times the polymatroid of each set, and W = sum of (y * b) x'."""
 
     def __init__(self, sets: LinearSets, C: float, start: FloatArray | None) -> None:
-        self.features = Features(sets)
+        self.features = sets.features
         labels = sets.labels
         self._shape = (sets.n, sets.p)
         self._signs = np.where(labels.positive.view(np.bool_), 1.0, -1.0)
-        self.b = np.zeros(len(labels.positive)) if start is None else C * start
+        self.b = np.zeros(len(labels.positive)) if start is None else start
+        if start is not None:
+            # As far along the ray as the dual rises: C where most elements are at their bounds.
+            W = self.weights()
+            squares = float(np.vdot(W, W))
+            self.b = min(C, float(start.sum()) / squares if squares > 0.0 else C) * start
         self.passes = 0
-        self.W = self.weights()
-        self.inner = self.W
+        self.W = self.inner = self.weights()
 
     def weights(self) -> FloatArray:
         """W of the b at hand, summed anew: rounding of many small steps does not build up."""
@@ -204,7 +209,7 @@ def dual_blocks(
                 break
             if blocks.passes >= most_passes:
                 break
-            passes = min(max(1, blocks.passes // 3), most_passes - blocks.passes)
+            passes = min(max(_BEGIN, blocks.passes // 2), most_passes - blocks.passes)
             blocks.improve(passes, search.tol, search.room)
     except KeyboardInterrupt:
         search.interrupt()

@@ -9,7 +9,6 @@ from scipy.sparse import issparse
 
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import FloatArray
-from setwise.learning._dual_blocks._linear_sets import LinearSets
 
 # All inner products of so many examples take 128 megabytes.
 _MOST_PRODUCTS = 1 << 24
@@ -24,9 +23,9 @@ class Features:
     of all examples, else the weights themselves.
     """
 
-    def __init__(self, sets: LinearSets) -> None:
-        self._X, self._intercept = sets.X, sets.intercept
-        self.n, self.p, self.columns = sets.n, sets.p, sets.columns
+    def __init__(self, X: Any, p: int, intercept: bool) -> None:
+        self._X, self._intercept = X, intercept
+        self.n, self.p, self.columns = int(X.shape[0]), p, int(X.shape[1]) + intercept
         self._sparse = issparse(self._X)
         used = self._X.nnz / max(self.n, 1) if self._sparse else self.columns
         self.gram = self.n <= _PRODUCTS_PAY * used and self.n**2 <= _MOST_PRODUCTS

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from setwise._foundation._arguments import FloatArray
+from setwise.learning._dual_blocks._features import Features
 from setwise.learning._executors import Executor
 from setwise.losses._labels import Labels
 from setwise.surrogates import Surrogate
@@ -39,6 +41,11 @@ class LinearSets:
     intercept: bool
     risk: Callable[[FloatArray], tuple[float, FloatArray]]
     executor: Executor
+
+    @cached_property
+    def features(self) -> Features:
+        """The rows of X as block steps take them, made once for all fits."""
+        return Features(self.X, self.p, self.intercept)
 
     @property
     def by_label(self) -> bool:
