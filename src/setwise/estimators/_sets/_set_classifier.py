@@ -40,10 +40,10 @@ class SetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     - y of shape (n,) with ``groups=``: each group is a set, weights shared (bags, tracks, images);
     - y of shape (n,) alone: the whole sample is one set.
 
-    Solved by dual blocks where the samples are few beside the features and the surrogate is a
-    Lovász hinge, by one-slack cutting planes else; ``gap_`` says how far the objective P can be from its
-    minimum, as a share of what there is to gain over W = 0. A fit that ends above ``tol`` warns
-    (``ConvergenceWarning``), and so does one that predicts no positive on its own sample
+    A Lovász hinge of rows or groups is solved by dual blocks where the samples are few beside the
+    features, all else by one-slack cutting planes. ``gap_`` says how far the objective P can be
+    from its minimum, as a share of what there is to gain over W = 0. A fit that ends above ``tol``
+    warns (``ConvergenceWarning``), and so does one that predicts no positive on its own sample
     (``UserWarning``): the minimum of the surrogate lies there then, however well it was found.
 
     Parameters

@@ -6,7 +6,7 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray
 
-# Passes are about as many as C |x|^2 where examples are many beside the features, and few otherwise.
+# Passes are about as many as C |x|^2 where examples are many beside the features, few otherwise.
 _SHARE, _MANY = 0.1, 10.0
 _LEAST = 0.5
 
@@ -24,7 +24,8 @@ class Acceleration:
     as many. b is in its polymatroids all the while: the bound of the problem itself is there at
     any time. A stage ends where its gap is below :math:`k/2 |W - V|^2` of the one before.
 
-    H. Lin, J. Mairal, Z. Harchaoui, Catalyst acceleration for first-order convex optimization, 2018.
+    H. Lin, J. Mairal, Z. Harchaoui, Catalyst acceleration for first-order convex optimization,
+    2018.
     """
 
     def __init__(self, price: float, examples: int, columns: int, W: FloatArray) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -24,8 +25,8 @@ T = TypeVar("T", bound=np.generic)
 _ENOUGH = 0.8
 # The most passes of a stage, and of the first, which has nothing to be measured by.
 _STAGE, _FIRST = 50, 3
-# The passes of the first round; later ones have half as many as all before.
-_BEGIN = 4
+# The passes of the first round, and the most; in between half as many as all before.
+_BEGIN, _MOST = 4, 100
 # Of so many examples a feature at the most, a label by itself converges soon without a pull.
 _WIDE = 3.0
 
@@ -209,7 +210,7 @@ def dual_blocks(
                 break
             if blocks.passes >= most_passes:
                 break
-            passes = min(max(_BEGIN, blocks.passes // 2), most_passes - blocks.passes)
+            passes = min(max(_BEGIN, blocks.passes // 2), _MOST, most_passes - blocks.passes)
             blocks.improve(passes, search.tol, search.room)
     except KeyboardInterrupt:
         search.interrupt()
@@ -242,5 +243,4 @@ def _blocks(sets: LinearSets, C: float, start: FloatArray | None) -> Blocks:
 
 def _largest(squares: FloatArray, offsets: IntArray) -> FloatArray:
     """The largest |x|^2 of each set, the first guess of its curvature."""
-    ends = zip(offsets[:-1], offsets[1:], strict=True)
-    return np.array([squares[a:b].max(initial=1e-300) for a, b in ends])
+    return np.array([squares[a:b].max(initial=1e-300) for a, b in pairwise(offsets)])

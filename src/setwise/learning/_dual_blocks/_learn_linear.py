@@ -79,11 +79,25 @@ def learn_linear(
         told = _told(callback, done)
         try:
             if kind == "blocks":
-                options = {"tol": tol, "max_iter": left, "init": start, "callback": told}
-                fit = dual_blocks(sets, C, most_passes=most, **options)
+                fit = dual_blocks(
+                    sets,
+                    C,
+                    tol=tol,
+                    max_iter=left,
+                    init=start,
+                    callback=told,
+                    most_passes=most,
+                )
             else:
-                options = {"tol": tol, "max_iter": min(left, most), "init": start, "callback": told}
-                fit = one_slack(sets.risk, sets.dimension, C, **options)
+                fit = one_slack(
+                    sets.risk,
+                    sets.dimension,
+                    C,
+                    tol=tol,
+                    max_iter=min(left, most),
+                    init=start,
+                    callback=told,
+                )
         except KeyboardInterrupt:
             if done is None:
                 raise
