@@ -97,9 +97,8 @@ struct SetBlocks {
             Index m = 0;
             for (Index j = 0; j < p; ++j) m += positive.data()[offsets.data()[i] + j] != 0;
             const Index size = kind == 3 ? p : kind == 1 ? p + 1 : (m + 1) * (p - m + 1);
-            require(kind == 0 ||
-                        (starts.data()[i] >= 0 &&
-                         starts.data()[i] <= static_cast<Index>(tables.size()) - size),
+            require(kind == 0 || (starts.data()[i] >= 0 &&
+                                  starts.data()[i] <= static_cast<Index>(tables.size()) - size),
                     "starts must lie inside tables");
         }
         require(offsets.data()[n()] == static_cast<Index>(positive.size()),
@@ -130,14 +129,14 @@ Index set_passes(const Rows& rows, const SetBlocks& sets, bool labels, double ta
                 "elements must be as many as rows");
     }
     require(b.size() == sets.positive.size(), "b must have an entry for each element");
-    require(static_cast<Index>(weights.size()) == rows.size() * p, "weights must have a row a label");
+    require(static_cast<Index>(weights.size()) == rows.size() * p,
+            "weights must have a row a label");
     require(static_cast<Index>(gaps.size()) == n && static_cast<Index>(curvature.size()) == n &&
                 static_cast<Index>(rest.size()) == 2 * n,
             "gaps, curvature and rest must have entries for each set");
-    for (Index i = 0; i < n; ++i)
-        require(curvature.data()[i] > 0, "curvature must be positive");
-    const setwise::SetState state{b.data(), weights.data(), gaps.data(), curvature.data(),
-                                  gain,     rest.data()};
+    for (Index i = 0; i < n; ++i) require(curvature.data()[i] > 0, "curvature must be positive");
+    const setwise::SetState state{b.data(),         weights.data(), gaps.data(),
+                                  curvature.data(), gain,           rest.data()};
     const auto features = rows.view();
     const auto problem = sets.view();
     using Features = decltype(features);
@@ -195,5 +194,6 @@ void bind_dual_blocks(nb::module_& m) {
     bind_passes<SparseRows>(m);
     bind_passes<GramRows>(m);
     m.def("largest_excess", &largest_excess, "sets"_a, "b"_a.noconvert(), Unlocked());
-    m.def("project_sets", &project_sets, "sets"_a, "z"_a.noconvert(), "b"_a.noconvert(), Unlocked());
+    m.def("project_sets", &project_sets, "sets"_a, "z"_a.noconvert(), "b"_a.noconvert(),
+          Unlocked());
 }

@@ -154,10 +154,9 @@ void project_counts(const double* z, const std::uint8_t* positive, std::int64_t 
     // What costs nothing by itself costs nothing at all.
     if (!(single[0] > 0) || !(single[1] > 0)) {
         auto& items = work.items;
-        items.erase(std::remove_if(items.begin(), items.end(),
-                                   [&](const auto& item) {
-                                       return !(single[positive[item.index] != 0] > 0);
-                                   }),
+        items.erase(std::remove_if(
+                        items.begin(), items.end(),
+                        [&](const auto& item) { return !(single[positive[item.index] != 0] > 0); }),
                     items.end());
     }
     if (work.items.empty()) return;

@@ -30,12 +30,12 @@ struct SetProblem {
 
 // What is kept of the sets from one call to the next.
 struct SetState {
-    double* b;          // an entry an element
-    double* weights;    // the state of the features
-    double* gaps;       // of each set when it was last visited
-    double* curvature;  // of each set; only those of groups change
-    double gain;        // of the weights by a step: 1, or less where they are held back
-    std::int32_t* rest; // for how many passes a set is left out, and was the last time
+    double* b;           // an entry an element
+    double* weights;     // the state of the features
+    double* gaps;        // of each set when it was last visited
+    double* curvature;   // of each set; only those of groups change
+    double gain;         // of the weights by a step: 1, or less where they are held back
+    std::int32_t* rest;  // for how many passes a set is left out, and was the last time
 };
 
 // A set whose step was nothing is left out of the next passes, of twice as many each time.
