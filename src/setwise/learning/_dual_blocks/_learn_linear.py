@@ -37,9 +37,9 @@ _OF_TALL: tuple[Stage, ...] = (
     ("planes", _FOR_EVER),
 )
 _OF_WIDE: tuple[Stage, ...] = (
-    ("blocks", 1000),
-    ("planes", 200),
-    ("blocks", 10_000),
+    ("blocks", 3000),
+    ("planes", 300),
+    ("blocks", 100_000),
     ("planes", _FOR_EVER),
 )
 
