@@ -29,6 +29,7 @@ _FOR_EVER = 1 << 40
 _HELP = 0.5
 # |x|^2 beyond has no room for the sums of a dual.
 _MOST_SQUARES = 1e200
+_PLANES: tuple[Stage, ...] = (("planes", _FOR_EVER),)
 _OF_TALL: tuple[Stage, ...] = (
     ("planes", 100),
     ("blocks", 300),
@@ -113,14 +114,15 @@ def learn_linear(
 
 def _stages(sets: LinearSets) -> tuple[Stage, ...]:
     """What is tried, in this order, until the gap is small enough."""
-    known = sets.labels.n > 1 and sets.surrogate._polymatroids(sets.labels) is not None
-    few = sets.dimension <= _FEW_WEIGHTS
-    if not known or few or sets.n > _VERY_TALL * sets.columns:
-        return (("planes", _FOR_EVER),)
+    few = sets.dimension <= _FEW_WEIGHTS or sets.labels.n <= 1
+    if few or sets.n > _VERY_TALL * sets.columns:
+        return _PLANES
+    if sets.surrogate._polymatroids(sets.labels) is None:
+        return _PLANES
     squares = _column_squares(sets)
     total = float(squares.sum())
     if not (np.isfinite(total) and 0.0 < total < _MOST_SQUARES):
-        return (("planes", _FOR_EVER),)
+        return _PLANES
     shares = squares / total
     return _OF_TALL if sets.n * float(shares @ shares) > _TALL else _OF_WIDE
 
