@@ -140,6 +140,8 @@ def a_field() -> sw.fields.Field:
 
 def fit_a_set_classifier() -> object:
     rng = np.random.default_rng(0)
+    wide = rng.normal(size=(20, 30))
+    sw.SetClassifier("jaccard", C=0.1).fit(wide, wide @ rng.normal(size=(30, 4)) > 0)
     X = rng.normal(size=(40, 3))
     return sw.SetClassifier("jaccard", C=0.1).fit(X, X @ rng.normal(size=(3, 4)) > 0)
 

@@ -32,7 +32,9 @@ ESTIMATORS = {
         "predict",
     ),
     "SetDecision": (
-        lambda: sw.SetDecision(calibrate="sigmoid", cv=2).fit(X, np.eye(3, dtype=int)[y]),
+        lambda: sw.SetDecision(calibrate="sigmoid", cv=2).fit(
+            np.vstack([X, X]), np.tile(np.eye(3, dtype=int)[y], (2, 1))
+        ),
         "predict",
     ),
     "StructBoostClassifier": (lambda: sw.StructBoostClassifier(**FEW).fit(X, y), "predict"),

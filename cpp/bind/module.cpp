@@ -7,6 +7,7 @@ NB_MODULE(_core, m) {
     bind_buckets(m);
     bind_cutting_planes(m);
     bind_decisions(m);
+    bind_dual_blocks(m);
     bind_fields(m);
     bind_flows(m);
     bind_functions(m);

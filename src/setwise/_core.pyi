@@ -476,6 +476,55 @@ def heeds() -> bool:
 def watch_polls(function: Callable[[], object] | None) -> None:
     """Calls the function at every poll, which then looks for Ctrl-C each time: for tests."""
 
+class DenseRows:
+    def __init__(self, X: _Doubles, intercept: bool) -> None: ...
+
+class SparseRows:
+    def __init__(
+        self, starts: _Ints, columns: _Ints, data: _Doubles, d: int, intercept: bool
+    ) -> None: ...
+
+class GramRows:
+    def __init__(self, products: _Doubles) -> None: ...
+
+class SetBlocks:
+    def __init__(
+        self,
+        positive: _Bytes,
+        offsets: _Ints,
+        scales: _Doubles,
+        kind: int,
+        tables: _Doubles,
+        starts: _Ints,
+    ) -> None: ...
+
+def hinge_passes(
+    rows: DenseRows | SparseRows | GramRows,
+    positive: _Bytes,
+    most: _Doubles,
+    tol: float,
+    passes: int,
+    first: int,
+    b: _Doubles,
+    state: _Doubles,
+) -> int: ...
+def set_passes(
+    rows: DenseRows | SparseRows | GramRows,
+    sets: SetBlocks,
+    labels: bool,
+    target: float,
+    passes: int,
+    first: int,
+    gain: float,
+    b: _Doubles,
+    weights: _Doubles,
+    gaps: _Doubles,
+    curvature: _Doubles,
+    rest: NDArray[np.int32],
+) -> int: ...
+def largest_excess(sets: SetBlocks, b: _Doubles) -> float: ...
+def project_sets(sets: SetBlocks, z: _Doubles, b: _Doubles) -> None: ...
+
 class PlaneProgram:
     def __init__(self) -> None: ...
     def solve(

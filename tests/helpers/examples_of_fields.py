@@ -254,6 +254,7 @@ listed(
     n=3,
     source=SOURCE,
     sink=SINK,
+    n_jobs=1,
 )
 listed("inference.maxflow_batch", graphs=[chain(), chain()], n_jobs=1)
 listed(

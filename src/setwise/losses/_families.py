@@ -30,6 +30,24 @@ Call = tuple[Any, ...]
 Componentwise = Callable[[SetFunction], bool]
 
 
+@dataclass(frozen=True)
+class Polymatroids:
+    """{b >= 0, b(A) <= F(A)} for the increasing submodular F of each set of a batch.
+
+    ``kind`` is that of F for the kernels, ``tables`` what they need of it, from ``starts[i]`` on
+    for set i: values for each |A| or for both counts, or weights that are summed.
+    """
+
+    kind: int
+    tables: FloatArray
+    starts: IntArray
+
+    JACCARD: ClassVar[int] = 0
+    SIZES: ClassVar[int] = 1
+    COUNTS: ClassVar[int] = 2
+    MODULAR: ClassVar[int] = 3
+
+
 class Family:
     """How kernels see a loss on the sets of a batch. This one has no kernel: all goes by gains."""
 
@@ -46,6 +64,10 @@ class Family:
 
     def rescaling(self, slack: bool, weights: FloatArray) -> Call | None:
         """The kernel of the exact maximum of margin or slack rescaling, a weight for each set."""
+        return None
+
+    def polymatroids(self) -> Polymatroids | None:
+        """Those of the batch, if kernels project onto them and every set has one."""
         return None
 
 
@@ -76,6 +98,12 @@ class RatioRows(Family):
     def rescaling(self, slack: bool, weights: FloatArray) -> Call:
         """A binary search for each number of false negatives."""
         return _core.rescale_ratio, *self.arguments, slack, weights
+
+    def polymatroids(self) -> Polymatroids | None:
+        """Of Jaccard; the other ratios are not submodular."""
+        if self.arguments != (1.0, 1.0, 0.0, self.PARTS["whole"]):
+            return None
+        return Polymatroids(Polymatroids.JACCARD, np.empty(0), np.empty(0, np.int64))
 
 
 @dataclass(frozen=True)
@@ -123,6 +151,13 @@ class TableRows(Family):
         kernel = _core.rescale_counts if self.of_counts else _core.rescale_cardinality
         return kernel, self.tables, self.starts, slack, weights
 
+    def polymatroids(self) -> Polymatroids | None:
+        """Of tables that are increasing and submodular, all of them."""
+        if not all(f.is_submodular and f.is_increasing for f in self.functions):
+            return None
+        kind = Polymatroids.COUNTS if self.of_counts else Polymatroids.SIZES
+        return Polymatroids(kind, self.tables, self.starts)
+
 
 @dataclass(frozen=True)
 class ModularRows(Family):
@@ -150,6 +185,10 @@ class ModularRows(Family):
         sizes, which = np.unique(self.labels.sizes, return_inverse=True)
         tables = [Cardinality(common * np.arange(p + 1.0)) for p in sizes]
         return TableRows.of(tables, which).rescaling(True, weights)
+
+    def polymatroids(self) -> Polymatroids:
+        """Boxes."""
+        return Polymatroids(Polymatroids.MODULAR, self.weights, self.labels.offsets[:-1])
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._immutable import Immutable
 from setwise.losses import Loss, get
+from setwise.losses._families import Polymatroids
 from setwise.losses._labels import Labels, read_labels
 from setwise.surrogates._rows import Rows, Scores, read_rows
 
@@ -135,6 +136,13 @@ class Surrogate(Immutable, ABC):
     def _with_multiplicity(self, weights: FloatArray) -> Surrogate:
         """The surrogate of one set whose element i counts weights[i] times."""
         raise NotImplementedError(f"{self!r} counts whole elements only")
+
+    def _polymatroids(self, labels: Labels) -> tuple[Polymatroids, float] | None:
+        """The value of set i is factor max <b, 1 - g y> over b in its polymatroid; None: it is not.
+
+        With the factor, which is common to all sets.
+        """
+        return None
 
     def _warn_if_negative(self, labels: Labels) -> None:
         """Says once that a part of the loss is negative; what has no parts has nothing to say."""

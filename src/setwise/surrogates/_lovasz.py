@@ -12,7 +12,7 @@ from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise.functions import SetFunction
 from setwise.losses import Loss
-from setwise.losses._families import Call
+from setwise.losses._families import Call, Polymatroids
 from setwise.losses._labels import Labels
 from setwise.surrogates._base import Properties, Surrogate, times
 from setwise.surrogates._facts import is_increasing, is_nonnegative
@@ -119,6 +119,13 @@ class LovaszHinge(Surrogate):
     def _is_separable(self) -> bool:  # type: ignore[override]
         """Proposition 8; case 2 is no sum."""
         return self.loss._is_count and self.case != 2
+
+    def _polymatroids(self, labels: Labels) -> tuple[Polymatroids, float] | None:
+        """Case 1: the greedy vertices with the elements without slack left out."""
+        loss, factor = self.loss._unscaled()
+        family = None if self.case == 2 else loss._family_of(labels)
+        found = None if family is None else family.polymatroids()
+        return None if found is None else (found, factor)
 
     @property
     def _takes_multiplicity(self) -> bool:  # type: ignore[override]

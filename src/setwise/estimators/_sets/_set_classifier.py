@@ -48,9 +48,10 @@ class SetClassifier(LinearModel):
     - y of shape (n,) with ``groups=``: each group is a set, weights shared (bags, tracks, images);
     - y of shape (n,) alone: the whole sample is one set.
 
-    Solved by one-slack cutting planes; ``gap_`` says how far the objective P can be from its
-    minimum, as a share of what there is to gain over W = 0. A fit that ends above ``tol`` warns
-    (``ConvergenceWarning``), and so does one that predicts no positive on its own sample
+    A Lovász hinge of rows or groups is solved by dual blocks where the samples are few beside the
+    features, all else by one-slack cutting planes. ``gap_`` says how far the objective P can be
+    from its minimum, as a share of what there is to gain over W = 0. A fit that ends above ``tol``
+    warns (``ConvergenceWarning``), and so does one that predicts no positive on its own sample
     (``UserWarning``): the minimum of the surrogate lies there then, however well it was found.
 
     Parameters
@@ -72,7 +73,7 @@ class SetClassifier(LinearModel):
     tol : float, default=1e-3
         Relative gap at which the fit stops: gap / min(P(0) - bound, P), which no unit changes.
     max_iter : int, default=10000
-        The most rounds of cutting planes.
+        The most rounds, of blocks and of planes.
     time_limit : float, default=None
         The most seconds that ``fit`` may take, None for no limit. It then ends with the best
         weights so far, of the first round at least, and warns (``ConvergenceWarning``); ``gap_``
@@ -118,6 +119,8 @@ class SetClassifier(LinearModel):
     certified_ : bool
         Whether the surrogate is known to be convex and was computed exactly, so that ``gap_`` is a
         certificate.
+    learner_ : str
+        Which learner ran, "dual_blocks" or "one_slack", or both, in this order.
     n_iter_ : int
         Rounds.
     interrupted_ : bool
@@ -292,6 +295,7 @@ class SetClassifier(LinearModel):
         warn_of_gap("SetClassifier", fit, self.tol, self.max_iter)
         self._keep_weights(fit.w)
         self.gap_ = fit.relative_gap
+        self.learner_ = fit.learner
         self.n_iter_ = fit.n_iter
         self.interrupted_ = fit.interrupted
         self.history_ = fit.history

@@ -221,7 +221,9 @@ class SetClassifierCV(LinearModel):
         best = int(np.argmax(self.scores_.mean(axis=0)))
         self.C_ = float(self.Cs_[best])
         problem = self._pose(sample, executor, warn=True)
-        start = np.mean([path[best].w for path in paths], axis=0)
+        start = None
+        if not problem.begins_with_blocks:
+            start = np.mean([path[best].w for path in paths], axis=0)
         fit = problem.minimize(self.C_, self, init=start)
         warn_of_gap("SetClassifierCV", fit, self.tol, self.max_iter)
         self._keep_weights(fit.w)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ from setwise.estimators._sets._judgment import is_certified
 from setwise.estimators._sets._set_risk import LinearRisk
 from setwise.estimators._sets._surrogate_choice import first_surrogate, settled
 from setwise.learning import Executor, Fit, Progress, one_slack
+from setwise.learning._dual_blocks._learn_linear import learn_linear, stages
 from setwise.losses import Loss
 from setwise.losses._scoring._layout import Arrangement, Sets, arrange
 from setwise.losses._scoring._score import worst_losses
@@ -44,6 +46,16 @@ class SetProblem:
     certified: bool
     share: float
 
+    @property
+    def is_of_samples(self) -> bool:
+        """Whether sets are rows or groups of samples, as the blocks of a dual are."""
+        return self.sets.kind not in ("columns", "cells")
+
+    @property
+    def begins_with_blocks(self) -> bool:
+        """Whether dual blocks are tried first: weights to begin at are of no use to them."""
+        return self.is_of_samples and stages(self.risk.linear_sets())[0][0] == "blocks"
+
     def minimize(
         self,
         C: float,
@@ -54,14 +66,16 @@ class SetProblem:
         callback: Callable[[Progress], object] | None = None,
     ) -> Fit:
         """The best weights, from an earlier fit of this problem or from weights of any other."""
-        return one_slack(
-            self.risk,
-            self.risk.dimension,
-            as_number(C, "C", positive=True) * self.share,
+        # The blocks of a dual start from a dual, not from weights.
+        if self.is_of_samples and (init is None or isinstance(init, Fit)):
+            learn = partial(learn_linear, self.risk.linear_sets(), init=init)
+        else:
+            learn = partial(one_slack, self.risk, self.risk.dimension, init=init)
+        return learn(
+            C=as_number(C, "C", positive=True) * self.share,
             tol=parameters.tol,
             max_iter=parameters.max_iter,
             time_limit=time_limit,
-            init=init,
             callback=callback,
         )
 

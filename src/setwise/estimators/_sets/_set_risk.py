@@ -10,6 +10,7 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.learning import Executor
+from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.losses._labels import Labels, read_labels
 from setwise.losses._scoring._layout import Arrangement
 from setwise.surrogates import Surrogate
@@ -48,7 +49,19 @@ class LinearRisk:
         self.rows: int = sets.n_outputs
         self.columns: int = X.shape[1] + intercept
         self._surrogate, self._intercept, self._executor = surrogate, intercept, executor
+        if not _is_identity(sets.order, X.shape[0]):
+            X = X[sets.order]
+        self._X, self._sets = X, sets
         self._shards = _cut(X, sets)
+
+    def linear_sets(self) -> LinearSets:
+        """All that a learner may know of the risk."""
+        sets = self._sets
+        offsets = None if sets.kind == "rows" else sets.offsets
+        labels = replace(read_labels(sets.positive, offsets), kept={})
+        return LinearSets(
+            self._X, labels, sets.weights, self._surrogate, self._intercept, self, self._executor
+        )
 
     @property
     def dimension(self) -> int:
@@ -97,9 +110,7 @@ def linear_scores(X: Any, W: FloatArray, intercept: bool) -> FloatArray:
 
 
 def _cut(X: Any, sets: Arrangement) -> list[Shard]:
-    """Shards of whole sets, of about equal numbers of scores."""
-    if not _is_identity(sets.order, X.shape[0]):
-        X = X[sets.order]
+    """Shards of whole sets, of about equal numbers of scores; X in their order."""
     # Elements of a row lie in a matrix of them; else the offsets count elements.
     cost = np.diff(sets.offsets) * (sets.positive.shape[1] if sets.positive.ndim == 2 else 1)
     ends = np.cumsum(cost)

@@ -56,6 +56,11 @@ class Fit(Measured):
         The risk is nowhere lower, if that is known.
     rounding : float
         The rounding error of the sums that value and bound are: a smaller gap is none.
+    learner : str
+        Which one ran: "one_slack", "n_slack", "block_frank_wolfe" or "dual_blocks".
+    dual : array or None
+        The share of each element in the weights, divided by C, where the learner keeps it: a start
+        for any other C.
     certified : bool
         Whether the bound is a proof. True: that the risk is convex and the oracle's answers are its
         subgradients is taken from the caller.
@@ -90,6 +95,8 @@ class Fit(Measured):
     risk_at_zero: float
     least_risk: float | None
     rounding: float
+    learner: str
+    dual: FloatArray | None = field(default=None, repr=False)
     certified: bool = True
     reason: str = ""
     timings: Timings = field(default_factory=Timings)

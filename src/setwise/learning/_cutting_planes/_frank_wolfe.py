@@ -109,7 +109,7 @@ def block_frank_wolfe(
                 w = parts.sum(axis=0)  # anew: rounding of many small steps does not build up
     except KeyboardInterrupt:
         search.interrupt()
-    return search.fit()
+    return search.fit("block_frank_wolfe")
 
 
 def _step(

@@ -100,7 +100,7 @@ def n_slack(
                 break
     except KeyboardInterrupt:
         search.interrupt()
-    return search.fit()
+    return search.fit("n_slack")
 
 
 def _maximize(blocks: list[Block], w: FloatArray, search: Search, accuracy: float) -> None:

@@ -150,4 +150,4 @@ def one_slack(
             w = level.ask(bundle, search, freely=cold)
     except KeyboardInterrupt:
         search.interrupt()
-    return search.fit(bundle.planes())
+    return search.fit("one_slack", bundle.planes())

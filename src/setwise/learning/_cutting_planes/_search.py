@@ -156,7 +156,9 @@ class Search:
             raise KeyboardInterrupt
         self.interrupted = True
 
-    def fit(self, planes: Planes | None = None) -> Fit:
+    def fit(
+        self, learner: str, planes: Planes | None = None, dual: FloatArray | None = None
+    ) -> Fit:
         """The record of it all; without planes another fit starts from the weights alone."""
         if planes is None:
             planes = Planes(np.empty((0, len(self.best))), np.empty(0))
@@ -175,6 +177,8 @@ class Search:
             rounding=self.rounding,
             reason=self._reason(),
             timings=self.watch.timings("model"),
+            learner=learner,
+            dual=dual,
         )
 
     def _reason(self) -> str:

@@ -1,0 +1,120 @@
+// Weights W (p, D) of a linear model while examples are added to them one by one: W += delta x_i', and
+// the scores W x_i. Three ways to hold them; D counts the constant feature of an intercept.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "relaxation/label_loops.hpp"
+
+namespace setwise {
+
+namespace loops {
+
+// Eight sums side by side, in one order on every machine.
+SETWISE_INLINED double dot_product(const double* __restrict x, const double* __restrict w,
+                                   std::int64_t n) {
+    double sums[8] = {};
+    std::int64_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int k = 0; k < 8; ++k) sums[k] += x[i + k] * w[i + k];
+    double rest = 0;
+    for (; i < n; ++i) rest += x[i] * w[i];
+    return ((sums[0] + sums[4]) + (sums[1] + sums[5])) +
+           ((sums[2] + sums[6]) + (sums[3] + sums[7])) + rest;
+}
+
+SETWISE_INLINED void add_multiple(double factor, const double* __restrict x, double* __restrict w,
+                                  std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) w[i] += factor * x[i];
+}
+
+}  // namespace loops
+
+SETWISE_VECTORIZED inline double dot(const double* x, const double* w, std::int64_t n) {
+    return loops::dot_product(x, w, n);
+}
+SETWISE_VECTORIZED inline void add_multiple(double factor, const double* x, double* w,
+                                            std::int64_t n) {
+    loops::add_multiple(factor, x, w, n);
+}
+
+// Rows of a matrix (n, d). The state is W itself, (p, D).
+struct DenseFeatures {
+    const double* X;
+    std::int64_t n, d;
+    bool intercept;
+
+    std::int64_t size() const { return d + intercept; }
+    double square(std::int64_t i) const { return dot(X + i * d, X + i * d, d) + intercept; }
+
+    void scores(std::int64_t i, const double* state, std::int64_t p, double* out) const {
+        for (std::int64_t j = 0; j < p; ++j) {
+            const double* const w = state + j * size();
+            out[j] = dot(X + i * d, w, d) + (intercept ? w[d] : 0.0);
+        }
+    }
+    void add(std::int64_t i, const double* delta, double* state, std::int64_t p) const {
+        for (std::int64_t j = 0; j < p; ++j) {
+            if (delta[j] == 0) continue;
+            double* const w = state + j * size();
+            add_multiple(delta[j], X + i * d, w, d);
+            if (intercept) w[d] += delta[j];
+        }
+    }
+};
+
+// Rows of a CSR matrix. The state is the transpose of W, (D, p): the weights of a feature side by side.
+struct SparseFeatures {
+    const std::int64_t* starts;
+    const std::int64_t* columns;
+    const double* data;
+    std::int64_t n, d;
+    bool intercept;
+
+    std::int64_t size() const { return d + intercept; }
+    double square(std::int64_t i) const {
+        double sum = intercept;
+        for (std::int64_t k = starts[i]; k < starts[i + 1]; ++k) sum += data[k] * data[k];
+        return sum;
+    }
+    void scores(std::int64_t i, const double* state, std::int64_t p, double* out) const {
+        for (std::int64_t j = 0; j < p; ++j) out[j] = intercept ? state[d * p + j] : 0.0;
+        if (p == 1) {
+            for (std::int64_t k = starts[i]; k < starts[i + 1]; ++k)
+                out[0] += data[k] * state[columns[k]];
+            return;
+        }
+        for (std::int64_t k = starts[i]; k < starts[i + 1]; ++k)
+            add_multiple(data[k], state + columns[k] * p, out, p);
+    }
+    void add(std::int64_t i, const double* delta, double* state, std::int64_t p) const {
+        if (intercept) add_multiple(1.0, delta, state + d * p, p);
+        if (p == 1) {
+            for (std::int64_t k = starts[i]; k < starts[i + 1]; ++k)
+                state[columns[k]] += delta[0] * data[k];
+            return;
+        }
+        for (std::int64_t k = starts[i]; k < starts[i + 1]; ++k)
+            add_multiple(data[k], delta, state + columns[k] * p, p);
+    }
+};
+
+// Few examples of many features: all inner products (n, n). The state is the scores themselves, (p, n),
+// which are there before they are asked for.
+struct GramFeatures {
+    const double* K;
+    std::int64_t n;
+
+    std::int64_t size() const { return n; }
+    double square(std::int64_t i) const { return K[i * n + i]; }
+    void scores(std::int64_t i, const double* state, std::int64_t p, double* out) const {
+        for (std::int64_t j = 0; j < p; ++j) out[j] = state[j * n + i];
+    }
+    void add(std::int64_t i, const double* delta, double* state, std::int64_t p) const {
+        for (std::int64_t j = 0; j < p; ++j)
+            if (delta[j] != 0) add_multiple(delta[j], K + i * n, state + j * n, n);
+    }
+};
+
+}  // namespace setwise

@@ -1,0 +1,116 @@
+// The dual of a sum of hinge losses, one label at a time, by coordinate steps (Hsieh and others, 2008):
+//     maximise  sum_i b_i - 1/2 |sum_i y_i b_i x_i|^2   over   0 <= b_i <= most_i.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "dual_blocks/features.hpp"
+#include "dual_blocks/shuffle.hpp"
+#include "numeric/poll.hpp"
+
+namespace setwise {
+
+struct HingeProblem {
+    const std::uint8_t* positive;
+    const double* most;
+    std::int64_t n;
+};
+
+// Passes in random order until the gap of this label is within tol of its room. Elements at a bound
+// whose gradients point outwards are left out for a while, as far as those of the last pass allow.
+// The answer is the number of passes; b and the state of the features change in place.
+template <class Features>
+std::int64_t hinge_passes(const Features& features, const HingeProblem& problem, double tol,
+                          std::int64_t passes, std::int64_t first, double* b, double* state,
+                          Poll poll) {
+    constexpr double infinite = std::numeric_limits<double>::infinity();
+    const std::int64_t n = problem.n;
+    std::vector<double> squares(static_cast<std::size_t>(n));
+    std::vector<std::int32_t> order(static_cast<std::size_t>(n));
+    double zero = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+        squares[i] = std::max(features.square(i), 1e-300);
+        order[i] = static_cast<std::int32_t>(i);
+        zero += problem.most[i];
+    }
+    const auto slack_of = [&](std::int64_t i) {
+        double score;
+        features.scores(i, state, 1, &score);
+        return problem.positive[i] ? 1.0 - score : 1.0 + score;
+    };
+    // |w|^2 = sum_i b_i y_i <x_i, w> is the sum of b less that of b times the slacks.
+    const auto room_of = [&](double risk, double used, double sum) {
+        const double squared = std::max(sum - used, 0.0);
+        return std::min(zero - (sum - 0.5 * squared), 0.5 * squared + risk);
+    };
+    double room = zero;
+    std::int64_t active = n, done = 0;
+    double most_before = infinite, least_before = -infinite;
+    while (done < passes) {
+        const bool whole = active == n;
+        double largest = -infinite, least = infinite, risk = 0, used = 0, sum = 0;
+        Shuffle{static_cast<std::uint64_t>(first + done)}(order.data(), active);
+        std::int64_t visits = 0;
+        for (std::int64_t k = 0; k < active; ++k) {
+            const std::int32_t i = order[k];
+            const double slack = slack_of(i), most = problem.most[i];
+            double& now = b[i];
+            risk += most * std::max(slack, 0.0);
+            used += now * slack;
+            sum += now;
+            double gradient = slack;  // of the dual, along what b_i may do
+            if (now <= 0) {
+                if (slack < -most_before) {
+                    std::swap(order[k--], order[--active]);
+                    continue;
+                }
+                gradient = std::max(slack, 0.0);
+            } else if (now >= most) {
+                if (slack > -least_before) {
+                    std::swap(order[k--], order[--active]);
+                    continue;
+                }
+                gradient = std::min(slack, 0.0);
+            }
+            largest = std::max(largest, -gradient);
+            least = std::min(least, -gradient);
+            if (std::abs(gradient) > 1e-12) {
+                const double next = std::min(std::max(now + slack / squares[i], 0.0), most);
+                const double delta = problem.positive[i] ? next - now : now - next;
+                now = next;
+                if (delta != 0) features.add(i, &delta, state, 1);
+            }
+            if ((++visits & 255) == 0) poll();
+        }
+        ++done;
+        poll();
+        // The gap by the scores met on the way; where that promises enough, by all anew.
+        if (whole) room = room_of(risk, used, sum);
+        if (risk - used <= 1.5 * tol * room) {
+            risk = used = sum = 0;
+            for (std::int64_t i = 0; i < n; ++i) {
+                const double slack = slack_of(i);
+                risk += problem.most[i] * std::max(slack, 0.0);
+                used += b[i] * slack;
+                sum += b[i];
+            }
+            room = room_of(risk, used, sum);
+            if (risk - used <= tol * room) break;
+            active = n;
+            if (!whole) {
+                most_before = infinite;
+                least_before = -infinite;
+                continue;
+            }
+        }
+        most_before = largest <= 0 ? infinite : largest;
+        least_before = least >= 0 ? -infinite : least;
+    }
+    return done;
+}
+
+}  // namespace setwise

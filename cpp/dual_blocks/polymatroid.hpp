@@ -1,0 +1,328 @@
+// Projections onto the polymatroid of an increasing submodular function F of one set,
+//     P(F) = {b >= 0, b(A) <= F(A) for all A},
+// for functions of the number of elements, and of the two counts of positives and negatives.
+// With t the minimiser of 1/2 |t - z|^2 + (the Lovász extension of F at t), b = z - max(t, 0); an
+// element with z <= 0 has b = 0. The level sets of t are beginnings of the sorted z: of all elements,
+// or of the positives and of the negatives.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "functions/families.hpp"
+
+namespace setwise {
+
+struct PolymatroidWork {
+    struct Item {
+        double z;
+        std::uint32_t index;
+    };
+    struct Pool {
+        double sum, count;
+    };
+    struct Segment {
+        std::int64_t a0, a1, q0, q1;
+    };
+    std::vector<Item> items;
+    std::vector<Pool> pools;
+    std::vector<Segment> segments;
+    std::vector<double> positives, negatives;  // sums of the largest a, of the largest q
+    std::vector<std::uint32_t> where[2];       // whose they are
+};
+
+// The elements with z > 0, by decreasing z; equal ones by their index.
+inline void sort_above_zero(const double* z, std::int64_t p, PolymatroidWork& work) {
+    auto& items = work.items;
+    items.clear();
+    for (std::int64_t i = 0; i < p; ++i)
+        if (z[i] > 0) items.push_back({z[i], static_cast<std::uint32_t>(i)});
+    using Item = PolymatroidWork::Item;
+    std::sort(items.begin(), items.end(), [](const Item& x, const Item& y) {
+        return x.z > y.z || (x.z == y.z && x.index < y.index);
+    });
+}
+
+// No b is larger than `largest`, so a step of the sorted z that is higher decides no more than one of
+// that height. Numbers far above F would leave only their own rounding in b.
+inline void lower_steps(double largest, PolymatroidWork& work) {
+    double before = 0, now = 0;
+    for (auto item = work.items.rbegin(); item != work.items.rend(); ++item) {
+        now += std::min(item->z - before, largest);
+        before = std::exchange(item->z, now);
+    }
+}
+
+// F(A) = scale table[|A|] with table[0] = 0: sort, then pool adjacent violators. O(p log p).
+inline void project_sizes(const double* z, std::int64_t p, const double* table, double scale,
+                          double* b, PolymatroidWork& work) {
+    std::fill(b, b + p, 0.0);
+    if (p == 0 || !(table[1] > table[0])) return;
+    sort_above_zero(z, p, work);
+    lower_steps(scale * (table[1] - table[0]), work);
+    auto& pools = work.pools;
+    pools.clear();
+    for (std::size_t k = 0; k < work.items.size(); ++k) {
+        PolymatroidWork::Pool pool{work.items[k].z - scale * (table[k + 1] - table[k]), 1};
+        while (!pools.empty() && pool.sum * pools.back().count >= pools.back().sum * pool.count) {
+            pool.sum += pools.back().sum;
+            pool.count += pools.back().count;
+            pools.pop_back();
+        }
+        pools.push_back(pool);
+    }
+    std::size_t k = 0;
+    for (const auto& pool : pools) {
+        const double level = std::max(pool.sum / pool.count, 0.0);
+        for (const std::size_t end = k + static_cast<std::size_t>(pool.count); k < end; ++k)
+            b[work.items[k].index] = std::max(work.items[k].z - level, 0.0);
+    }
+}
+
+// Which counts (a, q) within a segment minimise
+//     F(a, q) - z(the a largest positives and the q largest negatives) + level (a + q),
+// and by how much that is lower than at the segment's beginning.
+struct CountsMinimum {
+    std::int64_t a, q;
+    double value;
+};
+
+// For a function of two counts in general: over the whole grid.
+template <class Counts>
+CountsMinimum least_counts(const Counts& F, double scale, const PolymatroidWork::Segment& s,
+                           double level, const PolymatroidWork& work) {
+    CountsMinimum best{s.a0, s.q0, 0};
+    const double start = F.value(s.a0, s.q0);
+    for (std::int64_t q = s.q0; q <= s.q1; ++q)
+        for (std::int64_t a = s.a0; a <= s.a1; ++a) {
+            const double value = scale * (F.value(a, q) - start) -
+                                 (work.positives[a] - work.positives[s.a0]) -
+                                 (work.negatives[q] - work.negatives[s.q0]) +
+                                 level * static_cast<double>(a - s.a0 + q - s.q0);
+            if (value < best.value) best = {a, q, value};
+        }
+    return best;
+}
+
+// Jaccard is linear in the positives, with a slope 1 / (m + q) that falls with the negatives: the best
+// a for each q is found by going on from that of q - 1. O(p).
+inline CountsMinimum least_counts(const Ratio& F, double scale, const PolymatroidWork::Segment& s,
+                                  double level, const PolymatroidWork& work) {
+    CountsMinimum best{s.a0, s.q0, 0};
+    const double start = F.ratio(static_cast<double>(s.a0), static_cast<double>(s.q0));
+    std::int64_t a = s.a0;
+    const double* const sums = work.positives.data();
+    for (std::int64_t q = s.q0; q <= s.q1; ++q) {
+        const double below = F.x + static_cast<double>(q), step = scale / below;
+        while (a < s.a1 && sums[a + 1] - sums[a] - level > step) ++a;
+        const double value = scale * (static_cast<double>(a + q) / below - start) -
+                             (sums[a] - sums[s.a0]) - (work.negatives[q] - work.negatives[s.q0]) +
+                             level * static_cast<double>(a - s.a0 + q - s.q0);
+        if (value < best.value) best = {a, q, value};
+    }
+    return best;
+}
+
+// The elements above 0, positives and negatives apart, with the sums of the largest of them.
+inline void part_by_label(const std::uint8_t* positive, PolymatroidWork& work) {
+    work.positives.assign(1, 0.0);
+    work.negatives.assign(1, 0.0);
+    work.where[0].clear();
+    work.where[1].clear();
+    for (const auto& item : work.items) {
+        const bool is_positive = positive[item.index] != 0;
+        auto& sums = is_positive ? work.positives : work.negatives;
+        sums.push_back(sums.back() + item.z);
+        work.where[is_positive].push_back(item.index);
+    }
+}
+
+// F(A) = scale times a function of two counts, 0 at (0, 0). A segment of the sorted elements has one
+// level, or is cut where a lower minimum shows that it has not. O(p) a cut for Jaccard.
+template <class Counts>
+void project_counts(const double* z, const std::uint8_t* positive, std::int64_t p, const Counts& F,
+                    double scale, double* b, PolymatroidWork& work) {
+    constexpr double eps = std::numeric_limits<double>::epsilon();
+    std::fill(b, b + p, 0.0);
+    const std::int64_t m = std::count_if(positive, positive + p, [](auto x) { return x != 0; });
+    const double single[2] = {m < p ? F.value(0, 1) - F.value(0, 0) : 0.0,
+                              m > 0 ? F.value(1, 0) - F.value(0, 0) : 0.0};
+    sort_above_zero(z, p, work);
+    // What costs nothing by itself costs nothing at all.
+    if (!(single[0] > 0) || !(single[1] > 0)) {
+        auto& items = work.items;
+        items.erase(std::remove_if(
+                        items.begin(), items.end(),
+                        [&](const auto& item) { return !(single[positive[item.index] != 0] > 0); }),
+                    items.end());
+    }
+    if (work.items.empty()) return;
+    lower_steps(scale * std::max(single[0], single[1]), work);
+    part_by_label(positive, work);
+    for (const auto& item : work.items) b[item.index] = item.z;
+    const auto& sums = work.positives;
+    const auto& others = work.negatives;
+    const auto A = static_cast<std::int64_t>(sums.size()) - 1,
+               Q = static_cast<std::int64_t>(others.size()) - 1;
+    const double rounding = 8 * eps * (sums[A] + others[Q] + scale * F.value(A, Q));
+    auto& segments = work.segments;
+    segments.clear();
+    // Above the level 0: what lies below has b = z already.
+    const CountsMinimum above = least_counts(F, scale, {0, A, 0, Q}, 0.0, work);
+    segments.push_back({0, above.a, 0, above.q});
+    while (!segments.empty()) {
+        const auto s = segments.back();
+        segments.pop_back();
+        const std::int64_t count = s.a1 - s.a0 + s.q1 - s.q0;
+        if (count == 0) continue;
+        const double excess = sums[s.a1] - sums[s.a0] + others[s.q1] - others[s.q0] -
+                              scale * (F.value(s.a1, s.q1) - F.value(s.a0, s.q0));
+        const double level = excess / static_cast<double>(count);
+        const CountsMinimum cut =
+            count == 1 ? CountsMinimum{s.a0, s.q0, 0} : least_counts(F, scale, s, level, work);
+        const std::int64_t inside = cut.a - s.a0 + cut.q - s.q0;
+        if (cut.value < -rounding && inside > 0 && inside < count) {
+            segments.push_back({s.a0, cut.a, s.q0, cut.q});
+            segments.push_back({cut.a, s.a1, cut.q, s.q1});
+            continue;
+        }
+        const double lower = std::max(level, 0.0);
+        for (std::int64_t a = s.a0; a < s.a1; ++a) {
+            double& value = b[work.where[1][a]];
+            value = std::max(value - lower, 0.0);
+        }
+        for (std::int64_t q = s.q0; q < s.q1; ++q) {
+            double& value = b[work.where[0][q]];
+            value = std::max(value - lower, 0.0);
+        }
+    }
+}
+
+// How the sets of a batch see their function: Jaccard, a table a set of |A| or of the two counts, or
+// weights that are summed, whose polymatroid is a box.
+struct SetFamilies {
+    enum Kind : int { jaccard = 0, sizes = 1, counts = 2, modular = 3 };
+    int kind;
+    const double* tables;
+    const std::int64_t* starts;
+};
+
+// One set: its function times a scale, and what a block step asks of it.
+struct Polymatroid {
+    const SetFamilies& families;
+    std::int64_t set;
+    const std::uint8_t* positive;
+    std::int64_t p, m;
+    double scale;
+
+    Polymatroid(const SetFamilies& families_, std::int64_t set_, const std::uint8_t* positive_,
+                std::int64_t p_, double scale_)
+        : families(families_), set(set_), positive(positive_), p(p_), m(0), scale(scale_) {
+        for (std::int64_t i = 0; i < p; ++i) m += positive[i] != 0;
+    }
+
+    // Calls body(function of counts) or body(table, of sizes).
+    template <class OfCounts, class OfSizes>
+    auto visit(OfCounts of_counts, OfSizes of_sizes) const {
+        static constexpr double any[2] = {0.0, 1.0};
+        if (families.kind == SetFamilies::sizes)
+            return of_sizes(families.tables + families.starts[set]);
+        if (families.kind == SetFamilies::counts)
+            return of_counts(CountsTable{families.tables + families.starts[set], p - m + 1});
+        Ratio ratio{1.0, 1.0, 0.0, Ratio::whole};
+        ratio.reset(m, p - m);
+        if (m > 0) return of_counts(ratio);
+        return of_sizes(any);  // min(1, |A|), whose table ends early
+    }
+
+    void project(const double* z, double* b, PolymatroidWork& work) const {
+        if (families.kind == SetFamilies::modular) {
+            const double* const weights = families.tables + families.starts[set];
+            for (std::int64_t j = 0; j < p; ++j)
+                b[j] = std::min(std::max(z[j], 0.0), scale * weights[j]);
+            return;
+        }
+        visit([&](const auto& F) { project_counts(z, positive, p, F, scale, b, work); },
+              [&](const double* table) {
+                  if (is_any())
+                      project_any(z, b, work);
+                  else
+                      project_sizes(z, p, table, scale, b, work);
+              });
+    }
+
+    // The largest <b, s> over P(F): the Lovász hinge at the slacks s.
+    double support(const double* s, PolymatroidWork& work) const {
+        if (families.kind == SetFamilies::modular) {
+            const double* const weights = families.tables + families.starts[set];
+            double sum = 0;
+            for (std::int64_t j = 0; j < p; ++j) sum += scale * weights[j] * std::max(s[j], 0.0);
+            return sum;
+        }
+        sort_above_zero(s, p, work);
+        if (work.items.empty()) return 0.0;
+        if (is_any()) return scale * work.items.front().z;
+        const auto along = [&](auto chain) {
+            double value = 0;
+            for (const auto& item : work.items)
+                value += item.z * chain.step(positive[item.index] != 0);
+            return scale * value;
+        };
+        return visit([&](const auto& F) { return along(F.chain()); },
+                     [&](const double* table) { return along(CardinalityTable{table}.chain()); });
+    }
+
+    // By which factor b must shrink to lie in P(F): 1 but for rounding.
+    double excess(const double* b, PolymatroidWork& work) const {
+        if (families.kind == SetFamilies::modular) return 1.0;
+        sort_above_zero(b, p, work);
+        if (work.items.empty()) return 1.0;
+        double most = 1.0;
+        const auto hold = [&](double sum, double limit) {
+            if (sum > scale * limit) most = std::max(most, sum / (scale * limit));
+        };
+        part_by_label(positive, work);
+        const auto A = static_cast<std::int64_t>(work.positives.size()) - 1,
+                   Q = static_cast<std::int64_t>(work.negatives.size()) - 1;
+        visit(
+            [&](const auto& F) {
+                for (std::int64_t q = 0; q <= Q; ++q)
+                    for (std::int64_t a = 0; a <= A; ++a)
+                        if (a + q > 0)
+                            hold(work.positives[a] + work.negatives[q],
+                                 F.value(a, q) - F.value(0, 0));
+            },
+            [&](const double* table) {
+                double sum = 0;
+                for (std::size_t k = 0; k < work.items.size(); ++k) {
+                    sum += work.items[k].z;
+                    hold(sum, is_any() ? 1.0 : table[k + 1] - table[0]);
+                }
+            });
+        return most;
+    }
+
+  private:
+    bool is_any() const { return families.kind == SetFamilies::jaccard && m == 0; }
+
+    // F(A) = scale [A is not empty]: b >= 0 with a sum of at most scale.
+    void project_any(const double* z, double* b, PolymatroidWork& work) const {
+        std::fill(b, b + p, 0.0);
+        sort_above_zero(z, p, work);
+        lower_steps(scale, work);
+        double sum = 0, level = 0;
+        for (std::size_t k = 0; k < work.items.size(); ++k) {
+            sum += work.items[k].z;
+            const double next = (sum - scale) / static_cast<double>(k + 1);
+            if (k > 0 && next >= work.items[k].z) break;
+            level = next;
+        }
+        level = std::max(level, 0.0);
+        for (const auto& item : work.items) b[item.index] = std::max(item.z - level, 0.0);
+    }
+};
+
+}  // namespace setwise

@@ -1,0 +1,208 @@
+// The dual of a sum of Lovász hinges, one set at a time:
+//     maximise  sum_i b_i(all) - 1/2 |W(b)|^2   over   b_i in the polymatroid P_i of set i.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "dual_blocks/features.hpp"
+#include "dual_blocks/polymatroid.hpp"
+#include "dual_blocks/shuffle.hpp"
+#include "numeric/poll.hpp"
+
+namespace setwise {
+
+struct SetProblem {
+    SetFamilies families;
+    const std::uint8_t* positive;
+    const std::int64_t* offsets;  // of the elements of a set
+    const double* scales;         // of the function of a set
+    std::int64_t n;               // sets
+
+    std::int64_t begin(std::int64_t i) const { return offsets[i]; }
+    std::int64_t size(std::int64_t i) const { return offsets[i + 1] - offsets[i]; }
+    Polymatroid set(std::int64_t i) const {
+        return {families, i, positive + begin(i), size(i), scales[i]};
+    }
+};
+
+// What is kept of the sets from one call to the next.
+struct SetState {
+    double* b;           // an entry an element
+    double* weights;     // the state of the features
+    double* gaps;        // of each set when it was last visited
+    double* curvature;   // of each set; only those of groups change
+    double gain;         // of the weights by a step: 1, or less where they are held back
+    std::int32_t* rest;  // for how many passes a set is left out, and was the last time
+};
+
+// A set whose step was nothing is left out of the next passes, of twice as many each time.
+struct Rest {
+    static constexpr std::int32_t longest = 16;
+    std::int32_t* counts;
+    bool sleeps(std::int64_t i) const { return counts[2 * i] > 0 && counts[2 * i]-- > 0; }
+    void after(std::int64_t i, bool moved) const {
+        std::int32_t& last = counts[2 * i + 1];
+        last = moved ? 0 : std::min(std::max(2 * last, 1), longest);
+        counts[2 * i] = last;
+    }
+};
+
+struct SetWork {
+    PolymatroidWork polymatroid;
+    std::vector<double> scores, slacks, z, next, step;
+    std::vector<std::int32_t> order;
+    void reserve(std::size_t p) {
+        if (scores.size() >= p) return;
+        for (auto* array : {&scores, &slacks, &z, &next, &step}) array->resize(p);
+    }
+};
+
+// The rows of labels: element j of set i has the score of label j at example i. |W|^2 is separable by
+// labels and |x_i|^2 is common to all, so that the exact step is a projection:
+//     b_i <- projection of b_i + (1 - y_i * (W x_i)) / |x_i|^2.
+template <class Features>
+struct LabelSteps {
+    const Features& features;
+    const SetProblem& problem;
+
+    void slacks(std::int64_t i, const SetState& state, SetWork& work) const {
+        const std::int64_t p = problem.size(i), at = problem.begin(i);
+        features.scores(i, state.weights, p, work.scores.data());
+        for (std::int64_t j = 0; j < p; ++j)
+            work.slacks[j] = problem.positive[at + j] ? 1.0 - work.scores[j] : 1.0 + work.scores[j];
+    }
+    // Moves the weights by the change of b; the answer is how far along it the dual wants to go.
+    double move(std::int64_t i, const SetState& state, SetWork& work) const {
+        const std::int64_t p = problem.size(i), at = problem.begin(i);
+        for (std::int64_t j = 0; j < p; ++j)
+            work.step[j] *= problem.positive[at + j] ? state.gain : -state.gain;
+        features.add(i, work.step.data(), state.weights, p);
+        return 1.0;
+    }
+};
+
+// Groups of samples: each element has features of its own, the weights are shared. The step is a
+// projection for a curvature that is guessed, and then as far along its direction as the dual rises.
+template <class Features>
+struct SampleSteps {
+    const Features& features;
+    const SetProblem& problem;
+
+    void slacks(std::int64_t i, const SetState& state, SetWork& work) const {
+        const std::int64_t p = problem.size(i), at = problem.begin(i);
+        for (std::int64_t j = 0; j < p; ++j) {
+            double score;
+            features.scores(at + j, state.weights, 1, &score);
+            work.slacks[j] = problem.positive[at + j] ? 1.0 - score : 1.0 + score;
+        }
+    }
+    double move(std::int64_t i, const SetState& state, SetWork& work) const {
+        const std::int64_t p = problem.size(i), at = problem.begin(i);
+        double along = 0, length = 0;
+        for (std::int64_t j = 0; j < p; ++j) {
+            along += work.step[j] * work.slacks[j];
+            length += work.step[j] * work.step[j];
+            work.step[j] *= problem.positive[at + j] ? state.gain : -state.gain;
+        }
+        add(i, state, work, 1.0);
+        // The curvature is how much the slacks have fallen along the step.
+        double curved = 0;
+        for (std::int64_t j = 0; j < p; ++j) {
+            if (work.step[j] == 0) continue;
+            double score;
+            features.scores(at + j, state.weights, 1, &score);
+            const double before =
+                problem.positive[at + j] ? 1.0 - work.slacks[j] : work.slacks[j] - 1.0;
+            curved += work.step[j] * (score - before) / state.gain;
+        }
+        const double best = curved > 0 ? std::max(along / curved, 0.0) : 1.0;
+        double& guess = state.curvature[i];
+        if (best < 1.0) {
+            add(i, state, work, best - 1.0);
+            guess *= best > 0.5 ? 1.0 / best : 2.0;
+        } else if (best > 1.5 && length > 0 && curved > 0) {
+            guess = std::max(guess / 1.3, std::min(guess, curved / length));
+        }
+        return std::min(best, 1.0);
+    }
+
+  private:
+    void add(std::int64_t i, const SetState& state, const SetWork& work, double factor) const {
+        const std::int64_t p = problem.size(i), at = problem.begin(i);
+        for (std::int64_t j = 0; j < p; ++j) {
+            const double delta = factor * work.step[j];
+            if (delta != 0) features.add(at + j, &delta, state.weights, 1);
+        }
+    }
+};
+
+// Of the scale of a set: a shorter step has no direction but that of rounding.
+constexpr double least_step = 1e-13;
+
+// Passes over the sets in random order, until their gaps as they were met add up to `target`; the
+// answer is the number of passes. All that is in the state changes in place.
+template <class Steps>
+std::int64_t set_passes(const Steps& steps, double target, std::int64_t passes, std::int64_t first,
+                        const SetState& state, Poll poll) {
+    const SetProblem& problem = steps.problem;
+    const Rest rest{state.rest};
+    SetWork work;
+    work.order.resize(static_cast<std::size_t>(problem.n));
+    std::int64_t done = 0;
+    double small = 0;  // a gap that the next passes can leave as it is
+    while (done < passes) {
+        for (std::int64_t i = 0; i < problem.n; ++i) work.order[i] = static_cast<std::int32_t>(i);
+        Shuffle{static_cast<std::uint64_t>(first + done)}(work.order.data(), problem.n);
+        std::int64_t visits = 0;
+        for (const std::int32_t i : work.order) {
+            if (rest.sleeps(i)) continue;
+            const std::int64_t p = problem.size(i);
+            double* const b = state.b + problem.begin(i);
+            work.reserve(static_cast<std::size_t>(p));
+            steps.slacks(i, state, work);
+            const Polymatroid set = problem.set(i);
+            double used = 0;
+            for (std::int64_t j = 0; j < p; ++j) {
+                used += b[j] * work.slacks[j];
+                work.z[j] = b[j] + work.slacks[j] / state.curvature[i];
+            }
+            state.gaps[i] = std::max(set.support(work.slacks.data(), work.polymatroid) - used, 0.0);
+            set.project(work.z.data(), work.next.data(), work.polymatroid);
+            bool moved = false;
+            for (std::int64_t j = 0; j < p; ++j) {
+                work.step[j] = work.next[j] - b[j];
+                moved = moved || std::abs(work.step[j]) > least_step * set.scale;
+            }
+            if (moved) {
+                const double share = steps.move(i, state, work);
+                for (std::int64_t j = 0; j < p; ++j)
+                    b[j] = share == 1.0 ? work.next[j] : b[j] + share * (work.next[j] - b[j]);
+            }
+            rest.after(i, moved && state.gaps[i] > small);
+            if ((++visits & 63) == 0) poll();
+        }
+        ++done;
+        poll();
+        double left = 0;
+        for (std::int64_t i = 0; i < problem.n; ++i) left += state.gaps[i];
+        if (left <= target) break;
+        small = 0.3 * left / static_cast<double>(problem.n);
+    }
+    return done;
+}
+
+// By which factor all b must shrink to lie in their polymatroids: 1 but for rounding.
+inline double largest_excess(const SetProblem& problem, const double* b, Poll poll) {
+    PolymatroidWork work;
+    double most = 1.0;
+    for (std::int64_t i = 0; i < problem.n; ++i) {
+        most = std::max(most, problem.set(i).excess(b + problem.begin(i), work));
+        if ((i & 63) == 63) poll();
+    }
+    return most;
+}
+
+}  // namespace setwise

@@ -1,0 +1,1 @@
+"""The dual of a linear model, block by block."""

@@ -1,0 +1,73 @@
+"""The features as the block steps take them, and weights from the dual."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from setwise._foundation import _kernels as _core
+from setwise._foundation._arguments import FloatArray
+
+# All inner products of so many examples take 128 megabytes.
+_MOST_PRODUCTS = 1 << 24
+# A step by inner products writes n numbers a label, one by features reads and writes d of them.
+_PRODUCTS_PAY = 2.0
+
+
+class Features:
+    """Rows of features with the state that the kernels keep of the weights W (p, D).
+
+    By inner products where the examples are few beside the features: the state is then the scores
+    of all examples, else the weights themselves.
+    """
+
+    def __init__(self, X: Any, p: int, intercept: bool) -> None:
+        self._X, self._intercept = X, intercept
+        self.n, self.p, self.columns = int(X.shape[0]), p, int(X.shape[1]) + intercept
+        self._sparse = issparse(self._X)
+        used = self._X.nnz / max(self.n, 1) if self._sparse else self.columns
+        self.gram = self.n <= _PRODUCTS_PAY * used and self.n**2 <= _MOST_PRODUCTS
+        self.rows = self._rows()
+
+    def _rows(self) -> Any:
+        X = self._X
+        if self.gram:
+            products = X @ X.T
+            dense = products.toarray() if self._sparse else np.asarray(products)
+            return _core.GramRows(np.ascontiguousarray(dense + float(self._intercept)))
+        if self._sparse:
+            starts, columns = X.indptr.astype(np.int64), X.indices.astype(np.int64)
+            return _core.SparseRows(starts, columns, X.data, X.shape[1], self._intercept)
+        return _core.DenseRows(np.ascontiguousarray(X), self._intercept)
+
+    def squares(self) -> FloatArray:
+        """|x|^2 of each example, never 0."""
+        X = self._X
+        sums = X.multiply(X).sum(axis=1) if self._sparse else np.einsum("ij,ij->i", X, X)
+        squares: FloatArray = np.asarray(sums, np.float64).ravel() + float(self._intercept)
+        return np.maximum(squares, 1e-300)
+
+    def weights(self, signed: FloatArray) -> FloatArray:
+        """sum_i signed_i x_i': (n, p) to (p, D)."""
+        W = np.empty((self.p, self.columns))
+        features = self._X.shape[1]
+        W[:, :features] = (self._X.T @ signed).T
+        if self._intercept:
+            W[:, features] = signed.sum(axis=0)
+        return W
+
+    def state(self, W: FloatArray) -> FloatArray:
+        """What the kernels keep of the weights, for all labels: a fresh array."""
+        if not self.gram:
+            return np.array(W.T if self._sparse else W, order="C")
+        features = self._X.shape[1]
+        scores = np.asarray(self._X @ np.ascontiguousarray(W[:, :features].T))
+        if self._intercept:
+            scores = scores + W[:, features]
+        return np.array(scores.T, order="C")
+
+    def label_state(self, W: FloatArray) -> FloatArray:
+        """The same with a row for each label."""
+        return self.state(W) if self.gram else W.copy()

@@ -1,0 +1,180 @@
+"""Which learner a linear model of many sets gets: by its shape, and by how it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from scipy.sparse import issparse
+
+from setwise._foundation._arguments import FloatArray, as_count, check_callback
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._progress import Progress
+from setwise.learning._cutting_planes._fit import Fit, Planes
+from setwise.learning._cutting_planes._one_slack import one_slack
+from setwise.learning._dual_blocks._dual_blocks import dual_blocks
+from setwise.learning._dual_blocks._linear_sets import LinearSets
+from setwise.learning._history import History
+
+Stage = tuple[Literal["planes", "blocks"], int]
+
+# Of so many examples a feature, planes need few rounds, whatever C; from so many on, no others are
+# tried, nor for so few weights. Features count by what they weigh: one that is large beside the
+# others is alone.
+_TALL, _VERY_TALL = 20.0, 200.0
+_FEW_WEIGHTS = 64
+_FOR_EVER = 1 << 40
+# A stage of blocks that leaves more of the gap is not worth another.
+_HELP = 0.5
+# |x|^2 beyond has no room for the sums of a dual.
+_MOST_SQUARES = 1e200
+_PLANES: tuple[Stage, ...] = (("planes", _FOR_EVER),)
+_OF_TALL: tuple[Stage, ...] = (
+    ("planes", 100),
+    ("blocks", 300),
+    ("planes", 300),
+    ("blocks", 3000),
+    ("planes", _FOR_EVER),
+)
+_OF_WIDE: tuple[Stage, ...] = (
+    ("blocks", 3000),
+    ("planes", 300),
+    ("blocks", 100_000),
+    ("planes", _FOR_EVER),
+)
+
+
+def learn_linear(
+    sets: LinearSets,
+    C: float,
+    *,
+    tol: float = 1e-3,
+    max_iter: int = 10_000,
+    time_limit: float | None = None,
+    init: Fit | None = None,
+    callback: Callable[[Progress], object] | None = None,
+) -> Fit:
+    r"""Minimise 1/2 |W|^2 + C risk(W) by dual blocks, by cutting planes, or by both in turn.
+
+    Blocks are fast where examples are few beside the features, planes where they are many. What
+    one has found, the other goes on from: the dual that blocks end with is a plane, which proves
+    the same bound, and the best weights are kept. A stage that is not enough is followed by one of
+    the other kind; the blocks are not asked again after a stage that gained little. The stages
+    depend on the data alone, not on a clock. ``learner`` of the fit names those that ran.
+
+    Parameters
+    ----------
+    sets : LinearSets
+    C, tol, max_iter, time_limit, init, callback
+        As in ``one_slack``; ``max_iter`` is of the rounds of all stages together.
+    """
+    check_callback(callback)
+    limit = as_count(max_iter, "max_iter", least=1)
+    deadline = Deadline.of(time_limit, armed=False)
+    done: Fit | None = None
+    blocks_help = True
+    for kind, most in stages(sets):
+        if kind == "blocks" and not blocks_help:
+            continue
+        start = init if done is None else done
+        left = limit if done is None else limit - done.n_iter
+        told = _told(callback, done)
+        try:
+            if kind == "blocks":
+                fit = dual_blocks(
+                    sets,
+                    C,
+                    tol=tol,
+                    max_iter=left,
+                    time_limit=deadline.inherited,
+                    init=start,
+                    callback=told,
+                    most_passes=most,
+                )
+            else:
+                fit = one_slack(
+                    sets.risk,
+                    sets.dimension,
+                    C,
+                    tol=tol,
+                    max_iter=min(left, most),
+                    time_limit=deadline.inherited,
+                    init=start,
+                    callback=told,
+                )
+        except KeyboardInterrupt:
+            if done is None:
+                raise
+            if deadline.struck:
+                return replace(done, reason=deadline.sentence)
+            return replace(done, interrupted=True, reason="a callback or Ctrl-C ended it")
+        if kind == "blocks":
+            blocks_help = done is None or fit.gap <= _HELP * done.gap
+        done = fit if done is None else _joined(done, fit)
+        if done.converged or done.interrupted or deadline.struck or done.n_iter == limit:
+            break
+    assert done is not None
+    return done
+
+
+def stages(sets: LinearSets) -> tuple[Stage, ...]:
+    """What is tried, in this order, until the gap is small enough."""
+    few = sets.dimension <= _FEW_WEIGHTS or sets.labels.n <= 1
+    if few or sets.n > _VERY_TALL * sets.columns:
+        return _PLANES
+    if sets.surrogate._polymatroids(sets.labels) is None:
+        return _PLANES
+    squares = _column_squares(sets)
+    total = float(squares.sum())
+    if not (np.isfinite(total) and 0.0 < total < _MOST_SQUARES):
+        return _PLANES
+    shares = squares / total
+    return _OF_TALL if sets.n * float(shares @ shares) > _TALL else _OF_WIDE
+
+
+def _column_squares(sets: LinearSets) -> FloatArray:
+    """The mean square of each feature, that of the intercept at the end."""
+    X = sets.X
+    sums = X.multiply(X).sum(axis=0) if issparse(X) else np.einsum("ij,ij->j", X, X)
+    squares = np.asarray(sums, np.float64).ravel() / max(sets.n, 1)
+    return np.append(squares, 1.0) if sets.intercept else squares
+
+
+def _told(
+    callback: Callable[[Progress], object] | None, done: Fit | None
+) -> Callable[[Progress], object] | None:
+    """The callback, to which the rounds of all stages are one count."""
+    if callback is None or done is None:
+        return callback
+    rounds, seconds = done.n_iter, float(done.history.seconds[-1])
+
+    def told(now: Progress) -> object:
+        return callback(replace(now, n_iter=now.n_iter + rounds, seconds=now.seconds + seconds))
+
+    return told
+
+
+def _joined(before: Fit, fit: Fit) -> Fit:
+    """One fit of two stages; the second went on from what the first had found."""
+    first, second = before.history, fit.history
+    primal = np.minimum.accumulate(np.concatenate([first.primal, second.primal]))
+    dual = np.maximum.accumulate(np.concatenate([first.dual, second.dual]))
+    seconds = np.concatenate([first.seconds, second.seconds + first.seconds[-1]])
+    names = [name for name in before.learner.split(", ") if name != fit.learner]
+    planes = fit.planes
+    if fit.learner == "dual_blocks":
+        planes = Planes(
+            np.vstack([before.planes.slopes, planes.slopes]),
+            np.concatenate([before.planes.offsets, planes.offsets]),
+        )
+    return replace(
+        fit,
+        n_iter=before.n_iter + fit.n_iter,
+        history=History(primal, np.minimum(dual, primal), seconds),
+        bound=min(max(before.bound, fit.bound), fit.value),
+        planes=planes,
+        dual=before.dual if fit.dual is None else fit.dual,
+        learner=", ".join([*names, fit.learner]),
+    )
