@@ -73,9 +73,9 @@ axis.step(seconds, values, where="post", color="k", lw=2.5, label="the best labe
 axis.step(seconds, bounds, where="post", color="#888888", lw=2.5, label="no labelling is below")
 axis.fill_between(seconds, values, bounds, step="post", color="#f2e6c9", label="not yet known")
 for budget, hue in zip(budgets[1:], hues[1:], strict=True):
-    axis.axvline(budget, color=hue, lw=2.5, ls="--")
+    axis.axvline(budget, ymax=0.65, color=hue, lw=2.5, ls="--")
     axis.text(budget, 0.03, f" {budget:g} s", color=hue, transform=axis.get_xaxis_transform())
-axis.set(xlabel="seconds", ylabel="energy", xscale="log", xlim=(seconds[0], seconds[-1]))
+axis.set(xlabel="seconds", ylabel="energy", xscale="log", xlim=(0.03, max(3.0, seconds[-1])))
 axis.set_xticks((0.03, 0.1, 0.3, 1, 3), ("0.03", "0.1", "0.3", "1", "3"))
 axis.minorticks_off()
 margin = 0.1 * (values[1] - bounds[1])
