@@ -156,7 +156,8 @@ def test_estimators_by_skops_and_pickle(name):
     expected = answer(model, ask)
     for again in copies:
         assert same(answer(again, ask), expected)
-        assert again.gap_ == model.gap_
+        if name != "SetDecision":  # its estimator has no gap
+            assert again.gap_ == model.gap_
         if hasattr(model, "stages_"):
             assert np.array_equal(again.stages_.toarray(), model.stages_.toarray())
 
