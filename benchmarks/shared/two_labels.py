@@ -53,6 +53,7 @@ def random_cut(shape: tuple[int, ...], connectivity: int) -> Cut:
     rng = np.random.default_rng(0)
     edges = sw.fields.grid_edges(shape, connectivity)
     unary = rng.normal(size=(int(np.prod(shape)), 2))
+    unary -= unary.min(axis=1, keepdims=True)
     return Cut(shape, connectivity, unary, edges, 0.5 * rng.random(len(edges)))
 
 
