@@ -128,12 +128,12 @@ def presence(pictures: Sequence[Picture], strength: float) -> LogisticRegression
 
 
 def decide_with_presence(p: np.ndarray, loss: str, q: np.ndarray, policy: str) -> np.ndarray:
-    """The best sets (K, n) if a class is absent with probability 1 - q, its pixels independent else.
+    """The best sets (K, n) if a class is there with probability q, its pixels then independent.
 
     Pixel i of a class that is there has probability p_i / q. A set that is not empty costs 1 where
     the class is absent, so it costs 1 - q + q E against q for the empty one, E its expected loss
-    where the class is there: it is worth it for q > 1 / (2 - E). Where only classes that are there
-    are counted, always.
+    where the class is there: it is worth it for q > 1 / (2 - E), but for the chance that a class
+    that is there has no pixel. Where only classes that are there are counted, always.
     """
     best = sw.decide(np.minimum(p / q[:, None], 1.0), loss, sets="rows", n_jobs=1)
     worth = (q > 1 / (2 - best.expected)) | (policy == "there")

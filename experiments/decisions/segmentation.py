@@ -162,10 +162,10 @@ def main() -> None:
             "presence": "a class is in an image with probability q, by a logistic regression on "
             "the logits of its mean and its largest probability; if it is, its pixels have p / q "
             "independently; `decide` for that law",
-            "settings": "strength, threshold, calibration and presence of MSRC-21 on the other half of "
-            "the images (TextonBoost's: on the other three), of the horses on the training half "
-            f"by {FOLDS} folds; chosen for the measure and policy of the figure. `chosen` shows "
-            "those of the first part or network",
+            "settings": "strength, threshold, calibration and presence of MSRC-21 on the other "
+            "half of the images (TextonBoost's: on the other three), of the horses on the training "
+            f"half by {FOLDS} folds; chosen for the measure and policy of the figure. `chosen` "
+            "shows those of the first part or network",
             "horses": f"48 x 64 pixels, {steps} steps of cross-entropy at 3e-3 on 30 photographs; "
             "`argmax` is a threshold of 1/2",
             "seed": given.seed,
