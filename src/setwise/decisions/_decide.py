@@ -46,6 +46,8 @@ def decide(
 
     independently. A threshold of 1/2 is the answer for the Hamming loss and for no measure of
     overlap: for the Jaccard and the Dice loss elements below 1/2 often belong to the best set.
+    Independence is an assumption: where the truth is empty more often than the product of 1 - p
+    says, an empty answer is chosen too rarely.
 
     ============  ==================================================================  =========
     method        losses                                                              cost

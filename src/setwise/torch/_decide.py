@@ -72,7 +72,8 @@ def decide(
 
     Which elements form a set is said as for the losses: all of them, or those of each image, of
     each class, of each class of each image. Probabilities are taken to be independent, and to mean
-    what they say: calibrate first.
+    what they say: calibrate first. Where a class may be absent from an image, pixels are not
+    independent, and an empty mask is never expected to be best: decide first whether it is there.
 
     Parameters
     ----------
