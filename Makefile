@@ -158,7 +158,7 @@ bench: .venv/.built .venv/.bench
 # is looked for where SETWISE_DATA says (see experiments/README.md).
 EXPERIMENTS := experiments/msrc21/unaries.py experiments/msrc21/superpixels.py \
 	$(sort $(wildcard experiments/*/table*.py)) $(sort $(wildcard experiments/*/figure*.py)) \
-	$(sort $(wildcard experiments/no_paper/*.py))
+	$(sort $(wildcard experiments/no_paper/*.py)) $(sort $(wildcard experiments/decisions/[!_]*.py))
 
 experiments: .venv/.built .venv/.torch
 	@set -e; for script in $(EXPERIMENTS); do \
