@@ -16,7 +16,8 @@ using namespace setwise::bind;
 struct Desk {
     setwise::ExpectedRatio ratio;
     setwise::Workspace work;
-    std::vector<Byte> unsigned_;  // no element is a mistake yet: margins are minus the probabilities
+    std::vector<Byte>
+        unsigned_;  // no element is a mistake yet: margins are minus the probabilities
     std::vector<double> p, w;
 };
 

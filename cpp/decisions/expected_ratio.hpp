@@ -38,8 +38,7 @@ class ExpectedRatio {
         p_ = p, w_ = w, n_ = n;
         // Nothing predicted is right when nothing is there.
         double log_none = 0;
-        for (std::int64_t i = 0; i < n; ++i)
-            log_none += std::log1p(-p[i]);
+        for (std::int64_t i = 0; i < n; ++i) log_none += std::log1p(-p[i]);
         BestPrefix best{0, std::exp(log_none), std::exp(log_none)};
         bracket(best);
         if (candidates_.empty()) return best;
@@ -90,7 +89,8 @@ class ExpectedRatio {
             most_lower = std::max(most_lower, lower * (1 - 1e-9));
             // A set that weighs more than the chain's last one and at most c hits no more than the
             // chain does at c, which takes the most probable elements first.
-            best.most = std::max(best.most, above(std::max(sums_[at - 1], lightest_), hit, spread_));
+            best.most =
+                std::max(best.most, above(std::max(sums_[at - 1], lightest_), hit, spread_));
         }
         best.most = std::min(best.most, 1.0);
         candidates_.clear();

@@ -31,7 +31,6 @@
 
 namespace setwise {
 
-
 template <class Topology, class Capacity>
 class BlockFlow {
   public:
@@ -146,7 +145,8 @@ class BlockFlow {
     }
 
     template <class Solve>
-    void solve_part(std::int64_t k, std::int64_t first_block, std::int64_t last_block, Solve solve) {
+    void solve_part(std::int64_t k, std::int64_t first_block, std::int64_t last_block,
+                    Solve solve) {
         Part& here = parts_[static_cast<std::size_t>(k)];
         Flow part(flow_, first(first_block), first(last_block));
         const struct Noted {
@@ -208,11 +208,10 @@ class BlockFlow {
         }
         for (std::int64_t k = block; k < block + width; ++k) {
             auto& crossings = crossings_[static_cast<std::size_t>(k)];
-            crossings.erase(std::remove_if(crossings.begin(), crossings.end(),
-                                           [&](const Crossing& c) {
-                                               return low <= c.head && c.head < high;
-                                           }),
-                            crossings.end());
+            crossings.erase(
+                std::remove_if(crossings.begin(), crossings.end(),
+                               [&](const Crossing& c) { return low <= c.head && c.head < high; }),
+                crossings.end());
         }
         return taken;
     }

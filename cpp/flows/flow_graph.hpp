@@ -65,7 +65,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
 
     // Before any flow: the capacities of a grid whose arcs have none yet, from arrays that may be laid
     // out in any way.
-    bool set_grid_capacities(const GridWeights<Capacity>& there, const GridWeights<Capacity>& back) {
+    bool set_grid_capacities(const GridWeights<Capacity>& there,
+                             const GridWeights<Capacity>& back) {
         const bool same = there == back;
         bool fits = true;
         topology().for_runs([&](std::size_t direction, const auto& at, std::int64_t,
@@ -164,9 +165,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
             const Capacity excess = rounded_excess(v, inflow(v)).first;
             gap.add(std::max<Capacity>(solver_.source_side(v) ? -excess : excess, 0));
         }
-        topology().for_edges([&](std::int64_t, FlowArc a, FlowArc b) {
-            flows.add(std::abs(flow(a, b)));
-        });
+        topology().for_edges(
+            [&](std::int64_t, FlowArc a, FlowArc b) { flows.add(std::abs(flow(a, b))); });
         return {gap.value(), flows.value()};
     }
 

@@ -223,10 +223,11 @@ class OffsetTopology {
             for (std::int64_t e = 0; e < edges(); ++e) visit(e, forward(e), reverse(e));
             return;
         }
-        for_runs([&](std::size_t, const auto&, std::int64_t e, std::int64_t run, FlowArc a, FlowArc b) {
-            for (const std::int64_t end = e + run; e < end; ++e, a += degree, b += degree)
-                visit(e, a, b);
-        });
+        for_runs(
+            [&](std::size_t, const auto&, std::int64_t e, std::int64_t run, FlowArc a, FlowArc b) {
+                for (const std::int64_t end = e + run; e < end; ++e, a += degree, b += degree)
+                    visit(e, a, b);
+            });
     }
 
     // Of a grid: visit(direction, coordinates of the first pixel, first edge, edges, first arc, the one
@@ -234,8 +235,8 @@ class OffsetTopology {
     static constexpr FlowArc stride = degree;
     template <class Visit>
     void for_runs(Visit visit) const {
-        grid_.for_runs([&](std::size_t direction, const auto& at, std::int64_t pixel, std::int64_t e,
-                           std::int64_t run) {
+        grid_.for_runs([&](std::size_t direction, const auto& at, std::int64_t pixel,
+                           std::int64_t e, std::int64_t run) {
             const FlowArc a = first_arc(direction, pixel);
             visit(direction, at, e, run, a, sister(a));
         });

@@ -25,7 +25,7 @@ class GridNumbering {
     // `steps` has a row of `dimensions` for each of `directions`; no two are equal or opposite. The
     // grid has fewer than 2^31 pixels. Directions that leave the grid from everywhere have no edges.
     GridNumbering(const std::int64_t* sides, std::int64_t dimensions, const std::int64_t* steps,
-              std::int64_t directions)
+                  std::int64_t directions)
         : sides_(sides, sides + dimensions) {
         for (const std::int64_t side : sides_) pixels_ *= side;
         for (std::int64_t k = 0; k < directions; ++k) {
@@ -33,7 +33,8 @@ class GridNumbering {
             Direction d{{row, row + dimensions}, 0, count_, 0};
             std::int64_t edges = 1, stride = 1;
             for (std::size_t i = sides_.size(); i-- > 0; stride *= sides_[i]) {
-                const std::int64_t inside = std::max<std::int64_t>(sides_[i] - std::abs(d.step[i]), 0);
+                const std::int64_t inside =
+                    std::max<std::int64_t>(sides_[i] - std::abs(d.step[i]), 0);
                 edges *= inside;
                 if (inside > 0) d.offset += d.step[i] * stride;
             }

@@ -178,8 +178,8 @@ class MaxFlow {
         Capacity excess = 0;
         Relaxed<Label> label = on_source_side;
         Relaxed<FlowArc> parent = orphan;  // the arc to the parent
-        FlowArc current = 0;      // arcs before it lead to no parent of this label
-        FlowNode next = nobody;   // in the list of the orphans of this label
+        FlowArc current = 0;               // arcs before it lead to no parent of this label
+        FlowNode next = nobody;            // in the list of the orphans of this label
     };
 
     // Trees of one kind: those with `sink` lead to deficits, those without come from excesses. The
@@ -491,7 +491,8 @@ class MaxFlow {
         const Rows g = topology_->rows();
         Trees& trees = trees_[sink];
         const Label here = label_of<sink>(trees.depth), most = here + (trees.growing ? 2 : 0);
-        bool gap = false;  // whether no node is left of some distance: no orphan has a path to a root
+        bool gap =
+            false;  // whether no node is left of some distance: no orphan has a path to a root
         for (; trees.lowest <= trees.highest; ++trees.lowest) {
             while (trees.orphans[trees.lowest] != nobody) {
                 const FlowNode v = trees.orphans[trees.lowest];

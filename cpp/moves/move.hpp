@@ -258,8 +258,7 @@ class Move {
         double paid = 0.0, slack = unseen + unproved_;
         count_answer();
         const Change change = change_of_answer(paid);
-        for (const CountFunction& f : functions_)
-            slack += f(f.answer) - f.interpolated(f.answer);
+        for (const CountFunction& f : functions_) slack += f(f.answer) - f.interpolated(f.answer);
         tolerance_ = std::max(tolerance_, 1e-13 * paid);
         Change bound = change;
         bound.add(-slack);

@@ -64,11 +64,10 @@ void check_block_flow(std::mt19937& random, std::int32_t width, std::int32_t hei
                         "flow: an interrupted flow goes on to another value");
             }
             graph->solve(no_poll, n_threads, sizes);
-            require(close(static_cast<double>(graph->value()),
-                          static_cast<double>(whole->value())) &&
-                        close(static_cast<double>(graph->cut()),
-                              static_cast<double>(whole->value())),
-                    "flow: blocks find another value");
+            require(
+                close(static_cast<double>(graph->value()), static_cast<double>(whole->value())) &&
+                    close(static_cast<double>(graph->cut()), static_cast<double>(whole->value())),
+                "flow: blocks find another value");
             const auto [gap, flowing] = graph->unproved();
             require(static_cast<double>(gap) <= 1e-13 * static_cast<double>(flowing),
                     "flow: a cut of blocks is not proved");
