@@ -45,7 +45,7 @@ FOLDS, INNER = 5, 3
 LEAST = {"medical": 50, "enron": 100, "corel5k": 200}
 CS = [0.01, 0.1, 1.0]
 SET_CS = [0.001, 0.01, 0.1]
-MOST_LABELS, MOST_FEATURES = 14, 300
+MOST_LABELS, MOST_FEATURES = 14, 100
 NOT_CALIBRATED = {"logistic", "chain", "boosting"}
 
 
