@@ -107,6 +107,7 @@ def decide(
     loss = get(loss)
     threads = as_threads(n_jobs)
     temperature = as_number(temperature, "temperature", positive=True)
+    label = as_count(label, "label")
     sampler = Sampler(as_generator(rng), as_count(n_samples, "n_samples", least=1))
     if isinstance(probabilities, DiverseResult | MarginalsResult):
         given = {"offsets": offsets, "groups": groups, "weights": weights}
@@ -114,7 +115,7 @@ def decide(
             if value is not None:
                 raise ValueError(f"{name} must be None for the answer of a field, got {value!r}")
     if isinstance(probabilities, DiverseResult):
-        masks = probabilities.labelings == as_count(label, "label")
+        masks = probabilities.labelings == label
         answers = among_candidates(loss, masks, probabilities.values, temperature)
         single = read_probabilities(masks[0], offsets=None, groups=None, sets="auto")
         return _decision(single, answers, "candidates", f"the list at temperature {temperature:g}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -45,6 +47,34 @@ def _culprit(X: Any, words: str) -> str:
     return "y"
 
 
+@contextmanager
+def naming_x(X: object) -> Iterator[None]:
+    """Errors of another estimator that do not say which argument was wrong are told of X.
+
+    It knows best what X may be; only what no estimator takes is refused at once.
+    """
+    refuse_masked(X, "X")
+    if X is None or isinstance(X, str | bytes | bool | int | float | complex | dict | set):
+        raise TypeError(f"X must be an array or a table of samples, got {type(X).__name__}")
+    try:
+        yield
+    except (
+        TypeError,
+        ValueError,
+        OverflowError,
+        RuntimeError,
+        AttributeError,
+        IndexError,
+    ) as error:
+        words = str(error)
+        known = isinstance(error, TypeError | ValueError)
+        if known and re.search(r"\b[Xy]\b|sample_weight|groups", words.partition("\n")[0]):
+            raise
+        kind = TypeError if isinstance(error, TypeError | AttributeError) else ValueError
+        both = "inconsistent numbers of samples" in words
+        raise kind(f"{'X and y' if both else 'X'}: {words}") from error
+
+
 def checked_labels(y: Any) -> Any:
     """Labels alone, (n,) or (n, p), where X is another estimator's to check."""
     refuse_masked(y, "y")
@@ -60,6 +90,8 @@ def checked_labels(y: Any) -> Any:
             stacklevel=callers_level(),
         )
         labels = labels[:, 0]
+    if labels.dtype.kind in "VMmc":
+        raise TypeError(f"y must hold labels, got dtype {labels.dtype}")
     if labels.ndim not in (1, 2):
         raise ValueError(f"y must have shape (n,) or (n, p), got {labels.shape}")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():

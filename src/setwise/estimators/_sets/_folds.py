@@ -86,6 +86,8 @@ def as_grid(Cs: object) -> FloatArray:
 
 def split_into_folds(cv: Any, sample: Sample) -> list[tuple[IntArray, IntArray]]:
     """The folds; a count of them keeps groups whole, since a cut would make other sets of them."""
+    if isinstance(cv, np.integer):
+        cv = int(cv)
     whole_groups = sample.groups is not None and (cv is None or isinstance(cv, int))
     y = sample.positive if issparse(sample.labels) else sample.labels
     try:
@@ -94,7 +96,18 @@ def split_into_folds(cv: Any, sample: Sample) -> list[tuple[IntArray, IntArray]]
             if whole_groups
             else check_cv(5 if cv is None else cv, y, classifier=True)
         )
+        folds: Iterable[tuple[IntArray, IntArray]] = splitter.split(sample.X, y, sample.groups)
+        found = list(folds)
     except (TypeError, ValueError) as error:
         raise type(error)(f"cv: {error}") from error
-    folds: Iterable[tuple[IntArray, IntArray]] = splitter.split(sample.X, y, sample.groups)
-    return list(folds)
+    if not found:
+        raise ValueError("cv must give at least one split, got none")
+    for split in found:
+        for rows in split:
+            array = np.asarray(rows)
+            if array.ndim != 1 or array.dtype.kind not in "iub":
+                raise ValueError(
+                    f"cv must give pairs of arrays of row numbers, got dtype {array.dtype} of "
+                    f"shape {array.shape}"
+                )
+    return found

@@ -112,9 +112,12 @@ class LinearModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         scores = self.decision_function(X)
         labels = self._encoding.decode(self._is_positive(scores))
-        if not as_flag(abstain, "abstain"):
+        abstain = as_flag(abstain, "abstain")
+        if not abstain and groups is None:
             return labels
         sets = arrange(np.zeros(scores.shape, np.bool_), self.sets, groups, None)
+        if not abstain:
+            return labels
         flat = np.ascontiguousarray(sets.gather(scores)).reshape(-1)
         offsets = sets.offsets
         if sets.positive.ndim == 2:

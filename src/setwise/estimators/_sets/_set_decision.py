@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from setwise._foundation._arguments import FloatArray, as_choice
 from setwise._foundation._sample_weights import as_sample_weights
 from setwise.decisions import Decision, decide
-from setwise.estimators._checked import checked_labels
+from setwise.estimators._checked import checked_labels, naming_x
 from setwise.estimators._sets._folds import Sample, split_into_folds
 from setwise.estimators._sets._label_encoding import Encoding, learn_encoding
 from setwise.estimators._sets._probability_models import (
@@ -27,6 +27,9 @@ from setwise.estimators._threads import threads
 from setwise.losses import Loss, get
 from setwise.losses._scoring._layout import Kind, Sets, arrange
 from setwise.losses._scoring._score import score_of_sets
+
+# Other estimators sum weights as they are.
+_HEAVIEST = 1e100
 
 
 class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -130,7 +133,8 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.calibrate is not None:
             as_choice(self.calibrate, "calibrate", METHODS)
         labels = checked_labels(y)
-        check_consistent_length(X, labels)
+        with naming_x(X):
+            check_consistent_length(X, labels)
         encoding, positive = learn_encoding(labels, self.pos_label)
         matrix = positive.ndim == 2
         arranged = arrange(positive, self.sets, groups, None)
@@ -142,10 +146,17 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight = None
         if sample_weight is not None:
             weight = as_sample_weights(sample_weight, len(positive))
+            some = weight[weight > 0]
+            if some.size and (some.max() > _HEAVIEST or some.min() < 1 / _HEAVIEST):
+                raise ValueError(
+                    f"sample_weight must be 0 or between {1 / _HEAVIEST:g} and {_HEAVIEST:g}, got "
+                    f"{some.max() if some.max() > _HEAVIEST else some.min():g}"
+                )
         model = first_estimator(self.estimator, matrix=matrix)
         target = positive.astype(np.int64) if matrix else labels
         options = {} if weight is None else {"sample_weight": weight}
-        self.estimator_ = model.fit(X, target, **options)
+        with naming_x(X):
+            self.estimator_ = model.fit(X, target, **options)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
@@ -155,7 +166,8 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             folds = split_into_folds(
                 self.cv, Sample.of(np.zeros((len(positive), 0)), labels, positive, groups, None)
             )
-            p, seen = out_of_fold(model, X, target, self._positive_class, folds, weight)
+            with naming_x(X):
+                p, seen = out_of_fold(model, X, target, self._positive_class, folds, weight)
             if self.calibrate is not None:
                 self._calibration = Calibration.fit(self.calibrate, p[seen], positive[seen])
                 p = self._calibration(p)
@@ -184,7 +196,8 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _chances(self, X: Any) -> FloatArray:
         """Of the positive labels, calibrated."""
         check_is_fitted(self)
-        p = positive_probabilities(self.estimator_, X, self._positive_class)
+        with naming_x(X):
+            p = positive_probabilities(self.estimator_, X, self._positive_class)
         p = np.clip(p, 0.0, 1.0)
         return p if self._calibration is None else np.clip(self._calibration(p), 0.0, 1.0)
 
