@@ -13,11 +13,10 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from scipy.sparse import issparse
 from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -36,25 +35,16 @@ from experiments.decisions._decided_scores import (
     score,
     thresholds_of_labels,
 )
-from experiments.shared.data import multilabel, standardized
+from experiments.decisions._multilabel_sets import LEAST, sample
+from experiments.shared.data import standardized
 from experiments.shared.report import Table, arguments, estimate, parallel, report
 
 NAMES = ["emotions", "scene", "yeast", "medical", "enron", "corel5k"]
 FOLDS, INNER = 5, 3
-# Labels that are there in at least so many rows: others cannot be learnt, or judged, in each fold.
-LEAST = {"medical": 50, "enron": 100, "corel5k": 200}
 CS = [0.01, 0.1, 1.0]
 SET_CS = [0.001, 0.01, 0.1]
 MOST_LABELS, MOST_FEATURES = 14, 100
 NOT_CALIBRATED = {"logistic", "chain", "boosting"}
-
-
-@cache
-def sample(name: str) -> tuple[np.ndarray, np.ndarray]:
-    data = multilabel(name).pooled()
-    X = data.X.toarray() if issparse(data.X) else np.asarray(data.X, float)
-    Y = np.asarray(data.y) > 0
-    return X, Y[:, Y.sum(axis=0) >= LEAST.get(name, 20)]
 
 
 def models(p: int, d: int) -> dict[str, tuple[object, list[float]]]:
