@@ -271,11 +271,14 @@ def test_only_the_edges_themselves_are_known_to_be_a_grid() -> None:
 
 
 def test_the_memory_of_a_grid_goes_with_its_edges() -> None:
-    before = len(_edges._GRIDS)
     edges = fields.grid_edges((5, 5))
-    assert len(_edges._GRIDS) == before + 1
+    alive = _edges._GRIDS[id(edges)][0]
+    assert alive() is edges
     del edges
-    assert len(_edges._GRIDS) == before
+    assert alive() is None  # nothing holds the array itself
+    kept = fields.grid_edges((2, 2))  # what is gone is forgotten with the next
+    assert all(alive() is not None for alive, _ in _edges._GRIDS.values())
+    assert _edges.grid_of(kept) is not None
 
 
 @given(grids())

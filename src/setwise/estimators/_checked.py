@@ -54,7 +54,8 @@ def naming_x(X: object) -> Iterator[None]:
     It knows best what X may be; only what no estimator takes is refused at once.
     """
     refuse_masked(X, "X")
-    if X is None or isinstance(X, str | bytes | bool | int | float | complex | dict | set):
+    scalar = str | bytes | bool | int | float | complex
+    if X is None or isinstance(X, scalar) or (isinstance(X, dict | set) and not issparse(X)):
         raise TypeError(f"X must be an array or a table of samples, got {type(X).__name__}")
     try:
         yield
@@ -90,7 +91,9 @@ def checked_labels(y: Any) -> Any:
             stacklevel=callers_level(),
         )
         labels = labels[:, 0]
-    if labels.dtype.kind in "VMmc":
+    if labels.dtype.kind == "c":  # the words that scikit-learn's users know
+        raise ValueError(f"Complex data not supported: y must hold labels, got {labels.dtype}")
+    if labels.dtype.kind in "VMm":
         raise TypeError(f"y must hold labels, got dtype {labels.dtype}")
     if labels.ndim not in (1, 2):
         raise ValueError(f"y must have shape (n,) or (n, p), got {labels.shape}")

@@ -41,8 +41,10 @@ _GRIDS: dict[int, tuple[ref[IntArray], Grid]] = {}
 def remember_grid(edges: IntArray, grid: Grid) -> IntArray:
     """The edges of a grid, (E, 2) in one block, as an array that cannot be written and is known."""
     fixed: IntArray = np.asarray(edges.data.toreadonly())
-    key = id(fixed)
-    _GRIDS[key] = (ref(fixed, lambda _: _GRIDS.pop(key, None)), grid)
+    # Those that are gone are forgotten here: Ctrl-C in a callback of theirs would be lost.
+    for key in [key for key, (alive, _) in [*_GRIDS.items()] if alive() is None]:
+        _GRIDS.pop(key, None)
+    _GRIDS[id(fixed)] = (ref(fixed), grid)
     return fixed
 
 
