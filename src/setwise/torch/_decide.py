@@ -192,7 +192,8 @@ def _decided(
             mask, score = answer
             expected = (scale * (1 - score)).clamp(min=0)
             error = scale * (1e-12 + 4 * 2.2e-16 * (p.shape[1] + 8))
-            return mask & (p > 0), expected, expected - error, True, "integrals"
+            proved = bool(torch.isfinite(expected).all())  # not where a score was no number
+            return mask & (p > 0), expected, expected - error, proved, "integrals"
     from setwise.decisions import decide as on_host
 
     counts = torch.full((len(p),), p.shape[1]) if valid is None else valid.sum(1).cpu()
