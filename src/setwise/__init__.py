@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         StructBoostClassifier,
         StructBoostRanker,
         StructBoostTracker,
+        thin,
     )
     from setwise.inference import diverse, marginals, solve_map
 
@@ -61,6 +62,7 @@ __all__ = [
     "plots",
     "solve_map",
     "surrogates",
+    "thin",
 ]
 
 # Parts that need an extra: `from setwise import *` must work without it.
@@ -80,6 +82,7 @@ _HOMES = {
     "diverse": "inference",
     "marginals": "inference",
     "solve_map": "inference",
+    "thin": "estimators",
 }
 
 

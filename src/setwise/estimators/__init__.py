@@ -7,6 +7,8 @@ from setwise.estimators._fields._field_svm import FieldSVM
 from setwise.estimators._sets._set_classifier import SetClassifier
 from setwise.estimators._sets._set_classifier_cv import SetClassifierCV
 from setwise.estimators._sets._set_decision import SetDecision
+from setwise.estimators._thinning._thin import thin
+from setwise.estimators._thinning._thinned_ensemble import ThinnedEnsemble
 from setwise.estimators._tracking._struct_boost_tracker import StructBoostTracker
 
 __all__ = [
@@ -18,4 +20,6 @@ __all__ = [
     "StructBoostClassifier",
     "StructBoostRanker",
     "StructBoostTracker",
+    "ThinnedEnsemble",
+    "thin",
 ]

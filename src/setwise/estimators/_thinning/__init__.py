@@ -1,0 +1,1 @@
+"""Fitted ensembles with fewer trees."""

@@ -1,0 +1,194 @@
+"""The linear program over a fixed pool of trees, and the choice of its C."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise.estimators._boosting._class_risk import ClassRisk
+from setwise.estimators._thinning._pool import TreePool
+from setwise.learning import BoostFit, struct_boost
+from setwise.learning._room import share_left
+
+_FACTOR = 3.0  # from one C to the next
+_MOST_VALUES = 8
+_PATIENCE = 2  # values of C without a lower loss, before the search for one ends
+_ROUGH = 0.1  # the gap at which a C is judged
+
+
+@dataclass(frozen=True, eq=False)
+class Thinning:
+    """Weights of the columns, (n_ids,), with what is known of them.
+
+    ``value`` is that of these weights, after those were dropped that the tolerance does not need;
+    ``bound`` that of the fit.
+    """
+
+    weights: FloatArray
+    value: float
+    relative_gap: float
+    fit: BoostFit
+
+    @cached_property
+    def kept(self) -> IntArray:
+        return np.flatnonzero(self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class ThinningProblem:
+    r"""min over w >= 0 of 1'w + C R(f), f the weighted sum of the columns of a pool.
+
+    R is the mean over the rows of :math:`\max_y \Delta(y_i, y) + f_y(x_i) - f_{y_i}(x_i)`.
+    """
+
+    pool: TreePool
+    y: IntArray
+    weight: FloatArray
+    cost: FloatArray
+    shared: bool
+
+    @property
+    def n_scores(self) -> int:
+        return 1 if len(self.cost) == 2 else len(self.cost)
+
+    @cached_property
+    def risk(self) -> ClassRisk:
+        two = self.n_scores == 1
+        code = np.array([[-0.5], [0.5]]) if two else None
+        return ClassRisk(self.y, self.cost, code, self.weight, one_segment=self.shared)
+
+    def take(self, rows: IntArray) -> ThinningProblem:
+        return replace(self, pool=self.pool.take(rows), y=self.y[rows], weight=self.weight[rows])
+
+    @cached_property
+    def threshold(self) -> float:
+        """The C above which some column is violated at w = 0."""
+        _, slope = self.risk(np.zeros(self.n_scores * len(self.y)))
+        column = self.pool(-slope)[0]
+        begin = column.segment * len(column.response)
+        edge = float(-slope[begin : begin + len(column.response)] @ column.response)
+        return 1.0 / max(edge, 1e-12)
+
+    def solve(self, C: float, tol: float, start: IntArray | None = None) -> Thinning:
+        """The weights to within ``tol``, half of which is spent on fewer of them.
+
+        The best weights that cutting planes meet lie between vertices, and have more entries than
+        any. Dropping the smallest of them, as long as the value allows it, costs a question a step.
+        """
+        if start is not None:
+            self.pool.start = start
+        n = len(self.pool)
+        with threadpool_limits(1, user_api="blas"):  # whose sums depend on the number of threads
+            fit = struct_boost(
+                self.risk, self.pool, C, tol=tol / 2, n_estimators=n + 1, columns_per_round=n
+            )
+            weights = np.zeros(self.pool.n_ids)
+            weights[[column.learner for column in fit.columns]] = fit.w
+            return self._sparse(weights, fit, C, tol)
+
+    def limited(self, C: float, tol: float, T: int, most: int) -> Thinning:
+        """At most so many of the T trees: the least are dropped, a third a time.
+
+        The bound stays that for all trees and weights, so that the gap holds the price of the limit
+        as well.
+        """
+        whole = thinning = self.solve(C, tol)
+        while not thinning.fit.interrupted:
+            kept = thinning.kept[thinning.kept < T]
+            if len(kept) <= most:
+                break
+            order = np.argsort(-thinning.weights[kept], kind="stable")
+            trees = kept[order[: max(most, 2 * len(kept) // 3)]]
+            constants = np.arange(T, self.pool.n_ids)
+            some = replace(self, pool=self.pool.only(np.concatenate([trees, constants])))
+            thinning = some.solve(C, tol)
+        bound, zero = whole.fit.bound, whole.fit.zero
+        gap = share_left(thinning.value, bound, zero, whole.fit.rounding)
+        interrupted = thinning.fit.interrupted
+        fit = replace(whole.fit, interrupted=interrupted)
+        return Thinning(thinning.weights, thinning.value, gap, fit)
+
+    def _sparse(self, weights: FloatArray, fit: BoostFit, C: float, tol: float) -> Thinning:
+        order = np.argsort(weights, kind="stable")
+        order = order[weights[order] > 0]
+        best = Thinning(weights, fit.value, fit.relative_gap, fit)
+        few, many = 0, len(order)  # dropping `few` is within tol, dropping `many` not known to be
+        while many - few > 1 and not fit.interrupted:
+            middle = (few + many) // 2
+            some = weights.copy()
+            some[order[:middle]] = 0.0
+            scores = self.pool.scores(some, self.n_scores)
+            value = float(some.sum()) + C * self.risk(scores.ravel())[0]
+            gap = share_left(value, fit.bound, fit.zero, fit.rounding)
+            if gap <= max(tol, best.relative_gap):
+                few, best = middle, Thinning(some, value, gap, fit)
+            else:
+                many = middle
+        return best
+
+    def losses(self, weights: FloatArray) -> FloatArray:
+        """What each row pays for the class that the weighted columns choose."""
+        scores = self.pool.scores(weights, self.n_scores)
+        chosen = (scores[0] > 0).astype(np.int64) if len(scores) == 1 else scores.argmax(axis=0)
+        paid: FloatArray = self.cost[self.y, chosen]
+        return paid
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """The values of C that were tried, their cross-validated loss and mean number of columns."""
+
+    C: FloatArray
+    loss: FloatArray
+    n_kept: FloatArray
+
+    @property
+    def best(self) -> float:
+        """The least C of the lowest loss."""
+        return float(self.C[self.loss.argmin()])
+
+
+def cross_validated(problem: ThinningProblem, cv: int) -> Path:
+    """The losses along C, which grows threefold from where the first column enters.
+
+    It ends where the loss has not fallen for a while. Each fold begins with the columns that it
+    used at the last C.
+    """
+    folds = folds_of(problem.y, cv)
+    unseen = [np.flatnonzero(folds == k) for k in range(cv)]
+    parts = [
+        (problem.take(np.flatnonzero(folds != k)), problem.take(rows))
+        for k, rows in enumerate(unseen)
+    ]
+    share = problem.weight / problem.weight.sum()
+    kept: list[IntArray] = [np.empty(0, np.int64)] * cv
+    tried: list[tuple[float, float, float]] = []
+    least, since, C = np.inf, 0, problem.threshold
+    while len(tried) < _MOST_VALUES and since < _PATIENCE:
+        C *= _FACTOR
+        loss = 0.0
+        for k, (learnt, judged) in enumerate(parts):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # C may be too small for any tree
+                thinning = learnt.solve(C, _ROUGH, kept[k])
+            if thinning.fit.interrupted:
+                raise KeyboardInterrupt
+            kept[k] = thinning.kept
+            loss += float(share[unseen[k]] @ judged.losses(thinning.weights))
+        tried.append((C, loss, float(np.mean([len(own) for own in kept]))))
+        least, since = (loss, 0) if loss < least else (least, since + 1)
+    return Path(*np.array(tried).T.copy())
+
+
+def folds_of(y: IntArray, cv: int) -> IntArray:
+    """A fold for each row, with its share of each class; the same for the same y."""
+    order = np.random.default_rng(0).permutation(len(y))
+    order = order[np.argsort(y[order], kind="stable")]
+    folds = np.empty(len(y), np.int64)
+    folds[order] = np.arange(len(y)) % cv
+    return folds
