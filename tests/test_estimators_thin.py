@@ -1,4 +1,4 @@
-"""Ensembles with fewer trees: the program over all columns, its certificate, and the predictions."""
+"""Ensembles with fewer trees: the optimum, its certificate, and the predictions."""
 
 import pickle
 import warnings

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import skops.io
 from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import setwise as sw
@@ -23,6 +24,12 @@ THREE = [np.digitize(x[:, 0], [-0.5, 0.5]) for x, *_ in GRAPHS]
 FRAMES = np.zeros((2, 60, 80))
 FRAMES[0, 20:40, 10:30] = FRAMES[1, 20:40, 12:32] = 1.0
 FEW = {"C": 10.0, "n_estimators": 4}
+
+
+
+def forest():
+    return RandomForestClassifier(20, max_depth=2, random_state=0).fit(X, y)
+
 
 # By the name of an estimator: how to fit it, and what to ask it.
 ESTIMATORS = {
@@ -47,6 +54,7 @@ ESTIMATORS = {
         ),
         "update",
     ),
+    "ThinnedEnsemble": (lambda: sw.thin(forest(), X, y, C=20.0, oob=True), "decision_function"),
 }
 OTHER_LEARNERS = {
     kind: (
@@ -134,7 +142,7 @@ def fitted(name):
 
 
 def test_every_estimator_and_learner_has_an_example():
-    assert set(ESTIMATORS) == set(estimators.__all__)
+    assert set(ESTIMATORS) == set(estimators.__all__) - {"thin"}
     classes = {name for name in learning.__all__ if isinstance(getattr(learning, name), type)}
     protocols = {"Executor", "ExamplewiseRisk", "Risk", "WeakLearnerSearch"}
     assert set(OBJECTS) == classes - protocols

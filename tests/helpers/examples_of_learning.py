@@ -13,6 +13,7 @@ import numpy as np
 from example_registry import EXAMPLES, Example, array, go_on, itself, listed, method
 from examples_of_fields import FIELD
 from scipy.sparse import diags_array
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
@@ -284,6 +285,30 @@ estimator(
     cv=2,
     Cs=[10.0],
 )
+STAGES = GradientBoostingClassifier(n_estimators=4, max_depth=1, random_state=0)
+STAGES.fit(np.vstack([X, X + 0.1]), array(0, 1, 1, 1, 0, 0, 0, 0, 1, 0, 1, 0))
+FEWER = sw.thin(STAGES, X, Y, C=20.0)
+listed(
+    "thin",
+    decisions,
+    ensemble=STAGES,
+    X=X,
+    y=Y,
+    C=20.0,
+    sample_weight=SAMPLE_WEIGHT,
+    oob=False,
+    taxonomy=array(2, 2, -1),
+    max_trees=3,
+    tol=1e-3,
+    cv=2,
+)
+listed("estimators.ThinnedEnsemble", lambda model: 0)
+for name, arguments in (
+    ("decision_function", {"X": X}),
+    ("predict", {"X": X}),
+    ("fit", {}),
+):
+    method(f"estimators.ThinnedEnsemble.{name}", lambda: FEWER, itself, **arguments)
 estimator(
     "StructBoostClassifier",
     {

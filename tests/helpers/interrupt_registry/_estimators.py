@@ -134,3 +134,12 @@ def update(size: int) -> Call:
 def _calibrated(size: int) -> Call:
     X, Y = examples(size)
     return lambda: sw.SetDecision(calibrate="isotonic", cv=2).fit(X, Y).predict_proba(X)
+
+
+@long("estimators.thin")
+def _thinned(size: int) -> Call:
+    from sklearn.ensemble import RandomForestClassifier
+
+    X, y = classes(size)
+    forest = RandomForestClassifier(5, max_depth=2, random_state=0).fit(X[::2], y[::2])
+    return lambda: sw.thin(forest, X, y, cv=2)

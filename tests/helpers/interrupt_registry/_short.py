@@ -64,6 +64,7 @@ SHORT_METHODS = {
 }
 SHORT = {
     "diversities.ball_intersections",
+    "estimators.ThinnedEnsemble.fit",
     "fields.contrast_weights",
     "fields.grid_edges",
     "fields.regions_from_labels",

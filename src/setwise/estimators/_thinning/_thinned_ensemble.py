@@ -86,7 +86,7 @@ class ThinnedEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, msg=_UNFITTED)
         return len(self.indices_)
 
-    def fit(self, X: Any = None, y: Any = None, **ignored: Any) -> Self:
+    def fit(self, *data: Any, **options: Any) -> Self:
         """Nothing: the trees were fitted, and weighted by ``sw.thin``."""
         check_is_fitted(self, msg=_UNFITTED)
         return self
