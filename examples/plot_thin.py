@@ -35,8 +35,8 @@ ensembles = {
 # Fewer trees
 # -----------
 #
-# C is chosen by cross-validation among the rows that the ensembles have not seen, two folds here for
-# the sake of speed. In boosting every round has a tree a class.
+# C is chosen by cross-validation among the rows that the ensembles have not seen, here in two folds
+# for the sake of speed. In boosting every round has a tree a class.
 
 thinned = {name: sw.thin(model, X_fresh, y_fresh, cv=2) for name, model in ensembles.items()}
 for name, few in thinned.items():

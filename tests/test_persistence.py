@@ -26,7 +26,6 @@ FRAMES[0, 20:40, 10:30] = FRAMES[1, 20:40, 12:32] = 1.0
 FEW = {"C": 10.0, "n_estimators": 4}
 
 
-
 def forest():
     return RandomForestClassifier(20, max_depth=2, random_state=0).fit(X, y)
 

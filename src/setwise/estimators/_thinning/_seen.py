@@ -58,8 +58,8 @@ def warn_of_seen_rows(
     if bags is None:
         if len(trees.members) > 1 and not wrong.any():
             warnings.warn(
-                "X, y: no tree makes a mistake on any row, so that nothing tells them apart; if the "
-                f"ensemble was fitted on these rows, {advice}",
+                "X, y: no tree makes a mistake on any row, so that nothing tells them apart; if "
+                f"the ensemble was fitted on these rows, {advice}",
                 UserWarning,
                 stacklevel=callers_level(),
             )
