@@ -2,7 +2,9 @@
 //
 // A stump says +-1 on the two sides of a threshold. With U the weights of one segment, T their sum
 // and L the sum of those at or below the threshold, it gains |T - 2 L|. One walk over the rows by
-// increasing value meets every threshold; the sums of several segments go along together.
+// increasing value meets every threshold; the sums of several segments go along together. Rows whose
+// value is missing are a side of their own: with N the sum of their weights they gain |N| more. A
+// feature whose values are categories has a side for each: sum_c |U_c|.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +12,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "numeric/poll.hpp"
@@ -19,17 +23,38 @@
 namespace setwise {
 
 // Two rows with neighbouring values, between which a threshold lies; `none` is a row that is not
-// stored. Both none: the constant stump.
+// stored. Both none: no threshold, one side.
 struct Split {
     static constexpr std::int64_t none = -1;
     double gain;  // T - 2 L: its sign is the side of the larger values
     std::int64_t low = none, high = none;
+    double missing = 0;  // N
 };
+
+// Which stumps a feature may have: any, or those alone that increase or decrease in it.
+enum class Trend : std::int8_t { decreasing = -1, any = 0, increasing = 1 };
+
+template <Trend trend>
+double allowed(double gain) {
+    return trend == Trend::any ? std::abs(gain) : trend == Trend::increasing ? gain : -gain;
+}
+
+// The same for a trend that is known when it runs.
+template <class Body>
+void with_trend(Trend trend, const Body& body) {
+    if (trend == Trend::any)
+        body(std::integral_constant<Trend, Trend::any>{});
+    else if (trend == Trend::increasing)
+        body(std::integral_constant<Trend, Trend::increasing>{});
+    else
+        body(std::integral_constant<Trend, Trend::decreasing>{});
+}
 
 // Segments that are summed together: enough to fill the registers, no more.
 constexpr int most_lanes = 8;
 
-template <int lanes>
+// The sums of one walk; a constant has either sign, whatever the trend.
+template <int lanes, Trend trend>
 struct Sums {
     std::array<double, lanes> now, best;
 
@@ -43,51 +68,50 @@ struct Sums {
         for (int k = 0; k < lanes; ++k) now[k] += factor * values[k];
     }
     void compare() {
-        for (int k = 0; k < lanes; ++k) best[k] = std::max(best[k], std::abs(now[k]));
+        for (int k = 0; k < lanes; ++k) best[k] = std::max(best[k], allowed<trend>(now[k]));
     }
 };
 
 // A feature with many values: the rows as they are met, those of the smallest value first. Rows that
 // are not stored (the zeros of a sparse matrix) share one value: `up` walks towards it from below,
 // `down` from above. A mark on the last row of a run of equal values says that a threshold follows.
+// Rows whose value is missing come apart.
 class SortedFeature {
   public:
+    using Rows = std::vector<std::uint32_t>;
     static constexpr std::uint32_t mark = 0x80000000u;
 
-    SortedFeature(std::vector<std::uint32_t> up, std::vector<std::uint32_t> down)
-        : up_(std::move(up)), down_(std::move(down)) {}
+    SortedFeature(Rows up, Rows down, Rows missing, Trend trend)
+        : up_(std::move(up)), down_(std::move(down)), missing_(std::move(missing)), trend_(trend) {}
+
+    static std::size_t categories() { return 0; }
+    static void sums(const double*, double*) {}
 
     // `doubled`: twice the weights, the lanes of a row side by side.
     template <int lanes>
     void best(const double* doubled, const double* totals, double* gains) const {
-        Sums<lanes> sums(totals);
-        walk(up_, doubled, sums, -1.0);
-        sums.set(totals, -1.0);
-        walk(down_, doubled, sums, 1.0);
-        std::copy(sums.best.begin(), sums.best.end(), gains);
+        if (missing_.empty()) return best_of_present<lanes>(doubled, totals, gains);
+        const std::array<double, lanes> apart = sum_of_missing<lanes>(doubled);
+        std::array<double, lanes> present;
+        for (int k = 0; k < lanes; ++k) present[k] = totals[k] - apart[k];
+        best_of_present<lanes>(doubled, present.data(), gains);
+        for (int k = 0; k < lanes; ++k) gains[k] += std::abs(apart[k]);
     }
 
     // The lowest threshold whose gain is the best but for `slack`: sums that are equal but for their
     // rounding tie.
     Split locate(const double* doubled, double total, double slack) const {
+        const double apart = sum_of_missing<1>(doubled)[0];
+        total -= apart;
         double least;
-        best<1>(doubled, &total, &least);
+        best_of_present<1>(doubled, &total, &least);
         least -= slack;
-        if (std::abs(total) >= least) return {total};
-        double now = total;
-        for (std::size_t k = 0; k < up_.size(); ++k) {
-            now -= doubled[row(up_[k])];
-            if ((up_[k] & mark) && std::abs(now) >= least)
-                return {now, row(up_[k]), k + 1 < up_.size() ? row(up_[k + 1]) : Split::none};
-        }
         Split found{total};
-        now = -total;
-        for (std::size_t k = 0; k < down_.size(); ++k) {
-            now += doubled[row(down_[k])];
-            if ((down_[k] & mark) && std::abs(now) >= least)
-                found = {now, k + 1 < down_.size() ? row(down_[k + 1]) : Split::none,
-                         row(down_[k])};
-        }
+        if (std::abs(total) < least)
+            with_trend(trend_, [&](auto t) {
+                found = first<decltype(t)::value>(doubled, total, least);
+            });
+        found.missing = apart;
         return found;
     }
 
@@ -95,8 +119,46 @@ class SortedFeature {
     static std::int64_t row(std::uint32_t entry) { return entry & ~mark; }
 
     template <int lanes>
-    static void walk(const std::vector<std::uint32_t>& rows, const double* doubled,
-                     Sums<lanes>& sums, double factor) {
+    std::array<double, lanes> sum_of_missing(const double* doubled) const {
+        std::array<double, lanes> sums{};
+        for (const std::uint32_t entry : missing_)
+            for (int k = 0; k < lanes; ++k) sums[k] += 0.5 * doubled[lanes * row(entry) + k];
+        return sums;
+    }
+
+    template <int lanes>
+    void best_of_present(const double* doubled, const double* totals, double* gains) const {
+        with_trend(trend_, [&](auto trend) {
+            Sums<lanes, decltype(trend)::value> sums(totals);
+            walk(up_, doubled, sums, -1.0);
+            sums.set(totals, -1.0);
+            walk(down_, doubled, sums, 1.0);
+            std::copy(sums.best.begin(), sums.best.end(), gains);
+        });
+    }
+
+    template <Trend trend>
+    Split first(const double* doubled, double total, double least) const {
+        double now = total;
+        for (std::size_t k = 0; k < up_.size(); ++k) {
+            now -= doubled[row(up_[k])];
+            if ((up_[k] & mark) && allowed<trend>(now) >= least)
+                return {now, row(up_[k]), k + 1 < up_.size() ? row(up_[k + 1]) : Split::none};
+        }
+        Split found{total};
+        now = -total;
+        for (std::size_t k = 0; k < down_.size(); ++k) {
+            now += doubled[row(down_[k])];
+            if ((down_[k] & mark) && allowed<trend>(now) >= least)
+                found = {now, k + 1 < down_.size() ? row(down_[k + 1]) : Split::none,
+                         row(down_[k])};
+        }
+        return found;
+    }
+
+    template <int lanes, Trend trend>
+    static void walk(const Rows& rows, const double* doubled, Sums<lanes, trend>& sums,
+                     double factor) {
         constexpr std::size_t ahead = 24;
         const std::size_t n = rows.size();
         for (std::size_t k = 0; k < n; ++k) {
@@ -106,55 +168,122 @@ class SortedFeature {
         }
     }
 
-    std::vector<std::uint32_t> up_, down_;
+    Rows up_, down_, missing_;
+    Trend trend_;
 };
 
-// A feature with few values: a code a row, increasing with the value, and one row that has each. The
-// weights are summed value by value, with the rows in the order of memory.
+// The weights summed code by code, with the rows in the order of memory: (bins, lanes).
+template <int lanes, class Code>
+std::vector<double> sums_by_code(const std::vector<Code>& codes, std::size_t bins,
+                                 const double* values) {
+    std::vector<double> sums(bins * lanes, 0.0);
+    for (const Code code : codes) {
+        double* const sum = &sums[std::size_t(code) * lanes];
+        for (int k = 0; k < lanes; ++k) sum[k] += values[k];
+        values += lanes;
+    }
+    return sums;
+}
+
+// A feature with few values: a code a row, increasing with the value, and one row that has each. A
+// code beyond them stands for a value that is missing.
 template <class Code>
 class BinnedFeature {
   public:
-    BinnedFeature(std::vector<Code> codes, std::vector<std::int32_t> examples)
-        : codes_(std::move(codes)), examples_(std::move(examples)) {}
+    BinnedFeature(std::vector<Code> codes, std::vector<std::int32_t> examples, Trend trend)
+        : codes_(std::move(codes)), examples_(std::move(examples)), trend_(trend) {}
+
+    static std::size_t categories() { return 0; }
+    static void sums(const double*, double*) {}
 
     template <int lanes>
     void best(const double* doubled, const double* totals, double* gains) const {
         const std::vector<double> bins = histogram<lanes>(doubled);
-        Sums<lanes> sums(totals);
-        for (std::size_t b = 0; b + 1 < examples_.size(); ++b) {
-            sums.add(&bins[b * lanes], -1.0);
-            sums.compare();
-        }
-        std::copy(sums.best.begin(), sums.best.end(), gains);
+        const double* const apart = &bins[examples_.size() * lanes];
+        std::array<double, lanes> present;
+        for (int k = 0; k < lanes; ++k) present[k] = totals[k] - 0.5 * apart[k];
+        best_of_present<lanes>(bins, present.data(), gains);
+        for (int k = 0; k < lanes; ++k) gains[k] += std::abs(0.5 * apart[k]);
     }
 
     Split locate(const double* doubled, double total, double slack) const {
-        double least;
-        best<1>(doubled, &total, &least);
-        least -= slack;
         const std::vector<double> bins = histogram<1>(doubled);
+        const double apart = 0.5 * bins.back();
+        total -= apart;
+        double least;
+        best_of_present<1>(bins, &total, &least);
+        least -= slack;
+        Split found{total};
+        if (std::abs(total) < least)
+            with_trend(trend_, [&](auto t) {
+                found = first<decltype(t)::value>(bins, total, least);
+            });
+        found.missing = apart;
+        return found;
+    }
+
+  private:
+    // The last bin is that of the missing values; it stays zero where there is none.
+    template <int lanes>
+    std::vector<double> histogram(const double* doubled) const {
+        return sums_by_code<lanes>(codes_, examples_.size() + 1, doubled);
+    }
+
+    template <int lanes>
+    void best_of_present(const std::vector<double>& bins, const double* totals,
+                         double* gains) const {
+        with_trend(trend_, [&](auto trend) {
+            Sums<lanes, decltype(trend)::value> sums(totals);
+            for (std::size_t b = 0; b + 1 < examples_.size(); ++b) {
+                sums.add(&bins[b * lanes], -1.0);
+                sums.compare();
+            }
+            std::copy(sums.best.begin(), sums.best.end(), gains);
+        });
+    }
+
+    template <Trend trend>
+    Split first(const std::vector<double>& bins, double total, double least) const {
         double now = total;
-        for (std::size_t b = 0; std::abs(now) < least && b + 1 < bins.size(); ++b) {
+        for (std::size_t b = 0; b + 1 < examples_.size(); ++b) {
             now -= bins[b];
-            if (std::abs(now) >= least) return {now, examples_[b], examples_[b + 1]};
+            if (allowed<trend>(now) >= least) return {now, examples_[b], examples_[b + 1]};
         }
         return {total};
     }
 
-  private:
-    template <int lanes>
-    std::vector<double> histogram(const double* doubled) const {
-        std::vector<double> bins(examples_.size() * lanes, 0.0);
-        for (const Code code : codes_) {
-            double* const bin = &bins[std::size_t(code) * lanes];
-            for (int k = 0; k < lanes; ++k) bin[k] += doubled[k];
-            doubled += lanes;
-        }
-        return bins;
-    }
-
     std::vector<Code> codes_;
     std::vector<std::int32_t> examples_;
+    Trend trend_;
+};
+
+// A feature whose values are categories, a code a row: the best subset of them takes each by the
+// sign of its sum, because the gain is linear in what the stump says of a category.
+template <class Code>
+class CategoricalFeature {
+  public:
+    CategoricalFeature(std::vector<Code> codes, std::size_t categories)
+        : codes_(std::move(codes)), categories_(categories) {}
+
+    std::size_t categories() const { return categories_; }
+    static Split locate(const double*, double total, double) { return {total}; }
+
+    template <int lanes>
+    void best(const double* doubled, const double*, double* gains) const {
+        const std::vector<double> bins = sums_by_code<lanes>(codes_, categories_, doubled);
+        std::fill(gains, gains + lanes, 0.0);
+        for (std::size_t c = 0; c < categories_; ++c)
+            for (int k = 0; k < lanes; ++k) gains[k] += std::abs(0.5 * bins[c * lanes + k]);
+    }
+
+    void sums(const double* weights, double* sums) const {
+        const std::vector<double> bins = sums_by_code<1>(codes_, categories_, weights);
+        std::copy(bins.begin(), bins.end(), sums);
+    }
+
+  private:
+    std::vector<Code> codes_;
+    std::size_t categories_;
 };
 
 // All features of one matrix, presorted: what every round of boosting asks again.
@@ -163,11 +292,12 @@ class StumpSearch {
     explicit StumpSearch(std::int64_t rows) : rows_(rows) {}
 
     std::int64_t rows() const { return rows_; }
-    std::int64_t features() const { return static_cast<std::int64_t>(places_.size()); }
+    std::int64_t features() const { return static_cast<std::int64_t>(features_.size()); }
 
-    void add(SortedFeature feature) { add(sorted_, std::move(feature), Kind::sorted); }
-    void add(BinnedFeature<std::uint8_t> feature) { add(small_, std::move(feature), Kind::small); }
-    void add(BinnedFeature<std::uint16_t> feature) { add(large_, std::move(feature), Kind::large); }
+    template <class Feature>
+    void add(Feature feature) {
+        features_.emplace_back(std::move(feature));
+    }
 
     // weights (segments, rows), gains (features, segments). Threads share out the features; no sum
     // depends on which one made it.
@@ -189,30 +319,41 @@ class StumpSearch {
                 const std::int64_t worth = 1 + rows_ * features() * n / 1000000;
                 const auto helpers = static_cast<int>(std::min<std::int64_t>(n_threads, worth));
                 each_task(features(), helpers, poll, [&](std::int64_t f, int) {
-                    visit(f, [&](const auto& feature) {
-                        feature.template best<n>(doubled.data(), totals.data(),
-                                                 gains + f * segments + begin);
-                    });
+                    double* const own = gains + f * segments + begin;
+                    std::visit(
+                        [&](const auto& feature) {
+                            feature.template best<n>(doubled.data(), totals.data(), own);
+                        },
+                        at(f));
                 });
             });
         }
     }
 
-    // The best threshold of one feature for one segment's weights, the lowest within `slack`.
+    // How many categories a feature has, 0 if its values are numbers.
+    std::int64_t categories(std::int64_t feature) const {
+        return std::visit([](const auto& f) { return static_cast<std::int64_t>(f.categories()); },
+                          at(feature));
+    }
+
+    // The best threshold of one feature of numbers for one segment's weights, the lowest within
+    // `slack`.
     Split locate(const double* weights, std::int64_t feature, double slack) const {
         std::vector<double> doubled(static_cast<std::size_t>(rows_));
         const double total = pack(weights, doubled.data(), 1);
-        Split found{total};
-        visit(feature, [&](const auto& f) { found = f.locate(doubled.data(), total, slack); });
-        return found;
+        return std::visit([&](const auto& f) { return f.locate(doubled.data(), total, slack); },
+                          at(feature));
+    }
+
+    // One segment's weights summed category by category.
+    void sums(const double* weights, std::int64_t feature, double* sums) const {
+        std::visit([&](const auto& f) { f.sums(weights, sums); }, at(feature));
     }
 
   private:
-    enum class Kind : std::uint8_t { sorted, small, large };
-    struct Place {
-        Kind kind;
-        std::size_t index;
-    };
+    using Feature = std::variant<SortedFeature, BinnedFeature<std::uint8_t>,
+                                 BinnedFeature<std::uint16_t>, CategoricalFeature<std::uint8_t>,
+                                 CategoricalFeature<std::uint16_t>>;
 
     // Twice the weights, `stride` apart; returns their sum.
     double pack(const double* weights, double* doubled, int stride) const {
@@ -232,28 +373,12 @@ class StumpSearch {
             with_lanes<lanes - 1>(n, body);
     }
 
-    template <class Feature>
-    void add(std::vector<Feature>& features, Feature feature, Kind kind) {
-        features.push_back(std::move(feature));
-        places_.push_back({kind, features.size() - 1});
-    }
-
-    template <class Body>
-    void visit(std::int64_t feature, const Body& body) const {
-        const Place place = places_[static_cast<std::size_t>(feature)];
-        if (place.kind == Kind::sorted)
-            body(sorted_[place.index]);
-        else if (place.kind == Kind::small)
-            body(small_[place.index]);
-        else
-            body(large_[place.index]);
+    const Feature& at(std::int64_t feature) const {
+        return features_[static_cast<std::size_t>(feature)];
     }
 
     std::int64_t rows_;
-    std::vector<Place> places_;
-    std::vector<SortedFeature> sorted_;
-    std::vector<BinnedFeature<std::uint8_t>> small_;
-    std::vector<BinnedFeature<std::uint16_t>> large_;
+    std::vector<Feature> features_;
 };
 
 }  // namespace setwise

@@ -21,16 +21,22 @@ def check_sign(sign: object) -> None:
         raise ValueError("sign must be 1 or -1, got 0")
 
 
+def check_missing(missing: object) -> None:
+    """Raise unless it is 1, -1 or 0."""
+    as_count(missing, "missing", least=-1, most=1)
+
+
 def respond(learner: Any, X: Any) -> FloatArray:
     """What a weak learner says of rows that were checked: those of this library look no more."""
     response: FloatArray = getattr(learner, "_respond", learner.predict)(X)
     return response
 
 
-def as_rows(X: Any, *, least: int = 1) -> Any:
+def as_rows(X: Any, *, least: int = 1, allow_nan: bool = False) -> Any:
     """Finite features (m, d), m and d at least 1: float64, C-ordered and not copied if they were.
 
-    A sparse matrix comes back as a CSC array of its own, without stored zeros.
+    A sparse matrix comes back as a CSC array of its own, without stored zeros. ``allow_nan``: NaN
+    stands for a value that is missing.
     """
     if issparse(X):
         if X.dtype.kind not in "fiub":
@@ -49,9 +55,25 @@ def as_rows(X: Any, *, least: int = 1) -> Any:
     if rows.ndim != 2 or min(rows.shape) < least:
         some = ", both at least 1" if least else ""
         raise ValueError(f"X must have shape (m, d){some}, got {rows.shape}")
-    if not np.isfinite(values).all():
+    if allow_nan and np.isinf(values).any():
+        raise ValueError(f"X must be finite or NaN, got {values[np.isinf(values)][0]}")
+    if not allow_nan and not np.isfinite(values).all():
         raise ValueError(f"X must be finite, got {values[~np.isfinite(values)][0]}")
     return rows
+
+
+def feature_of(X: Any, feature: int) -> FloatArray:
+    """One feature of rows that were checked, (m,)."""
+    values = X[:, [feature]].toarray().ravel() if issparse(X) else X[:, feature]
+    return np.ascontiguousarray(values)
+
+
+def check_width(X: Any, feature: int) -> None:
+    """Raise unless the rows have the feature of a stump."""
+    if X.shape[1] <= feature:
+        raise ValueError(
+            f"X must have more than {feature} columns, the stump's feature, got {X.shape[1]}"
+        )
 
 
 def as_segments(weights: Any, m: int) -> FloatArray:
