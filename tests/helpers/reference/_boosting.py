@@ -95,9 +95,10 @@ def stump_answers(x: np.ndarray, *, categorical: bool = False, trend: int = 0) -
     answers = []
     if categorical:
         groups = [x == value for value in values] + [missing] * bool(missing.any())
-        for signs in product((1.0, -1.0), repeat=len(groups)):
-            answers.append(sum(sign * group for sign, group in zip(signs, groups, strict=True)))
-        return answers
+        return [
+            sum(sign * group for sign, group in zip(signs, groups, strict=True))
+            for signs in product((1.0, -1.0), repeat=len(groups))
+        ]
     for threshold in [-np.inf, *((values[1:] + values[:-1]) / 2)]:
         for sign in (1.0, -1.0):
             if threshold == -np.inf or trend in (0, sign):

@@ -177,6 +177,6 @@ class ClassifierSearch:
 
 def takes_nan(estimator: Any) -> bool:
     """Whether a scikit-learn estimator says that it takes missing values."""
-    if not hasattr(estimator, "__sklearn_tags__"):
+    if isinstance(estimator, type) or not hasattr(estimator, "__sklearn_tags__"):
         return False
     return bool(load("sklearn.utils").get_tags(estimator).input_tags.allow_nan)
