@@ -159,8 +159,8 @@ def _encoded(X: Any, known: dict[int, Any]) -> tuple[Any, dict[int, NDArray[Any]
     """
     words: dict[int, NDArray[Any]] = {}
     todo = {f: own for f, own in known.items() if own is not None}
-    kind = "f" if issparse(X) else getattr(getattr(X, "dtype", None), "kind", "O")
-    if kind in "fiubc" and not any(map(len, todo.values())):
+    numeric = issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "fiubc")
+    if numeric and not any(map(len, todo.values())):
         todo = {}
     if not todo:
         return X, words

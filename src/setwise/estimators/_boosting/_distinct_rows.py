@@ -10,7 +10,6 @@ from scipy.sparse import issparse
 
 from setwise._foundation._arguments import FloatArray, IntArray
 
-
 # For a missing value in a projection: a number that is hardly met.
 _STRANGE = 0.7390851332151607
 
@@ -20,7 +19,7 @@ def distinct_rows(X: Any, y: IntArray, weight: FloatArray) -> tuple[Any, IntArra
 
     Among equally good weak learners rounding decides, and with it the function. After this the
     order of the rows and the way in which they are repeated decide nothing. Equal rows are found
-    next to one another in the order of a projection, O(n d + n log n). Values that are missing, NaN,
+    next to one another in the order of a projection, O(n d + n log n). Missing values, NaN,
     are equal.
 
     Parameters
