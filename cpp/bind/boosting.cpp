@@ -24,7 +24,7 @@ std::vector<T> copy_of(const In<T>& array) {
 
 std::vector<std::uint32_t> marked_rows(const In<std::uint32_t>& entries, Index rows) {
     for (std::size_t k = 0; k < entries.size(); ++k)
-        require(static_cast<Index>(entries.data()[k] & ~SortedFeature::mark) < rows,
+        require(static_cast<Index>(entries.data()[k] & ~setwise::mark) < rows,
                 "rows must lie below the number of rows");
     return copy_of(entries);
 }
