@@ -42,41 +42,47 @@ inline std::int64_t row_of(std::uint32_t entry) { return entry & ~mark; }
 
 namespace lanes {
 
-SETWISE_INLINED void load(const double* from, double& to) { to = *from; }
-SETWISE_INLINED void store(const double& from, double* to) { *to = from; }
-SETWISE_INLINED void lower(const double& x, double& low) { low = x < low ? x : low; }
-SETWISE_INLINED void higher(const double& x, double& high) { high = x > high ? x : high; }
-using setwise::higher;
-using setwise::load;
-using setwise::lower;
-using setwise::store;
+constexpr std::size_t ahead = 24;  // rows whose values are asked for before they are needed
 
-template <class Vector, int vectors, bool adds>
+template <bool adds>
+void walk_one(const std::vector<std::uint32_t>& rows, const double* values, Walk& sums) {
+    const std::size_t n = rows.size();
+    double now = sums.now[0], high = sums.high[0], low = sums.low[0];
+    for (std::size_t k = 0; k < n; ++k) {
+        prefetch(values + row_of(rows[std::min(k + ahead, n - 1)]));
+        const double own = values[row_of(rows[k])];
+        now = adds ? now + own : now - own;
+        if (rows[k] & mark) high = std::max(high, now), low = std::min(low, now);
+    }
+    sums.now[0] = now, sums.high[0] = high, sums.low[0] = low;
+}
+
+template <int fours, bool adds>
 SETWISE_INLINED void walk(const std::uint32_t* rows, std::size_t n, const double* values,
                           Walk& sums) {
-    constexpr std::size_t ahead = 24;
-    constexpr int width = sizeof(Vector) / sizeof(double), lanes = width * vectors;
-    Vector now[vectors], high[vectors], low[vectors];
-    for (int v = 0; v < vectors; ++v) {
-        load(&sums.now[v * width], now[v]);
-        load(&sums.high[v * width], high[v]);
-        load(&sums.low[v * width], low[v]);
+    Four now[fours], high[fours], low[fours];
+    for (int v = 0; v < fours; ++v) {
+        load(&sums.now[4 * v], now[v]);
+        load(&sums.high[4 * v], high[v]);
+        load(&sums.low[4 * v], low[v]);
     }
     for (std::size_t k = 0; k < n; ++k) {
-        prefetch(values + lanes * row_of(rows[std::min(k + ahead, n - 1)]));
-        const double* const own = values + lanes * row_of(rows[k]);
-        for (int v = 0; v < vectors; ++v) {
-            Vector x;
-            load(own + v * width, x);
+        const double* const soon = values + 4 * fours * row_of(rows[std::min(k + ahead, n - 1)]);
+        prefetch(soon);
+        if constexpr (fours > 2) prefetch(soon + 4 * fours - 1);  // of another line
+        const double* const own = values + 4 * fours * row_of(rows[k]);
+        for (int v = 0; v < fours; ++v) {
+            Four x;
+            load(own + 4 * v, x);
             now[v] = adds ? now[v] + x : now[v] - x;
         }
         if (rows[k] & mark)
-            for (int v = 0; v < vectors; ++v) higher(now[v], high[v]), lower(now[v], low[v]);
+            for (int v = 0; v < fours; ++v) higher(now[v], high[v]), lower(now[v], low[v]);
     }
-    for (int v = 0; v < vectors; ++v) {
-        store(now[v], &sums.now[v * width]);
-        store(high[v], &sums.high[v * width]);
-        store(low[v], &sums.low[v * width]);
+    for (int v = 0; v < fours; ++v) {
+        store(now[v], &sums.now[4 * v]);
+        store(high[v], &sums.high[4 * v]);
+        store(low[v], &sums.low[4 * v]);
     }
 }
 
@@ -96,9 +102,7 @@ SETWISE_INLINED void sum(const Code* codes, std::size_t n, const double* values,
 template <class Code>
 SETWISE_INLINED void sum(int fours, const Code* codes, std::size_t n, const double* values,
                          double* sums) {
-    if (fours == 0)
-        for (std::size_t i = 0; i < n; ++i) sums[codes[i]] += values[i];
-    else if (fours == 1)
+    if (fours == 1)
         sum<1>(codes, n, values, sums);
     else if (fours == 2)
         sum<2>(codes, n, values, sums);
@@ -109,43 +113,53 @@ SETWISE_INLINED void sum(int fours, const Code* codes, std::size_t n, const doub
 template <bool adds>
 SETWISE_INLINED void walk(int fours, const std::uint32_t* rows, std::size_t n,
                           const double* values, Walk& sums) {
-    if (fours == 0)
-        walk<double, 1, adds>(rows, n, values, sums);
-    else if (fours == 1)
-        walk<Four, 1, adds>(rows, n, values, sums);
+    if (fours == 1)
+        walk<1, adds>(rows, n, values, sums);
     else if (fours == 2)
-        walk<Four, 2, adds>(rows, n, values, sums);
+        walk<2, adds>(rows, n, values, sums);
     else
-        walk<Four, 3, adds>(rows, n, values, sums);
+        walk<3, adds>(rows, n, values, sums);
 }
 
 }  // namespace lanes
 
-// Adds (or subtracts) the values of the rows one after the other, and compares at the marks.
-SETWISE_VECTORIZED inline void walk_rows(bool adds, int fours, const std::uint32_t* rows,
-                                         std::size_t n, const double* values, Walk& sums) {
+SETWISE_VECTORIZED inline void walk_fours(bool adds, int fours, const std::uint32_t* rows,
+                                          std::size_t n, const double* values, Walk& sums) {
     if (adds)
         lanes::walk<true>(fours, rows, n, values, sums);
     else
         lanes::walk<false>(fours, rows, n, values, sums);
 }
 
-// sums[code] += value, the rows in the order of memory.
-SETWISE_VECTORIZED inline void sum_by_code(int fours, const std::uint8_t* codes, std::size_t n,
-                                           const double* values, double* sums) {
+// Adds (or subtracts) the values of the rows one after the other, and compares at the marks.
+inline void walk_rows(bool adds, int fours, const std::vector<std::uint32_t>& rows,
+                      const double* values, Walk& sums) {
+    if (fours > 0)
+        walk_fours(adds, fours, rows.data(), rows.size(), values, sums);
+    else if (adds)
+        lanes::walk_one<true>(rows, values, sums);
+    else
+        lanes::walk_one<false>(rows, values, sums);
+}
+
+SETWISE_VECTORIZED inline void sum_fours(int fours, const std::uint8_t* codes, std::size_t n,
+                                         const double* values, double* sums) {
     lanes::sum(fours, codes, n, values, sums);
 }
-SETWISE_VECTORIZED inline void sum_by_code(int fours, const std::uint16_t* codes, std::size_t n,
-                                           const double* values, double* sums) {
+SETWISE_VECTORIZED inline void sum_fours(int fours, const std::uint16_t* codes, std::size_t n,
+                                         const double* values, double* sums) {
     lanes::sum(fours, codes, n, values, sums);
 }
 
-// The values summed code by code: (bins, lanes).
+// The values summed code by code, the rows in the order of memory: (bins, lanes).
 template <class Code>
 std::vector<double> sums_by_code(int fours, const std::vector<Code>& codes, std::size_t bins,
                                  const double* values) {
     std::vector<double> sums(bins * lanes_of(fours), 0.0);
-    sum_by_code(fours, codes.data(), codes.size(), values, sums.data());
+    if (fours > 0)
+        sum_fours(fours, codes.data(), codes.size(), values, sums.data());
+    else
+        for (std::size_t i = 0; i < codes.size(); ++i) sums[codes[i]] += values[i];
     return sums;
 }
 

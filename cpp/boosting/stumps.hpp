@@ -67,9 +67,9 @@ class SortedFeature {
         Lanes present = totals;
         for (int k = 0; k < lanes; ++k) present[k] -= apart[k];
         Walk sums(present);
-        walk_rows(false, fours, up_.data(), up_.size(), doubled, sums);
+        walk_rows(false, fours, up_, doubled, sums);
         for (int k = 0; k < lanes; ++k) sums.now[k] = -present[k];
-        walk_rows(true, fours, down_.data(), down_.size(), doubled, sums);
+        walk_rows(true, fours, down_, doubled, sums);
         for (int k = 0; k < lanes; ++k)
             gains[k] = best_of(trend_, present[k], sums.high[k], sums.low[k]) + std::abs(apart[k]);
     }
@@ -274,22 +274,29 @@ class StumpSearch {
     struct Packed {
         int fours;
         Lanes totals{};
-        std::vector<double> room;
+        std::unique_ptr<double[]> room;
         double* doubled;
 
         Packed(const double* weights, int segments, std::int64_t rows)
-            : fours(fours_for(segments)),
-              room(static_cast<std::size_t>(rows * lanes_of(fours)) + 8, 0.0) {
-            void* start = room.data();
-            std::size_t size = room.size() * sizeof(double);
+            : fours(fours_for(segments)) {
+            const std::int64_t stride = lanes_of(fours), block = 1024;  // rows that stay at hand
+            std::size_t size = static_cast<std::size_t>(rows * stride + 8) * sizeof(double);
+            room.reset(new double[size / sizeof(double)]);  // written once, not zeroed before
+            void* start = room.get();
             doubled = static_cast<double*>(std::align(64, size - 64, start, size));
-            double* own = doubled;
-            for (std::int64_t i = 0; i < rows; ++i, own += lanes_of(fours))
+            for (std::int64_t begin = 0; begin < rows; begin += block) {
+                const std::int64_t end = std::min(begin + block, rows);
                 for (int k = 0; k < segments; ++k) {
-                    const double weight = weights[k * rows + i];
-                    totals[k] += weight;
-                    own[k] = 2 * weight;
+                    double total = totals[k];
+                    for (std::int64_t i = begin; i < end; ++i) {
+                        total += weights[k * rows + i];
+                        doubled[i * stride + k] = 2 * weights[k * rows + i];
+                    }
+                    totals[k] = total;
                 }
+                for (std::int64_t i = begin; i < end; ++i)
+                    for (std::int64_t k = segments; k < stride; ++k) doubled[i * stride + k] = 0;
+            }
         }
         Packed(const Packed&) = delete;
         Packed& operator=(const Packed&) = delete;

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csc_array, issparse
 
-from setwise._foundation._arguments import FloatArray, as_array, as_count, as_float64, as_numbers
+from setwise._foundation._arguments import (
+    LARGEST,
+    FloatArray,
+    as_array,
+    as_count,
+    as_float64,
+    as_numbers,
+)
 from setwise.learning._boosting._problem import Column
 
 MOST_FEATURES = 1 << 30
@@ -77,14 +84,19 @@ def check_width(X: Any, feature: int) -> None:
 
 
 def as_segments(weights: Any, m: int) -> FloatArray:
-    """Finite weights as (n_segments, m), from one flat vector or from that shape."""
+    """Finite weights as (n_segments, m), from one flat vector or from that shape; not for writing."""
     array = as_array(weights, "weights")
     if array.size == 0 or array.size % m or (array.ndim == 2 and array.shape[1] != m):
         raise ValueError(
             f"weights must have a multiple of {m} entries, one for each row and segment, "
             f"got shape {array.shape}"
         )
-    return as_numbers(array.reshape(-1, m), "weights", shape=(None, m))
+    segments = array.reshape(-1, m)
+    if segments.dtype == np.float64 and segments.flags.c_contiguous:
+        most = max(float(segments.max()), -float(segments.min()))  # NaN if there is one
+        if most <= LARGEST:
+            return segments
+    return as_numbers(segments, "weights", shape=(None, m))
 
 
 def best_of_segments(

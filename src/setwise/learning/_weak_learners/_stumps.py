@@ -176,7 +176,7 @@ class StumpSearch:
         segments = as_segments(weights, self.X.shape[0])
         gains = np.empty((self.X.shape[1], len(segments)))
         self._search.gains(segments, gains, self._n_threads)
-        rounding = _ROUNDING * float(np.abs(segments).sum(axis=1).max())
+        rounding = _ROUNDING * max(float(np.abs(own).sum()) for own in segments)
         ranks = np.round(gains / rounding) if rounding > 0 else gains
         pairs = self._best_pairs(ranks)
         return [self._column(segments, rounding, *pair) for pair in pairs]
