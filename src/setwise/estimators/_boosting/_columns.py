@@ -67,7 +67,7 @@ class Tabular:
             return None, X
         if not _is_frame(X) and not hasattr(X, "shape"):
             X = np.array(X, dtype=object)  # words among numbers stay apart
-        shape = getattr(X, "shape", ())
+        shape: tuple[int, ...] = getattr(X, "shape", ())
         if len(shape) != 2:
             return None, X  # scikit-learn's checks have the words for it
         mask = _mask_of(columns, X)

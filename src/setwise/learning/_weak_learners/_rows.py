@@ -84,7 +84,7 @@ def check_width(X: Any, feature: int) -> None:
 
 
 def as_segments(weights: Any, m: int) -> FloatArray:
-    """Finite weights as (n_segments, m), from one flat vector or from that shape; not for writing."""
+    """Finite weights as (n_segments, m), of one flat vector or of that shape; to be read alone."""
     array = as_array(weights, "weights")
     if array.size == 0 or array.size % m or (array.ndim == 2 and array.shape[1] != m):
         raise ValueError(

@@ -168,8 +168,13 @@ class StumpSearch:
 
     def __reduce__(self) -> tuple[partial[StumpSearch], tuple[Any, int]]:
         """The compiled tables are made again from the rows."""
-        options = {"categorical_features": self._categorical, "monotonic_cst": self._trends}
-        return partial(type(self), n_jobs=self.n_jobs, **options), (self.X, self.n_columns)
+        make = partial(
+            type(self),
+            categorical_features=self._categorical,
+            monotonic_cst=self._trends,
+            n_jobs=self.n_jobs,
+        )
+        return make, (self.X, self.n_columns)
 
     def __call__(self, weights: FloatArray) -> list[Column]:
         """The best stumps for weights of shape (n_segments m,), flat or (n_segments, m)."""
