@@ -168,6 +168,8 @@ def test_a_field_with_missing_node_features():
     model = sw.FieldBoost(C=10.0).fit(graphs, labels)
     assert [found.tolist() for found in model.predict(graphs)] == labels
     assert model.certified_
+    assert get_tags(model).input_tags.allow_nan
+    assert not get_tags(sw.FieldBoost("feature")).input_tags.allow_nan
     whole = [(np.nan_to_num(nodes), edges, pairs) for nodes, edges, pairs in graphs]
     for refusing in (sw.FieldSVM(C=10.0), sw.FieldBoost("perceptron", C=10.0)):
         with pytest.raises(ValueError, match=r"node_features of X\[0\] must be finite, got nan"):

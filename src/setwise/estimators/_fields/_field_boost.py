@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import FloatArray
@@ -233,6 +234,11 @@ class FieldBoost(Boosted, FieldModel):
 
     def _takes_missing(self) -> bool:
         return takes_missing(self.estimator)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._takes_missing()
+        return tags
 
     def _scores(self, graphs: Graphs) -> tuple[FloatArray, FloatArray]:
         return self._weighted(graphs, self.estimator_weights_)
