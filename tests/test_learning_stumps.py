@@ -10,7 +10,7 @@ from strategies import arrays
 
 from setwise import _core
 from setwise.learning import Stump, StumpSearch
-from setwise.learning._weak_learners import _stumps
+from setwise.learning._weak_learners import _tables
 from setwise.learning._weak_learners._stumps import midway
 
 
@@ -44,12 +44,12 @@ def brute_best(X, weights):
 @given(problem=problems())
 def test_the_best_stump_is_that_of_enumeration(few, problem):
     X, weights = problem
-    known = _stumps._FEW_VALUES
-    _stumps._FEW_VALUES = few
+    known = _tables.FEW_VALUES
+    _tables.FEW_VALUES = few
     try:
         searches = [StumpSearch(X), StumpSearch(csr_array(X)), StumpSearch(X, n_jobs=2)]
     finally:
-        _stumps._FEW_VALUES = known
+        _tables.FEW_VALUES = known
     gain, (segment, stump) = brute_best(X, weights)
     for search in searches:
         assert search.exact
@@ -148,8 +148,8 @@ X = np.eye(3)
 @pytest.mark.parametrize(
     ("call", "error", "sentence"),
     [
-        (lambda: StumpSearch([[np.nan]]), ValueError, "X must be finite, got nan"),
-        (lambda: StumpSearch(csr_array([[np.inf]])), ValueError, "X must be finite, got inf"),
+        (lambda: StumpSearch([[-np.inf]]), ValueError, "X must be finite or NaN, got -inf"),
+        (lambda: StumpSearch(csr_array([[np.inf]])), ValueError, "X must be finite or NaN"),
         (
             lambda: StumpSearch([1.0]),
             ValueError,
@@ -194,12 +194,23 @@ def test_bad_input_is_told_in_a_sentence(call, error, sentence):
 def test_the_kernel_refuses_what_does_not_fit():
     search = _core.StumpSearch(2)
     none, rows = np.empty(0, np.uint32), np.array([0, 2], np.uint32)
+    zero = np.zeros(2, np.uint8)
+    numbers, words = _core.StumpSearch(2), _core.StumpSearch(2)
+    numbers.add_codes(zero, np.zeros(1, np.int32), 0)
+    words.add_categories(zero, 3)
     for call, sentence in [
-        (lambda: search.add_rows(rows, none), "rows must lie below"),
-        (lambda: search.add_rows(none, rows), "rows must lie below"),
-        (lambda: search.add_codes(np.zeros(3, np.uint8), np.zeros(1, np.int32)), "one entry a row"),
-        (lambda: search.add_codes(np.ones(2, np.uint8), np.zeros(1, np.int32)), "codes must lie"),
-        (lambda: search.add_codes(np.zeros(2, np.uint8), np.full(1, 2, np.int32)), "be rows"),
+        (lambda: search.add_rows(rows, none, none, 0), "rows must lie below"),
+        (lambda: search.add_rows(none, rows, none, 0), "rows must lie below"),
+        (lambda: search.add_rows(none, none, rows, 0), "rows must lie below"),
+        (lambda: search.add_rows(none, none, none, 2), "trend must be -1, 0 or 1"),
+        (lambda: search.add_codes(zero[:1], np.zeros(1, np.int32), 0), "one entry a row"),
+        (lambda: search.add_codes(zero + 2, np.zeros(1, np.int32), 0), "codes must not lie above"),
+        (lambda: search.add_codes(zero, np.full(1, 2, np.int32), 0), "be rows"),
+        (lambda: search.add_categories(zero, 0), "codes must lie below"),
+        (lambda: search.add_categories(zero, -1), "categories must not be neg"),
+        (lambda: words.locate(np.ones(2), 0, 0.0), "feature must hold numbers"),
+        (lambda: words.sums(np.ones(2), 0, np.ones(2)), "one entry a category"),
+        (lambda: numbers.sums(np.ones(2), 0, np.ones(1)), "one entry a category"),
         (lambda: search.gains(np.ones((1, 3)), np.ones((0, 1)), 1), "a column for each row"),
         (lambda: search.gains(np.ones((1, 2)), np.ones((1, 1)), 1), "gains must have shape"),
         (lambda: search.gains(np.ones((1, 2)), np.ones((0, 1)), 0), "n_threads must be at least"),

@@ -75,6 +75,10 @@ WEIGHTS = rng.normal(size=len(X))
 SHARP = DecisionTreeClassifier(max_depth=2)
 # By the name of a learner, a search or an executor: how to make it, and what it answers.
 OBJECTS = {
+    "CategoryStump": (
+        lambda: learning.CategoryStump(1, (3.0, 4.0), (5.0,), -1),
+        lambda o: o.predict(X),
+    ),
     "Stump": (lambda: learning.Stump(1, 3.0, -1), lambda o: o.predict(X)),
     "Perceptron": (lambda: learning.Perceptron(np.ones(4), -9.0), lambda o: o.predict(X)),
     "WeakClassifier": (
@@ -82,7 +86,7 @@ OBJECTS = {
         lambda o: o.predict(X),
     ),
     "StumpSearch": (
-        lambda: learning.StumpSearch(X, 2, n_jobs=2),
+        lambda: learning.StumpSearch(X, 2, categorical_features=[1], n_jobs=2),
         lambda o: [c.response for c in o(WEIGHTS)],
     ),
     "PerceptronSearch": (lambda: learning.PerceptronSearch(X), lambda o: o(WEIGHTS)[0].response),

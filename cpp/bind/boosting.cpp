@@ -24,20 +24,47 @@ std::vector<T> copy_of(const In<T>& array) {
 
 std::vector<std::uint32_t> marked_rows(const In<std::uint32_t>& entries, Index rows) {
     for (std::size_t k = 0; k < entries.size(); ++k)
-        require(static_cast<Index>(entries.data()[k] & ~SortedFeature::mark) < rows,
+        require(static_cast<Index>(entries.data()[k] & ~setwise::mark) < rows,
                 "rows must lie below the number of rows");
     return copy_of(entries);
 }
 
+setwise::Trend trend_of(int trend) {
+    require(-1 <= trend && trend <= 1, "trend must be -1, 0 or 1");
+    return static_cast<setwise::Trend>(trend);
+}
+
 template <class Code>
-void add_codes(StumpSearch& search, In<Code> codes, In<std::int32_t> examples) {
+void check_codes(const StumpSearch& search, const In<Code>& codes, std::size_t below,
+                 const char* message) {
     require(static_cast<Index>(codes.size()) == search.rows(), "codes must have one entry a row");
-    for (std::size_t i = 0; i < codes.size(); ++i)
-        require(codes.data()[i] < examples.size(), "codes must lie below the number of examples");
+    for (std::size_t i = 0; i < codes.size(); ++i) require(codes.data()[i] < below, message);
+}
+
+template <class Code>
+void add_codes(StumpSearch& search, In<Code> codes, In<std::int32_t> examples, int trend) {
+    check_codes(search, codes, examples.size() + 1,
+                "codes must not lie above the number of examples");
     for (std::size_t b = 0; b < examples.size(); ++b)
         require(0 <= examples.data()[b] && examples.data()[b] < search.rows(),
                 "examples must be rows");
-    search.add(setwise::BinnedFeature<Code>(copy_of(codes), copy_of(examples)));
+    search.add(
+        setwise::BinnedFeature<Code>(copy_of(codes), copy_of(examples), trend_of(trend)));
+}
+
+template <class Code>
+void add_categories(StumpSearch& search, In<Code> codes, Index categories) {
+    require(categories >= 0, "categories must not be negative");
+    check_codes(search, codes, static_cast<std::size_t>(categories),
+                "codes must lie below the number of categories");
+    search.add(setwise::CategoricalFeature<Code>(copy_of(codes),
+                                                 static_cast<std::size_t>(categories)));
+}
+
+void check_question(const StumpSearch& search, const In<double>& weights, Index feature) {
+    require(static_cast<Index>(weights.size()) == search.rows(),
+            "weights must have one entry a row");
+    require(0 <= feature && feature < search.features(), "feature must be one of them");
 }
 
 // Two threads of Python may hold one object, whose buffers serve one call at a time.
@@ -75,14 +102,21 @@ void bind_boosting(nb::module_& m) {
             "rows"_a)
         .def(
             "add_rows",
-            [](StumpSearch& search, In<std::uint32_t> up, In<std::uint32_t> down) {
-                search.add(SortedFeature(marked_rows(up, search.rows()),
-                                         marked_rows(down, search.rows())));
+            [](StumpSearch& search, In<std::uint32_t> up, In<std::uint32_t> down,
+               In<std::uint32_t> missing, int trend) {
+                search.add(SortedFeature(
+                    marked_rows(up, search.rows()), marked_rows(down, search.rows()),
+                    marked_rows(missing, search.rows()), trend_of(trend)));
             },
-            "up"_a.noconvert(), "down"_a.noconvert())
-        .def("add_codes", &add_codes<std::uint8_t>, "codes"_a.noconvert(), "examples"_a.noconvert())
+            "up"_a.noconvert(), "down"_a.noconvert(), "missing"_a.noconvert(), "trend"_a)
+        .def("add_codes", &add_codes<std::uint8_t>, "codes"_a.noconvert(), "examples"_a.noconvert(),
+             "trend"_a)
         .def("add_codes", &add_codes<std::uint16_t>, "codes"_a.noconvert(),
-             "examples"_a.noconvert())
+             "examples"_a.noconvert(), "trend"_a)
+        .def("add_categories", &add_categories<std::uint8_t>, "codes"_a.noconvert(),
+             "categories"_a)
+        .def("add_categories", &add_categories<std::uint16_t>, "codes"_a.noconvert(),
+             "categories"_a)
         .def(
             "gains",
             [](const StumpSearch& search, In2<double> weights, Out2<double> gains, int n_threads) {
@@ -99,13 +133,21 @@ void bind_boosting(nb::module_& m) {
         .def(
             "locate",
             [](const StumpSearch& search, In<double> weights, Index feature, double slack) {
-                require(static_cast<Index>(weights.size()) == search.rows(),
-                        "weights must have one entry a row");
-                require(0 <= feature && feature < search.features(), "feature must be one of them");
+                check_question(search, weights, feature);
+                require(search.categories(feature) == 0, "feature must hold numbers");
                 const setwise::Split split = search.locate(weights.data(), feature, slack);
-                return std::make_tuple(split.gain, split.low, split.high);
+                return std::make_tuple(split.gain, split.low, split.high, split.missing);
             },
-            "weights"_a.noconvert(), "feature"_a, "slack"_a, Unlocked());
+            "weights"_a.noconvert(), "feature"_a, "slack"_a, Unlocked())
+        .def(
+            "sums",
+            [](const StumpSearch& search, In<double> weights, Index feature, Out<double> sums) {
+                check_question(search, weights, feature);
+                require(static_cast<Index>(sums.size()) == search.categories(feature),
+                        "sums must have one entry a category");
+                search.sums(weights.data(), feature, sums.data());
+            },
+            "weights"_a.noconvert(), "feature"_a, "sums"_a.noconvert(), Unlocked());
     nb::class_<LockedRankPairs>(m, "RankPairs")
         .def("__init__", &make_rank_pairs, "levels"_a.noconvert(), "weights"_a.noconvert(),
              "offsets"_a.noconvert())

@@ -2,159 +2,209 @@
 //
 // A stump says +-1 on the two sides of a threshold. With U the weights of one segment, T their sum
 // and L the sum of those at or below the threshold, it gains |T - 2 L|. One walk over the rows by
-// increasing value meets every threshold; the sums of several segments go along together.
+// increasing value meets every threshold; the sums of several segments go along together. Rows whose
+// value is missing are a side of their own: with N the sum of their weights they gain |N| more. A
+// feature whose values are categories has a side for each: sum_c |U_c|.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
+#include <variant>
 #include <vector>
 
+#include "boosting/lanes.hpp"
 #include "numeric/poll.hpp"
-#include "numeric/prefetch.hpp"
 #include "numeric/threads.hpp"
 
 namespace setwise {
 
 // Two rows with neighbouring values, between which a threshold lies; `none` is a row that is not
-// stored. Both none: the constant stump.
+// stored. Both none: no threshold, one side.
 struct Split {
     static constexpr std::int64_t none = -1;
     double gain;  // T - 2 L: its sign is the side of the larger values
     std::int64_t low = none, high = none;
+    double missing = 0;  // N
 };
 
-// Segments that are summed together: enough to fill the registers, no more.
-constexpr int most_lanes = 8;
+// Which stumps a feature may have: any, or those alone that increase or decrease in it.
+enum class Trend : std::int8_t { decreasing = -1, any = 0, increasing = 1 };
 
-template <int lanes>
-struct Sums {
-    std::array<double, lanes> now, best;
+inline double allowed(Trend trend, double gain) {
+    return trend == Trend::any ? std::abs(gain) : trend == Trend::increasing ? gain : -gain;
+}
 
-    explicit Sums(const double* totals) {
-        for (int k = 0; k < lanes; ++k) now[k] = totals[k], best[k] = std::abs(totals[k]);
-    }
-    void set(const double* totals, double factor) {
-        for (int k = 0; k < lanes; ++k) now[k] = factor * totals[k];
-    }
-    void add(const double* values, double factor) {
-        for (int k = 0; k < lanes; ++k) now[k] += factor * values[k];
-    }
-    void compare() {
-        for (int k = 0; k < lanes; ++k) best[k] = std::max(best[k], std::abs(now[k]));
-    }
-};
+// The best gain along a walk; a constant has either sign, whatever the trend.
+inline double best_of(Trend trend, double total, double high, double low) {
+    double best = std::abs(total);
+    if (trend != Trend::decreasing) best = std::max(best, high);
+    if (trend != Trend::increasing) best = std::max(best, -low);
+    return best;
+}
 
 // A feature with many values: the rows as they are met, those of the smallest value first. Rows that
 // are not stored (the zeros of a sparse matrix) share one value: `up` walks towards it from below,
 // `down` from above. A mark on the last row of a run of equal values says that a threshold follows.
+// Rows whose value is missing come apart.
 class SortedFeature {
   public:
-    static constexpr std::uint32_t mark = 0x80000000u;
+    using Rows = std::vector<std::uint32_t>;
 
-    SortedFeature(std::vector<std::uint32_t> up, std::vector<std::uint32_t> down)
-        : up_(std::move(up)), down_(std::move(down)) {}
+    SortedFeature(Rows up, Rows down, Rows missing, Trend trend)
+        : up_(std::move(up)), down_(std::move(down)), missing_(std::move(missing)), trend_(trend) {}
+
+    static std::size_t categories() { return 0; }
+    static void sums(const double*, double*) {}
 
     // `doubled`: twice the weights, the lanes of a row side by side.
-    template <int lanes>
-    void best(const double* doubled, const double* totals, double* gains) const {
-        Sums<lanes> sums(totals);
-        walk(up_, doubled, sums, -1.0);
-        sums.set(totals, -1.0);
-        walk(down_, doubled, sums, 1.0);
-        std::copy(sums.best.begin(), sums.best.end(), gains);
+    void best(int fours, const double* doubled, const Lanes& totals, Lanes& gains) const {
+        const int lanes = lanes_of(fours);
+        const Lanes apart = sum_of_missing(lanes, doubled);
+        Lanes present = totals;
+        for (int k = 0; k < lanes; ++k) present[k] -= apart[k];
+        Walk sums(present);
+        walk_rows(false, fours, up_, doubled, sums);
+        for (int k = 0; k < lanes; ++k) sums.now[k] = -present[k];
+        walk_rows(true, fours, down_, doubled, sums);
+        for (int k = 0; k < lanes; ++k)
+            gains[k] = best_of(trend_, present[k], sums.high[k], sums.low[k]) + std::abs(apart[k]);
     }
 
     // The lowest threshold whose gain is the best but for `slack`: sums that are equal but for their
     // rounding tie.
     Split locate(const double* doubled, double total, double slack) const {
-        double least;
-        best<1>(doubled, &total, &least);
-        least -= slack;
-        if (std::abs(total) >= least) return {total};
-        double now = total;
-        for (std::size_t k = 0; k < up_.size(); ++k) {
-            now -= doubled[row(up_[k])];
-            if ((up_[k] & mark) && std::abs(now) >= least)
-                return {now, row(up_[k]), k + 1 < up_.size() ? row(up_[k + 1]) : Split::none};
-        }
-        Split found{total};
-        now = -total;
-        for (std::size_t k = 0; k < down_.size(); ++k) {
-            now += doubled[row(down_[k])];
-            if ((down_[k] & mark) && std::abs(now) >= least)
-                found = {now, k + 1 < down_.size() ? row(down_[k + 1]) : Split::none,
-                         row(down_[k])};
-        }
+        Lanes gains, totals{};
+        totals[0] = total;
+        best(0, doubled, totals, gains);
+        const double apart = sum_of_missing(1, doubled)[0];
+        Split found = first(doubled, total - apart, gains[0] - std::abs(apart) - slack);
+        found.missing = apart;
         return found;
     }
 
   private:
-    static std::int64_t row(std::uint32_t entry) { return entry & ~mark; }
-
-    template <int lanes>
-    static void walk(const std::vector<std::uint32_t>& rows, const double* doubled,
-                     Sums<lanes>& sums, double factor) {
-        constexpr std::size_t ahead = 24;
-        const std::size_t n = rows.size();
-        for (std::size_t k = 0; k < n; ++k) {
-            prefetch(doubled + lanes * row(rows[std::min(k + ahead, n - 1)]));
-            sums.add(doubled + lanes * row(rows[k]), factor);
-            if (rows[k] & mark) sums.compare();
-        }
+    Lanes sum_of_missing(int lanes, const double* doubled) const {
+        Lanes sums{};
+        for (const std::uint32_t entry : missing_)
+            for (int k = 0; k < lanes; ++k) sums[k] += 0.5 * doubled[lanes * row_of(entry) + k];
+        return sums;
     }
 
-    std::vector<std::uint32_t> up_, down_;
+    Split first(const double* doubled, double total, double least) const {
+        Split found{total};
+        if (std::abs(total) >= least) return found;
+        double now = total;
+        for (std::size_t k = 0; k < up_.size(); ++k) {
+            now -= doubled[row_of(up_[k])];
+            if ((up_[k] & mark) && allowed(trend_, now) >= least)
+                return {now, row_of(up_[k]), k + 1 < up_.size() ? row_of(up_[k + 1]) : Split::none};
+        }
+        now = -total;
+        for (std::size_t k = 0; k < down_.size(); ++k) {
+            now += doubled[row_of(down_[k])];
+            if ((down_[k] & mark) && allowed(trend_, now) >= least)
+                found = {now, k + 1 < down_.size() ? row_of(down_[k + 1]) : Split::none,
+                         row_of(down_[k])};
+        }
+        return found;
+    }
+
+    Rows up_, down_, missing_;
+    Trend trend_;
 };
 
-// A feature with few values: a code a row, increasing with the value, and one row that has each. The
-// weights are summed value by value, with the rows in the order of memory.
+// A feature with few values: a code a row, increasing with the value, and one row that has each. A
+// code beyond them stands for a value that is missing.
 template <class Code>
 class BinnedFeature {
   public:
-    BinnedFeature(std::vector<Code> codes, std::vector<std::int32_t> examples)
-        : codes_(std::move(codes)), examples_(std::move(examples)) {}
+    BinnedFeature(std::vector<Code> codes, std::vector<std::int32_t> examples, Trend trend)
+        : codes_(std::move(codes)), examples_(std::move(examples)), trend_(trend) {}
 
-    template <int lanes>
-    void best(const double* doubled, const double* totals, double* gains) const {
-        const std::vector<double> bins = histogram<lanes>(doubled);
-        Sums<lanes> sums(totals);
-        for (std::size_t b = 0; b + 1 < examples_.size(); ++b) {
-            sums.add(&bins[b * lanes], -1.0);
-            sums.compare();
-        }
-        std::copy(sums.best.begin(), sums.best.end(), gains);
+    static std::size_t categories() { return 0; }
+    static void sums(const double*, double*) {}
+
+    void best(int fours, const double* doubled, const Lanes& totals, Lanes& gains) const {
+        best_of_bins(lanes_of(fours), histogram(fours, doubled), totals, gains);
     }
 
     Split locate(const double* doubled, double total, double slack) const {
-        double least;
-        best<1>(doubled, &total, &least);
-        least -= slack;
-        const std::vector<double> bins = histogram<1>(doubled);
+        const std::vector<double> bins = histogram(0, doubled);
+        Lanes gains, totals{};
+        totals[0] = total;
+        best_of_bins(1, bins, totals, gains);
+        const double apart = 0.5 * bins.back();
+        Split found = first(bins, total - apart, gains[0] - std::abs(apart) - slack);
+        found.missing = apart;
+        return found;
+    }
+
+  private:
+    // The last bin is that of the missing values; it stays zero where there is none.
+    std::vector<double> histogram(int fours, const double* doubled) const {
+        return sums_by_code(fours, codes_, examples_.size() + 1, doubled);
+    }
+
+    void best_of_bins(int lanes, const std::vector<double>& bins, const Lanes& totals,
+                      Lanes& gains) const {
+        const double* const apart = &bins[examples_.size() * lanes];
+        Lanes present = totals;
+        for (int k = 0; k < lanes; ++k) present[k] -= 0.5 * apart[k];
+        Walk sums(present);
+        for (std::size_t b = 0; b + 1 < examples_.size(); ++b) {
+            for (int k = 0; k < lanes; ++k) sums.now[k] -= bins[b * lanes + k];
+            sums.compare(lanes);
+        }
+        for (int k = 0; k < lanes; ++k)
+            gains[k] = best_of(trend_, present[k], sums.high[k], sums.low[k]) +
+                       std::abs(0.5 * apart[k]);
+    }
+
+    Split first(const std::vector<double>& bins, double total, double least) const {
         double now = total;
-        for (std::size_t b = 0; std::abs(now) < least && b + 1 < bins.size(); ++b) {
+        for (std::size_t b = 0; std::abs(total) < least && b + 1 < examples_.size(); ++b) {
             now -= bins[b];
-            if (std::abs(now) >= least) return {now, examples_[b], examples_[b + 1]};
+            if (allowed(trend_, now) >= least) return {now, examples_[b], examples_[b + 1]};
         }
         return {total};
     }
 
-  private:
-    template <int lanes>
-    std::vector<double> histogram(const double* doubled) const {
-        std::vector<double> bins(examples_.size() * lanes, 0.0);
-        for (const Code code : codes_) {
-            double* const bin = &bins[std::size_t(code) * lanes];
-            for (int k = 0; k < lanes; ++k) bin[k] += doubled[k];
-            doubled += lanes;
-        }
-        return bins;
-    }
-
     std::vector<Code> codes_;
     std::vector<std::int32_t> examples_;
+    Trend trend_;
+};
+
+// A feature whose values are categories, a code a row: the best subset of them takes each by the
+// sign of its sum, because the gain is linear in what the stump says of a category.
+template <class Code>
+class CategoricalFeature {
+  public:
+    CategoricalFeature(std::vector<Code> codes, std::size_t categories)
+        : codes_(std::move(codes)), categories_(categories) {}
+
+    std::size_t categories() const { return categories_; }
+    static Split locate(const double*, double total, double) { return {total}; }
+
+    void best(int fours, const double* doubled, const Lanes&, Lanes& gains) const {
+        const int lanes = lanes_of(fours);
+        const std::vector<double> bins = sums_by_code(fours, codes_, categories_, doubled);
+        gains.fill(0.0);
+        for (std::size_t c = 0; c < categories_; ++c)
+            for (int k = 0; k < lanes; ++k) gains[k] += std::abs(0.5 * bins[c * lanes + k]);
+    }
+
+    void sums(const double* weights, double* sums) const {
+        const std::vector<double> bins = sums_by_code(0, codes_, categories_, weights);
+        std::copy(bins.begin(), bins.end(), sums);
+    }
+
+  private:
+    std::vector<Code> codes_;
+    std::size_t categories_;
 };
 
 // All features of one matrix, presorted: what every round of boosting asks again.
@@ -163,11 +213,12 @@ class StumpSearch {
     explicit StumpSearch(std::int64_t rows) : rows_(rows) {}
 
     std::int64_t rows() const { return rows_; }
-    std::int64_t features() const { return static_cast<std::int64_t>(places_.size()); }
+    std::int64_t features() const { return static_cast<std::int64_t>(features_.size()); }
 
-    void add(SortedFeature feature) { add(sorted_, std::move(feature), Kind::sorted); }
-    void add(BinnedFeature<std::uint8_t> feature) { add(small_, std::move(feature), Kind::small); }
-    void add(BinnedFeature<std::uint16_t> feature) { add(large_, std::move(feature), Kind::large); }
+    template <class Feature>
+    void add(Feature feature) {
+        features_.emplace_back(std::move(feature));
+    }
 
     // weights (segments, rows), gains (features, segments). Threads share out the features; no sum
     // depends on which one made it.
@@ -177,83 +228,86 @@ class StumpSearch {
         const std::int64_t groups = (segments + most_lanes - 1) / most_lanes;
         for (std::int64_t g = 0; g < groups; ++g) {
             const std::int64_t begin = segments * g / groups, end = segments * (g + 1) / groups;
-            with_lanes<most_lanes>(static_cast<int>(end - begin), [&](auto lanes) {
-                constexpr int n = decltype(lanes)::value;
-                std::vector<double> doubled(static_cast<std::size_t>(rows_) * n);
-                std::array<double, n> totals{};
-                for (int k = 0; k < n; ++k) {
-                    const double* const own = weights + (begin + k) * rows_;
-                    totals[k] = pack(own, doubled.data() + k, n);
-                }
-                // A thread costs as much as a million additions.
-                const std::int64_t worth = 1 + rows_ * features() * n / 1000000;
-                const auto helpers = static_cast<int>(std::min<std::int64_t>(n_threads, worth));
-                each_task(features(), helpers, poll, [&](std::int64_t f, int) {
-                    visit(f, [&](const auto& feature) {
-                        feature.template best<n>(doubled.data(), totals.data(),
-                                                 gains + f * segments + begin);
-                    });
-                });
+            const Packed packed(weights + begin * rows_, static_cast<int>(end - begin), rows_);
+            // A thread costs as much as a million additions.
+            const std::int64_t worth = 1 + rows_ * features() * (end - begin) / 1000000;
+            const auto helpers = static_cast<int>(std::min<std::int64_t>(n_threads, worth));
+            each_task(features(), helpers, poll, [&](std::int64_t f, int) {
+                Lanes own;
+                std::visit(
+                    [&](const auto& feature) {
+                        feature.best(packed.fours, packed.doubled, packed.totals, own);
+                    },
+                    at(f));
+                std::copy(own.begin(), own.begin() + (end - begin), gains + f * segments + begin);
             });
         }
     }
 
-    // The best threshold of one feature for one segment's weights, the lowest within `slack`.
+    // How many categories a feature has, 0 if its values are numbers.
+    std::int64_t categories(std::int64_t feature) const {
+        return std::visit([](const auto& f) { return static_cast<std::int64_t>(f.categories()); },
+                          at(feature));
+    }
+
+    // The best threshold of one feature of numbers for one segment's weights, the lowest within
+    // `slack`.
     Split locate(const double* weights, std::int64_t feature, double slack) const {
-        std::vector<double> doubled(static_cast<std::size_t>(rows_));
-        const double total = pack(weights, doubled.data(), 1);
-        Split found{total};
-        visit(feature, [&](const auto& f) { found = f.locate(doubled.data(), total, slack); });
-        return found;
+        const Packed packed(weights, 1, rows_);
+        return std::visit(
+            [&](const auto& f) { return f.locate(packed.doubled, packed.totals[0], slack); },
+            at(feature));
+    }
+
+    // One segment's weights summed category by category.
+    void sums(const double* weights, std::int64_t feature, double* sums) const {
+        std::visit([&](const auto& f) { f.sums(weights, sums); }, at(feature));
     }
 
   private:
-    enum class Kind : std::uint8_t { sorted, small, large };
-    struct Place {
-        Kind kind;
-        std::size_t index;
+    using Feature = std::variant<SortedFeature, BinnedFeature<std::uint8_t>,
+                                 BinnedFeature<std::uint16_t>, CategoricalFeature<std::uint8_t>,
+                                 CategoricalFeature<std::uint16_t>>;
+
+    // Twice the weights of some segments, the lanes of a row side by side, and the sums of each
+    // segment. Rows begin where the lines of a cache may begin.
+    struct Packed {
+        int fours;
+        Lanes totals{};
+        std::unique_ptr<double[]> room;
+        double* doubled;
+
+        Packed(const double* weights, int segments, std::int64_t rows)
+            : fours(fours_for(segments)) {
+            const std::int64_t stride = lanes_of(fours), block = 1024;  // rows that stay at hand
+            std::size_t size = static_cast<std::size_t>(rows * stride + 8) * sizeof(double);
+            room.reset(new double[size / sizeof(double)]);  // written once, not zeroed before
+            void* start = room.get();
+            doubled = static_cast<double*>(std::align(64, size - 64, start, size));
+            for (std::int64_t begin = 0; begin < rows; begin += block) {
+                const std::int64_t end = std::min(begin + block, rows);
+                for (int k = 0; k < segments; ++k) {
+                    double total = totals[k];
+                    for (std::int64_t i = begin; i < end; ++i) {
+                        total += weights[k * rows + i];
+                        doubled[i * stride + k] = 2 * weights[k * rows + i];
+                    }
+                    totals[k] = total;
+                }
+                for (std::int64_t i = begin; i < end; ++i)
+                    for (std::int64_t k = segments; k < stride; ++k) doubled[i * stride + k] = 0;
+            }
+        }
+        Packed(const Packed&) = delete;
+        Packed& operator=(const Packed&) = delete;
     };
 
-    // Twice the weights, `stride` apart; returns their sum.
-    double pack(const double* weights, double* doubled, int stride) const {
-        double total = 0;
-        for (std::int64_t i = 0; i < rows_; ++i) {
-            total += weights[i];
-            doubled[i * stride] = 2 * weights[i];
-        }
-        return total;
-    }
-
-    template <int lanes, class Body>
-    static void with_lanes(int n, const Body& body) {
-        if (n == lanes)
-            body(std::integral_constant<int, lanes>{});
-        else if constexpr (lanes > 1)
-            with_lanes<lanes - 1>(n, body);
-    }
-
-    template <class Feature>
-    void add(std::vector<Feature>& features, Feature feature, Kind kind) {
-        features.push_back(std::move(feature));
-        places_.push_back({kind, features.size() - 1});
-    }
-
-    template <class Body>
-    void visit(std::int64_t feature, const Body& body) const {
-        const Place place = places_[static_cast<std::size_t>(feature)];
-        if (place.kind == Kind::sorted)
-            body(sorted_[place.index]);
-        else if (place.kind == Kind::small)
-            body(small_[place.index]);
-        else
-            body(large_[place.index]);
+    const Feature& at(std::int64_t feature) const {
+        return features_[static_cast<std::size_t>(feature)];
     }
 
     std::int64_t rows_;
-    std::vector<Place> places_;
-    std::vector<SortedFeature> sorted_;
-    std::vector<BinnedFeature<std::uint8_t>> small_;
-    std::vector<BinnedFeature<std::uint16_t>> large_;
+    std::vector<Feature> features_;
 };
 
 }  // namespace setwise

@@ -54,6 +54,14 @@ SETWISE_INLINED void lower(const Four& x, Four& low) {
     for (int k = 0; k < 4; ++k) low[k] = x[k] < low[k] ? x[k] : low[k];
 #endif
 }
+// high becomes the higher of the two, in every place.
+SETWISE_INLINED void higher(const Four& x, Four& high) {
+#if defined(__GNUC__)
+    high = x > high ? x : high;
+#else
+    for (int k = 0; k < 4; ++k) high[k] = x[k] > high[k] ? x[k] : high[k];
+#endif
+}
 SETWISE_INLINED double least(const Four& x) {
     const double a = x[0] < x[1] ? x[0] : x[1], b = x[2] < x[3] ? x[2] : x[3];
     return a < b ? a : b;

@@ -122,7 +122,13 @@ SEARCHES: dict[str, dict[str, Any]] = {
         "drop": 0.0,
         "rng": 0,
     },
-    "StumpSearch": {"X": ROWS, "n_columns": 1, "n_jobs": 1},
+    "StumpSearch": {
+        "X": ROWS,
+        "n_columns": 1,
+        "categorical_features": array(1),
+        "monotonic_cst": array(1, 0),
+        "n_jobs": 1,
+    },
 }
 for name, arguments in SEARCHES.items():
     listed(f"learning.{name}", priced, **arguments)
@@ -131,7 +137,13 @@ for name, arguments in SEARCHES.items():
 FITTED = copy.deepcopy(TREE).fit(ROWS, np.array([1, -1, -1, 1]))
 LEARNERS: dict[str, dict[str, Any]] = {
     "Perceptron": {"coef": array(1.0, -1.0), "intercept": 0.5},
-    "Stump": {"feature": 1, "threshold": 0.5, "sign": -1},
+    "CategoryStump": {
+        "feature": 1,
+        "positive": (0.0, 2.0),
+        "negative": (1.0,),
+        "missing": -1,
+    },
+    "Stump": {"feature": 1, "threshold": 0.5, "sign": -1, "missing": 1},
     "WeakClassifier": {"model": FITTED, "sign": -1},
 }
 for name, arguments in LEARNERS.items():
@@ -320,6 +332,8 @@ estimator(
         "tol": 1e-3,
         "slack": "one",
         "columns_per_round": 1,
+        "categorical_features": array(1),
+        "monotonic_cst": array(1, 0),
         "random_state": 0,
         "n_jobs": 1,
         "time_limit": 3600.0,
@@ -345,6 +359,8 @@ estimator(
         "tol": 1e-3,
         "ordinal": False,
         "slack": "one",
+        "categorical_features": array(1),
+        "monotonic_cst": array(1, 0),
         "random_state": 0,
         "n_jobs": 1,
         "time_limit": 3600.0,

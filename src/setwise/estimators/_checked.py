@@ -41,7 +41,7 @@ def _culprit(X: Any, words: str) -> str:
     if "inconsistent numbers of samples" in words:
         return "X and y"
     try:
-        check_array(X, accept_sparse=True, dtype=np.float64)
+        check_array(X, accept_sparse=True, dtype=np.float64, ensure_all_finite="allow-nan")
     except (TypeError, ValueError, OverflowError, RuntimeError):
         return "X"
     return "y"

@@ -5,6 +5,7 @@ from reference._boosting import (
     boosted_minimum,
     class_planes,
     ranked_pairs,
+    stump_answers,
     stump_columns,
     stump_gain,
 )
@@ -113,6 +114,7 @@ __all__ = [
     "size_of",
     "slack_rescaling",
     "smallest_cut",
+    "stump_answers",
     "stump_columns",
     "stump_gain",
     "subsets",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 from scipy.optimize import linprog
 
@@ -80,3 +82,26 @@ def stump_columns(X: np.ndarray, segments: int) -> np.ndarray:
             column[segment] = response
             columns.append(column.ravel())
     return np.array(columns)
+
+
+def stump_answers(x: np.ndarray, *, categorical: bool = False, trend: int = 0) -> list[np.ndarray]:
+    """All that a stump may answer on one feature, value by value, NaN for missing ones.
+
+    Numbers: constants, and both sides of every threshold, or the one of a trend; missing values on
+    either side. Categories: all subsets, missing values being one more category.
+    """
+    missing = np.isnan(x)
+    values = np.unique(x[~missing])
+    answers = []
+    if categorical:
+        groups = [x == value for value in values] + [missing] * bool(missing.any())
+        return [
+            sum(sign * group for sign, group in zip(signs, groups, strict=True))
+            for signs in product((1.0, -1.0), repeat=len(groups))
+        ]
+    for threshold in [-np.inf, *((values[1:] + values[:-1]) / 2)]:
+        for sign in (1.0, -1.0):
+            if threshold == -np.inf or trend in (0, sign):
+                sides = np.where(x > threshold, sign, -sign)
+                answers += [np.where(missing, side, sides) for side in (1.0, -1.0)]
+    return answers

@@ -35,8 +35,10 @@ from setwise.learning._boosting._master import ACCURACY
 from setwise.learning._weak_learners._rows import respond
 
 
-def _stumps(X: Any, n_columns: int, n_threads: int, rng: object) -> WeakLearnerSearch:
-    return StumpSearch(X, n_columns, n_jobs=n_threads)
+def _stumps(
+    X: Any, n_columns: int, n_threads: int, rng: object, **of_columns: Any
+) -> WeakLearnerSearch:
+    return StumpSearch(X, n_columns, n_jobs=n_threads, **of_columns)
 
 
 def _trees(X: Any, n_columns: int, n_threads: int, rng: object) -> WeakLearnerSearch:
@@ -58,7 +60,7 @@ def _linear(X: Any, n_columns: int, n_threads: int, rng: object) -> WeakLearnerS
     return ClassifierSearch(X, machine, n_columns, drop=0.1, rng=rng)
 
 
-SEARCHES: dict[str, Callable[[Any, int, int, object], WeakLearnerSearch]] = {
+SEARCHES: dict[str, Callable[..., WeakLearnerSearch]] = {
     "stump": _stumps,
     "tree": _trees,
     "perceptron": _perceptrons,
@@ -67,14 +69,23 @@ SEARCHES: dict[str, Callable[[Any, int, int, object], WeakLearnerSearch]] = {
 
 
 def make_search(
-    estimator: Any, X: Any, *, n_columns: int = 1, random_state: object, n_jobs: int | None
+    estimator: Any,
+    X: Any,
+    *,
+    n_columns: int = 1,
+    random_state: object,
+    n_jobs: int | None,
+    **of_stumps: Any,
 ) -> WeakLearnerSearch:
-    """The search that ``estimator`` stands for: a word of ``SEARCHES`` or a classifier."""
+    """The search that ``estimator`` stands for: a word of ``SEARCHES`` or a classifier.
+
+    ``of_stumps`` is what a search for stumps is told of the columns of X.
+    """
     n_threads = threads(n_jobs)
     check_estimator(estimator)
     check_randomness(random_state, "random_state")
     if isinstance(estimator, str):
-        return SEARCHES[estimator](X, n_columns, n_threads, random_state)
+        return SEARCHES[estimator](X, n_columns, n_threads, random_state, **of_stumps)
     return ClassifierSearch(X, estimator, n_columns, rng=random_state)
 
 

@@ -10,13 +10,17 @@ from scipy.sparse import issparse
 
 from setwise._foundation._arguments import FloatArray, IntArray
 
+# For a missing value in a projection: a number that is hardly met.
+_STRANGE = 0.7390851332151607
+
 
 def distinct_rows(X: Any, y: IntArray, weight: FloatArray) -> tuple[Any, IntArray, FloatArray]:
     """Rows of positive weight, each example once, with the sums of the weights, in a fixed order.
 
     Among equally good weak learners rounding decides, and with it the function. After this the
     order of the rows and the way in which they are repeated decide nothing. Equal rows are found
-    next to one another in the order of a projection, O(n d + n log n).
+    next to one another in the order of a projection, O(n d + n log n). Missing values, NaN,
+    are equal.
 
     Parameters
     ----------
@@ -27,14 +31,25 @@ def distinct_rows(X: Any, y: IntArray, weight: FloatArray) -> tuple[Any, IntArra
     some = np.flatnonzero(weight)
     if len(some) < len(weight):
         X, y, weight = X[some], y[some], weight[some]
-    order = np.lexsort((_projection(X), y))
+    order = np.lexsort((_projection(_filled(X, _STRANGE)), y))
     X, y, weight = X[order], y[order], weight[order]
     first = np.ones(len(y), np.bool_)
-    first[1:] = (y[1:] != y[:-1]) | _differ(X)
+    # All values are finite but the missing ones, which infinity can stand for.
+    first[1:] = (y[1:] != y[:-1]) | _differ(_filled(X, np.inf))
     starts = np.flatnonzero(first)
     if len(starts) == len(y):
         return X, y, weight
     return X[starts], y[starts], np.add.reduceat(weight, starts)
+
+
+def _filled(X: Any, value: float) -> Any:
+    """X with a value for what is missing; itself if nothing is."""
+    missing = np.isnan(X.data if issparse(X) else X)
+    if not missing.any():
+        return X
+    X = X.copy()
+    (X.data if issparse(X) else X)[missing] = value
+    return X
 
 
 def _projection(X: Any) -> FloatArray:

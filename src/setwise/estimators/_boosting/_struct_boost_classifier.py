@@ -19,13 +19,14 @@ from setwise._foundation._display import check_display
 from setwise._foundation._sample_weights import as_sample_weights, require_some, without_unit
 from setwise.estimators._boosting._boosted import Boosted, importances, make_search
 from setwise.estimators._boosting._class_risk import ClassRisk
+from setwise.estimators._boosting._columns import Tabular, takes_missing
 from setwise.estimators._boosting._distinct_rows import distinct_rows
 from setwise.estimators._boosting._taxonomy import label_code
-from setwise.estimators._checked import check_targets, checked
+from setwise.estimators._checked import check_targets
 from setwise.learning import BoostProgress
 
 
-class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class StructBoostClassifier(Boosted, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Boosting with one convex problem for all classes, flat or in a taxonomy.
 
     .. math:: \min_{w \ge 0}\ 1^\top w + \frac{C}{m} \sum_i \max_y\ \Delta(y_i, y)
@@ -69,6 +70,14 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         One slack for the mean loss, or one an example: the same optimum by a larger program.
     columns_per_round : int, default=1
         How many weak learners may enter in a round: more are found sooner, fewer are chosen better.
+    categorical_features : "from_dtype", mask, indices or names, default="from_dtype"
+        The columns whose values are categories, words or numbers: a stump on one of them says 1 of
+        any subset of the categories and -1 of the others, the best subset exactly. "from_dtype"
+        takes the columns of a table that have a dtype of categories. For stumps alone.
+    monotonic_cst : array of shape (n_features,) or dict of names, default=None
+        1 for features in which the score may only increase, -1 for decrease, 0 for either; missing
+        values stay free. For stumps alone, and one score: two classes
+        without a taxonomy.
     random_state : None, int or RandomState, default=None
         For weak learners that draw.
     n_jobs : int, default=None
@@ -105,6 +114,9 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         Whether Ctrl-C or the callback ended the fit, with the best weights so far.
     history_ : BoostHistory
         Primal, dual, seconds and sizes of each round.
+    categories_ : list
+        The words of each feature that has some, sorted, None for the others (and empty where there
+        are none): ``CategoryStump`` holds their places.
     n_features_in_ : int
 
     References
@@ -138,6 +150,8 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         tol: float = 1e-3,
         slack: str = "one",
         columns_per_round: int = 1,
+        categorical_features: Any = "from_dtype",
+        monotonic_cst: Any = None,
         random_state: object = None,
         n_jobs: int | None = None,
         time_limit: float | None = None,
@@ -152,6 +166,8 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         self.tol = tol
         self.slack = slack
         self.columns_per_round = columns_per_round
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.time_limit = time_limit
@@ -163,7 +179,11 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d)
+        X : array, table or sparse matrix of shape (n, d)
+            NaN stands for what is missing, and goes to the side of a stump that fits better. A
+            value that was missing in no row of the fit, and a category that was in none, adds
+            nothing to the score later on; where some were missing, an unknown category counts as
+            missing.
         y : array of shape (n,)
         sample_weight : array of shape (n,) or number, optional
             2 equals a repeated sample, 0 a removed one.
@@ -176,7 +196,7 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         as_count(self.columns_per_round, "columns_per_round", least=1)
         check_display(self.verbose, self.callback)
         deadline = Deadline.of(self.time_limit, armed=False)
-        X, y = checked(self, X, y, accept_sparse="csr", dtype=np.float64)
+        X, y = self._table(X, y, reset=True, accept_sparse="csr")
         check_targets(y)
         weight = without_unit(as_sample_weights(sample_weight, X.shape[0]))
         require_some(weight)
@@ -207,6 +227,7 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
             n_columns=self.columns_per_round,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
+            **self._stump_options(one_score=self.code_.shape[1] == 1, augmented=augmented),
         )
         fit = self._boost(
             risk, search, deadline, slack=self.slack, columns_per_round=self.columns_per_round
@@ -257,7 +278,7 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        X = checked(self, X, accept_sparse=["csc", "csr"], dtype=np.float64, reset=False)
+        X = self._table(X, reset=False, accept_sparse=["csc", "csr"])
         return self._augment(X) if self._augmented else X
 
     def _augment(self, X: Any) -> csr_array:
@@ -278,4 +299,5 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = takes_missing(self.estimator)
         return tags

@@ -17,13 +17,14 @@ from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display
 from setwise._foundation._sample_weights import as_sample_weights, without_unit
 from setwise.estimators._boosting._boosted import Boosted, make_search
+from setwise.estimators._boosting._columns import Tabular, takes_missing
 from setwise.estimators._boosting._cut_points import cut_points
 from setwise.estimators._boosting._rank_risk import RankRisk
-from setwise.estimators._checked import check_targets, checked
+from setwise.estimators._checked import check_targets
 from setwise.learning import BoostProgress
 
 
-class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class StructBoostRanker(Boosted, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Boosting of weak learners for rankings: positive above negative, higher levels above lower.
 
     .. math:: \min_{w \ge 0}\ 1^T w + \frac{C}{|S|} \sum_{(i, j) \in S} (1 - (f(x_i) - f(x_j)))_+ ,
@@ -57,6 +58,13 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
     slack : {"one", "example"}, default="one"
         "example" gives every pair a slack of its own: the same optimum from a linear program that
         grows with the number of pairs, for comparison.
+    categorical_features : "from_dtype", mask, indices or names, default="from_dtype"
+        The columns whose values are categories, words or numbers: a stump on one of them says 1 of
+        any subset of the categories and -1 of the others, the best subset exactly. "from_dtype"
+        takes the columns of a table that have a dtype of categories. For stumps alone.
+    monotonic_cst : array of shape (n_features,) or dict of names, default=None
+        1 for features in which the score may only increase, -1 for decrease, 0 for either; missing
+        values stay free. For stumps alone.
     random_state : None, int or RandomState, default=None
         For weak learners that draw.
     n_jobs : int, default=None
@@ -92,6 +100,9 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         Whether Ctrl-C or the callback ended the fit, with the best weights so far.
     history_ : BoostHistory
         Primal, dual, seconds and sizes of each round.
+    categories_ : list
+        The words of each feature that has some, sorted, None for the others (and empty where there
+        are none): ``CategoryStump`` holds their places.
     n_features_in_ : int
 
     References
@@ -118,6 +129,8 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         tol: float = 1e-3,
         ordinal: bool = False,
         slack: str = "one",
+        categorical_features: Any = "from_dtype",
+        monotonic_cst: Any = None,
         random_state: object = None,
         n_jobs: int | None = None,
         time_limit: float | None = None,
@@ -130,6 +143,8 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         self.tol = tol
         self.ordinal = ordinal
         self.slack = slack
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.time_limit = time_limit
@@ -148,7 +163,11 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d)
+        X : array, table or sparse matrix of shape (n, d)
+            NaN stands for what is missing, and goes to the side of a stump that fits better. A
+            value that was missing in no row of the fit, and a category that was in none, adds
+            nothing to the score later on; where some were missing, an unknown category counts as
+            missing.
         y : array of shape (n,)
         groups : array of shape (n,), optional
             Only samples of the same group are compared: the answers to a query.
@@ -162,11 +181,17 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
         as_flag(self.ordinal, "ordinal")
         check_display(self.verbose, self.callback)
         deadline = Deadline.of(self.time_limit, armed=False)
-        X, y = checked(self, X, y, accept_sparse=["csc", "csr"], dtype=np.float64)
+        X, y = self._table(X, y, reset=True, accept_sparse=["csc", "csr"])
         levels = self._learn_levels(np.asarray(y))
         weights = without_unit(as_sample_weights(sample_weight, len(levels)))
         risk = RankRisk(levels, weights, groups)
-        search = make_search(self.estimator, X, random_state=self.random_state, n_jobs=self.n_jobs)
+        search = make_search(
+            self.estimator,
+            X,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            **self._stump_options(one_score=True),
+        )
         fit = self._boost(risk, search, deadline, slack=self.slack)
         self._store(fit, 1)
         self.cut_points_ = cut_points(fit.scores, levels, weights, len(self.classes_))
@@ -212,7 +237,7 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        return checked(self, X, accept_sparse=["csc", "csr"], dtype=np.float64, reset=False)
+        return self._table(X, reset=False, accept_sparse=["csc", "csr"])
 
     def _shifted(self, scores: FloatArray) -> FloatArray:
         """Scores whose sign is the class, if there are two."""
@@ -242,5 +267,6 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = takes_missing(self.estimator)
         tags.classifier_tags.multi_class = False
         return tags

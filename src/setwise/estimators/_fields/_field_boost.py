@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import FloatArray
@@ -20,10 +21,16 @@ from setwise.estimators._boosting._boosted import (
     make_search,
     weighted_scores,
 )
+from setwise.estimators._boosting._columns import takes_missing
 from setwise.estimators._fields._field_model import FieldModel
 from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.estimators._fields._field_search import Features, FieldSearch, Indicators
-from setwise.estimators._fields._graphs import Graphs, read_graphs, read_node_weights
+from setwise.estimators._fields._graphs import (
+    Graphs,
+    read_graphs,
+    read_node_weights,
+    refuse_missing,
+)
 from setwise.estimators._fields._potts_maps import Cuts
 from setwise.estimators._threads import threads
 from setwise.learning import BoostProgress
@@ -155,7 +162,8 @@ class FieldBoost(Boosted, FieldModel):
         Parameters
         ----------
         X : sequence of tuples (node_features, edges, edge_features)
-            Of shapes (N, d), (E, 2) and (E, k); edge features must not be negative.
+            Of shapes (N, d), (E, 2) and (E, k); edge features must not be negative. Node features
+            may be NaN, missing, where the weak learners take it: "stump" and "tree" do.
         Y : sequence of arrays of shape (N,)
             A label a node, one of two.
         node_weights : sequence of arrays of shape (N,) or number, optional
@@ -172,6 +180,8 @@ class FieldBoost(Boosted, FieldModel):
         check_estimator(self.estimator, "estimator", (*SEARCHES, "feature"))
         check_estimator(self.edge_estimator, "edge_estimator", (*SEARCHES, "feature"))
         graphs = read_graphs(X)
+        if not self._takes_missing():
+            refuse_missing(graphs)
         if graphs.nodes.shape[1] == 0:
             raise ValueError("node_features must have at least one column, got none")
         labels = self._learn_labels(graphs, Y, most=2)
@@ -221,6 +231,14 @@ class FieldBoost(Boosted, FieldModel):
         for stage in range(stages.shape[0]):
             scores = self._weighted(graphs, stages[[stage]].toarray().ravel())
             yield self._best_labels(self._fields(graphs, scores))
+
+    def _takes_missing(self) -> bool:
+        return takes_missing(self.estimator)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._takes_missing()
+        return tags
 
     def _scores(self, graphs: Graphs) -> tuple[FloatArray, FloatArray]:
         return self._weighted(graphs, self.estimator_weights_)

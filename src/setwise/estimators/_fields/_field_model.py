@@ -12,7 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._interrupts import whole
-from setwise.estimators._fields._graphs import Graphs, read_graphs, read_node_weights, read_of_nodes
+from setwise.estimators._fields._graphs import (
+    Graphs,
+    read_graphs,
+    read_node_weights,
+    read_of_nodes,
+    refuse_missing,
+)
 from setwise.estimators._threads import threads
 from setwise.fields import Field, Potts
 from setwise.inference import solve_map
@@ -90,7 +96,14 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, name: str = "X[{}]") -> Graphs:
         check_is_fitted(self)
-        return read_graphs(X, (self.n_features_in_, self.n_edge_features_in_), name)
+        graphs = read_graphs(X, (self.n_features_in_, self.n_edge_features_in_), name)
+        if not self._takes_missing():
+            refuse_missing(graphs, name)
+        return graphs
+
+    def _takes_missing(self) -> bool:
+        """Whether features of nodes may be NaN."""
+        return False
 
     def _learn_labels(self, graphs: Graphs, Y: Any, most: int | None = None) -> IntArray:
         """The labels as 0..L-1; remembers the classes and the numbers of features."""

@@ -17,7 +17,12 @@ from setwise.estimators._fields._field_model import FieldModel, threads_of
 from setwise.estimators._fields._field_oracle import FieldOracle
 from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.estimators._fields._field_rounds import FieldRounds
-from setwise.estimators._fields._graphs import Graphs, read_graphs, read_node_weights
+from setwise.estimators._fields._graphs import (
+    Graphs,
+    read_graphs,
+    read_node_weights,
+    refuse_missing,
+)
 from setwise.estimators._fields._potts_maps import Cuts, Moves
 from setwise.estimators._threads import threads
 from setwise.learning import Fit, Progress, one_slack
@@ -157,6 +162,7 @@ class FieldSVM(FieldModel):
         check_display(self.verbose, self.callback)
         deadline = Deadline.of(self.time_limit, armed=False)
         graphs = read_graphs(X)
+        refuse_missing(graphs)
         labels = self._learn_labels(graphs, Y)
         weights = read_node_weights(node_weights, graphs)
         executor = threads_of(self.n_jobs)

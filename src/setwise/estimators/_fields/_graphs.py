@@ -27,7 +27,7 @@ class Graphs:
     Attributes
     ----------
     nodes : (M, d)
-        Features of the nodes.
+        Features of the nodes; NaN where one is missing, which not every learner takes.
     edges : (E, 2)
         The ends of each edge, the nodes of all graphs numbered through.
     pairs : (E, k)
@@ -94,7 +94,7 @@ def _read(
     if not isinstance(graph, tuple | list) or len(graph) != 3:
         what = f"{len(graph)} entries" if isinstance(graph, tuple | list) else type(graph).__name__
         raise TypeError(f"{name} must be a tuple (node_features, edges, edge_features), got {what}")
-    nodes = as_numbers(graph[0], f"node_features of {name}", shape=(None, None), largest=SQUARABLE)
+    nodes = _numbers_or_nan(graph[0], f"node_features of {name}")
     try:
         edges = as_edges(graph[1])
         check_edges(edges, len(nodes))
@@ -114,6 +114,25 @@ def _read(
         )
     _check_width(pairs, k, f"edge_features of {name}")
     return nodes, edges, pairs
+
+
+def _numbers_or_nan(values: Any, name: str) -> FloatArray:
+    """Features (N, d), NaN for those that are missing."""
+    array = as_array(values, name)
+    missing = np.isnan(array) if array.dtype.kind == "f" else np.zeros(array.shape, np.bool_)
+    if missing.any():
+        array = np.where(missing, np.zeros_like(array), array)
+    numbers = as_numbers(array, name, shape=(None, None), largest=SQUARABLE)
+    numbers[missing] = np.nan
+    return numbers
+
+
+def refuse_missing(graphs: Graphs, name: str = "X[{}]") -> None:
+    """Raise if a feature of a node is missing, NaN."""
+    missing = np.flatnonzero(np.isnan(graphs.nodes).any(axis=1))
+    if missing.size:
+        graph = int(np.searchsorted(graphs.node_starts, missing[0], side="right")) - 1
+        raise ValueError(f"node_features of {name.format(graph)} must be finite, got nan")
 
 
 def _check_width(rows: FloatArray, width: int | None, name: str) -> None:

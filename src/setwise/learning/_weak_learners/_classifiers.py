@@ -54,7 +54,7 @@ class WeakClassifier:
 
     def predict(self, X: Any) -> FloatArray:
         """The responses, +1 or -1, on the rows of an array or a sparse matrix: shape (n,)."""
-        return self._respond(X if issparse(X) else as_rows(X))
+        return self._respond(X if issparse(X) else as_rows(X, allow_nan=takes_nan(self.model)))
 
     def _respond(self, X: Any) -> FloatArray:
         return self.sign * np.asarray(self.model.predict(X), np.float64)
@@ -83,6 +83,7 @@ class ClassifierSearch:
     Parameters
     ----------
     X : array or sparse matrix of shape (m, d)
+        Finite; NaN stands for missing values where the classifier says that it takes them.
     estimator : scikit-learn classifier
         Must take ``sample_weight``; the weights of the rows that count have the mean 1. Warnings
         that it did not converge are kept quiet: the linear program sees how good the answer is.
@@ -126,7 +127,7 @@ class ClassifierSearch:
                 "estimator must be a scikit-learn classifier with fit and predict, "
                 f"got {type(estimator).__name__}"
             )
-        self.X = as_rows(X)
+        self.X = as_rows(X, allow_nan=takes_nan(estimator))
         self.estimator = estimator
         self.n_columns = as_count(n_columns, "n_columns", least=1)
         self.drop = as_number(drop, "drop", nonnegative=True)
@@ -172,3 +173,10 @@ class ClassifierSearch:
         if "random_state" in model.get_params() and model.get_params()["random_state"] is None:
             model.set_params(random_state=int(self._rng.integers(2**31)))
         return model
+
+
+def takes_nan(estimator: Any) -> bool:
+    """Whether a scikit-learn estimator says that it takes missing values."""
+    if isinstance(estimator, type) or not hasattr(estimator, "__sklearn_tags__"):
+        return False
+    return bool(load("sklearn.utils").get_tags(estimator).input_tags.allow_nan)

@@ -112,7 +112,7 @@ class PerceptronSearch:
     def __init__(
         self, X: Any, n_columns: int = 1, *, max_iter: int = 100, n_jobs: int | None = None
     ) -> None:
-        self._stumps = StumpSearch(X, n_jobs=n_jobs)
+        self._stumps = StumpSearch(as_rows(X), n_jobs=n_jobs)
         self.X = self._stumps.X
         self.n_columns = as_count(n_columns, "n_columns", least=1)
         self.max_iter = as_count(max_iter, "max_iter")

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csc_array, issparse
 
-from setwise._foundation._arguments import FloatArray, as_array, as_count, as_float64, as_numbers
+from setwise._foundation._arguments import (
+    LARGEST,
+    FloatArray,
+    as_array,
+    as_count,
+    as_float64,
+    as_numbers,
+)
 from setwise.learning._boosting._problem import Column
 
 MOST_FEATURES = 1 << 30
@@ -21,16 +28,22 @@ def check_sign(sign: object) -> None:
         raise ValueError("sign must be 1 or -1, got 0")
 
 
+def check_missing(missing: object) -> None:
+    """Raise unless it is 1, -1 or 0."""
+    as_count(missing, "missing", least=-1, most=1)
+
+
 def respond(learner: Any, X: Any) -> FloatArray:
     """What a weak learner says of rows that were checked: those of this library look no more."""
     response: FloatArray = getattr(learner, "_respond", learner.predict)(X)
     return response
 
 
-def as_rows(X: Any, *, least: int = 1) -> Any:
+def as_rows(X: Any, *, least: int = 1, allow_nan: bool = False) -> Any:
     """Finite features (m, d), m and d at least 1: float64, C-ordered and not copied if they were.
 
-    A sparse matrix comes back as a CSC array of its own, without stored zeros.
+    A sparse matrix comes back as a CSC array of its own, without stored zeros. ``allow_nan``: NaN
+    stands for a value that is missing.
     """
     if issparse(X):
         if X.dtype.kind not in "fiub":
@@ -49,20 +62,41 @@ def as_rows(X: Any, *, least: int = 1) -> Any:
     if rows.ndim != 2 or min(rows.shape) < least:
         some = ", both at least 1" if least else ""
         raise ValueError(f"X must have shape (m, d){some}, got {rows.shape}")
-    if not np.isfinite(values).all():
+    if allow_nan and np.isinf(values).any():
+        raise ValueError(f"X must be finite or NaN, got {values[np.isinf(values)][0]}")
+    if not allow_nan and not np.isfinite(values).all():
         raise ValueError(f"X must be finite, got {values[~np.isfinite(values)][0]}")
     return rows
 
 
+def feature_of(X: Any, feature: int) -> FloatArray:
+    """One feature of rows that were checked, (m,)."""
+    values = X[:, [feature]].toarray().ravel() if issparse(X) else X[:, feature]
+    return np.ascontiguousarray(values)
+
+
+def check_width(X: Any, feature: int) -> None:
+    """Raise unless the rows have the feature of a stump."""
+    if X.shape[1] <= feature:
+        raise ValueError(
+            f"X must have more than {feature} columns, the stump's feature, got {X.shape[1]}"
+        )
+
+
 def as_segments(weights: Any, m: int) -> FloatArray:
-    """Finite weights as (n_segments, m), from one flat vector or from that shape."""
+    """Finite weights as (n_segments, m), of one flat vector or of that shape; to be read alone."""
     array = as_array(weights, "weights")
     if array.size == 0 or array.size % m or (array.ndim == 2 and array.shape[1] != m):
         raise ValueError(
             f"weights must have a multiple of {m} entries, one for each row and segment, "
             f"got shape {array.shape}"
         )
-    return as_numbers(array.reshape(-1, m), "weights", shape=(None, m))
+    segments = array.reshape(-1, m)
+    if segments.dtype == np.float64 and segments.flags.c_contiguous:
+        most = max(float(segments.max()), -float(segments.min()))  # NaN if there is one
+        if most <= LARGEST:
+            return segments
+    return as_numbers(segments, "weights", shape=(None, m))
 
 
 def best_of_segments(

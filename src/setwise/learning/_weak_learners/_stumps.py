@@ -7,20 +7,28 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, as_count, as_number
 from setwise._foundation._threads import as_threads
 from setwise.learning._boosting._problem import Column
-from setwise.learning._weak_learners._rows import MOST_FEATURES, as_rows, as_segments, check_sign
+from setwise.learning._weak_learners._category_stumps import CategoryStump
+from setwise.learning._weak_learners._rows import (
+    MOST_FEATURES,
+    as_rows,
+    as_segments,
+    check_missing,
+    check_sign,
+    check_width,
+    feature_of,
+)
+from setwise.learning._weak_learners._tables import add_categories, add_dense, add_sparse
+from setwise.learning._weak_learners._traits import as_categorical, as_trends
 
-# Sums of so many values stay in a processor's cache; beyond, a walk over sorted rows is as fast.
-_FEW_VALUES = 4096
 # Gains that differ by less, as a share of all weights, are equal: sums in another order differ so.
 _ROUNDING = 1e-12
-_MARK = np.uint32(1 << 31)
 
 
 @dataclass(frozen=True)
@@ -31,19 +39,25 @@ class Stump:
     ----------
     feature : int
     threshold : float
-        ``-inf`` makes it constant.
+        ``-inf`` makes it constant, but for missing values.
     sign : {1, -1}
+    missing : {0, 1, -1}, default=0
+        The response where the feature is missing (NaN). A search gives 0, so that the stump adds
+        nothing, if it never met a missing value; a constant then says ``sign`` all the same.
 
     Examples
     --------
     >>> from setwise.learning import Stump
     >>> Stump(feature=1, threshold=0.5, sign=-1).predict([[0.0, 0.0], [0.0, 1.0]]).tolist()
     [1.0, -1.0]
+    >>> Stump(0, 0.5, sign=1, missing=-1).predict([[1.0], [float("nan")]]).tolist()
+    [1.0, -1.0]
     """
 
     feature: int
     threshold: float
     sign: int
+    missing: int = 0
 
     def __post_init__(self) -> None:
         as_count(self.feature, "feature")
@@ -51,26 +65,28 @@ class Stump:
         if not (isinstance(threshold, float) and threshold == -np.inf):
             as_number(threshold, "threshold", largest=np.inf)
         check_sign(self.sign)
+        check_missing(self.missing)
 
     def predict(self, X: Any) -> FloatArray:
-        """The responses, +1 or -1, on the rows of an array or a sparse matrix: shape (n,)."""
-        rows = as_rows(X, least=0)
-        if rows.shape[1] <= self.feature:
-            raise ValueError(
-                f"X must have more than {self.feature} columns, the stump's feature, "
-                f"got {rows.shape[1]}"
-            )
+        """The responses on the rows of an array or a sparse matrix: shape (n,)."""
+        rows = as_rows(X, least=0, allow_nan=True)
+        check_width(rows, self.feature)
         return self._respond(rows)
 
     def _respond(self, X: Any) -> FloatArray:
-        values = X[:, [self.feature]].toarray().ravel() if issparse(X) else X[:, self.feature]
-        return np.where(values > self.threshold, float(self.sign), -float(self.sign))
+        values = feature_of(X, self.feature)
+        answers = np.where(values > self.threshold, float(self.sign), -float(self.sign))
+        missing = np.isnan(values)
+        if missing.any():
+            one_sided = self.threshold == -np.inf and self.missing == 0
+            answers[missing] = self.sign if one_sided else self.missing
+        return answers
 
     def importances(self, n_features: int) -> FloatArray:
         """The share of each feature, (n_features,): all is this one's; a constant has none."""
         least = self.feature + 1
         shares = np.zeros(as_count(n_features, "n_features", least=least, most=MOST_FEATURES))
-        if self.threshold > -np.inf:
+        if self.threshold > -np.inf or self.missing == -self.sign:
             shares[self.feature] = 1.0
         return shares
 
@@ -84,6 +100,12 @@ class StumpSearch:
     over the sorted rows, or, where a feature has few values, into a sum for each. The zeros of a
     sparse matrix are not visited: O(number of non-zeros).
 
+    Missing values (NaN) of a feature go to the better of the two sides, whichever it is: with N the
+    sum of their weights every threshold gains :math:`|N|`. On a feature of categories a stump is
+    any subset S of them, 1 inside and -1 outside. The gain is linear in what it says of each, so
+    the best S holds the categories whose weights sum to more than zero, and gains
+    :math:`\sum_c |\sum_{i: x_i = c} U_{ki}|`; missing values are a category there. Both are exact.
+
     Of stumps that are equally good, but for rounding (1e-12 of the sum of abs(U)), the first
     feature, segment and threshold win, in this order: so the answer is the same for a repeated row
     and one of weight 2, for sparse rows and dense ones.
@@ -91,10 +113,16 @@ class StumpSearch:
     Parameters
     ----------
     X : array or sparse matrix of shape (m, d)
-        Finite. A C-ordered float64 array is kept, not copied.
+        Finite, or NaN for what is missing. A C-ordered float64 array is kept, not copied.
     n_columns : int, default=1
         How many stumps to give: the best of each pair of feature and segment, best first, but no
         more than ``ceil(n_columns / n_segments)`` of a segment.
+    categorical_features : array of bools (d,) or of indices, optional
+        The features whose values are categories, at most 65536 of them, that of missing values
+        included.
+    monotonic_cst : array of shape (d,), optional
+        1 for features in which a stump may only increase, -1 for decrease, 0 for either. Constants
+        and the side of missing values stay free.
     n_jobs : int, optional
         Threads; None is one, -1 all cores. The answer does not depend on it.
 
@@ -110,35 +138,50 @@ class StumpSearch:
     >>> search = StumpSearch(np.array([[0.0], [1.0], [2.0]]))
     >>> best = search(np.array([1.0, -1.0, -1.0]))[0]
     >>> best.learner, best.response.tolist()
-    (Stump(feature=0, threshold=0.5, sign=-1), [1.0, -1.0, -1.0])
+    (Stump(feature=0, threshold=0.5, sign=-1, missing=0), [1.0, -1.0, -1.0])
+    >>> search = StumpSearch(np.array([[0.0], [1.0], [2.0]]), categorical_features=[0])
+    >>> search(np.array([1.0, -1.0, 1.0]))[0].learner
+    CategoryStump(feature=0, positive=(0.0, 2.0), negative=(1.0,), missing=0)
     """
 
     exact = True
 
-    def __init__(self, X: Any, n_columns: int = 1, *, n_jobs: int | None = None) -> None:
-        self.X = as_rows(X)
+    def __init__(
+        self,
+        X: Any,
+        n_columns: int = 1,
+        *,
+        categorical_features: ArrayLike | None = None,
+        monotonic_cst: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.X = as_rows(X, allow_nan=True)
         self.n_columns = as_count(n_columns, "n_columns", least=1)
         self.n_jobs = n_jobs
         self._n_threads = as_threads(n_jobs, default=1)
         rows, features = self.X.shape
+        self._categorical = as_categorical(categorical_features, features)
+        self._trends = as_trends(monotonic_cst, self._categorical)
         self._search = _core.StumpSearch(rows)
-        if issparse(self.X):
-            for f in range(features):
-                self._add_sparse(f)
-        else:
-            for f in range(features):
-                self._add_dense(np.ascontiguousarray(self.X[:, f]))
+        self._categories: dict[int, FloatArray] = {}
+        self._missing = [self._add(f) for f in range(features)]
 
     def __reduce__(self) -> tuple[partial[StumpSearch], tuple[Any, int]]:
         """The compiled tables are made again from the rows."""
-        return partial(type(self), n_jobs=self.n_jobs), (self.X, self.n_columns)
+        make = partial(
+            type(self),
+            categorical_features=self._categorical,
+            monotonic_cst=self._trends,
+            n_jobs=self.n_jobs,
+        )
+        return make, (self.X, self.n_columns)
 
     def __call__(self, weights: FloatArray) -> list[Column]:
         """The best stumps for weights of shape (n_segments m,), flat or (n_segments, m)."""
         segments = as_segments(weights, self.X.shape[0])
         gains = np.empty((self.X.shape[1], len(segments)))
         self._search.gains(segments, gains, self._n_threads)
-        rounding = _ROUNDING * float(np.abs(segments).sum(axis=1).max())
+        rounding = _ROUNDING * max(float(np.abs(own).sum()) for own in segments)
         ranks = np.round(gains / rounding) if rounding > 0 else gains
         pairs = self._best_pairs(ranks)
         return [self._column(segments, rounding, *pair) for pair in pairs]
@@ -161,53 +204,51 @@ class StumpSearch:
         return pairs
 
     def _column(self, segments: FloatArray, rounding: float, feature: int, segment: int) -> Column:
-        gain, low, high = self._search.locate(segments[segment], feature, rounding)
+        find = self._subset if feature in self._categories else self._threshold
+        stump = find(segments[segment], rounding, feature)
+        return Column(stump, segment, stump._respond(self.X))
+
+    def _threshold(self, weights: FloatArray, rounding: float, feature: int) -> Stump:
+        gain, low, high, apart = self._search.locate(weights, feature, rounding)
         if low < 0 and high < 0:
             threshold = -np.inf
         else:
             threshold = midway(self._value(low, feature), self._value(high, feature))
-        stump = Stump(feature, threshold, 1 if gain >= 0 else -1)
-        return Column(stump, segment, stump._respond(self.X))
+        sign = 1 if gain >= 0 else -1
+        missing = 0
+        if self._missing[feature]:
+            missing = sign if abs(apart) <= rounding else int(np.sign(apart))
+        return Stump(feature, threshold, sign, missing)
+
+    def _subset(self, weights: FloatArray, rounding: float, feature: int) -> Stump | CategoryStump:
+        categories = self._categories[feature]
+        sums = np.empty(len(categories))
+        self._search.sums(weights, feature, sums)
+        usual = 1 if sums.sum() >= 0 else -1  # of categories that do not matter
+        answers = np.where(np.abs(sums) <= rounding, usual, np.sign(sums)).astype(np.int64)
+        missing = int(answers[-1]) if self._missing[feature] else 0
+        if (answers == answers[0]).all():
+            return Stump(feature, -np.inf, int(answers[0]), missing)
+        known = ~np.isnan(categories)
+        positive, negative = (categories[known & (answers == side)].tolist() for side in (1, -1))
+        return CategoryStump(feature, tuple(positive), tuple(negative), missing)
 
     def _value(self, row: int, feature: int) -> float:
         return float(self.X[row, feature]) if row >= 0 else 0.0
 
-    def _add_dense(self, values: FloatArray) -> None:
-        order = np.argsort(values, kind="stable").astype(np.uint32)
-        lasts = _last_of_runs(values[order])
-        n_values = int(np.count_nonzero(lasts))
-        if n_values > min(_FEW_VALUES, len(values) // 2):
-            lasts[-1] = False  # above the largest value there is no threshold
-            self._search.add_rows(order | (_MARK * lasts), np.empty(0, np.uint32))
-            return
-        codes = np.empty(len(values), np.uint16)
-        codes[order] = np.cumsum(lasts) - lasts
-        small = codes.astype(np.uint8) if n_values <= 256 else codes
-        self._search.add_codes(small, order[lasts].astype(np.int32))
-
-    def _add_sparse(self, feature: int) -> None:
-        """Zeros are met in one step, between the negative values and the positive ones."""
-        entries = slice(self.X.indptr[feature], self.X.indptr[feature + 1])
-        rows, values = self.X.indices[entries], self.X.data[entries]
-        order = np.argsort(values, kind="stable")
-        rows, values = rows[order].astype(np.uint32), values[order]
-        zeros = self.X.shape[0] - len(rows)
-        below = int(np.searchsorted(values, 0.0)) if zeros else len(rows)
-        up = rows[:below] | _MARK * _last_of_runs(values[:below])
-        down = rows[below:][::-1] | _MARK * _last_of_runs(values[below:][::-1])
-        if not zeros:
-            up[-1] &= ~_MARK
-        self._search.add_rows(up, down)
+    def _add(self, feature: int) -> bool:
+        """Put a feature into the tables; whether it has missing values."""
+        trend = int(self._trends[feature])
+        if self._categorical[feature]:
+            values = feature_of(self.X, feature)
+            self._categories[feature] = add_categories(self._search, values, feature)
+            return bool(np.isnan(self._categories[feature][-1]))
+        if issparse(self.X):
+            return add_sparse(self._search, self.X, feature, trend)
+        return add_dense(self._search, feature_of(self.X, feature), trend)
 
 
 def midway(low: float, high: float) -> float:
     """A number t with low <= t < high, in the middle if there is one; high > low."""
     middle = 0.5 * low + 0.5 * high
     return middle if low <= middle < high else low
-
-
-def _last_of_runs(values: FloatArray) -> NDArray[np.bool_]:
-    """Where a run of equal values ends."""
-    lasts = np.ones(len(values), np.bool_)
-    lasts[:-1] = values[1:] != values[:-1]
-    return lasts

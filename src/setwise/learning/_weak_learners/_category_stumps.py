@@ -1,0 +1,77 @@
+"""Stumps that tell categories apart by a subset of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray, as_count, as_numbers
+from setwise.learning._weak_learners._rows import (
+    MOST_FEATURES,
+    as_rows,
+    check_missing,
+    check_width,
+    feature_of,
+)
+
+
+@dataclass(frozen=True)
+class CategoryStump:
+    """A stump on categories: 1 where a feature is in one set of them, -1 where it is in the other.
+
+    Parameters
+    ----------
+    feature : int
+    positive, negative : tuples of floats
+        The categories, numbers; none is in both.
+    missing : {0, 1, -1}, default=0
+        The response where the feature is missing (NaN) or no known category. A search gives 0, so
+        that the stump adds nothing, if it never met a missing value.
+
+    Examples
+    --------
+    >>> from setwise.learning import CategoryStump
+    >>> stump = CategoryStump(feature=0, positive=(0.0, 3.0), negative=(1.0,))
+    >>> stump.predict([[0.0], [1.0], [3.0], [7.0]]).tolist()
+    [1.0, -1.0, 1.0, 0.0]
+    """
+
+    feature: int
+    positive: tuple[float, ...]
+    negative: tuple[float, ...]
+    missing: int = 0
+
+    def __post_init__(self) -> None:
+        as_count(self.feature, "feature")
+        for name in ("positive", "negative"):
+            categories = as_numbers(getattr(self, name), name, largest=np.inf)
+            object.__setattr__(self, name, tuple(categories.tolist()))
+        both = set(self.positive) & set(self.negative)
+        if both:
+            raise ValueError(f"positive and negative must not share a category, got {min(both)}")
+        check_missing(self.missing)
+
+    def predict(self, X: Any) -> FloatArray:
+        """The responses on the rows of an array or a sparse matrix: shape (n,)."""
+        rows = as_rows(X, least=0, allow_nan=True)
+        check_width(rows, self.feature)
+        return self._respond(rows)
+
+    def _respond(self, X: Any) -> FloatArray:
+        values = feature_of(X, self.feature)
+        known = np.array(self.positive + self.negative)
+        if len(known) == 0:
+            return np.full(len(values), float(self.missing))
+        answers = np.repeat([1.0, -1.0], [len(self.positive), len(self.negative)])
+        order = np.argsort(known)
+        places = order[np.minimum(np.searchsorted(known[order], values), len(known) - 1)]
+        return np.where(known[places] == values, answers[places], float(self.missing))
+
+    def importances(self, n_features: int) -> FloatArray:
+        """The share of each feature, (n_features,): all is this one's."""
+        least = self.feature + 1
+        shares = np.zeros(as_count(n_features, "n_features", least=least, most=MOST_FEATURES))
+        shares[self.feature] = 1.0
+        return shares
