@@ -135,6 +135,12 @@ DIVERSITIES: dict[str, dict[str, Any]] = {
     },
     "HammingBall": {"weight": 2.0, "gamma": 0.5},
     "LabelDiversity": {"h": "sqrt", "weight": 1.5, "parsimony": 1.5, "background": 0},
+    "VariableCoverage": {
+        "h": "sqrt",
+        "weight": 1.5,
+        "regions": array(0, 0, 1, 1),
+        "consistency": 0.5,
+    },
     "TransitionDiversity": {
         "edges": EDGES,
         "h": "min1",
@@ -312,6 +318,7 @@ listed(
     m=2,
     diversity=diversities.DivMBest(0.75),
     method="auto",
+    candidates=LABELINGS,
     time_limit=3600.0,
     n_jobs=1,
     verbose=False,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
+from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
@@ -15,50 +14,54 @@ from setwise.inference._diverse._bias_path import BiasPath
 _RELAXED = 0.8
 
 
-def medians(
-    positions: FloatArray, masses: FloatArray, m: int, through: int, allowed: BoolArray
-) -> IntArray | None:
+class Medians:
     r"""The m of K points on a line that leave least to all.
 
     .. math:: \min_S \sum_t p_t \min_{s \in S} |x_s - x_t|
 
-    Positions (K,) are strictly monotone; the point ``through`` is one of those chosen, and
-    ``allowed`` (K, K) says which may follow each other. Exact, by dynamic programming over the last
-    point chosen: O(m K^2). None where no choice is allowed.
+    Positions (K,) are strictly monotone; the point ``through`` is one of those chosen.
     """
-    n = len(positions)
-    x = np.abs(positions - positions[0])
-    mass = np.concatenate([[0.0], np.cumsum(masses)])
-    moment = np.concatenate([[0.0], np.cumsum(masses * x)])
 
-    def left_to(a: IntArray, low: IntArray, high: IntArray) -> FloatArray:
-        """What the points low..high - 1, all on one side of a, have to a."""
-        held, at = mass[high] - mass[low], moment[high] - moment[low]
-        return np.abs(held * x[a] - at)
+    def __init__(self, positions: FloatArray, masses: FloatArray, through: int) -> None:
+        n = len(positions)
+        x = np.abs(positions - positions[0])
+        mass = np.concatenate([[0.0], np.cumsum(masses)])
+        moment = np.concatenate([[0.0], np.cumsum(masses * x)])
 
-    a, b = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
-    # Between two points that follow each other the nearer one serves.
-    half = np.clip(np.searchsorted(x, 0.5 * (x[a] + x[b]), side="right"), a, np.maximum(a, b))
-    cost = left_to(a, a, half) + left_to(b, half, np.maximum(a, b))
-    cost = np.where((a < b) & allowed, cost, np.inf)
-    cost[:through, through + 1 :] = np.inf  # none leaps over the point that must be chosen
-    everyone, zeros = np.arange(n), np.zeros(n, np.int64)
-    least = left_to(everyone, zeros, everyone)
-    least[through + 1 :] = np.inf
-    came: list[IntArray] = []
-    for _ in range(m - 1):
-        reached = least[:, None] + cost
-        came.append(reached.argmin(axis=0))
-        least = reached.min(axis=0)
-    least = least + left_to(everyone, everyone, zeros + n)
-    least[:through] = np.inf
-    point = int(least.argmin())
-    if not np.isfinite(least[point]):
-        return None
-    chosen = [point]
-    for step in reversed(came):
-        chosen.append(int(step[chosen[-1]]))
-    return np.array(chosen[::-1], np.int64)
+        def left_to(a: IntArray, low: IntArray, high: IntArray) -> FloatArray:
+            """What the points low..high - 1, all on one side of a, have to a."""
+            held, at = mass[high] - mass[low], moment[high] - moment[low]
+            return np.abs(held * x[a] - at)
+
+        everyone, zeros = np.arange(n), np.zeros(n, np.int64)
+        a, b = everyone[:, None], everyone
+        # Between two points that follow each other the nearer one serves.
+        half = np.searchsorted(x, 0.5 * (x[:, None] + x), side="right")
+        half = np.clip(half, a, np.maximum(a, b))
+        cost = left_to(a, a, half) + left_to(b, half, np.maximum(a, b))
+        cost[(a >= b) | ((a < through) & (b > through))] = np.inf  # none leaps over ``through``
+        before, after = left_to(everyone, zeros, everyone), left_to(everyone, everyone, zeros + n)
+        before[through + 1 :], after[:through] = np.inf, np.inf
+        self._cost, self._before, self._after = cost, before, after
+
+    def choose(self, m: int, allowed: BoolArray) -> IntArray | None:
+        """m points, each of which ``allowed`` (K, K) lets follow the one before; None if none.
+
+        Exact, by dynamic programming over the last point chosen: O(m K^2).
+        """
+        cost = np.where(allowed, self._cost, np.inf)
+        least, came = self._before, []
+        for _ in range(m - 1):
+            reached = least[:, None] + cost
+            came.append(reached.argmin(axis=0))
+            least = reached.min(axis=0)
+        least = least + self._after
+        chosen = [int(least.argmin())]
+        if not np.isfinite(least[chosen[0]]):
+            return None
+        for step in reversed(came):
+            chosen.append(int(step[chosen[-1]]))
+        return np.array(chosen[::-1], np.int64)
 
 
 class DifferentPieces:
@@ -77,23 +80,18 @@ class DifferentPieces:
         """
         sizes, enough = self._path.sizes.astype(np.float64), True
         m = min(m, self._path.n_pieces)
+        apart, points = np.abs(sizes[:, None] - sizes), Medians(sizes, self._path.shares, through)
         while True:
-            allowed = np.abs(sizes[:, None] - sizes) >= difference
-            while True:
-                found = medians(sizes, self._path.shares, m, through, allowed)
-                if found is None:
-                    break
-                small = [
-                    (a, b)
-                    for a, b in zip(found[:-1].tolist(), found[1:].tolist(), strict=True)
-                    if self._largest_part(a, b) < part
-                ]
+            allowed = apart >= difference
+            while (found := points.choose(m, allowed)) is not None:
+                pairs = zip(found[:-1].tolist(), found[1:].tolist(), strict=True)
+                small = [(a, b) for a, b in pairs if self._largest_part(a, b) < part]
                 if not small:
                     return found, enough
                 for a, b in small:
                     allowed[a, b] = False
             enough = False
-            difference, part = (_RELAXED * difference, _RELAXED * part)
+            difference, part = _RELAXED * difference, _RELAXED * part
             if max(difference, part) < 1.0:
                 difference = part = 0.0
 
@@ -120,12 +118,6 @@ def largest_part(changed: BoolArray, edges: IntArray) -> int:
 
     A field without edges has no parts: there the whole set counts.
     """
-    n = int(np.count_nonzero(changed))
-    if n == 0 or len(edges) == 0:
-        return n
-    place = np.cumsum(changed) - 1
-    inner = edges[changed[edges].all(axis=1)]
-    i, j = place[inner].T
-    graph = coo_array((np.ones(len(inner), np.bool_), (i, j)), shape=(n, n))
-    _, part = connected_components(graph, directed=False)
-    return int(np.bincount(part).max())
+    if len(edges) == 0:
+        return int(np.count_nonzero(changed))
+    return _core.largest_part(changed, edges)
