@@ -100,8 +100,7 @@ NODE_WISE = {
 }
 
 
-@pytest.mark.parametrize("name", NODE_WISE)
-@given(seeds, st.integers(1, 4))
+@given(st.sampled_from(sorted(NODE_WISE)), seeds, st.integers(1, 3))
 def test_a_joint_list_of_two_labels_is_the_best_of_all_lists(name, seed, m):
     field, diversity = small_field(seed, most=4), NODE_WISE[name]()
     found = sw.diverse(field, m, diversity, method="joint")
@@ -130,10 +129,9 @@ def test_joint_lists_of_hamming_distances_have_equally_spaced_biases():
     np.testing.assert_allclose(np.sort(found.biases), [-1.0, -0.5, 0.0, 0.5, 1.0])
 
 
-@pytest.mark.parametrize("name", NODE_WISE)
-@given(seeds, st.integers(1, 3))
+@given(st.sampled_from(sorted(NODE_WISE)), seeds, st.integers(1, 3))
 def test_a_joint_list_of_three_labels_is_within_its_bound(name, seed, m):
-    field, diversity = small_field(seed, 3, most=3), NODE_WISE[name]()
+    field, diversity = small_field(seed, 3, most=2), NODE_WISE[name]()
     found = sw.diverse(field, m, diversity, method="joint")
     items = all_labelings(field.n_variables, 3)
     energies = field.energy(items)
@@ -254,7 +252,11 @@ def test_the_largest_part_is_that_of_the_graph():
             ValueError,
             "diversity must be a sum over variables for method='joint'",
         ),
-        (lambda f: sw.diverse(f, 3, candidates=[[0] * 6]), ValueError, "candidates must be None"),
+        (
+            lambda f: sw.diverse(f, 3, candidates=np.zeros((1, 1200), np.int64)),
+            ValueError,
+            "candidates must be None",
+        ),
         (
             lambda f: sw.diverse(f, 3, d.DivMBest(1.0), candidates=[[0, 1]]),
             ValueError,
@@ -281,10 +283,5 @@ def test_the_largest_part_is_that_of_the_graph():
     ],
 )
 def test_what_lists_by_bias_refuse(call, error, told):
-    field = picture(0)
-    if "candidates must be None" in told:
-        with pytest.raises(error, match=told):
-            sw.diverse(field, 3, candidates=np.zeros((1, 1200), np.int64))
-        return
     with pytest.raises(error, match=told):
-        call(field)
+        call(picture(0))

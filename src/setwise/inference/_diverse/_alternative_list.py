@@ -116,7 +116,7 @@ class _OnPath:
         self._biases = [0.0, *path.biases[chosen[order[1:]]].tolist()]
         self._shares = shares[order].tolist()
         for k in chosen[order[1:]].tolist():
-            piece = path.piece(k)
+            piece = self._cuts.piece(path, k)
             yield self._cuts.certified(piece), -piece.bias * piece.size
 
     def described(self, result: DiverseResult) -> DiverseResult:

@@ -87,8 +87,6 @@ class BiasPath:
     reach: float
     whole: bool
     n_cuts: int
-    _constant: float = 0.0
-    """what the energies of the cuts leave out"""
 
     @property
     def n_pieces(self) -> int:
@@ -103,16 +101,12 @@ class BiasPath:
             return np.ones(1)
         return np.asarray(np.diff(ends) / (2.0 * self.reach))
 
-    def pieces(self, which: ArrayLike) -> IntArray:
-        """The labellings (m, N) of some pieces, given by their numbers."""
-        numbers = np.atleast_1d(np.asarray(which, np.int64))
-        return (self.last >= numbers[:, None]).astype(np.int64)
-
-    def piece(self, number: int) -> Piece:
-        """A piece as it was found."""
-        ones = self.last >= number
-        bias, size = float(self.biases[number]), int(self.sizes[number])
-        return Piece(bias, ones, size, float(self.values[number]) - self._constant)
+    def pieces(self, numbers: ArrayLike) -> IntArray:
+        """The labellings (m, N) of some pieces, given by their numbers (m,)."""
+        chosen = as_integers(numbers, "numbers", below=self.n_pieces)
+        if chosen.ndim != 1:
+            raise ValueError(f"numbers must have shape (m,), got {chosen.shape}")
+        return np.asarray(self.last >= chosen[:, None]).astype(np.int64)
 
     def piece_of(self, bias: float) -> int:
         """The number of the piece that is best for a bias; at a breakpoint that with more ones."""
@@ -123,9 +117,10 @@ class BiasPath:
         b = as_number(bias, "bias")
         if not -self.reach <= b <= self.reach:
             raise ValueError(f"bias must lie within the path's reach of {self.reach:g}, got {b:g}")
-        found: IntArray = self.pieces(self.piece_of(b))[0]
+        found: IntArray = self.pieces([self.piece_of(b)])[0]
         return found
 
+    @property
     def probabilities(self) -> FloatArray:
         """(N,): for how large a share of the biases each variable is 1."""
         ones = np.concatenate([[0.0], np.cumsum(self.shares)])
@@ -210,6 +205,12 @@ class Cuts:
             return cls(field) if field.n_labels == 2 else None
         except ValueError:  # not submodular, or a cut with too many arcs
             return None
+
+    def piece(self, path: BiasPath, number: int) -> Piece:
+        """A piece of a path of these cuts, as it was found."""
+        value = float(path.values[number]) - self.base.constant
+        ones = path.last >= number
+        return Piece(float(path.biases[number]), ones, int(path.sizes[number]), value)
 
     def certified(self, end: Piece) -> MapResult:
         """A labelling as the answer to its own problem, the field with its bias."""
@@ -312,7 +313,6 @@ class Cuts:
             reach=reach,
             whole=whole,
             n_cuts=self.n_cuts - before,
-            _constant=self.base.constant,
         )
 
 

@@ -40,6 +40,7 @@ def joint_list(
     """The joint list of :func:`diverse`, its arguments checked."""
     costs = node_costs(diversity, m)
     watch.lap("set-up")
+    assert isinstance(diversity, Diversity)
     cuts = Cuts.of(field)
     if cuts is None:
         result = _by_moves(field, m, diversity, costs, n_jobs, deadline, watch, callback)

@@ -31,7 +31,7 @@ class Medians:
         def left_to(a: IntArray, low: IntArray, high: IntArray) -> FloatArray:
             """What the points low..high - 1, all on one side of a, have to a."""
             held, at = mass[high] - mass[low], moment[high] - moment[low]
-            return np.abs(held * x[a] - at)
+            return np.asarray(np.abs(held * x[a] - at))
 
         everyone, zeros = np.arange(n), np.zeros(n, np.int64)
         a, b = everyone[:, None], everyone
