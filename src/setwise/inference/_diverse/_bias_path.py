@@ -14,6 +14,7 @@ from setwise._foundation._arguments import (
     FloatArray,
     IntArray,
     as_count,
+    as_integers,
     as_number,
 )
 from setwise.diversities._addition import Addition
