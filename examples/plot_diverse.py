@@ -43,8 +43,8 @@ field = sw.fields.Field(unary) + sw.fields.Potts(
 )
 
 # %%
-# No settings: every two of the six differ by 3 % of the pixels at least, and visibly so. Each is the
-# best labelling under some bias for or against the object, which a cut proves.
+# No settings: every two of the six differ by 3 % of the pixels at least, and visibly so. Each is
+# the best labelling under some bias for or against the object, which a cut proves.
 
 six = sw.diverse(field, 6)
 print(six.reason)
@@ -61,8 +61,8 @@ for k, change in enumerate(display.changes[1:], start=2):
     print(f"{k}: {change}")
 
 # %%
-# One answer from the whole list: pixels are in it by how much of the path of biases they are in, and
-# :func:`setwise.decide` takes the set of the least expected Jaccard loss.
+# One answer from the whole list: pixels are in it by how much of the path of biases they are in,
+# and :func:`setwise.decide` takes the set of the least expected Jaccard loss.
 
 answer = sw.decide(six.probabilities, "jaccard")
 _, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")

@@ -223,7 +223,7 @@ class DiverseDisplay:
             self.images_.append(axis.imshow(palette[self.labelings[k]], **look))
             inside = self.differs[k].astype(np.int64) - 1
             self.outlines_.append(draw_outlines(axis, inside, np.zeros(1, np.int64), outlines))
-            axis.set_title(self._title(k))
+            axis.set_title(self._title(k), fontsize="small")
         return self
 
     def _title(self, k: int) -> str:
