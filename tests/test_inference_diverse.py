@@ -310,7 +310,7 @@ FIELD = fields.Field(np.zeros((3, 2)))
         (lambda: sw.diverse(3, 2, d.DivMBest(1.0)), TypeError, "field must be a Field, got int"),
         (lambda: sw.diverse(FIELD, 0, d.DivMBest(1.0)), ValueError, "m must be at least 1, got 0"),
         (lambda: sw.diverse(FIELD, 2.0, d.DivMBest(1.0)), TypeError, "m must be an integer"),
-        (lambda: sw.diverse(FIELD, 2, "ball"), TypeError, "diversity must be a Diversity or Conc"),
+        (lambda: sw.diverse(FIELD, 2, "ball"), TypeError, "diversity must be a Diversity, Conc"),
         (
             lambda: sw.diverse(FIELD, 2, d.DivMBest(1.0), method="greedy"),
             ValueError,

@@ -36,8 +36,10 @@ def test_list_is_that_of_the_result() -> None:
     titles = [ax.get_title() for ax in display.axes_]
     assert titles[0] == "image"
     assert titles[1] == f"1: energy {found.values[0]:,.5g}"
-    more, share = found.values[3] - found.values[0], 100 * display.share[3]
-    assert titles[4] == f"4: {more:+.3g}, {share:.1f} % differ"
+    rise = 100 * (found.values[3] - found.values[0]) / abs(found.values[0])
+    what, share = display.changes[3].rsplit(", ", 1)
+    assert titles[4] == f"4: {what}\n{share}, energy {rise:+.2g} %"
+    assert share == f"{100 * display.share[3]:.0f} % of the pixels"
     display.figure_.canvas.draw()
 
 
@@ -159,3 +161,20 @@ def test_diverse_display_needs_as_many_axes_as_panels() -> None:
         DiverseDisplay.from_result(image_list(), (6, 9), ax=axes)
     with pytest.raises(ValueError, match=r"hold 5 axes, .* and one for the image, got 3"):
         DiverseDisplay.from_result(image_list(), (6, 9), image=np.zeros((6, 9)), ax=axes)
+
+
+def test_changes_are_told_in_words():
+    first = np.zeros((30, 60), np.int64)
+    first[5:25, 5:15] = first[5:25, 40:55] = 1
+    gone, grown, other = first.copy(), first.copy(), first.copy()
+    gone[:, :20] = 0
+    grown[20:29, 25:35] = 1
+    other[:, 40:55] *= 3
+    display = DiverseDisplay([first, gone, grown, other, first], np.arange(5.0))
+    assert display.changes == [
+        "nothing else",
+        "without the left part, 11 % of the pixels",
+        "with the lower part, 5.0 % of the pixels",
+        "3 for 1 in the right part, 17 % of the pixels",
+        "nothing else",
+    ]

@@ -2,6 +2,7 @@
 #include "bind/bind.hpp"
 #include "fields/checked_copies.hpp"
 #include "fields/energies.hpp"
+#include "fields/parts.hpp"
 #include "fields/two_label_tables.hpp"
 
 namespace {
@@ -45,6 +46,15 @@ setwise::Regions region_list(const In<Index>& members, const In<Index>& offsets,
     require(setwise::all_below(members.data(), static_cast<Index>(members.size()), x.n),
             "members must be variables");
     return {members.data(), offsets.data(), size};
+}
+
+Index largest_part(In<bool> inside, In2<Index> edges) {
+    const auto n = static_cast<Index>(inside.size());
+    require(n <= 2147483647, "inside must have at most 2147483647 entries");
+    require(edges.shape(1) == 2, "edges must have shape (E, 2)");
+    require(setwise::all_below(edges.data(), static_cast<Index>(edges.size()), n),
+            "edges must join variables");
+    return setwise::largest_part(inside.data(), n, edges.data(), static_cast<Index>(edges.shape(0)));
 }
 
 void unary_energies(Labels labels, In2<double> unary, Energies energies) {
@@ -193,6 +203,7 @@ void bind_fields(nb::module_& m) {
           Unlocked());
 #define SETWISE_LABELS "labels"_a.noconvert(), "n_labels"_a
 #define SETWISE_ENERGIES "energies"_a.noconvert(), Unlocked()
+    m.def("largest_part", &largest_part, "inside"_a.noconvert(), "edges"_a.noconvert(), Unlocked());
     m.def("unary_energies", &unary_energies, "labels"_a.noconvert(), "unary"_a.noconvert(),
           SETWISE_ENERGIES);
     m.def("potts_energies", &potts_energies, SETWISE_LABELS, "edges"_a.noconvert(),

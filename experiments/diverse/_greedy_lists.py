@@ -30,6 +30,8 @@ class Method:
 
     make: Make
     settings: tuple[Setting, ...]
+    nested: bool = True
+    """Whether a list of fewer items is the beginning of a longer one."""
 
 
 def greedy(diversity: Callable[..., sw.diversities.Diversity], method: str = "auto") -> Make:
@@ -38,6 +40,20 @@ def greedy(diversity: Callable[..., sw.diversities.Diversity], method: str = "au
     def make(case: Case, m: int, setting: Setting) -> np.ndarray:
         made = diversity(case, *setting)
         return sw.diverse(case.field, m, made, method=method, n_jobs=1).labelings
+
+    return make
+
+
+def with_path(diversity: Callable[..., sw.diversities.Diversity]) -> Make:
+    """Greedy lists whose steps may take the labellings of the path of biases too."""
+
+    def make(case: Case, m: int, setting: Setting) -> np.ndarray:
+        path = sw.inference.bias_path(case.field, max_cuts=20)
+        pieces = path.pieces(np.arange(path.n_pieces))
+        made = diversity(*setting)
+        return sw.diverse(
+            case.field, m, made, method="multipliers", candidates=pieces, n_jobs=1
+        ).labelings
 
     return make
 
@@ -52,6 +68,21 @@ def concatenated(
         for method, setting, share in zip(methods, settings, shares, strict=True)
     ]
     return np.concatenate([lists[0][:1], *(one[1:] for one in lists)])
+
+
+def equal_biases(case: Case, m: int, setting: Setting) -> np.ndarray:
+    """The MAP labellings under m equally spaced biases around none: what a loop of a user gives."""
+    (spacing,) = setting
+    biases = spacing * (np.arange(m) - 0.5 * (m - 1))
+    unary = case.field.unary
+    fields = [case.field.with_unary(unary + np.array([0.0, bias])) for bias in biases]
+    return np.array([sw.solve_map(field, n_jobs=1).labels for field in fields])
+
+
+def alternatives(case: Case, m: int, setting: Setting) -> np.ndarray:
+    """What ``diverse`` gives without a diversity; a setting has the least difference and part."""
+    wanted = sw.diversities.Alternatives(*setting) if setting else None
+    return sw.diverse(case.field, m, wanted, n_jobs=1).labelings
 
 
 def perturbed(case: Case, m: int, setting: Setting) -> np.ndarray:
@@ -82,7 +113,7 @@ def make_lists(
     cases: Sequence[Case], methods: Mapping[str, Method], m: int, label: str, jobs: int
 ) -> Lists:
     """Every list of m labellings."""
-    task = partial(_lists_of_case, methods=methods, m=m)
+    task = partial(_lists_of_case, methods=dict(methods), m=m)
     made = [answer for _, answer in parallel(task, cases, label, jobs)]
     judged = {
         name: {s: [one[0][name][s] for one in made] for s in method.settings}

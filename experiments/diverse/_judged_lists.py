@@ -113,6 +113,21 @@ def mean_accuracy(lists: Sequence[Judged]) -> float:
     return float(oracle_accuracies(lists).mean())
 
 
+def object_overlaps(lists: Sequence[Judged]) -> np.ndarray:
+    """(n,): intersection over union of label 1 of the labelling that has most, of each list."""
+    return np.array(
+        [
+            (one.right[:, 1] / (one.said[:, 1] + one.true[1] - one.right[:, 1])).max()
+            for one in lists
+        ]
+    )
+
+
+def mean_object_overlap(lists: Sequence[Judged]) -> float:
+    """The mean of the best overlap with the object over images."""
+    return float(object_overlaps(lists).mean())
+
+
 def corpus_overlap(lists: Sequence[Judged]) -> float:
     """Intersection over union of each label over all images, mean of the labels that occur.
 

@@ -35,6 +35,13 @@ DIVERSITIES: dict[str, Entry] = {
     "div-m-best": Entry(lambda n: d.DivMBest(0.7), True, False),
     "hamming-ball": Entry(lambda n: d.HammingBall(2.0, 0.5), False, True),
     "wide-hamming-ball": Entry(lambda n: d.HammingBall(5.0, 0.1), False, True),
+    "variables": Entry(lambda n: d.VariableCoverage("min1", 0.7), True, True),
+    "variables-by-root": Entry(lambda n: d.VariableCoverage("sqrt", 0.7), True, True),
+    "variables-in-regions": Entry(
+        lambda n: d.VariableCoverage("sqrt", 0.7, regions=np.arange(n) // 2, consistency=0.6),
+        False,
+        True,
+    ),
     "ball-coverage": Entry(lambda n: d.BallCoverage(2.0, 1), True, True, steps=False),
     "ball-coverage-bound": Entry(lambda n: d.BallCoverageBound(2.0, 1), False, True),
     "labels": Entry(lambda n: d.LabelDiversity("min1", 1.5, parsimony=0.0), True, True, False),

@@ -135,6 +135,12 @@ DIVERSITIES: dict[str, dict[str, Any]] = {
     },
     "HammingBall": {"weight": 2.0, "gamma": 0.5},
     "LabelDiversity": {"h": "sqrt", "weight": 1.5, "parsimony": 1.5, "background": 0},
+    "VariableCoverage": {
+        "h": "sqrt",
+        "weight": 1.5,
+        "regions": array(0, 0, 1, 1),
+        "consistency": 0.5,
+    },
     "TransitionDiversity": {
         "edges": EDGES,
         "h": "min1",
@@ -167,6 +173,7 @@ listed(
 )
 method("diversities.Addition.added_to", lambda: diversities.Addition(counts=[COUNT]), field=FIELD)
 PARTS = [diversities.DivMBest(1.0), diversities.HammingBall(1.0, 0.5)]
+listed("diversities.Alternatives", repr, least_difference=0.05, least_part=0.02, reach=2.0)
 listed("diversities.Concatenated", repr, parts=PARTS, shares=array(2, 1))
 method("diversities.Concatenated.shares_of", lambda: diversities.Concatenated(PARTS), m=4)
 listed("diversities.ball_intersections", n=3, n_labels=2, radius=1)
@@ -312,11 +319,25 @@ listed(
     m=2,
     diversity=diversities.DivMBest(0.75),
     method="auto",
+    candidates=LABELINGS,
     time_limit=3600.0,
     n_jobs=1,
     verbose=False,
     callback=go_on,
 )
+TWO_LABELS = fields.Field(UNARY[:, :2]) + fields.Potts(EDGES, 0.5)
+listed(
+    "inference.bias_path",
+    lambda path: (path.breakpoints, path.last),
+    field=TWO_LABELS,
+    reach=2.0,
+    resolution=0.1,
+    max_cuts=20,
+)
+PATH = inference.bias_path(TWO_LABELS, reach=2.0)
+method("inference.BiasPath.labeling", lambda: PATH, bias=0.5)
+method("inference.BiasPath.piece_of", lambda: PATH, bias=0.5)
+method("inference.BiasPath.pieces", lambda: PATH, numbers=array(0, 1))
 for name in ("oracle_accuracy", "oracle_items"):
     listed(
         f"inference.{name}",

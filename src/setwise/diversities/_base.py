@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import (
+    FloatArray,
     IntArray,
     as_array,
     as_count,
@@ -124,6 +125,14 @@ class Diversity(Immutable, ABC):
         Of a diversity that does not say, it is taken to be so.
         """
         return True
+
+    def _node_costs(self, m: int) -> FloatArray | None:
+        r"""The convex :math:`\varphi(n)`, n = 0..m, of which minus d is a sum over variables.
+
+        :math:`-d(S) = \sum_v \sum_l \varphi(n_{vl})` for lists of m items, :math:`n_{vl}` of which
+        have label l at variable v; None where d is no such sum. Joint lists need it.
+        """
+        return None
 
     def _value(self, labelings: IntArray, n_labels: int) -> float:
         return sum(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from setwise._foundation._arguments import IntArray
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.diversities._addition import Addition
 from setwise.diversities._base import Diversity, as_diversities
 
@@ -61,6 +63,11 @@ class CombinedDiversity(Diversity):
 
     def _scaled(self, scale: float) -> CombinedDiversity:
         return CombinedDiversity([term._scaled(scale) for term in self.terms])
+
+    def _node_costs(self, m: int) -> FloatArray | None:
+        costs = [term._node_costs(m) for term in self.terms]
+        known = [cost for cost in costs if cost is not None]
+        return np.asarray(sum(known)) if len(known) == len(costs) else None
 
     def __repr__(self) -> str:
         return " + ".join(repr(term) for term in self.terms)

@@ -71,12 +71,3 @@ class Concatenated(Immutable):
     def __repr__(self) -> str:
         shares = "" if self.shares is None else f", shares={list(self.shares)}"
         return f"Concatenated({list(self.parts)}{shares})"
-
-
-def as_diversity(diversity: object) -> Diversity | Concatenated:
-    """What a list can be made with."""
-    if not isinstance(diversity, Diversity | Concatenated):
-        raise TypeError(
-            f"diversity must be a Diversity or Concatenated, got {type(diversity).__name__}"
-        )
-    return diversity

@@ -62,6 +62,11 @@ class DivMBest(Diversity):
         # Ham(y, y') is N less the number of variables that agree.
         return Addition(prices=[(y, self.weight) for y in labelings if self.weight])
 
+    def _node_costs(self, m: int) -> FloatArray | None:
+        # Of m items m^2 - sum_l n_l^2 ordered pairs differ at a variable.
+        counts = np.arange(m + 1.0)
+        return np.asarray(0.5 * self.weight * counts * (counts - m))
+
     def __repr__(self) -> str:
         return f"DivMBest(weight={self.weight:g})"
 

@@ -1,6 +1,7 @@
 """Inference: best labellings of a field, its marginals, diverse lists; flows and cuts."""
 
 from setwise.inference._diverse._baseline_lists import perturbed_list, sampled_list
+from setwise.inference._diverse._bias_path import BiasPath, bias_path
 from setwise.inference._diverse._diverse import diverse
 from setwise.inference._diverse._oracle_accuracy import oracle_accuracy, oracle_items
 from setwise.inference._diverse._result import DiverseProgress, DiverseResult, Guarantee
@@ -18,6 +19,7 @@ from setwise.inference._marginals._marginals import marginals
 from setwise.inference._marginals._result import MarginalsProgress, MarginalsResult
 
 __all__ = [
+    "BiasPath",
     "DiverseProgress",
     "DiverseResult",
     "Flow",
@@ -30,6 +32,7 @@ __all__ = [
     "MarginalsResult",
     "TuningProgress",
     "TuningResult",
+    "bias_path",
     "diverse",
     "log_partition_gradient",
     "marginals",

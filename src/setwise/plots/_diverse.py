@@ -18,6 +18,7 @@ from setwise._foundation._arguments import (
     as_numbers,
 )
 from setwise.inference import DiverseResult
+from setwise.plots._changes import change_in_words
 from setwise.plots._pixels import as_image, as_sides
 from setwise.plots._style import as_axes, as_style, import_pyplot, label_colors
 from setwise.plots._uncertain import draw_outlines
@@ -32,8 +33,8 @@ class DiverseDisplay:
     r"""Alternatives for the labelling of an image, each with what it changes and what that costs.
 
     One panel for each labelling, after one for the image if there is one. From the second labelling
-    on, the pixels whose label is not that of the first are outlined; the title says how much higher
-    its energy is than the first one's, and which share of the pixels it changes.
+    on, the pixels whose label is not that of the first are outlined; the title says in words what
+    it changes, and how much higher its energy is than the first one's.
 
     Make one with ``from_result``, which computes and draws as scikit-learn's displays do; ``plot``
     draws again.
@@ -58,6 +59,8 @@ class DiverseDisplay:
         Where each labelling is not the first one.
     share : array of shape (m,)
         The share of the pixels where it is not.
+    changes : list of m str
+        What each changes in the first, in words: "without the left part, 4.0 % of the pixels".
     axes_ : array of matplotlib axes
         Where it was drawn last, one for each panel.
     figure_ : matplotlib figure
@@ -113,6 +116,7 @@ class DiverseDisplay:
         self.colors = colors
         self.differs = self.labelings != self.labelings[0]
         self.share: FloatArray = self.differs.mean(axis=(1, 2))
+        self.changes = [change_in_words(self.labelings[0], labels) for labels in self.labelings]
 
     @classmethod
     def from_result(
@@ -219,14 +223,16 @@ class DiverseDisplay:
             self.images_.append(axis.imshow(palette[self.labelings[k]], **look))
             inside = self.differs[k].astype(np.int64) - 1
             self.outlines_.append(draw_outlines(axis, inside, np.zeros(1, np.int64), outlines))
-            axis.set_title(self._title(k))
+            axis.set_title(self._title(k), fontsize="small")
         return self
 
     def _title(self, k: int) -> str:
         if k == 0:
             return f"1: energy {self.values[0]:,.5g}"
-        more = self.values[k] - self.values[0]
-        return f"{k + 1}: {more:+.3g}, {100 * self.share[k]:.1f} % differ"
+        first, more = float(self.values[0]), float(self.values[k] - self.values[0])
+        rise = f"{100 * more / abs(first):+.2g} %" if first else f"{more:+.3g}"
+        what, share = self.changes[k].rsplit(", ", 1) if self.share[k] else (self.changes[k], "")
+        return f"{k + 1}: {what}\n{share}{', ' if share else ''}energy {rise}"
 
 
 def _as_share(alpha: float) -> float:

@@ -101,7 +101,7 @@ def marginals_batch_in_threads(size: int) -> Call:
 
 
 def _diverse_with(
-    diversity: sw.diversities.Diversity, n_labels: int, m: int = 3, **options: object
+    diversity: sw.diversities.Diversity | None, n_labels: int, m: int = 3, **options: object
 ) -> Callable[[int], Call]:
     def make(size: int) -> Call:
         field = grid_field(size, n_labels)
@@ -118,9 +118,19 @@ for _case, _make in {
     "moves by multipliers": _diverse_with(_D.HammingBall(20.0, 0.3), 3),
     "labels": _diverse_with(_D.LabelDiversity("sqrt", 1.5), 3),
     "messages": _diverse_with(_D.HammingBall(0.5, 0.3), 2, 2, method="messages"),
+    "alternatives": _diverse_with(None, 2),
+    "alternatives of three labels": _diverse_with(None, 3),
+    "joint": _diverse_with(_D.DivMBest(0.5), 2, method="joint"),
+    "joint by moves": _diverse_with(_D.DivMBest(0.5), 3, method="joint"),
     "concatenated": _diverse_with(_D.Concatenated([_D.DivMBest(0.5), _D.DivMBest(1.0)]), 2),
 }.items():
     long("inference.diverse", _case)(_make)
+
+
+@long("inference.bias_path")
+def bias_path(size: int) -> Call:
+    field = grid_field(size, 2)
+    return lambda: inference.bias_path(field, reach=2.0)
 
 
 @long("inference.sampled_list")

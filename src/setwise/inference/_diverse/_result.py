@@ -146,6 +146,13 @@ class DiverseResult:
         of the least values of all terms: as ``relative_gap`` of a ``MapResult``.
     exact : bool
         Whether every step is the best one, up to rounding: as ``exact`` of a ``MapResult``.
+    biases : array of shape (m,), or None
+        Of lists by biases, two labels, made jointly or as alternatives: item i has the least
+        :math:`E(y) + b_i |y|` of all labellings, :math:`|y|` its number of ones. ``gains`` are then
+        :math:`-b_i |y|`, of a joint list with its share of what does not depend on the items, and
+        ``bounds`` and ``gaps`` are those of each item's own problem.
+    shares : array of shape (m,), or None
+        Of alternatives on a path: for how large a share of the biases each item is the nearest.
     timings : mapping of str to float
         Where the time went, in seconds: "set-up", "first item", "next items" and "answer". No part
         of the answer.
@@ -172,7 +179,17 @@ class DiverseResult:
     interrupted: bool
     relative_gaps: FloatArray
     exact: bool
+    biases: FloatArray | None = None
+    shares: FloatArray | None = None
     timings: Timings = field(default_factory=Timings)
+
+    @property
+    def probabilities(self) -> FloatArray:
+        """(N,): how much of the list, by its shares, has label 1; for ``decide``."""
+        if self.shares is None:
+            raise ValueError("probabilities need shares, which this list does not have")
+        mixed: FloatArray = self.shares @ self.labelings
+        return mixed.clip(0.0, 1.0)
 
     @property
     def gaps(self) -> FloatArray:

@@ -1,0 +1,287 @@
+"""Lists of two labels by biases: the path, joint lists, alternatives; candidates."""
+
+from __future__ import annotations
+
+from itertools import combinations, combinations_with_replacement, pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import setwise as sw
+from setwise import diversities as d
+from setwise import fields, inference
+from setwise.inference._diverse._path_medians import Medians, largest_part
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def small_field(seed: int, n_labels: int = 2, most: int = 6) -> fields.Field:
+    """Some variables with edges, and with regions or label costs now and then."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, most + 1))
+    field = fields.Field(rng.normal(size=(n, n_labels)).round(int(rng.integers(1, 5))))
+    pairs = [pair for pair in combinations(range(n), 2) if rng.random() < 0.6]
+    if pairs:
+        field = field + fields.Potts(pairs, rng.random(len(pairs)))
+    if rng.random() < 0.4:
+        field = field + fields.RobustPn(rng.integers(0, 2, n), rng.random(), 1.0)
+    return field
+
+
+def all_labelings(n: int, n_labels: int = 2) -> np.ndarray:
+    return np.array(list(product(range(n_labels), repeat=n)), np.int64)
+
+
+@given(seeds, st.floats(0.0, 5.0))
+def test_every_labeling_of_a_path_is_the_best_for_its_bias(seed, reach):
+    field = small_field(seed)
+    path = inference.bias_path(field, reach=reach)
+    items = all_labelings(field.n_variables)
+    energies, sizes = field.energy(items), items.sum(axis=1)
+    for bias in [*np.linspace(-reach, reach, 7), *path.breakpoints, *path.biases]:
+        found = path.labeling(float(bias))
+        least = (energies + bias * sizes).min()
+        assert field.energy(found) + bias * found.sum() == pytest.approx(least, abs=1e-9)
+    pieces = path.pieces(np.arange(path.n_pieces))
+    assert (np.diff(pieces, axis=0) <= 0).all()  # nested
+    np.testing.assert_array_equal(pieces.sum(axis=1), path.sizes)
+    np.testing.assert_allclose(field.energy(pieces), path.values, atol=1e-9)
+    assert (np.diff(path.sizes) < 0).all()
+    assert (np.diff(path.breakpoints) >= 0).all()
+    assert path.shares.sum() == pytest.approx(1.0)
+    assert (path.shares >= 0).all()
+    assert path.whole
+
+
+@given(seeds)
+def test_a_path_of_few_cuts_holds_best_labelings_too(seed):
+    field = small_field(seed, most=8)
+    path = inference.bias_path(field, reach=3.0, max_cuts=4, resolution=0.2)
+    items = all_labelings(field.n_variables)
+    energies, sizes = field.energy(items), items.sum(axis=1)
+    assert path.n_cuts <= 4
+    for number, bias in enumerate(path.biases):
+        value = path.values[number] + bias * path.sizes[number]
+        assert value == pytest.approx((energies + bias * sizes).min(), abs=1e-9)
+
+
+def test_the_path_is_in_the_units_of_the_field():
+    rng = np.random.default_rng(0)
+    edges = fields.grid_edges((12, 15))
+    unary = rng.normal(size=(180, 2))
+    path = inference.bias_path(fields.Field(unary) + fields.Potts(edges, 0.5))
+    scaled = inference.bias_path(fields.Field(1e6 * unary + 3e6) + fields.Potts(edges, 0.5e6))
+    np.testing.assert_array_equal(path.last, scaled.last)
+    np.testing.assert_allclose(1e6 * path.breakpoints, scaled.breakpoints, rtol=1e-6)
+    preferences = np.abs(unary[:, 1] - unary[:, 0])
+    assert np.quantile(preferences, 0.7) <= path.reach <= np.quantile(preferences, 0.8)
+
+
+def test_seeds_do_not_stretch_the_reach():
+    rng = np.random.default_rng(0)
+    unary = rng.normal(size=(200, 2))
+    seeded = unary.copy()
+    seeded[:20, 1] = 1e4
+    seeded[20:30, 0] = np.inf
+    field, with_seeds = (fields.Field(u) for u in (unary, seeded))
+    assert inference.bias_path(with_seeds).reach < 1.3 * inference.bias_path(field).reach
+    six = sw.diverse(with_seeds + fields.Potts(fields.grid_edges((10, 20)), 0.5), 6)
+    assert (six.labelings[:, :20] == 0).all()
+    assert (six.labelings[:, 20:30] == 1).all()
+
+
+NODE_WISE = {
+    "div-m-best": lambda: d.DivMBest(0.4),
+    "min1": lambda: d.VariableCoverage("min1", 0.6),
+    "sqrt": lambda: d.VariableCoverage("sqrt", 0.6),
+    "sum": lambda: d.DivMBest(0.1) + d.VariableCoverage("log1p", 0.5),
+}
+
+
+@given(st.sampled_from(sorted(NODE_WISE)), seeds, st.integers(1, 3))
+def test_a_joint_list_of_two_labels_is_the_best_of_all_lists(name, seed, m):
+    field, diversity = small_field(seed, most=4), NODE_WISE[name]()
+    found = sw.diverse(field, m, diversity, method="joint")
+    items = all_labelings(field.n_variables)
+    energies = field.energy(items)
+    best = min(
+        energies[list(chosen)].sum() - diversity.value(items[list(chosen)], 2)
+        for chosen in combinations_with_replacement(range(len(items)), m)
+    )
+    score = found.values.sum() - diversity.value(found.labelings, 2)
+    assert score == pytest.approx(best, abs=1e-9)
+    assert (found.values - found.gains).sum() == pytest.approx(best, abs=1e-9)
+    assert found.exact
+    assert (found.gaps == 0).all()
+    assert found.guarantee.factor == 1.0
+    assert found.guarantee.slack == 0.0
+    ones = items.sum(axis=1)
+    for k, bias in enumerate(found.biases):  # each item's own problem
+        value = found.values[k] + bias * found.labelings[k].sum()
+        assert value == pytest.approx((energies + bias * ones).min(), abs=1e-9)
+
+
+def test_joint_lists_of_hamming_distances_have_equally_spaced_biases():
+    field = small_field(3)
+    found = sw.diverse(field, 5, d.DivMBest(0.25), method="joint")
+    np.testing.assert_allclose(np.sort(found.biases), [-1.0, -0.5, 0.0, 0.5, 1.0])
+
+
+@given(st.sampled_from(sorted(NODE_WISE)), seeds, st.integers(1, 3))
+def test_a_joint_list_of_three_labels_is_within_its_bound(name, seed, m):
+    field, diversity = small_field(seed, 3, most=2), NODE_WISE[name]()
+    found = sw.diverse(field, m, diversity, method="joint")
+    items = all_labelings(field.n_variables, 3)
+    energies = field.energy(items)
+    best = min(
+        energies[list(chosen)].sum() - diversity.value(items[list(chosen)], 3)
+        for chosen in combinations_with_replacement(range(len(items)), m)
+    )
+    score = found.values.sum() - diversity.value(found.labelings, 3)
+    greedy = sw.diverse(field, m, diversity)
+    assert score <= greedy.values.sum() - diversity.value(greedy.labelings, 3) + 1e-9
+    assert best - 1e-9 <= score <= best + found.gaps.sum() + 1e-9
+
+
+@given(seeds, st.integers(1, 5), st.floats(0.0, 0.4))
+def test_medians_are_the_best_of_all_choices(seed, m, least):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(m, 9))
+    x = -np.sort(-rng.choice(100, n, replace=False)).astype(float)
+    p, through = rng.random(n), int(rng.integers(n))
+    allowed = np.abs(x[:, None] - x) >= least * 30
+    found = Medians(x, p, through).choose(m, allowed)
+
+    def left(chosen):
+        return (p * np.abs(x[list(chosen)][:, None] - x).min(axis=0)).sum()
+
+    fitting = [
+        chosen
+        for chosen in combinations(range(n), m)
+        if through in chosen and all(allowed[a, b] for a, b in pairwise(chosen))
+    ]
+    if not fitting:
+        assert found is None
+    else:
+        assert tuple(found) in fitting
+        assert left(found) == pytest.approx(min(map(left, fitting)), abs=1e-9)
+
+
+def picture(seed: int, n_labels: int = 2, shape: tuple[int, int] = (30, 40)) -> fields.Field:
+    """Blobs under noise, with Potts edges."""
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[: shape[0], : shape[1]] / np.array(shape)[:, None, None]
+    waves = [np.sin(4 * x + k) + np.cos(5 * y - 2 * k) for k in range(n_labels)]
+    unary = np.stack([w.ravel() for w in waves], axis=1) + 0.3 * rng.normal(size=(x.size, n_labels))
+    return fields.Field(unary) + fields.Potts(fields.grid_edges(shape), 0.4)
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_alternatives_differ_visibly(seed, n_labels):
+    field = picture(seed, n_labels)
+    six = sw.diverse(field, 6)
+    n, edges = field.n_variables, field.potentials[0].edges
+    assert len(six.labelings) == 6
+    assert "not every two" not in six.reason
+    assert six.values[0] == sw.solve_map(field).value
+    for a, b in combinations(six.labelings, 2):
+        assert (a != b).mean() >= 0.03
+        assert largest_part(a != b, np.asarray(edges, np.int64)) >= 0.01 * n
+    if n_labels == 2:
+        assert six.exact
+        assert six.shares.sum() == pytest.approx(1.0)
+        assert ((six.probabilities >= 0) & (six.probabilities <= 1)).all()
+        answer = sw.decide(six.probabilities, "jaccard")
+        assert answer.mask.shape == (n,)
+
+
+def test_alternatives_say_where_labelings_are_too_alike():
+    sure = fields.Field(np.tile([0.0, 50.0], (100, 1)))
+    sure = sure + fields.Potts(fields.grid_edges((10, 10)), 1.0)
+    few = sw.diverse(sure, 6)
+    assert (few.labelings[0] == 0).all()
+    assert "not every two differ by 0.03" in few.reason
+    assert len(few.labelings) <= 6
+
+
+def test_alternatives_do_not_depend_on_the_unit_or_a_constant():
+    field = picture(0)
+    edges = field.potentials[0].edges
+    scaled = fields.Field(1e-4 * field.unary - 7.0) + fields.Potts(edges, 0.4e-4)
+    np.testing.assert_array_equal(sw.diverse(field, 5).labelings, sw.diverse(scaled, 5).labelings)
+
+
+@given(seeds, st.integers(1, 4), st.integers(0, 5))
+def test_candidates_only_improve_a_step(seed, m, k):
+    field = small_field(seed, most=5)
+    rng = np.random.default_rng(seed)
+    others = rng.integers(0, 2, (k, field.n_variables))
+    ball = d.HammingBall(1.5, 0.4)
+    found = sw.diverse(field, m, ball, candidates=others)
+    items = all_labelings(field.n_variables)
+    for t, _labels in enumerate(found.labelings):
+        gains = np.array([ball.gain(y, found.labelings[:t]) for y in items])
+        best = (field.energy(items) - gains).min()
+        score = found.values[t] - found.gains[t]
+        assert found.bounds[t] <= best + 1e-9
+        assert score <= best + found.gaps[t] + 1e-9
+        if t:
+            for y in others:
+                value = field.energy(y) - ball.gain(y, found.labelings[:t])
+                assert score <= value + 1e-9
+
+
+def test_the_largest_part_is_that_of_the_graph():
+    edges = np.array([[0, 1], [1, 2], [3, 4], [5, 0]])
+    inside = np.array([True, True, False, True, True, False])
+    assert largest_part(inside, edges) == 2
+    assert largest_part(np.full(6, True), edges) == 4
+    assert largest_part(np.full(6, False), edges) == 0
+    assert largest_part(inside, edges[:0]) == 4
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "told"),
+    [
+        (lambda f: sw.diverse(f, 3, method="joint"), ValueError, "method must be 'auto' for alt"),
+        (
+            lambda f: sw.diverse(f, 3, d.HammingBall(1.0, 1.0), method="joint"),
+            ValueError,
+            "diversity must be a sum over variables for method='joint'",
+        ),
+        (
+            lambda f: sw.diverse(f, 3, candidates=np.zeros((1, 1200), np.int64)),
+            ValueError,
+            "candidates must be None",
+        ),
+        (
+            lambda f: sw.diverse(f, 3, d.DivMBest(1.0), candidates=[[0, 1]]),
+            ValueError,
+            r"candidates must have shape \(K, 1200\), got \(1, 2\)",
+        ),
+        (
+            lambda f: inference.bias_path(f, resolution=2.0),
+            ValueError,
+            "resolution must be a share",
+        ),
+        (lambda f: inference.bias_path(picture(0, 3)), ValueError, "field must have two labels"),
+        (lambda f: inference.bias_path(f).labeling(1e9), ValueError, "bias must lie within"),
+        (lambda f: d.Alternatives(1.5), ValueError, "least_difference must be a share"),
+        (
+            lambda f: d.VariableCoverage(consistency=1.0),
+            ValueError,
+            "regions must be given for a consistency of 1",
+        ),
+        (
+            lambda f: sw.diverse(f, 2, d.DivMBest(1.0)).probabilities,
+            ValueError,
+            "probabilities need shares",
+        ),
+    ],
+)
+def test_what_lists_by_bias_refuse(call, error, told):
+    with pytest.raises(error, match=told):
+        call(picture(0))
