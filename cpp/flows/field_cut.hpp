@@ -143,12 +143,12 @@ using Side = unsigned char;  // of the cut: the label of a node
 
 // unary (n, 2), where +inf forbids a label. `write(flow)` writes the weights and returns what flowed on
 // the way; `border(sides, pay)` calls pay(weight) for every edge between two sides, in the order of
-// the edges.
+// the edges. What the flow was before does not matter.
 template <class Topology, class Write, class Border>
-FieldCut cut_field(Topology&& topology, const double* unary, Write write, Border border,
-                   std::int64_t* labels, Poll poll, int n_threads) {
-    const FlowNode n = topology.nodes();
-    MaxFlow<Topology, double> flow(std::make_shared<const Topology>(std::move(topology)));
+FieldCut cut_field(MaxFlow<Topology, double>& flow, const double* unary, Write write,
+                   Border border, std::int64_t* labels, Poll poll, int n_threads) {
+    const FlowNode n = flow.topology().nodes();
+    flow.forget_lost();
     for (FlowNode v = 0; v < n; ++v) flow.excess(v) = unary[2 * v + 1] - unary[2 * v];
     CompensatedSum<double> sent;
     sent.add(write(flow));
@@ -246,15 +246,18 @@ bool cut_grid(const GridEdges& grid, std::int64_t n, const double* unary, const 
             }
         });
     };
-    answer = cut_field(std::move(*topology), unary, write, border, labels, poll, n_threads);
+    MaxFlow<OffsetTopology<pairs>, double> flow(
+        std::make_shared<const OffsetTopology<pairs>>(std::move(*topology)));
+    answer = cut_field(flow, unary, write, border, labels, poll, n_threads);
     return true;
 }
 
-// Any edges, in the most compact form that holds them.
-inline FieldCut cut_edges(EdgeList<std::int64_t> edges, std::int64_t n, const double* unary,
-                          const double* weights, std::int64_t* labels, Poll poll,
-                          int n_threads = 1) {
-    const auto write = [&](auto& flow) {
+// Any edges, which are those of the flow's topology.
+template <class Topology>
+FieldCut cut_edges(MaxFlow<Topology, double>& flow, EdgeList<std::int64_t> edges,
+                   const double* unary, const double* weights, std::int64_t* labels, Poll poll,
+                   int n_threads = 1) {
+    const auto write = [&](auto&) {
         const auto& topology = flow.topology();
         WeightWriter writer(flow);
         for (std::int64_t e = 0; e < edges.count; ++e)
@@ -266,16 +269,27 @@ inline FieldCut cut_edges(EdgeList<std::int64_t> edges, std::int64_t n, const do
         for (std::int64_t e = 0; e < edges.count; ++e)
             if (sides[edges.tail(e)] != sides[edges.head(e)]) pay(weights[e]);
     };
+    return cut_field(flow, unary, write, border, labels, poll, n_threads);
+}
+
+// The same in the most compact form that holds them.
+inline FieldCut cut_edges(EdgeList<std::int64_t> edges, std::int64_t n, const double* unary,
+                          const double* weights, std::int64_t* labels, Poll poll,
+                          int n_threads = 1) {
     FieldCut answer;
+    const auto cut = [&](auto topology) {
+        using Topology = decltype(topology);
+        MaxFlow<Topology, double> flow(std::make_shared<const Topology>(std::move(topology)));
+        answer = cut_edges(flow, edges, unary, weights, labels, poll, n_threads);
+    };
     const auto offer = [&](auto topology) {
-        if (!topology) return false;
-        answer = cut_field(std::move(*topology), unary, write, border, labels, poll, n_threads);
-        return true;
+        if (topology) cut(std::move(*topology));
+        return topology.has_value();
     };
     if (!offer(OffsetTopology<2>::recognize(n, edges)) &&
         !offer(OffsetTopology<3>::recognize(n, edges)) &&
         !offer(OffsetTopology<4>::recognize(n, edges)))
-        answer = cut_field(CsrTopology(n, edges), unary, write, border, labels, poll, n_threads);
+        cut(CsrTopology(n, edges));
     return answer;
 }
 
