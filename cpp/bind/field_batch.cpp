@@ -52,6 +52,7 @@ class BoundFieldBatch {
         batch_.region_starts.assign(n + 1, 0);
         batch_.table_starts.assign(1, 0);
         cuts_.resize(n);
+        messages_.resize(n);
     }
 
     BoundFieldBatch(const BoundFieldBatch&) = delete;
@@ -98,12 +99,8 @@ class BoundFieldBatch {
                 Out<Index> labels, Out<double> energies, Out<double> gaps, bool prove,
                 int threads) {
         const setwise::BatchWeights weights = check(unary, edges, regions, costs);
-        require(static_cast<Index>(labels.size()) == batch_.node_starts.back() &&
-                    energies.size() == cuts_.size() && gaps.size() == cuts_.size() && threads >= 1,
-                "labels must have M entries, energies and gaps n");
-        for (std::size_t i = 0; i < labels.size(); ++i)
-            require(labels.data()[i] >= -1 && labels.data()[i] < batch_.labels,
-                    "a label must lie between 0 and labels - 1, or be -1 for none");
+        check_labels(labels.data(), labels.size(), energies.size(), -1);
+        require(gaps.size() == cuts_.size() && threads >= 1, "gaps must have n entries");
         require(!prove || batch_.labels == 2 || (batch_.layers.empty() && costs.size() == 0),
                 "more than two labels are proved with edges alone");
         setwise::each_long_task(batch_.count(), threads, poll_signals,
@@ -117,7 +114,28 @@ class BoundFieldBatch {
         });
     }
 
+    // What labels cost.
+    void measure(In<double> unary, In<double> edges, In<double> regions, In<double> costs,
+                 In<Index> labels, Out<double> energies) {
+        const setwise::BatchWeights weights = check(unary, edges, regions, costs);
+        check_labels(labels.data(), labels.size(), energies.size(), 0);
+        for (Index i = 0; i < batch_.count(); ++i) {
+            const setwise::FieldOfBatch field(batch_, weights, i);
+            energies.data()[i] = field.energy(labels.data() + field.first_node);
+            poll_now_and_then(i);
+        }
+    }
+
   private:
+    void check_labels(const Index* labels, std::size_t count, std::size_t answers,
+                      Index least) const {
+        require(static_cast<Index>(count) == batch_.node_starts.back() && answers == cuts_.size(),
+                "labels must have M entries, and answers n");
+        for (std::size_t i = 0; i < count; ++i)
+            require(labels[i] >= least && labels[i] < batch_.labels,
+                    "a label must lie between 0 and labels - 1, or at a start be -1 for none");
+    }
+
     double gap_of(const setwise::FieldOfBatch& field, std::int64_t i, std::int64_t* z, bool prove,
                   setwise::Poll poll) {
         if (batch_.labels == 2 && !field.has_edges_only())
@@ -127,9 +145,19 @@ class BoundFieldBatch {
             if (!cut) cut = std::make_unique<setwise::KeptCut>(field);
             return cut->cut(field, z, poll);
         }
-        if (prove) return setwise::TreeProof(field).search(z, poll);
+        if (prove) {
+            std::vector<double> fresh;
+            auto& messages = keeps_messages() ? messages_[static_cast<std::size_t>(i)] : fresh;
+            return setwise::TreeProof(field).search(z, messages, poll);
+        }
         setwise::expand_all(field, z, poll);
         return std::numeric_limits<double>::infinity();
+    }
+
+    bool keeps_messages() const {
+        constexpr std::size_t most_bytes = std::size_t(1) << 28;
+        return batch_.edges.size() / 2 * static_cast<std::size_t>(batch_.labels + 3) <=
+               most_bytes / sizeof(double);
     }
 
     setwise::BatchWeights check(const In<double>& unary, const In<double>& edges,
@@ -152,6 +180,7 @@ class BoundFieldBatch {
 
     setwise::FieldBatch batch_;
     std::vector<std::unique_ptr<setwise::KeptCut>> cuts_;
+    std::vector<std::vector<double>> messages_;  // of the last proofs
 };
 
 }  // namespace
@@ -162,6 +191,9 @@ void bind_field_batch(nb::module_& m) {
              "edge_starts"_a.noconvert(), "edges"_a.noconvert(), "labels"_a)
         .def("add_regions", &BoundFieldBatch::add_regions, "regions"_a.noconvert(),
              "region_starts"_a.noconvert(), "table_starts"_a.noconvert(), "table"_a.noconvert())
+        .def("measure", &BoundFieldBatch::measure, "unary"_a.noconvert(), "edges"_a.noconvert(),
+             "regions"_a.noconvert(), "costs"_a.noconvert(), "labels"_a.noconvert(),
+             "energies"_a.noconvert(), Unlocked())
         .def("search", &BoundFieldBatch::search, "unary"_a.noconvert(), "edges"_a.noconvert(),
              "regions"_a.noconvert(), "costs"_a.noconvert(), "labels"_a.noconvert(),
              "energies"_a.noconvert(), "gaps"_a.noconvert(), "prove"_a, "threads"_a, Unlocked());

@@ -50,8 +50,9 @@ class TreeProof {
         }
     }
 
-    // z is the start, and the answer. Returns by how much another may be better at most.
-    double search(std::int64_t* z, Poll poll) {
+    // z is the start, and the answer. Returns by how much another may be better at most. `messages`
+    // are none, or those that the last proof for the same edges left there.
+    double search(std::int64_t* z, std::vector<double>& messages, Poll poll) {
         expand_all(field_, z, poll);
         best_.assign(z, z + field_.n);
         value_ = energy(best_);
@@ -60,7 +61,7 @@ class TreeProof {
             std::copy(best_.begin(), best_.end(), z);
             return 0.0;
         }
-        raise_bound(poll);
+        raise_bound(messages, poll);
         std::copy(best_.begin(), best_.end(), z);
         return std::max(0.0, value_ - bound_);
     }
@@ -98,8 +99,13 @@ class TreeProof {
         }
     }
 
-    void raise_bound(Poll poll) {
+    void raise_bound(std::vector<double>& messages, Poll poll) {
         TreeReweighted sweeps(pairs(), 0.0);
+        if (!messages.empty()) sweeps.start_from(messages);
+        raise_bound(sweeps, poll);
+        messages = sweeps.messages();
+    }
+    void raise_bound(TreeReweighted& sweeps, Poll poll) {
         BoundRise rise;
         Labels z(best_.size()), decoded;
         double of_decoded = std::numeric_limits<double>::infinity();

@@ -334,6 +334,15 @@ class FieldBatch:
         prove: bool,
         threads: int,
     ) -> None: ...
+    def measure(
+        self,
+        unary: _Doubles,
+        edges: _Doubles,
+        regions: _Doubles,
+        costs: _Doubles,
+        labels: _Ints,
+        energies: _Doubles,
+    ) -> None: ...
 
 def path_classes(edges: _Ints, n: int, classes: _Ints) -> int: ...
 def walk_paths(

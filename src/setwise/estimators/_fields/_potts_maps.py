@@ -66,9 +66,9 @@ class BatchMaps:
     labels of each graph. ``prove`` tries all labellings where they are few; else sweeps of
     tree-reweighted messages raise a bound, and moves go on from the labels that they decode.
 
-    With ``regions``, weights are those of the edges and then of the regions; with ``label_costs``
-    there follow for each graph those of its labels, paid by each label that it uses: (E + R + n L,)
-    in all. More than two labels are then not proved here. Answers do not depend on ``n_jobs``.
+    With ``regions``, weights are those of the edges and then of the regions. Where they go on,
+    there follow for each graph those of the labels that it uses: (E + R + n L,) in all. With such
+    weights more than two labels are not proved here. Answers do not depend on ``n_jobs``.
     """
 
     def __init__(
@@ -77,10 +77,8 @@ class BatchMaps:
         n_labels: int,
         n_jobs: int,
         regions: RegionTables | None = None,
-        *,
-        label_costs: bool = False,
     ) -> None:
-        self._n_labels, self._n_jobs, self._label_costs = n_labels, n_jobs, label_costs
+        self._n_labels, self._n_jobs = n_labels, n_jobs
         self._sizes = np.diff(graphs.node_starts)
         self._splits = [len(graphs.edges)] * 2
         self._batch = FieldBatch(
@@ -106,18 +104,21 @@ class BatchMaps:
         return self._labels
 
     def afresh(self, unary: FloatArray, weights: FloatArray) -> IntArray:
-        """Of each graph the better of these labels and the last ones, moved on."""
+        """Of each graph the better of these labels and the last ones."""
         found, now, _ = self._search(unary, weights, None)
         if self._labels is not None and not self.exact:
-            last, before, _ = self._search(unary, weights, self._labels)
-            found = np.where(np.repeat(now < before, self._sizes), found, last)
+            before = np.empty_like(now)
+            terms = self._terms(unary, weights)
+            self._batch.measure(*terms, self._labels, before)
+            found = np.where(np.repeat(now < before, self._sizes), found, self._labels)
         self._labels = found
         return found
 
     def prove(self, unary: FloatArray, weights: FloatArray) -> BoundedLabels:
         """What the searches find, and what they prove."""
         self._labels, energies, gaps = self._search(unary, weights, self._labels, prove=True)
-        return BoundedLabels(self._labels, energies - gaps)
+        below = np.nextafter(energies - gaps, -np.inf)
+        return BoundedLabels(self._labels, np.where(gaps > 0, below, energies))
 
     def _search(
         self, unary: FloatArray, weights: FloatArray, start: IntArray | None, *, prove: bool = False
@@ -125,11 +126,15 @@ class BatchMaps:
         """Labels (M,), and of each graph its energy and by how much others may be better."""
         labels = np.full(len(unary), -1) if start is None else start.copy()
         energies, gaps = np.empty(len(self._sizes)), np.empty(len(self._sizes))
-        edges, regions, costs = np.split(_floats(weights), self._splits)
-        self._batch.search(
-            _floats(unary), edges, regions, costs, labels, energies, gaps, prove, self._n_jobs
-        )
+        terms = self._terms(unary, weights)
+        self._batch.search(*terms, labels, energies, gaps, prove, self._n_jobs)
         return labels, energies, gaps
+
+    def _terms(
+        self, unary: FloatArray, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        edges, regions, costs = np.split(_floats(weights), self._splits)
+        return _floats(unary), edges, regions, costs
 
 
 def cut(graphs: Graphs, labels: IntArray) -> FloatArray:
