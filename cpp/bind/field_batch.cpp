@@ -103,15 +103,17 @@ class BoundFieldBatch {
         require(gaps.size() == cuts_.size() && threads >= 1, "gaps must have n entries");
         require(!prove || batch_.labels == 2 || (batch_.layers.empty() && costs.size() == 0),
                 "more than two labels are proved with edges alone");
-        setwise::each_long_task(batch_.count(), threads, poll_signals,
-                                [&](std::int64_t i, setwise::Poll poll) {
+        const auto one = [&](std::int64_t i, setwise::Poll poll) {
             const setwise::FieldOfBatch field(batch_, weights, i);
             std::int64_t* const z = labels.data() + field.first_node;
-            if (field.n > 0 && std::find(z, z + field.n, -1) != z + field.n) field.least(z);
+            if (std::find(z, z + field.n, -1) != z + field.n) field.least(z);
             gaps.data()[i] = gap_of(field, i, z, prove, poll);
             energies.data()[i] = field.energy(z);
             poll();
-        });
+        };
+        setwise::each_long_task(batch_.count(),
+                                static_cast<int>(std::min<Index>(threads, worth_threads())),
+                                poll_signals, one);
     }
 
     // What labels cost.
@@ -154,6 +156,12 @@ class BoundFieldBatch {
         return std::numeric_limits<double>::infinity();
     }
 
+    // A thread is for a fraction of a millisecond of work at least.
+    Index worth_threads() const {
+        const Index nodes = batch_.node_starts.back(), pairs = batch_.edge_starts.back();
+        return 1 + ((nodes + pairs) * batch_.labels >> 14);
+    }
+
     bool keeps_messages() const {
         constexpr std::size_t most_bytes = std::size_t(1) << 28;
         return batch_.edges.size() / 2 * static_cast<std::size_t>(batch_.labels + 3) <=
@@ -174,8 +182,7 @@ class BoundFieldBatch {
             for (std::size_t k = 0; k < values.size(); ++k)
                 require(values.data()[k] >= 0 && std::isfinite(values.data()[k]),
                         "weights must be finite and not negative");
-        return {unary.data(), edges.data(), regions.data(),
-                costs.size() ? costs.data() : nullptr};
+        return {unary.data(), edges.data(), regions.data(), costs.size() ? costs.data() : nullptr};
     }
 
     setwise::FieldBatch batch_;

@@ -145,8 +145,8 @@ using Side = unsigned char;  // of the cut: the label of a node
 // the way; `border(sides, pay)` calls pay(weight) for every edge between two sides, in the order of
 // the edges. What the flow was before does not matter.
 template <class Topology, class Write, class Border>
-FieldCut cut_field(MaxFlow<Topology, double>& flow, const double* unary, Write write,
-                   Border border, std::int64_t* labels, Poll poll, int n_threads) {
+FieldCut cut_field(MaxFlow<Topology, double>& flow, const double* unary, Write write, Border border,
+                   std::int64_t* labels, Poll poll, int n_threads) {
     const FlowNode n = flow.topology().nodes();
     flow.forget_lost();
     for (FlowNode v = 0; v < n; ++v) flow.excess(v) = unary[2 * v + 1] - unary[2 * v];

@@ -38,8 +38,7 @@ struct BatchWeights {
 class FieldOfBatch {
   public:
     FieldOfBatch(const FieldBatch& batch, const BatchWeights& weights, std::int64_t graph)
-        : n(static_cast<Variable>(batch.node_starts[at(graph + 1)] -
-                                  batch.node_starts[at(graph)])),
+        : n(static_cast<Variable>(batch.node_starts[at(graph + 1)] - batch.node_starts[at(graph)])),
           labels(batch.labels),
           n_edges(batch.edge_starts[at(graph + 1)] - batch.edge_starts[at(graph)]),
           unary(weights.unary + batch.node_starts[at(graph)] * batch.labels),
