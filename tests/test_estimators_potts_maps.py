@@ -95,8 +95,8 @@ def test_few_labelings_are_all_tried():
     assert len(set(labels.tolist())) == 2
 
 
-def with_regions(graphs, n_labels, rng):
-    """Two layers of regions, some nodes in none, with robust prices; brute force can add them up."""
+def with_regions(graphs, rng):
+    """Two layers of regions with robust prices, some nodes in none."""
     starts, so_many, rows = [0], 0, [[], []]
     for size in np.diff(graphs.node_starts):
         for row in rows:
@@ -129,7 +129,7 @@ def higher_energy(graphs, i, z, unary, weights, regions, tables):
 @pytest.mark.parametrize("n_labels", [2, 3])
 def test_regions_and_label_costs_are_charged(n_labels):
     graphs, rng = superpixels([4, 5, 1]), np.random.default_rng(4)
-    regions, tables = with_regions(graphs, n_labels, rng)
+    regions, tables = with_regions(graphs, rng)
     maps = BatchMaps(graphs, n_labels, 2, regions)
     for _ in range(4):
         unary, edges = costs(graphs, n_labels, rng)
@@ -142,7 +142,7 @@ def test_regions_and_label_costs_are_charged(n_labels):
         for i in range(len(graphs)):
             at = slice(*graphs.node_starts[i : i + 2])
 
-            def energy(z, i=i):
+            def energy(z, i=i, unary=unary, weights=weights):
                 return higher_energy(graphs, i, z, unary, weights, regions, tables)
 
             every = reference.all_labelings(at.stop - at.start, n_labels)
@@ -169,6 +169,4 @@ def test_the_kernel_refuses_what_does_not_fit():
     with pytest.raises(ValueError, match="not negative"):
         batch.search(np.zeros(6), -np.ones(1), none, none, np.zeros(3, int), *answers, False, 1)
     with pytest.raises(ValueError, match="a region must be one of its graph"):
-        batch.add_regions(
-            np.array([[0, 0, 0]]), np.array([0, 1, 1]), np.array([0, 4]), np.zeros(4)
-        )
+        batch.add_regions(np.array([[0, 0, 0]]), np.array([0, 1, 1]), np.array([0, 4]), np.zeros(4))
