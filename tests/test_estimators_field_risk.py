@@ -7,11 +7,9 @@ import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setwise.estimators._fields import _potts_maps
 from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.estimators._fields._graphs import read_graphs
-from setwise.estimators._fields._potts_maps import Cuts, Moves
-from setwise.learning import Serial
+from setwise.estimators._fields._potts_maps import BatchMaps
 
 
 @st.composite
@@ -57,7 +55,7 @@ def brute_force(graphs, Y, weights, scores, n_labels):
 
 
 def risk_of(graphs, Y, weights, n_labels=2):
-    maps = Cuts(graphs, 1) if n_labels == 2 else Moves(graphs, Serial())
+    maps = BatchMaps(graphs, n_labels, 1)
     return FieldRisk(graphs, np.concatenate(Y), n_labels, np.concatenate(weights), maps)
 
 
@@ -123,22 +121,3 @@ def test_weights_below_zero_by_rounding_do_no_harm():
     value, slope = risk(np.array([0.5, 0.5, -1e-13]))
     assert value == pytest.approx(2.0)
     assert slope.tolist() == [1.0, -1.0, 0.0]
-
-
-def test_graphs_that_share_a_flow_problem_or_not_have_the_same_answers(monkeypatch):
-    rng = np.random.default_rng(0)
-    X, Y = [], []
-    for n in rng.integers(1, 9, size=30):
-        edges = np.array([(i, i + 1) for i in range(n - 1)]).reshape(-1, 2)
-        X.append((rng.normal(size=(n, 2)), edges, rng.random((len(edges), 1))))
-        Y.append(rng.integers(0, 2, n))
-    graphs, weights = read_graphs(X), [np.ones(len(y)) for y in Y]
-    scores = np.concatenate([rng.normal(size=len(graphs.nodes)), rng.random(len(graphs.edges))])
-    together = risk_of(graphs, Y, weights).each(scores)
-    monkeypatch.setattr(_potts_maps, "_TOGETHER", 10)
-    apart = Cuts(graphs, 2)
-    assert len(apart._flows) > 5
-    risk = FieldRisk(graphs, np.concatenate(Y), 2, np.ones(len(graphs.nodes)), apart)
-    for again in (risk.each(scores), risk.each(scores)):
-        np.testing.assert_allclose(again[0], together[0], atol=1e-12)
-        np.testing.assert_allclose(again[1].toarray(), together[1].toarray())

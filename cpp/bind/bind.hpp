@@ -48,6 +48,8 @@ void bind_buckets(nanobind::module_& m);
 void bind_cutting_planes(nanobind::module_& m);
 void bind_decisions(nanobind::module_& m);
 void bind_dual_blocks(nanobind::module_& m);
+void bind_field_batch(nanobind::module_& m);
+void bind_field_cut(nanobind::module_& m);
 void bind_fields(nanobind::module_& m);
 void bind_flows(nanobind::module_& m);
 void bind_functions(nanobind::module_& m);

@@ -4,27 +4,19 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
-#include <atomic>
-#include <chrono>
-#include <exception>
-#include <memory>
 #include <mutex>
 #include <stdexcept>
-#include <string>
-#include <thread>
 #include <type_traits>
 #include <vector>
 
 #include "bind/bind.hpp"
-#include "flows/field_cut.hpp"
-#include "flows/flow_graph.hpp"
+#include "bind/edge_arguments.hpp"
+#include "flows/make_flow_graph.hpp"
+#include "numeric/threads.hpp"
 
 namespace {
 
 using namespace setwise::bind;
-
-template <class T>
-using Pairs = nb::ndarray<const T, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
 
 using OutPairs = nb::ndarray<Index, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
 
@@ -202,17 +194,6 @@ void bind_problem(nb::module_& m, const char* name) {
             "ends"_a.noconvert(), Unlocked());
 }
 
-// The place of the first pair that is no edge of a graph of n nodes, or -1.
-template <class Vertex>
-Index first_not_edge(Pairs<Vertex> edges, Index n) {
-    const Vertex* const ends = edges.data();
-    for (Index e = 0; e < static_cast<Index>(edges.shape(0)); ++e) {
-        const Vertex u = ends[2 * e], v = ends[2 * e + 1];
-        if (u < 0 || v < 0 || u >= n || v >= n || u == v) return e;
-    }
-    return -1;
-}
-
 // The place of the first entry that is no capacity, or -1.
 template <class Capacity>
 Index first_not_capacity(In<Capacity> values, bool infinite) {
@@ -279,122 +260,19 @@ void bind_capacity(nb::module_& m, const char* name) {
           Unlocked());
 }
 
-// ------------------------------------------------------------------------- a field of two labels
-
-// answer: what the labels pay by unaries and by edges, the same less the least unaries, what flows,
-// and what rounding took from that.
-void write_answer(const setwise::FieldCut& cut, const Out<double>& answer) {
-    require(answer.size() == 5, "answer must have 5 entries");
-    const std::array<double, 5> numbers{cut.unary, cut.edges, cut.paid, cut.sent, cut.lost};
-    std::copy(numbers.begin(), numbers.end(), answer.data());
-}
-
-Index require_field(const In2<double>& unary, const Out<Index>& labels) {
-    require(unary.shape(1) == 2 && labels.size() == unary.shape(0),
-            "unary must have shape (n, 2), and labels n entries");
-    return static_cast<Index>(unary.shape(0));
-}
-
-// Whether the grid's edges have few distances, as those of most grids do: else nothing is done.
-bool cut_grid(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> weights,
-              Out<Index> labels, Out<double> answer, int threads) {
-    const Index n = require_field(unary, labels);
-    Index pixels = 1;
-    for (std::size_t i = 0; i < sides.size(); ++i) {
-        require(sides.data()[i] >= 1 && pixels <= n / sides.data()[i], "sides must span the nodes");
-        pixels *= sides.data()[i];
-    }
-    require(sides.size() >= 1 && pixels == n && steps.shape(1) == sides.size(),
-            "sides must span the nodes, and steps have a column for each");
-    const setwise::GridEdges grid(sides.data(), static_cast<Index>(sides.size()), steps.data(),
-                                  static_cast<Index>(steps.shape(0)));
-    require(grid.count() == static_cast<Index>(weights.size()), "weights must have E entries");
-    setwise::FieldCut cut;
-    const auto offer = [&](auto solve) {
-        return solve(grid, n, unary.data(), weights.data(), labels.data(), cut, poll_signals,
-                     threads);
-    };
-    if (!offer(setwise::cut_grid<1>) && !offer(setwise::cut_grid<2>) &&
-        !offer(setwise::cut_grid<3>) && !offer(setwise::cut_grid<4>))
-        return false;
-    write_answer(cut, answer);
-    return true;
-}
-
-void cut_edges(In2<double> unary, Pairs<Index> edges, In<double> weights, Out<Index> labels,
-               Out<double> answer, int threads) {
-    const Index n = require_field(unary, labels), count = static_cast<Index>(edges.shape(0));
-    require(first_not_edge(edges, n) < 0, "edges must join different nodes of the graph");
-    require(count == static_cast<Index>(weights.size()), "weights must have E entries");
-    write_answer(setwise::cut_edges({edges.data(), count}, n, unary.data(), weights.data(),
-                                    labels.data(), poll_signals, threads),
-                 answer);
-}
-
-// ------------------------------------------------------------------------------------ a batch
-
-thread_local const std::atomic<bool>* abandoned = nullptr;
-struct Abandoned {};
-void poll_flag() {
-    if (abandoned->load(std::memory_order_relaxed)) throw Abandoned{};
-}
-
-// Solves distinct graphs; only this thread can see Ctrl-C, so it watches while the others work.
+// Solves distinct graphs; only the calling thread can see Ctrl-C, and it watches while others work.
 void solve_all(const std::vector<setwise::AnyFlowProblem*>& graphs, int threads) {
-    std::atomic<bool> stop{false};
-    std::atomic<std::size_t> next{0}, working{0};
-    std::exception_ptr error;
-    std::mutex guard;
-    const auto work = [&] {
-        abandoned = &stop;
-        for (std::size_t k; !stop && (k = next++) < graphs.size();) {
-            try {
-                const std::lock_guard<std::mutex> lock(graphs[k]->mutex());
-                graphs[k]->solve(poll_flag);
-            } catch (const Abandoned&) {
-            } catch (...) {
-                const std::lock_guard<std::mutex> lock(guard);
-                if (!error) error = std::current_exception();
-                stop = true;
-            }
-        }
-        --working;
-    };
-    std::vector<std::thread> pool;
-    try {
-        for (int t = 0; t < threads; ++t) {
-            ++working;
-            try {
-                pool.emplace_back(work);
-            } catch (...) {
-                --working;
-                throw;
-            }
-        }
-        auto pause = std::chrono::microseconds(50);
-        while (working > 0) {
-            std::this_thread::sleep_for(pause);
-            pause = std::min(2 * pause, std::chrono::microseconds(20000));
-            poll_signals();
-        }
-    } catch (...) {
-        stop = true;
-        for (auto& thread : pool) thread.join();
-        throw;
-    }
-    for (auto& thread : pool) thread.join();
-    if (error) std::rethrow_exception(error);
+    setwise::each_long_task(static_cast<Index>(graphs.size()), threads, poll_signals,
+                            [&](Index k, setwise::Poll poll) {
+                                auto& graph = *graphs[static_cast<std::size_t>(k)];
+                                const auto lock = locked(graph);
+                                graph.solve(poll);
+                            });
 }
 
 }  // namespace
 
 void bind_flows(nb::module_& m) {
-    m.def("cut_grid", &cut_grid, "unary"_a.noconvert(), "sides"_a.noconvert(),
-          "steps"_a.noconvert(), "weights"_a.noconvert(), "labels"_a.noconvert(),
-          "answer"_a.noconvert(), "threads"_a, Unlocked());
-    m.def("cut_edges", &cut_edges, "unary"_a.noconvert(), "edges"_a.noconvert(),
-          "weights"_a.noconvert(), "labels"_a.noconvert(), "answer"_a.noconvert(), "threads"_a,
-          Unlocked());
     nb::class_<setwise::AnyFlowProblem>(m, "AnyFlowProblem");
     bind_capacity<std::int64_t>(m, "IntFlowProblem");
     bind_capacity<double>(m, "FloatFlowProblem");

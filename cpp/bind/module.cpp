@@ -8,6 +8,8 @@ NB_MODULE(_core, m) {
     bind_cutting_planes(m);
     bind_decisions(m);
     bind_dual_blocks(m);
+    bind_field_batch(m);
+    bind_field_cut(m);
     bind_fields(m);
     bind_flows(m);
     bind_functions(m);

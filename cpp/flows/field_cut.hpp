@@ -16,6 +16,7 @@
 
 #include "flows/block_flow.hpp"
 #include "flows/flow_topology.hpp"
+#include "flows/grid_numbering.hpp"
 #include "flows/maxflow.hpp"
 #include "numeric/compensated_sum.hpp"
 #include "numeric/poll.hpp"
@@ -27,82 +28,6 @@ struct FieldCut {
     double paid = 0;              // the same less the least unary of every node
     double sent = 0;              // the flow: no labelling pays less
     double lost = 0;              // by what rounding may have taken from that
-};
-
-// The edges of a grid, direction after direction, in a direction in the order of their first pixel.
-class GridEdges {
-  public:
-    // `steps` has a row of `dimensions` for each of `directions`.
-    GridEdges(const std::int64_t* sides, std::int64_t dimensions, const std::int64_t* steps,
-              std::int64_t directions)
-        : sides_(sides, sides + dimensions) {
-        for (std::int64_t k = 0; k < directions; ++k) {
-            Direction d{
-                std::vector<std::int64_t>(steps + k * dimensions, steps + (k + 1) * dimensions), 0,
-                count_, 0};
-            std::int64_t pairs = 1, stride = 1;
-            for (std::size_t i = sides_.size(); i-- > 0; stride *= sides_[i]) {
-                const std::int64_t far = std::abs(d.step[i]);
-                pairs *= far < sides_[i] ? sides_[i] - far : 0;
-                if (far < sides_[i]) d.offset += d.step[i] * stride;
-            }
-            if (pairs == 0) continue;
-            count_ += pairs;
-            const std::int64_t distance = std::abs(d.offset);
-            const auto known = std::find(distances_.begin(), distances_.end(), distance);
-            d.place = known - distances_.begin();
-            if (known == distances_.end()) distances_.push_back(distance);
-            directions_.push_back(std::move(d));
-        }
-    }
-
-    std::int64_t count() const { return count_; }
-    const std::vector<std::int64_t>& distances() const { return distances_; }
-
-    // visit(first edge, its first pixel, offset, place of the distance, edges) for each run of edges
-    // along a row of the grid: row after row, or in the order of the edges.
-    template <class Visit>
-    void for_rows(Visit visit) const {
-        walk(0, directions_.size(), visit);
-    }
-    template <class Visit>
-    void for_edges(Visit visit) const {
-        for (std::size_t k = 0; k < directions_.size(); ++k) walk(k, k + 1, visit);
-    }
-
-  private:
-    struct Direction {
-        std::vector<std::int64_t> step;
-        std::int64_t offset, first, place;
-    };
-
-    template <class Visit>
-    void walk(std::size_t begin, std::size_t end, Visit visit) const {
-        const std::size_t axes = sides_.size() - 1;
-        const std::int64_t width = sides_[axes];
-        std::int64_t rows = 1;
-        for (std::size_t i = 0; i < axes; ++i) rows *= sides_[i];
-        std::vector<std::int64_t> at(axes, 0), next;
-        for (const Direction& d : directions_) next.push_back(d.first);
-        for (std::int64_t row = 0; row < rows; ++row) {
-            for (std::size_t k = begin; k < end; ++k) {
-                const Direction& d = directions_[k];
-                bool inside = true;
-                for (std::size_t i = 0; i < axes && inside; ++i)
-                    inside = 0 <= at[i] + d.step[i] && at[i] + d.step[i] < sides_[i];
-                if (!inside) continue;
-                const std::int64_t low = std::max<std::int64_t>(-d.step[axes], 0);
-                const std::int64_t size = width - std::abs(d.step[axes]);
-                visit(next[k], row * width + low, d.offset, d.place, size);
-                next[k] += size;
-            }
-            for (std::size_t i = axes; i-- > 0 && ++at[i] == sides_[i];) at[i] = 0;
-        }
-    }
-
-    std::vector<std::int64_t> sides_, distances_;
-    std::vector<Direction> directions_;
-    std::int64_t count_ = 0;
 };
 
 // Writes the weights of edges, and lets what one end has flow at once to the other that lacks it: much
@@ -143,12 +68,12 @@ using Side = unsigned char;  // of the cut: the label of a node
 
 // unary (n, 2), where +inf forbids a label. `write(flow)` writes the weights and returns what flowed on
 // the way; `border(sides, pay)` calls pay(weight) for every edge between two sides, in the order of
-// the edges.
+// the edges. What the flow was before does not matter.
 template <class Topology, class Write, class Border>
-FieldCut cut_field(Topology&& topology, const double* unary, Write write, Border border,
+FieldCut cut_field(MaxFlow<Topology, double>& flow, const double* unary, Write write, Border border,
                    std::int64_t* labels, Poll poll, int n_threads) {
-    const FlowNode n = topology.nodes();
-    MaxFlow<Topology, double> flow(std::make_shared<const Topology>(std::move(topology)));
+    const FlowNode n = flow.topology().nodes();
+    flow.forget_lost();
     for (FlowNode v = 0; v < n; ++v) flow.excess(v) = unary[2 * v + 1] - unary[2 * v];
     CompensatedSum<double> sent;
     sent.add(write(flow));
@@ -204,7 +129,7 @@ FieldCut cut_field(Topology&& topology, const double* unary, Write write, Border
 
 // False, and nothing is done, where the grid has not the form that a compact graph needs.
 template <int pairs>
-bool cut_grid(const GridEdges& grid, std::int64_t n, const double* unary, const double* weights,
+bool cut_grid(const GridNumbering& grid, std::int64_t n, const double* unary, const double* weights,
               std::int64_t* labels, FieldCut& answer, Poll poll, int n_threads = 1) {
     if (grid.distances().size() != pairs) return false;
     auto topology = OffsetTopology<pairs>::of(n, grid.count(), grid.distances().data());
@@ -212,27 +137,28 @@ bool cut_grid(const GridEdges& grid, std::int64_t n, const double* unary, const 
     const auto write = [&](auto& flow) {
         const auto g = flow.topology().rows();
         CompensatedSum<double> sent;
-        grid.for_rows([&](std::int64_t e, std::int64_t first, std::int64_t offset,
-                          std::int64_t place, std::int64_t size) {
-            const auto by = static_cast<FlowNode>(offset), count = static_cast<FlowNode>(size);
-            const auto tail = static_cast<FlowNode>(first);
-            const FlowArc a = g.begin(tail) + static_cast<FlowArc>(2 * place + (offset < 0));
-            const FlowArc b = g.begin(tail + by) + static_cast<FlowArc>(2 * place + (offset > 0));
-            // Edges that meet wait for each other: so those of every other stretch come first.
-            const FlowNode stretch = std::abs(by) < count ? 2 * std::abs(by) : 1;
-            WeightWriter writer(flow);
-            for (FlowNode begin = 0; begin < std::min(stretch, count); ++begin)
-                for (FlowNode c = begin; c < count; c += stretch)
-                    writer.write(tail + c, tail + c + by, a + 2 * pairs * c, b + 2 * pairs * c,
-                                 weights[e + c]);
-            sent.add(writer.sent());
-        });
+        grid.for_runs(
+            [&](std::size_t k, const auto&, std::int64_t first, std::int64_t e, std::int64_t size) {
+                const std::int64_t slot = grid.directions()[k].slot;
+                const auto by = static_cast<FlowNode>(grid.directions()[k].offset);
+                const auto tail = static_cast<FlowNode>(first), count = static_cast<FlowNode>(size);
+                const FlowArc a = g.begin(tail) + static_cast<FlowArc>(2 * slot + (by < 0));
+                const FlowArc b = g.begin(tail + by) + static_cast<FlowArc>(2 * slot + (by > 0));
+                // Edges that meet wait for each other: so those of every other stretch come first.
+                const FlowNode stretch = std::abs(by) < count ? 2 * std::abs(by) : 1;
+                WeightWriter writer(flow);
+                for (FlowNode begin = 0; begin < std::min(stretch, count); ++begin)
+                    for (FlowNode c = begin; c < count; c += stretch)
+                        writer.write(tail + c, tail + c + by, a + 2 * pairs * c, b + 2 * pairs * c,
+                                     weights[e + c]);
+                sent.add(writer.sent());
+            });
         return sent.value();
     };
     const auto border = [&](const Side* sides, auto pay) {
-        grid.for_edges([&](std::int64_t e, std::int64_t first, std::int64_t offset, std::int64_t,
-                           std::int64_t size) {
-            const Side *x = sides + first, *y = x + offset;
+        grid.for_runs_in_order([&](std::size_t k, const auto&, std::int64_t first, std::int64_t e,
+                                   std::int64_t size) {
+            const Side *x = sides + first, *y = x + grid.directions()[k].offset;
             for (std::int64_t c = 0; c < size;) {
                 std::uint64_t here, there;  // most of eight pairs at a time are eight that agree
                 const std::int64_t end = std::min<std::int64_t>(c + sizeof here, size);
@@ -246,15 +172,18 @@ bool cut_grid(const GridEdges& grid, std::int64_t n, const double* unary, const 
             }
         });
     };
-    answer = cut_field(std::move(*topology), unary, write, border, labels, poll, n_threads);
+    MaxFlow<OffsetTopology<pairs>, double> flow(
+        std::make_shared<const OffsetTopology<pairs>>(std::move(*topology)));
+    answer = cut_field(flow, unary, write, border, labels, poll, n_threads);
     return true;
 }
 
-// Any edges, in the most compact form that holds them.
-inline FieldCut cut_edges(EdgeList<std::int64_t> edges, std::int64_t n, const double* unary,
-                          const double* weights, std::int64_t* labels, Poll poll,
-                          int n_threads = 1) {
-    const auto write = [&](auto& flow) {
+// Any edges, which are those of the flow's topology.
+template <class Topology>
+FieldCut cut_edges(MaxFlow<Topology, double>& flow, EdgeList<std::int64_t> edges,
+                   const double* unary, const double* weights, std::int64_t* labels, Poll poll,
+                   int n_threads = 1) {
+    const auto write = [&](auto&) {
         const auto& topology = flow.topology();
         WeightWriter writer(flow);
         for (std::int64_t e = 0; e < edges.count; ++e)
@@ -266,16 +195,27 @@ inline FieldCut cut_edges(EdgeList<std::int64_t> edges, std::int64_t n, const do
         for (std::int64_t e = 0; e < edges.count; ++e)
             if (sides[edges.tail(e)] != sides[edges.head(e)]) pay(weights[e]);
     };
+    return cut_field(flow, unary, write, border, labels, poll, n_threads);
+}
+
+// The same in the most compact form that holds them.
+inline FieldCut cut_edges(EdgeList<std::int64_t> edges, std::int64_t n, const double* unary,
+                          const double* weights, std::int64_t* labels, Poll poll,
+                          int n_threads = 1) {
     FieldCut answer;
+    const auto cut = [&](auto topology) {
+        using Topology = decltype(topology);
+        MaxFlow<Topology, double> flow(std::make_shared<const Topology>(std::move(topology)));
+        answer = cut_edges(flow, edges, unary, weights, labels, poll, n_threads);
+    };
     const auto offer = [&](auto topology) {
-        if (!topology) return false;
-        answer = cut_field(std::move(*topology), unary, write, border, labels, poll, n_threads);
-        return true;
+        if (topology) cut(std::move(*topology));
+        return topology.has_value();
     };
     if (!offer(OffsetTopology<2>::recognize(n, edges)) &&
         !offer(OffsetTopology<3>::recognize(n, edges)) &&
         !offer(OffsetTopology<4>::recognize(n, edges)))
-        answer = cut_field(CsrTopology(n, edges), unary, write, border, labels, poll, n_threads);
+        cut(CsrTopology(n, edges));
     return answer;
 }
 

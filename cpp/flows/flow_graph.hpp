@@ -565,45 +565,4 @@ class FlowGraph final : public FlowProblem<Capacity> {
     bool started_ = false, solved_ = false, stale_ = false;
 };
 
-// The graph of a grid whose neighbours lie at 2, 3, 4 or 13 distances: those of four, six, eight and
-// twenty-six neighbours. Nothing for others, and for grids so narrow that arcs would lead nowhere.
-// `fits` tells whether the sum of all capacities does; if not, the graph is of no use.
-template <class Capacity>
-std::unique_ptr<FlowProblem<Capacity>> make_flow_grid(const GridNumbering& grid,
-                                                      const GridWeights<Capacity>& there,
-                                                      const GridWeights<Capacity>& back,
-                                                      bool& fits) {
-    std::unique_ptr<FlowProblem<Capacity>> problem;
-    const auto offer = [&](auto topology) {
-        if (!topology) return false;
-        auto graph = std::make_unique<FlowGraph<typename decltype(topology)::value_type, Capacity>>(
-            std::move(*topology));
-        fits = graph->set_grid_capacities(there, back);
-        problem = std::move(graph);
-        return true;
-    };
-    if (!offer(OffsetTopology<2>::of_grid(grid)) && !offer(OffsetTopology<3>::of_grid(grid)) &&
-        !offer(OffsetTopology<4>::of_grid(grid)))
-        offer(OffsetTopology<13>::of_grid(grid));
-    return problem;
-}
-
-// The graph of an edge list, in the most compact form that holds it.
-template <class Capacity, class Index>
-std::unique_ptr<FlowProblem<Capacity>> make_flow_graph(std::int64_t n, EdgeList<Index> edges) {
-    std::unique_ptr<FlowProblem<Capacity>> graph;
-    const auto offer = [&](auto topology) {
-        if (topology)
-            graph = std::make_unique<FlowGraph<typename decltype(topology)::value_type, Capacity>>(
-                std::move(*topology));
-        return graph != nullptr;
-    };
-    if (!offer(OffsetTopology<2>::recognize(n, edges)) &&
-        !offer(OffsetTopology<3>::recognize(n, edges)) &&
-        !offer(OffsetTopology<4>::recognize(n, edges)) &&
-        !offer(OffsetTopology<13>::recognize(n, edges)))
-        graph = std::make_unique<FlowGraph<CsrTopology, Capacity>>(CsrTopology(n, edges));
-    return graph;
-}
-
 }  // namespace setwise

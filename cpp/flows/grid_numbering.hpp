@@ -59,27 +59,14 @@ class GridNumbering {
     const std::vector<std::int64_t>& distances() const { return distances_; }
 
     // visit(direction, coordinates of the first pixel, its number, first edge, edges) for every run
-    // of edges along the last axis, pixel row after pixel row.
+    // of edges along the last axis: pixel row after pixel row, or in the order of the edges.
     template <class Visit>
     void for_runs(Visit visit) const {
-        if (count_ == 0) return;
-        const std::size_t last = sides_.size() - 1;
-        std::vector<std::int64_t> at(sides_.size(), 0), next;
-        for (const Direction& d : directions_) next.push_back(d.first);
-        for (std::int64_t pixel = 0; pixel < pixels_; pixel += sides_[last]) {
-            for (std::size_t k = 0; k < directions_.size(); ++k) {
-                const Direction& d = directions_[k];
-                const std::int64_t run = sides_[last] - std::abs(d.step[last]);
-                bool inside = run > 0;
-                for (std::size_t i = 0; i < last && inside; ++i)
-                    inside = at[i] + d.step[i] >= 0 && at[i] + d.step[i] < sides_[i];
-                if (!inside) continue;
-                at[last] = std::max<std::int64_t>(-d.step[last], 0);
-                visit(k, at, pixel + at[last], next[k], run);
-                next[k] += run;
-            }
-            for (std::size_t i = last; i-- > 0 && ++at[i] == sides_[i];) at[i] = 0;
-        }
+        walk(0, directions_.size(), visit);
+    }
+    template <class Visit>
+    void for_runs_in_order(Visit visit) const {
+        for (std::size_t k = 0; k < directions_.size(); ++k) walk(k, k + 1, visit);
     }
 
     // The direction and the first pixel of an edge.
@@ -97,6 +84,28 @@ class GridNumbering {
     }
 
   private:
+    template <class Visit>
+    void walk(std::size_t begin, std::size_t end, Visit visit) const {
+        if (count_ == 0) return;
+        const std::size_t last = sides_.size() - 1;
+        std::vector<std::int64_t> at(sides_.size(), 0), next;
+        for (const Direction& d : directions_) next.push_back(d.first);
+        for (std::int64_t pixel = 0; pixel < pixels_; pixel += sides_[last]) {
+            for (std::size_t k = begin; k < end; ++k) {
+                const Direction& d = directions_[k];
+                const std::int64_t run = sides_[last] - std::abs(d.step[last]);
+                bool inside = run > 0;
+                for (std::size_t i = 0; i < last && inside; ++i)
+                    inside = at[i] + d.step[i] >= 0 && at[i] + d.step[i] < sides_[i];
+                if (!inside) continue;
+                at[last] = std::max<std::int64_t>(-d.step[last], 0);
+                visit(k, at, pixel + at[last], next[k], run);
+                next[k] += run;
+            }
+            for (std::size_t i = last; i-- > 0 && ++at[i] == sides_[i];) at[i] = 0;
+        }
+    }
+
     std::vector<std::int64_t> sides_, distances_;
     std::vector<Direction> directions_;
     std::int64_t pixels_ = 1, count_ = 0;

@@ -172,6 +172,16 @@ class TreeReweighted {
 
     const PaddedPairs& energies() const { return g_; }
 
+    // The messages, (pairs, stride): those of like energies are a start that saves passes. Any are a
+    // reparametrisation; sizes are kept to what the rounding of the bound is counted for.
+    const std::vector<double>& messages() const { return message_; }
+    void start_from(const std::vector<double>& messages) {
+        for (std::size_t k = 0; k < message_.size(); ++k) {
+            const std::size_t e = k / static_cast<std::size_t>(g_.stride);
+            message_[k] = g_.table[e] < 0 ? std::clamp(messages[k], 0.0, g_.weight[e]) : 0.0;
+        }
+    }
+
     // A sweep forward and one back; returns the bound. Where energies are so large that rounding could
     // matter in it, its size is taken off.
     template <class Poll>

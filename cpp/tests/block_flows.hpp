@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "flows/flow_graph.hpp"
+#include "flows/make_flow_graph.hpp"
 #include "tests/cases.hpp"
 
 namespace setwise {

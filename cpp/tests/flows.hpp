@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "flows/field_cut.hpp"
-#include "flows/flow_graph.hpp"
+#include "flows/make_flow_graph.hpp"
 #include "numeric/threads.hpp"
 #include "tests/cases.hpp"
 
@@ -114,22 +114,23 @@ inline void check_field_cut(std::mt19937& random) {
                                   1 + static_cast<std::int64_t>(random() % 5)};
     const std::int64_t steps[] = {0, 1, 1, 0, 1, -1, -1, -1};
     const std::int64_t n = sides[0] * sides[1], directions = random() % 2 ? 4 : 2;
-    const GridEdges grid(sides, 2, steps, directions);
+    const GridNumbering grid(sides, 2, steps, directions);
     std::vector<std::int64_t> ends(static_cast<std::size_t>(2 * grid.count()));
     std::vector<double> weights(ends.size() / 2), unary(static_cast<std::size_t>(2 * n));
-    grid.for_edges([&](std::int64_t e, std::int64_t first, std::int64_t offset, std::int64_t,
-                       std::int64_t size) {
-        for (std::int64_t c = 0; c < size; ++c) {
-            ends[static_cast<std::size_t>(2 * (e + c))] = first + c;
-            ends[static_cast<std::size_t>(2 * (e + c) + 1)] = first + c + offset;
-        }
-    });
+    grid.for_runs_in_order(
+        [&](std::size_t k, const auto&, std::int64_t first, std::int64_t e, std::int64_t size) {
+            for (std::int64_t c = 0; c < size; ++c) {
+                ends[static_cast<std::size_t>(2 * (e + c))] = first + c;
+                ends[static_cast<std::size_t>(2 * (e + c) + 1)] =
+                    first + c + grid.directions()[k].offset;
+            }
+        });
     for (auto* const array : {&weights, &unary})
         for (double& x : *array) x = static_cast<double>(random() % 100) / 7;
     std::vector<std::int64_t> labels(static_cast<std::size_t>(n)), others(labels);
     FieldCut cut;
     const auto offer = [&](auto solve) {
-        return solve(grid, n, unary.data(), weights.data(), labels.data(), cut, no_poll);
+        return solve(grid, n, unary.data(), weights.data(), labels.data(), cut, no_poll, 1);
     };
     const FieldCut other = cut_edges({ends.data(), grid.count()}, n, unary.data(), weights.data(),
                                      others.data(), no_poll);

@@ -6,6 +6,7 @@
 #include "tests/block_flows.hpp"
 #include "tests/boosting.hpp"
 #include "tests/cases.hpp"
+#include "tests/field_batches.hpp"
 #include "tests/flows.hpp"
 #include "tests/marginals.hpp"
 #include "tests/relaxation.hpp"
@@ -20,6 +21,7 @@ int main() {
     check_mean_field(random, 10, 5000);
     check_stumps(random, 40000, 16);
     for (int k = 0; k < 10; ++k) check_flow_copies(random, 4);
+    for (int k = 0; k < 20; ++k) check_field_batch(random, 4);
     check_block_flow<double>(random, 60, 300, true);
     check_block_flow<double>(random, 40, 200, false);
     check_block_flow<std::int64_t>(random, 50, 300, true);

@@ -316,6 +316,35 @@ class Moves:
     def commit(self) -> float: ...
     def read(self, labels: _Ints) -> None: ...
 
+class FieldBatch:
+    def __init__(
+        self, node_starts: _Ints, edge_starts: _Ints, edges: _Ints, labels: int
+    ) -> None: ...
+    def add_regions(
+        self, regions: _Ints, region_starts: _Ints, table_starts: _Ints, table: _Doubles
+    ) -> None: ...
+    def search(
+        self,
+        unary: _Doubles,
+        edges: _Doubles,
+        regions: _Doubles,
+        costs: _Doubles,
+        labels: _Ints,
+        energies: _Doubles,
+        gaps: _Doubles,
+        prove: bool,
+        threads: int,
+    ) -> None: ...
+    def measure(
+        self,
+        unary: _Doubles,
+        edges: _Doubles,
+        regions: _Doubles,
+        costs: _Doubles,
+        labels: _Ints,
+        energies: _Doubles,
+    ) -> None: ...
+
 def path_classes(edges: _Ints, n: int, classes: _Ints) -> int: ...
 def walk_paths(
     edges: _Ints, weights: _Doubles, n: int, vertices: _Ints, starts: _Ints, steps: _Doubles

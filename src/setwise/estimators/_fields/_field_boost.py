@@ -31,7 +31,7 @@ from setwise.estimators._fields._graphs import (
     read_node_weights,
     refuse_missing,
 )
-from setwise.estimators._fields._potts_maps import Cuts
+from setwise.estimators._fields._potts_maps import BatchMaps
 from setwise.estimators._threads import threads
 from setwise.learning import BoostProgress
 from setwise.learning._boosting._problem import WeakLearnerSearch
@@ -187,7 +187,7 @@ class FieldBoost(Boosted, FieldModel):
         labels = self._learn_labels(graphs, Y, most=2)
         weights = read_node_weights(node_weights, graphs)
         search = self._search(graphs)
-        risk = FieldRisk(graphs, labels, 2, weights, Cuts(graphs, n_jobs))
+        risk = FieldRisk(graphs, labels, 2, weights, BatchMaps(graphs, 2, n_jobs))
         # One learner of the nodes and one of the edges a round, as in the paper.
         fit = self._boost(risk, search, deadline, columns_per_round=2)
         self._store(fit, 2)

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from setwise._foundation._arguments import FloatArray, as_flag, as_number
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
-from setwise.estimators._fields._field_model import FieldModel, threads_of
+from setwise.estimators._fields._field_model import FieldModel
 from setwise.estimators._fields._field_oracle import FieldOracle
 from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.estimators._fields._field_rounds import FieldRounds
@@ -23,7 +23,7 @@ from setwise.estimators._fields._graphs import (
     read_node_weights,
     refuse_missing,
 )
-from setwise.estimators._fields._potts_maps import Cuts, Moves
+from setwise.estimators._fields._potts_maps import BatchMaps
 from setwise.estimators._threads import threads
 from setwise.learning import Fit, Progress, one_slack
 from setwise.learning._room import room_of
@@ -165,20 +165,16 @@ class FieldSVM(FieldModel):
         refuse_missing(graphs)
         labels = self._learn_labels(graphs, Y)
         weights = read_node_weights(node_weights, graphs)
-        executor = threads_of(self.n_jobs)
-        try:
-            n_labels = len(self.classes_)
-            maps = Cuts(graphs, n_jobs) if n_labels == 2 else Moves(graphs, executor)
-            risk = FieldRisk(graphs, labels, n_labels, weights, maps)
-            oracle = FieldOracle(graphs, risk, C, intercept=bool(self.fit_intercept))
-            with (
-                threadpool_limits(1, user_api="blas"),
-                progress_callback(self.verbose, self.tol, self.callback) as callback,
-            ):
-                rounds = FieldRounds(oracle, self.tol, self.max_iter, callback, deadline)
-                fit = deadline.run(self._solve, oracle, rounds)
-        finally:
-            executor.close()
+        n_labels = len(self.classes_)
+        maps = BatchMaps(graphs, n_labels, n_jobs)
+        risk = FieldRisk(graphs, labels, n_labels, weights, maps)
+        oracle = FieldOracle(graphs, risk, C, intercept=bool(self.fit_intercept))
+        with (
+            threadpool_limits(1, user_api="blas"),
+            progress_callback(self.verbose, self.tol, self.callback) as callback,
+        ):
+            rounds = FieldRounds(oracle, self.tol, self.max_iter, callback, deadline)
+            fit = deadline.run(self._solve, oracle, rounds)
         self._store(oracle, rounds, fit)
         return self
 

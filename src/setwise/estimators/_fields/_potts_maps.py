@@ -1,26 +1,14 @@
-"""Best labellings of many Potts fields at once, for costs that change and edges that do not."""
+"""Best labellings of many fields at once, for costs that change and graphs that do not."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from setwise._core import FieldBatch
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._interrupts import whole
 from setwise.estimators._fields._graphs import Graphs
-from setwise.fields import Field, Potts
-from setwise.inference import FlowGraph, MapResult, maxflow_batch, solve_map
-from setwise.learning import Executor
-
-# Graphs of a few nodes each would spend their time in calls: they share a flow problem until it has
-# so many nodes. The cut depends on the data alone, so the answers do not depend on the threads.
-_TOGETHER = 4096
-# So few labellings are all tried: a millisecond or so.
-_FEW = 1 << 14
 
 
 class BoundedLabels(NamedTuple):
@@ -50,115 +38,103 @@ class PottsMaps(Protocol):
         """The best labels that any search finds, with what none is below."""
 
 
-class Cuts:
-    """Two labels: exact, by a minimum cut that starts from the flow of the one before.
+class RegionTables(NamedTuple):
+    r"""What regions S of the graphs charge: :math:`g_S \sum_l h_S(|\{p \in S : z_p = l\}|)`.
 
-    A call costs a pass over nodes and edges, and the part of the flow that the changes reach.
+    Every :math:`h_S` is concave.
+
+    Attributes
+    ----------
+    regions : (layers, M)
+        The region of each node in each layer, numbered through all graphs; -1 for none.
+    region_starts : (n + 1,)
+        Graph i has the regions [region_starts[i], region_starts[i + 1]).
+    tables : (R + the nodes of all regions,)
+        :math:`h_S(0), \dots, h_S(|S|)` of one region after the other.
     """
 
-    exact = True
-
-    def __init__(self, graphs: Graphs, n_jobs: int) -> None:
-        self._graphs, self._n_jobs = graphs, n_jobs
-        nodes, edges = graphs.node_starts, graphs.edge_starts
-        count = max(1, int(nodes[-1]) // _TOGETHER)
-        ends = np.searchsorted(nodes, nodes[-1] * np.arange(1, count) / count)
-        bounds = np.unique(np.concatenate([[0], ends, [len(graphs)]]))
-        self._flows = []
-        for begin, end in pairwise(bounds.tolist()):
-            at, between = slice(nodes[begin], nodes[end]), slice(edges[begin], edges[end])
-            local = graphs.edges[between] - nodes[begin]
-            flow = FlowGraph(int(nodes[end] - nodes[begin]), local, 0.0, dtype=float)
-            self._flows.append((flow, at, between, np.arange(len(local))))
-
-    def __call__(self, unary: FloatArray, weights: FloatArray) -> IntArray:
-        excess = unary[:, 1] - unary[:, 0]
-        source, sink = np.maximum(-excess, 0.0), np.maximum(excess, 0.0)
-        for flow, at, between, every in self._flows:
-            flow.set_terminals(source[at], sink[at])
-            flow.set_capacities(every, weights[between], weights[between])
-        maxflow_batch([flow for flow, *_ in self._flows], n_jobs=self._n_jobs)
-        return np.concatenate([flow.mask for flow, *_ in self._flows]).astype(np.int64)
-
-    def afresh(self, unary: FloatArray, weights: FloatArray) -> IntArray:
-        """The same labels: no start matters."""
-        return self(unary, weights)
-
-    def prove(self, unary: FloatArray, weights: FloatArray) -> BoundedLabels:
-        """Their values are the bounds."""
-        labels = self(unary, weights)
-        return BoundedLabels(labels, energies(self._graphs, labels, unary, weights))
+    regions: IntArray
+    region_starts: IntArray
+    tables: FloatArray
 
 
-class Moves:
-    """Any number of labels: expansion moves from the labels before, with no promise.
+class BatchMaps:
+    """Labellings of all graphs in one call of compiled code, over threads.
 
-    ``afresh`` starts from the least unaries as well and takes the better labels of each graph.
-    ``prove`` tries all labellings where they are few; else it solves the relaxation, whose bound
-    is the proof and whose rounding finds labels where moves have settled, and moves on from there.
+    Two labels: exact, by a minimum cut a graph. More of them: expansion moves from the labels
+    before, with no promise; ``afresh`` starts from the least unaries as well and takes the better
+    labels of each graph. ``prove`` tries all labellings where they are few; else sweeps of
+    tree-reweighted messages raise a bound, and moves go on from the labels that they decode.
+
+    With ``regions``, weights are those of the edges and then of the regions. Where they go on,
+    there follow for each graph those of the labels that it uses: (E + R + n L,) in all. With such
+    weights more than two labels are not proved here. Answers do not depend on ``n_jobs``.
     """
 
-    exact = False
-
-    def __init__(self, graphs: Graphs, executor: Executor) -> None:
-        self._graphs, self._executor = graphs, executor
+    def __init__(
+        self,
+        graphs: Graphs,
+        n_labels: int,
+        n_jobs: int,
+        regions: RegionTables | None = None,
+    ) -> None:
+        self._n_labels, self._n_jobs = n_labels, n_jobs
+        self._sizes = np.diff(graphs.node_starts)
+        self._splits = [len(graphs.edges)] * 2
+        self._batch = FieldBatch(
+            _ints(graphs.node_starts), _ints(graphs.edge_starts), _ints(graphs.edges), n_labels
+        )
+        if regions is not None:
+            at, starts, tables = regions
+            sizes = np.bincount(at[at >= 0], minlength=starts[-1])
+            ends = np.concatenate([[0], np.cumsum(sizes + 1)])
+            at = np.ascontiguousarray(at, np.int64)
+            self._batch.add_regions(at, _ints(starts), _ints(ends), _floats(tables))
+            self._splits[1] += int(starts[-1])
         self._labels: IntArray | None = None
 
+    @property
+    def exact(self) -> bool:
+        """With two labels."""
+        return self._n_labels == 2
+
     def __call__(self, unary: FloatArray, weights: FloatArray) -> IntArray:
-        results = self._map(_move, unary, weights, self._labels)
-        self._labels = np.concatenate([result.labels for result in results])
+        """(M,) labels, from the last ones."""
+        self._labels, _, _ = self._search(unary, weights, self._labels)
         return self._labels
 
     def afresh(self, unary: FloatArray, weights: FloatArray) -> IntArray:
         """Of each graph the better of these labels and the last ones."""
-        results = self._map(_move, unary, weights, None)
-        fresh = np.concatenate([result.labels for result in results])
-        if self._labels is not None:
-            now, before = (
-                energies(self._graphs, labels, unary, weights) for labels in (fresh, self._labels)
-            )
-            better = np.repeat(now < before, np.diff(self._graphs.node_starts))
-            fresh = np.where(better, fresh, self._labels)
-        self._labels = fresh
-        return fresh
+        found, now, _ = self._search(unary, weights, None)
+        if self._labels is not None and not self.exact:
+            before = np.empty_like(now)
+            terms = self._terms(unary, weights)
+            self._batch.measure(*terms, self._labels, before)
+            found = np.where(np.repeat(now < before, self._sizes), found, self._labels)
+        self._labels = found
+        return found
 
     def prove(self, unary: FloatArray, weights: FloatArray) -> BoundedLabels:
         """What the searches find, and what they prove."""
-        results = self._map(_prove, unary, weights, self._labels)
-        self._labels = np.concatenate([result.labels for result in results])
-        return BoundedLabels(self._labels, np.array([result.bound for result in results]))
+        self._labels, energies, gaps = self._search(unary, weights, self._labels, prove=True)
+        below = np.nextafter(energies - gaps, -np.inf)
+        return BoundedLabels(self._labels, np.where(gaps > 0, below, energies))
 
-    def _map(
-        self,
-        search: Callable[[Field, IntArray | None], MapResult],
-        unary: FloatArray,
-        weights: FloatArray,
-        start: IntArray | None,
-    ) -> list[MapResult]:
-        graphs = self._graphs
+    def _search(
+        self, unary: FloatArray, weights: FloatArray, start: IntArray | None, *, prove: bool = False
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Labels (M,), and of each graph its energy and by how much others may be better."""
+        labels = np.full(len(unary), -1) if start is None else start.copy()
+        energies, gaps = np.empty(len(self._sizes)), np.empty(len(self._sizes))
+        terms = self._terms(unary, weights)
+        self._batch.search(*terms, labels, energies, gaps, prove, self._n_jobs)
+        return labels, energies, gaps
 
-        def solve(i: int) -> MapResult:
-            at = slice(*graphs.node_starts[i : i + 2])
-            between = slice(*graphs.edge_starts[i : i + 2])
-            edges = graphs.edges[between] - graphs.node_starts[i]
-            field = Field(unary[at]) + Potts(edges, weights[between])
-            return search(field, None if start is None else start[at])
-
-        return self._executor.map(solve, range(len(graphs)))
-
-
-def _move(field: Field, start: IntArray | None) -> MapResult:
-    return whole(solve_map(field, "expansion", tol=np.inf, init=start, n_jobs=1))
-
-
-def _prove(field: Field, start: IntArray | None) -> MapResult:
-    if field.n_variables * np.log(field.n_labels) <= np.log(_FEW):
-        return whole(solve_map(field, "enumerate", init=start, n_jobs=1))
-    proof = whole(solve_map(field, "convex", init=start, n_jobs=1))
-    if proof.exact:
-        return proof
-    moved = _move(field, proof.labels)
-    return replace(moved, bound=min(proof.bound, moved.value))
+    def _terms(
+        self, unary: FloatArray, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        edges, regions, costs = np.split(_floats(weights), self._splits)
+        return _floats(unary), edges, regions, costs
 
 
 def cut(graphs: Graphs, labels: IntArray) -> FloatArray:
@@ -168,8 +144,9 @@ def cut(graphs: Graphs, labels: IntArray) -> FloatArray:
     return differ
 
 
-def energies(
-    graphs: Graphs, labels: IntArray, unary: FloatArray, weights: FloatArray
-) -> FloatArray:
-    """(n,) the energy of each graph."""
-    return graphs.sums(unary[np.arange(len(labels)), labels], cut(graphs, labels) * weights)
+def _ints(array: IntArray) -> IntArray:
+    return np.ascontiguousarray(array, np.int64).ravel()
+
+
+def _floats(array: FloatArray) -> FloatArray:
+    return np.ascontiguousarray(array, np.float64).ravel()

@@ -1,0 +1,76 @@
+// The best labels of each field of a batch: by one cut for two labels, else by expansion moves.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+
+#include "flows/field_cut.hpp"
+#include "moves/expansion_move.hpp"
+#include "moves/field_batch.hpp"
+#include "moves/swap_move.hpp"
+#include "numeric/poll.hpp"
+
+namespace setwise {
+
+// Expansions in the order of the labels until none has made the energy fall since the last that did.
+// z is the start, and the answer.
+inline void expand_all(const FieldOfBatch& field, std::int64_t* z, Poll poll) {
+    FieldOfBatch::Terms terms;
+    field.write(terms);
+    MoveField moves(field.n, field.labels, terms.unary.data());
+    field.add_to(moves, terms);
+    moves.start(z);
+    ExpansionMove move(moves);
+    for (LabelIndex failed = 0, a = 0; failed < field.labels; a = (a + 1) % field.labels) {
+        failed = move.expand(a, poll) < 0 ? 1 : failed + 1;
+        poll();
+    }
+    std::copy(moves.present().begin(), moves.present().end(), z);
+}
+
+// Two labels and functions of counts: one swap is the whole problem. Returns by how much the answer
+// is not proved to be the best one.
+inline double swap_both(const FieldOfBatch& field, std::int64_t* z, Poll poll) {
+    FieldOfBatch::Terms terms;
+    field.write(terms);
+    MoveField moves(field.n, field.labels, terms.unary.data());
+    field.add_to(moves, terms);
+    moves.start(z);
+    SwapMove move(moves);
+    move.offer(0, 1);
+    while (!move.round(poll)) {
+    }
+    const double gap = move.gap(), change = move.change();
+    const double made = move.commit();
+    std::copy(moves.present().begin(), moves.present().end(), z);
+    return gap + (made - change);  // a gain of rounding only is not taken
+}
+
+// The cuts of a graph whose capacities change and whose edges do not.
+class KeptCut {
+  public:
+    explicit KeptCut(const FieldOfBatch& field)
+        : flow_(std::make_shared<const CsrTopology>(field.n, edges_of(field))) {}
+
+    // As for `swap_both`. Of all best answers that with the fewest ones, but where numbers of very
+    // different size leave too few digits for the flow to be the proof.
+    double cut(const FieldOfBatch& field, std::int64_t* z, Poll poll) {
+        const FieldCut found =
+            cut_edges(flow_, edges_of(field), field.unary, field.weight, z, poll);
+        const double rounding = static_cast<double>(field.n + field.n_edges) *
+                                std::numeric_limits<double>::epsilon() * (found.paid + found.sent);
+        if (found.lost == 0.0 && std::abs(found.paid - found.sent) <= rounding) return 0.0;
+        return swap_both(field, z, poll);
+    }
+
+  private:
+    static EdgeList<std::int64_t> edges_of(const FieldOfBatch& field) {
+        return {field.edges.data(), field.n_edges};
+    }
+    MaxFlow<CsrTopology, double> flow_;
+};
+
+}  // namespace setwise
