@@ -27,7 +27,7 @@ from setwise.inference._map._result import MapResult
 from setwise.inference._map._solve_map import solve_map
 
 # Cuts for each item of a list: more make the medians finer, and the list slower.
-_CUTS_AN_ITEM = 3
+_CUTS_AN_ITEM = 2
 # A path with fewer pieces than items is looked for once more, so many times as far.
 _FARTHER = (1.0, 4.0, 16.0)
 # The weights that a step tries, of the usual preference for a label.
@@ -48,7 +48,7 @@ def alternative_list(
 ) -> DiverseResult:
     """The list of :func:`diverse` without a diversity, its arguments checked."""
     m = min(m, most_items(field, m))
-    base, cuts = ground(field), Cuts.of(field)
+    base, cuts = ground(field), Cuts.of(field, n_jobs)
     way = _Steps(base, wanted, n_jobs) if cuts is None else _OnPath(base, cuts, wanted)
     items = Items(field, base, perf_counter())
     watch.lap("set-up")
