@@ -24,8 +24,10 @@ from setwise.inference._diverse._items import within_digits
 from setwise.inference._diverse._problem import StepProblem
 from setwise.inference._flows._potts_cut import as_potts, cut_potts
 from setwise.inference._flows._two_label_cut import TwoLabelCut
+from setwise.inference._map._energy_scale import NEGLIGIBLE, trivial_of_tables
 from setwise.inference._map._ground import ground
 from setwise.inference._map._options import MapOptions
+from setwise.inference._map._reach import rounding_of, rounding_of_prices
 from setwise.inference._map._result import MapResult
 
 # A bias that outweighs so many of the variables' own preferences is the last that is looked at.
@@ -207,6 +209,7 @@ class Cuts:
         self._n_threads = as_threads(n_jobs)
         self._potts = as_potts(self.base.field) if field.n_variables >= _LARGE else None
         self._kept: TwoLabelCut | None = None if self._potts else TwoLabelCut(self.base.field)
+        self._rounding = rounding_of_prices(self.base.field, by_cut=True)
         self.n_cuts = 0
 
     @classmethod
@@ -225,6 +228,22 @@ class Cuts:
 
     def certified(self, end: Piece) -> MapResult:
         """A labelling as the answer to its own problem, the field with its bias."""
+        paid = end.bias * end.size
+        room = end.value - trivial_of_tables(self.base.field) + abs(paid)
+        if max(self._rounding, rounding_of(end.bias)) <= NEGLIGIBLE * room:
+            return MapResult(
+                labels=end.ones.astype(np.int64),
+                value=end.value + paid,
+                bound=end.value + paid,
+                method="cut",
+                reason="",
+                n_iter=1,
+                converged=True,
+                interrupted=False,
+                relative_gap=0.0,
+                exact=True,
+            )
+        # Prices take digits of the energies: how many, is known of the field with the bias.
         ones = np.ones(len(self._costs), np.int64)
         problem = StepProblem.of(self.base.field, Addition(prices=[(ones, end.bias)]))
         value = end.value + end.bias * end.size
@@ -261,7 +280,8 @@ class Cuts:
         """
         if self._potts is None:
             return None
-        found = cut_potts(self._potts.unary + np.array([0.0, bias]), self._potts.pairs, self._n_threads)
+        unary = self._potts.unary + np.array([0.0, bias])
+        found = cut_potts(unary, self._potts.pairs, self._n_threads)
         return None if found is None else found.labels.astype(np.bool_)
 
     def path(
