@@ -61,13 +61,13 @@ for k, change in enumerate(display.changes[1:], start=2):
     print(f"{k}: {change}")
 
 # %%
-# One answer from the whole list: pixels are in it by how much of the path of biases they are in,
+# One answer from all biases at once: each pixel has the share of them for which it is in the set,
 # and :func:`setwise.decide` takes the set of the least expected Jaccard loss.
 
 answer = sw.decide(six.probabilities, "jaccard")
 _, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
 axes[0].imshow(six.probabilities.reshape(shape), cmap="gray")
-axes[0].set_title("share of the list")
+axes[0].set_title("share of the biases")
 axes[1].imshow(np.where(answer.mask.reshape(shape)[..., None], photograph, 0.2))
 axes[1].set_title("least expected Jaccard loss")
 for ax in axes:

@@ -275,11 +275,6 @@ def test_the_largest_part_is_that_of_the_graph():
             ValueError,
             "regions must be given for a consistency of 1",
         ),
-        (
-            lambda f: sw.diverse(f, 2, d.DivMBest(1.0)).probabilities,
-            ValueError,
-            "probabilities need shares",
-        ),
     ],
 )
 def test_what_lists_by_bias_refuse(call, error, told):

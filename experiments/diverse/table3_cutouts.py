@@ -174,7 +174,7 @@ def run(label: str, marked: list[Marked], seed: int, jobs: int) -> Run:
 
 
 def decided_on_list(case: Case) -> np.ndarray:
-    """The set of the least expected Jaccard loss, for the shares of six alternatives."""
+    """The set of the least expected Jaccard loss, for the biases of six alternatives."""
     six = sw.diverse(case.field, 6, n_jobs=1)
     return sw.decide(six.probabilities, "jaccard").mask.astype(np.int64)
 
@@ -318,7 +318,8 @@ def main() -> None:
             "but that the reach is the upper quartile of the preferences, which a trial on them "
             "had shown to be about right; 'any difference' without the least difference of 3 %",
             "decide": "single answers: the set of least expected Jaccard loss, superpixels "
-            "independent with the shares of the list or of the path",
+            "independent, each with the share of the biases for which it is in the set: along the "
+            "path that the alternatives were chosen from, 12 cuts, and along the whole path",
             "grid": f"DivMBest {WEIGHTS}; equal biases {SPACINGS}; Hamming ball {BALLS} x gamma "
             f"{GAMMAS}; ⊕ {SUMS}; "
             "widened once, after a run whose choices lay at the ends of a smaller one",

@@ -333,6 +333,7 @@ listed(
     reach=2.0,
     resolution=0.1,
     max_cuts=20,
+    n_jobs=1,
 )
 PATH = inference.bias_path(TWO_LABELS, reach=2.0)
 method("inference.BiasPath.labeling", lambda: PATH, bias=0.5)

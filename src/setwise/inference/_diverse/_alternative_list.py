@@ -8,7 +8,7 @@ from time import perf_counter
 
 import numpy as np
 
-from setwise._foundation._arguments import IntArray
+from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._deadline import Deadline, TimeUp
 from setwise._foundation._interrupts import whole
 from setwise._foundation._timings import Stopwatch
@@ -27,7 +27,7 @@ from setwise.inference._map._result import MapResult
 from setwise.inference._map._solve_map import solve_map
 
 # Cuts for each item of a list: more make the medians finer, and the list slower.
-_CUTS_AN_ITEM = 3
+_CUTS_AN_ITEM = 2
 # A path with fewer pieces than items is looked for once more, so many times as far.
 _FARTHER = (1.0, 4.0, 16.0)
 # The weights that a step tries, of the usual preference for a label.
@@ -48,7 +48,7 @@ def alternative_list(
 ) -> DiverseResult:
     """The list of :func:`diverse` without a diversity, its arguments checked."""
     m = min(m, most_items(field, m))
-    base, cuts = ground(field), Cuts.of(field)
+    base, cuts = ground(field), Cuts.of(field, n_jobs)
     way = _Steps(base, wanted, n_jobs) if cuts is None else _OnPath(base, cuts, wanted)
     items = Items(field, base, perf_counter())
     watch.lap("set-up")
@@ -87,6 +87,7 @@ class _OnPath:
         self._enough = True
         self._biases: list[float] = [0.0]
         self._shares: list[float] = [1.0]
+        self._probabilities: FloatArray | None = None
         self._reach = cuts.usual_reach() if wanted.reach is None else wanted.reach
 
     def first(self) -> MapResult:
@@ -102,6 +103,8 @@ class _OnPath:
             if path is None or path.n_pieces < m:
                 self._reach *= farther
                 path = self._cuts.path(self._reach, 1.0, _CUTS_AN_ITEM * m, self._best)
+                if farther == 1.0:  # farther out is for want of items, not for what is likely
+                    self._probabilities = path.probabilities
         assert path is not None
         through = int(np.abs(path.sizes - self._best.size).argmin())
         wanted, pieces = self._wanted, DifferentPieces(self._field, path)
@@ -132,6 +135,7 @@ class _OnPath:
             result,
             biases=np.array(self._biases[:m]),
             shares=shares / shares.sum(),
+            probabilities=self._probabilities,
             reason=told + ("" if self._enough else _too_alike(wanted)),
         )
 

@@ -17,17 +17,23 @@ from setwise._foundation._arguments import (
     as_integers,
     as_number,
 )
+from setwise._foundation._threads import as_threads
 from setwise.diversities._addition import Addition
 from setwise.fields._field import Field, as_field
 from setwise.inference._diverse._items import within_digits
 from setwise.inference._diverse._problem import StepProblem
+from setwise.inference._flows._potts_cut import as_potts, cut_potts
 from setwise.inference._flows._two_label_cut import TwoLabelCut
+from setwise.inference._map._energy_scale import NEGLIGIBLE, trivial_of_tables
 from setwise.inference._map._ground import ground
 from setwise.inference._map._options import MapOptions
+from setwise.inference._map._reach import rounding_of, rounding_of_prices
 from setwise.inference._map._result import MapResult
 
 # A bias that outweighs so many of the variables' own preferences is the last that is looked at.
 _SHARE_OUTWEIGHED = 0.75
+# From so many variables on pairs are cut straight from their arrays, each time anew.
+_LARGE = 4096
 # A preference so many times the median of all is a seed.
 _SEED = 16.0
 MOST_CUTS = 1 << 16
@@ -134,6 +140,7 @@ def bias_path(
     reach: float | None = None,
     resolution: float = 0.0,
     max_cuts: int = MOST_CUTS,
+    n_jobs: int | None = None,
 ) -> BiasPath:
     r"""All best labellings of two labels as a bias against label 1 runs from -reach to reach.
 
@@ -156,6 +163,9 @@ def bias_path(
         for every breakpoint.
     max_cuts : int
         The most cuts, at least 3; the largest differences are looked into first.
+    n_jobs : int, optional
+        Threads of the cuts of large fields of pairs; None for all cores. The answer does not depend
+        on it.
 
     Returns
     -------
@@ -183,7 +193,7 @@ def bias_path(
     if share > 1.0:
         raise ValueError(f"resolution must be a share of the variables, at most 1, got {share:g}")
     most = as_count(max_cuts, "max_cuts", least=3, most=MOST_CUTS)
-    cuts = Cuts(field)
+    cuts = Cuts(field, n_jobs)
     r = cuts.usual_reach() if reach is None else as_number(reach, "reach", nonnegative=True)
     return cuts.path(r, share * field.n_variables, most)
 
@@ -191,19 +201,22 @@ def bias_path(
 class Cuts:
     """The cuts of one field of two labels under biases, each from the flow of the last."""
 
-    def __init__(self, field: Field) -> None:
+    def __init__(self, field: Field, n_jobs: int | None = None) -> None:
         if field.n_labels != 2:
             raise ValueError(f"field must have two labels for a path, got {field.n_labels}")
         self.base = ground(field)
-        self._cut = TwoLabelCut(self.base.field)
         self._costs = self.base.field.unary[:, 1] - self.base.field.unary[:, 0]
+        self._n_threads = as_threads(n_jobs)
+        self._potts = as_potts(self.base.field) if field.n_variables >= _LARGE else None
+        self._kept: TwoLabelCut | None = None if self._potts else TwoLabelCut(self.base.field)
+        self._rounding = rounding_of_prices(self.base.field, by_cut=True)
         self.n_cuts = 0
 
     @classmethod
-    def of(cls, field: Field) -> Cuts | None:
+    def of(cls, field: Field, n_jobs: int | None = None) -> Cuts | None:
         """The cuts of a field; None where it has other than two labels, or is no cut."""
         try:
-            return cls(field) if field.n_labels == 2 else None
+            return cls(field, n_jobs) if field.n_labels == 2 else None
         except ValueError:  # not submodular, or a cut with too many arcs
             return None
 
@@ -215,6 +228,22 @@ class Cuts:
 
     def certified(self, end: Piece) -> MapResult:
         """A labelling as the answer to its own problem, the field with its bias."""
+        paid = end.bias * end.size
+        room = end.value - trivial_of_tables(self.base.field) + abs(paid)
+        if max(self._rounding, rounding_of(end.bias)) <= NEGLIGIBLE * room:
+            return MapResult(
+                labels=end.ones.astype(np.int64),
+                value=end.value + paid,
+                bound=end.value + paid,
+                method="cut",
+                reason="",
+                n_iter=1,
+                converged=True,
+                interrupted=False,
+                relative_gap=0.0,
+                exact=True,
+            )
+        # Prices take digits of the energies: how many, is known of the field with the bias.
         ones = np.ones(len(self._costs), np.int64)
         problem = StepProblem.of(self.base.field, Addition(prices=[(ones, end.bias)]))
         value = end.value + end.bias * end.size
@@ -229,15 +258,31 @@ class Cuts:
 
     def end(self, bias: float, above: BoolArray | None, below: BoolArray | None) -> Piece:
         """The best labelling for a bias, within ``above`` and with all of ``below``."""
-        costs = self._costs + bias
-        if above is not None and below is not None:
-            costs = np.where(above, np.where(below, -np.inf, costs), np.inf)
-        ones = self._cut.ones(costs)
+        ones = self._at_once(bias)
+        if ones is None:
+            costs = self._costs + bias
+            if above is not None and below is not None:
+                costs = np.where(above, np.where(below, -np.inf, costs), np.inf)
+            if self._kept is None:
+                self._kept = TwoLabelCut(self.base.field)
+            ones = self._kept.ones(costs)
         if above is not None and below is not None:
             ones = (ones & above) | below
         self.n_cuts += 1
         value = float(self.base.field._energies(ones.astype(np.int64)[None])[0])
         return Piece(bias, ones, int(np.count_nonzero(ones)), value)
+
+    def _at_once(self, bias: float) -> BoolArray | None:
+        """The ones of a large field of pairs, by a cut straight from its arrays; None of another.
+
+        A grid's cut from nothing takes less than a general graph's from the flow of another bias,
+        which every variable has a part in.
+        """
+        if self._potts is None:
+            return None
+        unary = self._potts.unary + np.array([0.0, bias])
+        found = cut_potts(unary, self._potts.pairs, self._n_threads)
+        return None if found is None else found.labels.astype(np.bool_)
 
     def path(
         self, reach: float, difference: float, most: int, best: Piece | None = None

@@ -41,7 +41,7 @@ def joint_list(
     costs = node_costs(diversity, m)
     watch.lap("set-up")
     assert isinstance(diversity, Diversity)
-    cuts = Cuts.of(field)
+    cuts = Cuts.of(field, n_jobs)
     if cuts is None:
         result = _by_moves(field, m, diversity, costs, n_jobs, deadline, watch, callback)
     else:

@@ -153,6 +153,9 @@ class DiverseResult:
         ``bounds`` and ``gaps`` are those of each item's own problem.
     shares : array of shape (m,), or None
         Of alternatives on a path: for how large a share of the biases each item is the nearest.
+    probabilities : array of shape (N,), or None
+        Of alternatives on a path: for how large a share of the biases each variable has label 1.
+        One answer from all of them is ``decide(probabilities, loss)``.
     timings : mapping of str to float
         Where the time went, in seconds: "set-up", "first item", "next items" and "answer". No part
         of the answer.
@@ -181,15 +184,8 @@ class DiverseResult:
     exact: bool
     biases: FloatArray | None = None
     shares: FloatArray | None = None
+    probabilities: FloatArray | None = None
     timings: Timings = field(default_factory=Timings)
-
-    @property
-    def probabilities(self) -> FloatArray:
-        """(N,): how much of the list, by its shares, has label 1; for ``decide``."""
-        if self.shares is None:
-            raise ValueError("probabilities need shares, which this list does not have")
-        mixed: FloatArray = self.shares @ self.labelings
-        return mixed.clip(0.0, 1.0)
 
     @property
     def gaps(self) -> FloatArray:
