@@ -102,9 +102,8 @@ def believed(
             logs = np.bincount(where, np.log1p(-r), minlength=n)
         product = np.exp(logs)
         value = -np.expm1(logs) - scale * presence
-        odds = some / np.maximum(1 - r, np.finfo(float).tiny)
-        slope = np.where(product > 0, product * np.bincount(where, odds, minlength=n), 0.0)
-        slope = slope - presence
+        odds = some / np.maximum(1 - r, 1e-200)
+        slope = product * np.bincount(where, odds, minlength=n) - presence
         step = np.where(active & (value < 0) & (slope < 0), value / np.minimum(slope, -1e-300), 0.0)
         scale = np.where(active, np.maximum(scale - step, LEAST_SCALE), scale)
         active = active & (step > 1e-16 * scale) & (scale > LEAST_SCALE)

@@ -48,7 +48,7 @@ class Probabilities:
         flat, scale, presence = believed(self.flat, number, presence)
         return replace(self, flat=flat, scale=scale, presence=presence)
 
-    def in_order(self, values: FloatArray) -> FloatArray:
+    def in_order(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values an element, as the caller has them, set by set."""
         flat = values.reshape(-1)
         return flat if self.order is None else flat[self.order]

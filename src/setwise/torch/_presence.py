@@ -63,8 +63,8 @@ def _independent(given: Tensor, presence: Tensor) -> tuple[Tensor, Tensor, Tenso
         logs = torch.log1p(-r).sum(1)
         product = logs.exp()
         value = -torch.expm1(logs) - c * there
-        odds = (some / (1 - r).clamp(min=1e-300)).sum(1)
-        slope = torch.where(product > 0, product * odds, 0.0) - there
+        odds = (some / (1 - r).clamp(min=1e-200)).sum(1)
+        slope = product * odds - there
         falls = (value < 0) & (slope < 0)
         step = torch.where(falls, value / slope.clamp(max=-1e-300), 0.0)
         c = (c - step).clamp(min=_LEAST_SCALE)
