@@ -24,8 +24,9 @@ struct Desk {
 // Row i of p is [offsets[i], offsets[i + 1]). The best set of each row among the first k in order of
 // probability, its expected score, and a bound on the expected score of every set. `none` has the score
 // of the empty set of each row, or nothing: then that of independent elements.
-void decide_ratio(In<double> p, In<double> weights, In<Index> offsets, In<double> none, bool jaccard,
-                  double b, int n_threads, Out<Byte> mask, Out<double> scores, Out<double> most) {
+void decide_ratio(In<double> p, In<double> weights, In<Index> offsets, In<double> none,
+                  bool jaccard, double b, int n_threads, Out<Byte> mask, Out<double> scores,
+                  Out<double> most) {
     const Index rows = static_cast<Index>(offsets.size()) - 1;
     require(rows >= 0 && offsets.data()[0] == 0, "offsets must start with 0");
     for (Index i = 0; i < rows; ++i) {
@@ -87,6 +88,6 @@ void bind_decisions(nb::module_& m) {
     m.def("expected_of_count", expected_of_count, "chances"_a.noconvert(), "table"_a.noconvert(),
           Unlocked());
     m.def("decide_ratio", decide_ratio, "p"_a.noconvert(), "weights"_a.noconvert(),
-          "offsets"_a.noconvert(), "none"_a.noconvert(), "jaccard"_a, "b"_a, "n_threads"_a, "mask"_a.noconvert(),
-          "scores"_a.noconvert(), "most"_a.noconvert(), Unlocked());
+          "offsets"_a.noconvert(), "none"_a.noconvert(), "jaccard"_a, "b"_a, "n_threads"_a,
+          "mask"_a.noconvert(), "scores"_a.noconvert(), "most"_a.noconvert(), Unlocked());
 }

@@ -35,7 +35,8 @@ class ExpectedRatio {
 
     // p[0..n) decreasing, w[0..n) their positive weights, or nullptr for 1 each; *none the expected
     // score of the empty set, or nullptr for that of independent elements.
-    BestPrefix best(const double* p, const double* w, std::int64_t n, const double* none, Poll poll) {
+    BestPrefix best(const double* p, const double* w, std::int64_t n, const double* none,
+                    Poll poll) {
         p_ = p, w_ = w, n_ = n;
         BestPrefix best{0, none ? *none : all_absent(), 0};
         best.most = best.score;

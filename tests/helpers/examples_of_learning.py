@@ -588,6 +588,7 @@ listed(
     groups=None,
     sets="auto",
     weights=array(1.0, 2.0, 1.0),
+    presence=None,
     label=1,
     temperature=1.0,
     n_samples=10,
