@@ -76,7 +76,7 @@ def test_presence_is_learnt_out_of_fold(matrix):
     groups = None if matrix else GROUPS
     target = Y if matrix else y
     options = {} if matrix else {"groups": groups}
-    model = SetDecision(inner, "jaccard", cv=folds).fit(X, target, **options)
+    model = SetDecision(inner, "jaccard", calibrate=None, cv=folds).fit(X, target, **options)
     held = cross_val_predict(inner, X, target, groups=groups, cv=folds, method="predict_proba")
     chances = model.predict_proba(X)
     names = np.arange(n) if matrix else GROUPS
@@ -124,12 +124,13 @@ def test_no_time_leaves_the_folds_out():
         with pytest.warns(ConvergenceWarning, match="time_limit of 0 s reached before all folds"):
             model = SetDecision(time_limit=0, **options).fit(X, Y)
         assert model.predict(X).shape == Y.shape
-        assert np.array_equal(model.predict_proba(X), SetDecision().fit(X, Y).predict_proba(X))
+        plain = SetDecision(presence=None, calibrate=None).fit(X, Y)
+        assert np.array_equal(model.predict_proba(X), plain.predict_proba(X))
 
 
 def test_probabilities_pass_through():
     inner = OneVsRestClassifier(LogisticRegression()).fit(X, Y)
-    model = SetDecision(OneVsRestClassifier(LogisticRegression())).fit(X, Y)
+    model = SetDecision(OneVsRestClassifier(LogisticRegression()), calibrate=None).fit(X, Y)
     assert np.array_equal(model.predict_proba(X), inner.predict_proba(X))
     single = SetDecision().fit(X, y)
     known = LogisticRegression(max_iter=1000).fit(X, y).predict_proba(X)

@@ -127,7 +127,8 @@ def scores_of(name: str, fold: int, kind: str, seed: int, quick: bool) -> Scores
     return scores
 
 
-def fitted(data: Fold, kind: str, quick: bool) -> Scores | None:
+def fitted(data: Fold, kind: str, quick: bool, given: list[float] | None = None) -> Scores | None:
+    """C is chosen out of fold, from those that are given or those of the kind."""
     warnings.simplefilter("ignore")
     threadpool_limits(1)  # the folds have the cores
     found = model_of(kind, data.Y_train.shape[1], data.X_train.shape[1])
@@ -136,7 +137,7 @@ def fitted(data: Fold, kind: str, quick: bool) -> Scores | None:
     make, Cs = found
     start = time.perf_counter()
     best = None
-    for C in Cs[:2] if quick else Cs:
+    for C in given or (Cs[:2] if quick else Cs):
         p = np.zeros(data.Y_train.shape)
         for a, b in data.inner:
             model = make(C).fit(data.X_train[a], data.Y_train[a].astype(int))

@@ -3,9 +3,10 @@
     python experiments/decisions/choices.py [--quick]
 
 Six artificial multi-label sets: counts of words (scikit-learn's), with noise added, and labels that
-share a hidden cause, frequent to rare, with many features that say nothing. Logistic regression,
-C chosen inside; a cell is the mean of a rule minus that of the better of one tuned threshold and a
-tuned threshold for each label.
+share a hidden cause, frequent to rare, with many features that say nothing. Logistic regression as
+scikit-learn has it (C = 1, too sure of itself where features are many), and with C chosen inside. A
+cell is the mean of a rule minus that of the better of one tuned threshold and a tuned threshold for
+each label.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ RULES = {
     for presence in (None, "fit")
     for calibrate in (None, "sigmoid", "isotonic")
 }
+MODELS = {"C = 1": [1.0], "C chosen": None}
 Data = tuple[np.ndarray, np.ndarray]
 
 
@@ -71,9 +73,9 @@ SETS: dict[str, Callable[[], Data]] = {
 }
 
 
-def gains(task: tuple[str, bool]) -> dict[str, dict[str, list[float]]]:
+def gains(task: tuple[str, str, bool]) -> dict[str, dict[str, list[float]]]:
     """By measure and rule, of each fold."""
-    name, quick = task
+    name, model, quick = task
     X, Y = SETS[name]()
     found: dict[str, dict[str, list[float]]] = {}
     for train, test in [*KFold(FOLDS, shuffle=True, random_state=7).split(X)][: 1 if quick else 4]:
@@ -81,7 +83,7 @@ def gains(task: tuple[str, bool]) -> dict[str, dict[str, list[float]]]:
         usable = Y[train].any(axis=0) & ~Y[train].all(axis=0)
         inner = [*KFold(INNER, shuffle=True, random_state=7).split(X_train)]
         data = Fold(X_train, Y[train][:, usable], X_test, Y[test][:, usable], inner)
-        scores = fitted(data, "logistic", quick)
+        scores = fitted(data, "logistic", quick, MODELS[model])
         p, asked, truth = scores.out_of_fold, scores.test, data.Y_train
         for loss, sets in MEASURES:
             row = found.setdefault(f"{loss} of {sets}", {})
@@ -101,16 +103,16 @@ def main() -> None:
     args = arguments(__doc__.splitlines()[0], repeats=1)
     names = list(SETS)[:1] if args.quick else list(SETS)
     found = {}
-    tasks = [(name, args.quick) for name in names]
-    for (name, _), answer in parallel(gains, tasks, "data sets", args.jobs):
-        found[name] = answer
+    tasks = [(name, model, args.quick) for model in MODELS for name in names]
+    for (name, model, _), answer in parallel(gains, tasks, "data sets", args.jobs):
+        found[f"{name}, {model}"] = answer
     tables = []
     for measure in (f"{loss} of {sets}" for loss, sets in MEASURES):
-        rules = [rule for rule in RULES if rule in found[names[0]][measure]]
+        rules = [rule for rule in RULES if rule in next(iter(found.values()))[measure]]
         table = Table(f"{measure}: minus the better tuned threshold", ["data", *rules])
         means = []
-        for name in names:
-            row = found[name][measure]
+        for name, answer in found.items():
+            row = answer[measure]
             rival = max(("one threshold", "a threshold a label"), key=lambda k: np.mean(row[k]))
             ahead = [estimate(np.subtract(row[rule], row[rival])) for rule in rules]
             means.append([gain.mean for gain in ahead])

@@ -43,9 +43,9 @@ NAMES = ["emotions", "scene", "yeast", "medical", "enron", "corel5k"]
 # SetDecision as it comes, and with other choices of its parameters.
 DECISIONS = {
     "SetDecision": {},
-    "SetDecision, sigmoid": {"calibrate": "sigmoid"},
     "SetDecision, isotonic": {"calibrate": "isotonic"},
-    "independent labels": {"calibrate": None, "presence": None},
+    "not calibrated": {"calibrate": None},
+    "nor presence": {"calibrate": None, "presence": None},
 }
 RIVALS = ["1/2", "one threshold", "a threshold a label"]
 
@@ -62,7 +62,7 @@ def one_fold(task: tuple[str, int, int, bool]) -> dict[str, dict[str, object]]:
         p, test, truth = scores.out_of_fold, scores.test, data.Y_train
         tried = DECISIONS
         if kind not in PROBABILITIES:  # scores mean nothing before they are calibrated
-            tried = {key: v for key, v in DECISIONS.items() if v.get("calibrate")}
+            tried = {key: v for key, v in DECISIONS.items() if v.get("calibrate", "auto")}
         for loss, sets in MEASURES:
             rules = {
                 "1/2": test > 0.5,
@@ -139,20 +139,19 @@ def gains(found: dict[str, list[dict]], measures: list[str]) -> Table:
         ["model", *measures],
     )
     for kind in KINDS:
-        ours = "SetDecision" if kind in PROBABILITIES else "SetDecision, sigmoid"
         row = []
         for measure in measures:
             ahead = []
             for folds in found.values():
-                if f"{kind}: {ours}" not in folds[0]:
+                if f"{kind}: SetDecision" not in folds[0]:
                     continue
                 tuned = [
-                    gain_of(folds, f"{kind}: {ours}", f"{kind}: {rule}", measure).mean
+                    gain_of(folds, f"{kind}: SetDecision", f"{kind}: {rule}", measure).mean
                     for rule in RIVALS[1:]
                 ]
                 ahead.append(min(tuned))
             row.append(f"{np.mean(ahead):+.3f}" if ahead else "–")
-        table.rows.append([f"{kind}: {ours}", *row])
+        table.rows.append([kind, *row])
     return table
 
 

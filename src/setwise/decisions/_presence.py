@@ -80,7 +80,7 @@ def believed(
     n = len(presence)
 
     def sums(values: FloatArray) -> FloatArray:
-        return np.bincount(number, values, minlength=n)
+        return np.asarray(np.bincount(number, values, minlength=n), np.float64)
 
     p = np.minimum(p, presence[number])
     total = sums(p)

@@ -210,8 +210,8 @@ def _decided(
     counts = torch.full((len(p),), p.shape[1]) if valid is None else valid.sum(1).cpu()
     flat = (p if valid is None else p[valid]).double().cpu().numpy().reshape(-1)
     offsets = torch.cat([torch.zeros(1, dtype=torch.int64), counts.cumsum(0)]).numpy()
-    there = None if presence is None else presence.cpu().numpy()
-    found = on_host(flat, loss, offsets=offsets, presence=there)
+    gate = None if presence is None else presence.cpu().numpy()
+    found = on_host(flat, loss, offsets=offsets, presence=gate)
     mask = torch.from_numpy(found.mask)
     if valid is None:
         mask = mask.view(p.shape).to(p.device)

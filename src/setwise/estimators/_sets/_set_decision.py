@@ -70,7 +70,8 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Which class of a one-dimensional y is the positive one; None for the second in sorted order.
     calibrate : {"auto", None, "sigmoid", "isotonic"}, default="auto"
         Map the probabilities of each label to frequencies met out of fold. Decisions are as good as
-        probabilities are true. "auto": "sigmoid" where sets are columns or cells, else None.
+        probabilities are true. "auto": "sigmoid" for a matrix Y where folds are fitted anyway, for
+        presence or thresholds, else None.
     presence : {"fit", None}, default="fit"
         Where rows or groups are sets, learn the probability that a set is not empty: a logistic
         regression on the largest probability, their sum, and the chance of none, out of fold. None,
@@ -189,12 +190,12 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.thresholds_: FloatArray | None = None
         self._calibration: Calibration | None = None
         self._presence: PresenceModel | None = None
-        calibrate = self.calibrate
-        if calibrate == "auto":
-            calibrate = "sigmoid" if self._kind in ("columns", "cells") else None
         # A sum over elements knows them one by one.
         gated = self.presence is not None and not self._spans and not loss._is_modular
         gated = gated and arranged.n_sets >= _LEAST_SETS
+        calibrate = self.calibrate
+        if calibrate == "auto":
+            calibrate = "sigmoid" if matrix and (self._spans or gated) else None
         if calibrate is not None or self._spans or gated:
             sample = Sample.of(np.zeros((len(positive), 0)), labels, positive, groups, None)
             folds = split_into_folds(self.cv, sample)
