@@ -29,7 +29,7 @@ from setwise import SetDecision
 # A sample that is repeated can be in two folds, and one of weight 2 cannot: calibrated, they
 # differ, as those of scikit-learn's CalibratedClassifierCV do.
 BY_FOLDS = {f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")}
-# It asks for labels that are the rounded probabilities: right for the Hamming loss, and for no other.
+# It asks for rounded probabilities as labels: right for the Hamming loss, and for no other.
 ROUNDED = {"check_classifier_multioutput"}
 CALIBRATED = SetDecision(LogisticRegression(C=0.5), "hamming", calibrate="sigmoid", cv=2)
 CHECKS = [
@@ -193,7 +193,7 @@ def test_groups_are_routed_in_a_search():
 def test_calibration_is_out_of_fold_and_monotone(calibrate):
     over = GaussianNB()  # too sure of itself where features agree
     wide = np.hstack([X] * 6)
-    plain = SetDecision(MultiOutputClassifier(over)).fit(wide, Y)
+    plain = SetDecision(MultiOutputClassifier(over), calibrate=None).fit(wide, Y)
     model = SetDecision(MultiOutputClassifier(over), calibrate=calibrate, cv=4).fit(wide, Y)
 
     def brier(estimator):

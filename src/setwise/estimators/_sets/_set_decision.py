@@ -50,8 +50,8 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Hamming loss alone.
 
     Rows of labels, and groups, are decided set by set. Independent elements would make a set empty
-    with a probability of prod (1 - p); how likely it is in truth is learnt from probabilities out of
-    fold (``presence``): rows that always have a label get one. Where a set is made of many samples
+    with a probability of prod (1 - p); how likely that is in truth is learnt out of fold
+    (``presence``): rows that always have a label get one. Where a set is made of many samples
     (``sets="sample"``, "columns", "cells"), a label must not hang on which others are predicted in
     the same call: the best set of the training sample, under probabilities out of fold, gives a
     threshold, one for each column, that ``predict`` then uses. ``decide`` gives the exact best set
