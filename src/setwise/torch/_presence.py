@@ -11,7 +11,7 @@ from torch import Tensor
 # As in setwise.decisions._presence.
 _LEAST_SCALE, _MOST_STEPS = 1e-13, 60
 # Probabilities in float64 that are held at once.
-_AT_ONCE = 1 << 27
+_AT_ONCE = 1 << 25
 
 
 def as_presence(presence: object, shape: tuple[int, ...], device: torch.device) -> Tensor:
