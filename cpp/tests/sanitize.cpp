@@ -27,6 +27,7 @@
 #include "tests/boosting.hpp"
 #include "tests/buckets.hpp"
 #include "tests/cases.hpp"
+#include "tests/decisions.hpp"
 #include "tests/field_batches.hpp"
 #include "tests/flows.hpp"
 #include "tests/marginals.hpp"
@@ -369,6 +370,7 @@ int main(int argc, char** argv) {
     for (int k = 0; k < 100; ++k) {
         check_buckets(random);
         check_classes(random);
+        check_decisions(random);
     }
     for (int k = 0; k < 300; ++k) check_messages(random);
     for (int k = 0; k < 100; ++k) check_field_batch(random, 1);

@@ -21,6 +21,7 @@ def decide_ratio(
     p: _Doubles,
     weights: _Doubles,
     offsets: _Ints,
+    none: _Doubles,
     jaccard: bool,
     b: float,
     n_threads: int,
