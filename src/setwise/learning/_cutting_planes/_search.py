@@ -18,7 +18,7 @@ from setwise._foundation._certificate import relative_gap
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._progress import Progress, stops
 from setwise._foundation._timings import Stopwatch
-from setwise.learning._cutting_planes._fit import Fit, Planes
+from setwise.learning._cutting_planes._fit import Dual, Fit, Planes
 from setwise.learning._history import History, columns_of
 from setwise.learning._room import BELOW_LEAST, CANCELLED, ROUNDING, room_of
 
@@ -157,7 +157,7 @@ class Search:
         self.interrupted = True
 
     def fit(
-        self, learner: str, planes: Planes | None = None, dual: FloatArray | None = None
+        self, learner: str, planes: Planes | None = None, dual: Dual | None = None
     ) -> Fit:
         """The record of it all; without planes another fit starts from the weights alone."""
         if planes is None:

@@ -16,6 +16,7 @@ from setwise.learning._cutting_planes._fit import Fit, Planes
 from setwise.learning._cutting_planes._one_slack import one_slack
 from setwise.learning._dual_blocks._dual_blocks import dual_blocks
 from setwise.learning._dual_blocks._linear_sets import LinearSets
+from setwise.learning._dual_blocks._plane_blocks import takes_planes
 from setwise.learning._history import History
 
 Stage = tuple[Literal["planes", "blocks"], int]
@@ -25,6 +26,8 @@ Stage = tuple[Literal["planes", "blocks"], int]
 # others is alone.
 _TALL, _VERY_TALL = 20.0, 200.0
 _FEW_WEIGHTS = 64
+# The same where a set has planes and not a projection: a pass does less.
+_TALL_OF_PLANES = 5.0
 _FOR_EVER = 1 << 40
 # A stage of blocks that leaves more of the gap is not worth another.
 _HELP = 0.5
@@ -124,14 +127,16 @@ def stages(sets: LinearSets) -> tuple[Stage, ...]:
     few = sets.dimension <= _FEW_WEIGHTS or sets.labels.n <= 1
     if few or sets.n > _VERY_TALL * sets.columns:
         return _PLANES
-    if sets.surrogate._polymatroids(sets.labels) is None:
+    exact = sets.surrogate._polymatroids(sets.labels) is not None
+    if not (exact or takes_planes(sets)):
         return _PLANES
     squares = _column_squares(sets)
     total = float(squares.sum())
     if not (np.isfinite(total) and 0.0 < total < _MOST_SQUARES):
         return _PLANES
     shares = squares / total
-    return _OF_TALL if sets.n * float(shares @ shares) > _TALL else _OF_WIDE
+    tall = _TALL if exact else _TALL_OF_PLANES
+    return _OF_TALL if sets.n * float(shares @ shares) > tall else _OF_WIDE
 
 
 def _column_squares(sets: LinearSets) -> FloatArray:
@@ -164,7 +169,7 @@ def _joined(before: Fit, fit: Fit) -> Fit:
     seconds = np.concatenate([first.seconds, second.seconds + first.seconds[-1]])
     names = [name for name in before.learner.split(", ") if name != fit.learner]
     planes = fit.planes
-    if fit.learner == "dual_blocks":
+    if fit.learner != "one_slack":
         planes = Planes(
             np.vstack([before.planes.slopes, planes.slopes]),
             np.concatenate([before.planes.offsets, planes.offsets]),
