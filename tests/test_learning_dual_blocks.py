@@ -17,7 +17,7 @@ from setwise.learning._dual_blocks._learn_linear import learn_linear
 from setwise.losses import CountsLoss, Exponential, Hamming, Jaccard
 from setwise.losses._labels import read_labels
 from setwise.losses._scoring._layout import arrange
-from setwise.surrogates import LovaszHinge
+from setwise.surrogates import LovaszHinge, MarginRescaling
 
 # Of every kind that the kernels project onto.
 LOSSES = {

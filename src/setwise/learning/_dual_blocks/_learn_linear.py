@@ -26,7 +26,7 @@ Stage = tuple[Literal["planes", "blocks"], int]
 # others is alone.
 _TALL, _VERY_TALL = 20.0, 200.0
 _FEW_WEIGHTS = 64
-# The same where a set has planes and not a projection: a pass does less.
+# The same where a set has planes of its own and no projection: a pass does less.
 _TALL_OF_PLANES = 5.0
 _FOR_EVER = 1 << 40
 # A stage of blocks that leaves more of the gap is not worth another.
@@ -38,6 +38,13 @@ _OF_TALL: tuple[Stage, ...] = (
     ("planes", 100),
     ("blocks", 300),
     ("planes", 300),
+    ("blocks", 3000),
+    ("planes", _FOR_EVER),
+)
+_OF_TALL_PLANES: tuple[Stage, ...] = (
+    ("planes", 600),
+    ("blocks", 300),
+    ("planes", 1000),
     ("blocks", 3000),
     ("planes", _FOR_EVER),
 )
@@ -135,8 +142,10 @@ def stages(sets: LinearSets) -> tuple[Stage, ...]:
     if not (np.isfinite(total) and 0.0 < total < _MOST_SQUARES):
         return _PLANES
     shares = squares / total
-    tall = _TALL if exact else _TALL_OF_PLANES
-    return _OF_TALL if sets.n * float(shares @ shares) > tall else _OF_WIDE
+    examples = sets.n * float(shares @ shares)
+    if exact:
+        return _OF_TALL if examples > _TALL else _OF_WIDE
+    return _OF_TALL_PLANES if examples > _TALL_OF_PLANES else _OF_WIDE
 
 
 def _column_squares(sets: LinearSets) -> FloatArray:
