@@ -27,6 +27,7 @@
 #include "tests/boosting.hpp"
 #include "tests/buckets.hpp"
 #include "tests/cases.hpp"
+#include "tests/dual_blocks.hpp"
 #include "tests/flows.hpp"
 #include "tests/marginals.hpp"
 #include "tests/messages.hpp"
@@ -370,6 +371,7 @@ int main(int argc, char** argv) {
         check_classes(random);
     }
     for (int k = 0; k < 300; ++k) check_messages(random);
+    for (int k = 0; k < 100; ++k) check_dual_blocks(random);
     for (int k = 0; k < 1000; ++k) {
         check_planes(random);
         check_stumps(random, 1 + static_cast<int>(random() % 9),
