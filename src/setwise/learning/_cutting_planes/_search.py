@@ -156,9 +156,7 @@ class Search:
             raise KeyboardInterrupt
         self.interrupted = True
 
-    def fit(
-        self, learner: str, planes: Planes | None = None, dual: Dual | None = None
-    ) -> Fit:
+    def fit(self, learner: str, planes: Planes | None = None, dual: Dual | None = None) -> Fit:
         """The record of it all; without planes another fit starts from the weights alone."""
         if planes is None:
             planes = Planes(np.empty((0, len(self.best))), np.empty(0))

@@ -61,9 +61,7 @@ class ElementBlocks(Blocks):
 class LabelBlocks(ElementBlocks):
     """Boxes: a modular loss is a sum over the labels, and each is learned alone."""
 
-    def __init__(
-        self, sets: LinearSets, C: float, most: FloatArray, start: Dual | None
-    ) -> None:
+    def __init__(self, sets: LinearSets, C: float, most: FloatArray, start: Dual | None) -> None:
         super().__init__(sets, C, start)
         self._executor = sets.executor
         self._most = self._by_label(most)
@@ -171,9 +169,9 @@ def dual_blocks(
     coordinate descent for each label. A round is some passes over the sets in random order, always
     the same, and then W anew, the risk there and the bound. A pass costs O(n d p + n p log p).
 
-    Any other convex surrogate of the labels of a row has the dual over planes below it, of which some
-    are kept for each set (``PlaneBlocks``). ``init`` is a fit of the same risk at any C, whose dual is
-    a start; ``most_passes`` ends the fit as ``max_iter`` does.
+    Any other convex surrogate of the labels of a row has the dual over planes below it, of which
+    some are kept for each set (``PlaneBlocks``). ``init`` is a fit of the same risk at any C, whose
+    dual is a start; ``most_passes`` ends the fit as ``max_iter`` does.
     """
     search = Search(sets.dimension, C, tol, max_iter, callback, time_limit=time_limit)
     blocks = _blocks(sets, search.C, None if init is None else init.dual)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from setwise._foundation import _kernels as _core
-from setwise._foundation._arguments import FloatArray
 from setwise.learning._cutting_planes._fit import Dual, PlaneShares
 from setwise.learning._dual_blocks._acceleration import Acceleration
 from setwise.learning._dual_blocks._blocks import PulledBlocks
@@ -113,7 +112,8 @@ class PlaneBlocks(PulledBlocks):
         for done in range(most):
             _core.plane_scores(rows, self._planes, state, scores.ravel())
             values, slopes = self._sets.surrogate._of_labels(self._sets.labels, scores)
-            self._gap = self._planes.add(scores.ravel(), np.asarray(values), slopes.ravel())
+            planes = np.asarray(values, np.float64), np.asarray(slopes, np.float64).ravel()
+            self._gap = self._planes.add(scores.ravel(), *planes)
             if done and self._gap <= target:
                 break
             _core.plane_pass(rows, self._planes, self.passes, gain, state, self._curvature)
