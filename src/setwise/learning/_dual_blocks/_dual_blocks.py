@@ -213,13 +213,18 @@ def _plane(blocks: Blocks, C: float) -> Planes:
     return Planes(-share * blocks.W.reshape(1, -1), np.array([share * blocks.total]))
 
 
+def goes_by_label(sets: LinearSets, found: Polymatroids) -> bool:
+    """Whether each label is learned alone."""
+    return found.kind == Polymatroids.MODULAR and sets.n <= _WIDE * sets.columns
+
+
 def _blocks(sets: LinearSets, C: float, start: Dual | None) -> Blocks:
     answer = sets.surrogate._polymatroids(sets.labels)
     if answer is None:
         return PlaneBlocks(sets, C, start)
     found, factor = answer
     scales = C * factor * sets.weights
-    if found.kind == Polymatroids.MODULAR and sets.n <= _WIDE * sets.columns:
+    if goes_by_label(sets, found):
         most = np.repeat(scales, sets.labels.sizes) * found.tables
         return LabelBlocks(sets, C, most, start)
     return SetBlocks(sets, C, found, scales, start)

@@ -14,7 +14,7 @@ from setwise._foundation._deadline import Deadline
 from setwise._foundation._progress import Progress
 from setwise.learning._cutting_planes._fit import Fit, Planes
 from setwise.learning._cutting_planes._one_slack import one_slack
-from setwise.learning._dual_blocks._dual_blocks import dual_blocks
+from setwise.learning._dual_blocks._dual_blocks import dual_blocks, goes_by_label
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.learning._dual_blocks._plane_blocks import takes_planes
 from setwise.learning._history import History
@@ -26,8 +26,8 @@ Stage = tuple[Literal["planes", "blocks"], int]
 # others is alone.
 _TALL, _VERY_TALL = 20.0, 200.0
 _FEW_WEIGHTS = 64
-# The same where a set has planes of its own and no projection: a pass does less.
-_TALL_OF_PLANES = 5.0
+# Fewer where a set has planes of its own and no projection: a pass does less, and is tried a while.
+_WIDE_OF_PLANES = 5.0
 _FOR_EVER = 1 << 40
 # A stage of blocks that leaves more of the gap is not worth another.
 _HELP = 0.5
@@ -48,6 +48,9 @@ _OF_TALL_PLANES: tuple[Stage, ...] = (
     ("blocks", 3000),
     ("planes", _FOR_EVER),
 )
+_OF_MEDIUM_PLANES: tuple[Stage, ...] = (("blocks", 300), *_OF_TALL_PLANES)
+# Each label by itself, as liblinear does: planes of all labels together are no help.
+_OF_LABELS: tuple[Stage, ...] = (("blocks", 100_000), ("planes", _FOR_EVER))
 _OF_WIDE: tuple[Stage, ...] = (
     ("blocks", 3000),
     ("planes", 300),
@@ -134,8 +137,8 @@ def stages(sets: LinearSets) -> tuple[Stage, ...]:
     few = sets.dimension <= _FEW_WEIGHTS or sets.labels.n <= 1
     if few or sets.n > _VERY_TALL * sets.columns:
         return _PLANES
-    exact = sets.surrogate._polymatroids(sets.labels) is not None
-    if not (exact or takes_planes(sets)):
+    answer = sets.surrogate._polymatroids(sets.labels)
+    if answer is None and not takes_planes(sets):
         return _PLANES
     squares = _column_squares(sets)
     total = float(squares.sum())
@@ -143,9 +146,13 @@ def stages(sets: LinearSets) -> tuple[Stage, ...]:
         return _PLANES
     shares = squares / total
     examples = sets.n * float(shares @ shares)
-    if exact:
-        return _OF_TALL if examples > _TALL else _OF_WIDE
-    return _OF_TALL_PLANES if examples > _TALL_OF_PLANES else _OF_WIDE
+    if answer is None:
+        if examples > _TALL:
+            return _OF_TALL_PLANES
+        return _OF_MEDIUM_PLANES if examples > _WIDE_OF_PLANES else _OF_WIDE
+    if examples > _TALL:
+        return _OF_TALL
+    return _OF_LABELS if goes_by_label(sets, answer[0]) else _OF_WIDE
 
 
 def _column_squares(sets: LinearSets) -> FloatArray:
