@@ -224,7 +224,8 @@ void copy_used_planes(const setwise::KeptPlanes& planes, Out<double> shares, Out
         used += counts[i];
         elements += counts[i] * planes.size(i);
     }
-    require(static_cast<Index>(shares.size()) == used && static_cast<Index>(heights.size()) == used &&
+    require(static_cast<Index>(shares.size()) == used &&
+                static_cast<Index>(heights.size()) == used &&
                 static_cast<Index>(slopes.size()) == elements,
             "shares, heights and slopes must be those of the planes in use");
     planes.copy_used(shares.data(), heights.data(), slopes.data());

@@ -88,7 +88,8 @@ class KeptPlanes {
     // How many planes of each set have a share.
     void count_used(std::int64_t* out) const {
         for (std::int64_t i = 0; i < n(); ++i)
-            out[i] = std::count_if(shares(i), shares(i) + counts_[i], [](double x) { return x > 0; });
+            out[i] =
+                std::count_if(shares(i), shares(i) + counts_[i], [](double x) { return x > 0; });
     }
     // Those planes, one after the other, for another start.
     void copy_used(double* shares, double* heights, double* slopes) const {
@@ -188,8 +189,7 @@ inline double add_planes(KeptPlanes& planes, const double* scores, const double*
         gap += planes.scale(i) * std::max(values[i] - mixed, 0.0);
         planes.has_been_used(i);
         if (values[i] - highest > least * std::abs(values[i]))
-            planes.add(i, slopes + at,
-                       values[i] - dot(slopes + at, scores + at, planes.size(i)));
+            planes.add(i, slopes + at, values[i] - dot(slopes + at, scores + at, planes.size(i)));
     }
     return gap;
 }

@@ -38,8 +38,7 @@ struct BlockCase {
         std::vector<double> out(static_cast<std::size_t>(n * p));
         for (std::int64_t i = 0; i < n; ++i)
             for (std::int64_t k = 0; k < n; ++k)
-                for (std::int64_t j = 0; j < p; ++j)
-                    out[i * p + j] += v[k * p + j] * product(i, k);
+                for (std::int64_t j = 0; j < p; ++j) out[i * p + j] += v[k * p + j] * product(i, k);
         return out;
     }
     double squares(const std::vector<double>& v) const {
@@ -93,7 +92,8 @@ void require_scores(const Features& features, const BlockCase& c, const std::vec
     for (std::int64_t i = 0; i < c.n; ++i) {
         features.scores(i, state.data(), c.p, found.data());
         for (std::int64_t j = 0; j < c.p; ++j)
-            require(close(found[j], expected[i * c.p + j]), "the weights are not those of the dual");
+            require(close(found[j], expected[i * c.p + j]),
+                    "the weights are not those of the dual");
     }
 }
 
@@ -186,8 +186,8 @@ void check_kept_planes(const Features& features, const BlockCase& c) {
             Ratio ratio{1.0, 1.0, 0.0, Ratio::whole};
             const std::int64_t m = row.positives();
             ratio.reset(m, c.p - m);
-            values[i] = rescale_counts(row, ratio, true, {false, 2.0}, slopes.data() + i * c.p, work,
-                                       no_poll);
+            values[i] = rescale_counts(row, ratio, true, {false, 2.0}, slopes.data() + i * c.p,
+                                       work, no_poll);
             risk += values[i];
         }
         const double gap = add_planes(planes, scores.data(), values.data(), slopes.data());
