@@ -39,7 +39,7 @@ class RankRisk:
         y = as_numbers(levels, "y")
         m = len(y)
         weights = without_unit(as_sample_weights(sample_weight, m))
-        self._order, self._starts = _by_group(groups, m)
+        self._order, self._starts = by_group(groups, m)
         self._weights = weights[self._order]
         parts = np.split(y[self._order], self._starts[1:-1])
         ranks = [np.unique(part, return_inverse=True)[1] for part in parts]
@@ -73,7 +73,7 @@ class RankRisk:
         shape = (len(high), len(scores))
         return weights * np.maximum(values, 0.0), csr_array((entries, columns, ends), shape=shape)
 
-    def concordance(self, scores: FloatArray) -> float:
+    def merit(self, scores: FloatArray) -> float:
         """The share of pairs in the right order, half of those with equal scores: the AUC."""
         wrong, right = self._active(scores, 0.0)[0], self._active(-scores, 0.0)[0]
         share = 0.5 + 0.5 * (right - wrong) / self.n_pairs
@@ -103,7 +103,7 @@ class RankRisk:
         return self._order[high], self._order[low], weights * (len(weights) / self.n_pairs)
 
 
-def _by_group(groups: ArrayLike | None, m: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def by_group(groups: ArrayLike | None, m: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The rows group by group, and where each group begins, with the end of the last."""
     if groups is None:
         return np.arange(m), np.array([0, m])

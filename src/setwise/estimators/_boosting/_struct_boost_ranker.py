@@ -208,7 +208,7 @@ class StructBoostRanker(Boosted, ClassifierMixin, BaseEstimator):  # type: ignor
                 f"got {unknown.tolist()[0]!r}"
             )
         levels = np.searchsorted(self.classes_, labels)
-        return RankRisk(levels, sample_weight, groups).concordance(scores)
+        return RankRisk(levels, sample_weight, groups).merit(scores)
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
