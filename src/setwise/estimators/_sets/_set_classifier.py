@@ -20,7 +20,7 @@ from setwise.estimators._sets._held_out_scores import best_offset, held_out_scor
 from setwise.estimators._sets._judgment import warn_of_gap, warn_of_no_positive
 from setwise.estimators._sets._label_encoding import weigh_classes
 from setwise.estimators._sets._linear_model import LinearModel
-from setwise.estimators._sets._probability_models import METHODS, Calibration
+from setwise.estimators._calibration import METHODS, Calibration
 from setwise.estimators._sets._set_problem import Reduction, SetProblem, pose
 from setwise.estimators._sets._surrogate_choice import first_surrogate, own_loss
 from setwise.estimators._threads import threads

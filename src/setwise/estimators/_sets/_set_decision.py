@@ -16,9 +16,8 @@ from setwise.decisions import Decision, decide
 from setwise.estimators._checked import checked_labels, naming_x
 from setwise.estimators._sets._folds import Sample, split_into_folds
 from setwise.estimators._sets._label_encoding import Encoding, learn_encoding
+from setwise.estimators._calibration import METHODS, Calibration
 from setwise.estimators._sets._probability_models import (
-    METHODS,
-    Calibration,
     first_estimator,
     out_of_fold,
     positive_probabilities,
