@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -105,17 +106,26 @@ class RankRisk:
 
 def by_group(groups: ArrayLike | None, m: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The rows group by group, and where each group begins, with the end of the last."""
-    if groups is None:
+    array = as_groups(groups, m)
+    if array is None:
         return np.arange(m), np.array([0, m])
-    array = as_array(groups, "groups")
+    _, numbers, counts = np.unique(array, return_inverse=True, return_counts=True)
+    return np.argsort(numbers, kind="stable"), np.concatenate([[0], np.cumsum(counts)])
+
+
+def as_groups(groups: ArrayLike | None, m: int, name: str = "groups") -> NDArray[Any] | None:
+    """The group of each row, (m,), names of one kind; None if there are none."""
+    if groups is None:
+        return None
+    array = as_array(groups, name)
     if array.shape != (m,):
-        raise ValueError(f"groups must have shape ({m},), got {array.shape}")
+        raise ValueError(f"{name} must have shape ({m},), got {array.shape}")
     missing = [group for group in array.tolist() if group is None or group != group]
     if missing:
-        raise ValueError(f"groups must name a group for every row, got {missing[0]}")
+        raise ValueError(f"{name} must name a group for every row, got {missing[0]}")
     try:
-        _, numbers, counts = np.unique(array, return_inverse=True, return_counts=True)
+        np.unique(array)
     except TypeError:  # of no common order
         kinds = ", ".join(sorted({type(group).__name__ for group in array}))
-        raise TypeError(f"groups must hold names of one kind, got {kinds}") from None
-    return np.argsort(numbers, kind="stable"), np.concatenate([[0], np.cumsum(counts)])
+        raise TypeError(f"{name} must hold names of one kind, got {kinds}") from None
+    return array
