@@ -95,6 +95,7 @@ TAKEN = {
 FREE = {
     "y": ("complex",),
     "groups": ("complex",),
+    "qid": ("complex",),
     "image": ("one nan", "all nan", "polars with a gap", "pandas with a gap"),
 }
 # A frame of integers is one of 0 to 255, where one of floats is of 0 to 1.

@@ -50,7 +50,11 @@ def class_merit(
         labels = classes[places]
 
         def judged(scores: FloatArray) -> float:
-            return float(scoring(_Told(scores, classes), scores, labels, sample_weight=weight))
+            try:
+                answer = scoring(_Told(scores, classes), scores, labels, sample_weight=weight)
+            except TypeError as error:  # it cannot be called so
+                raise TypeError(f"scoring: {error}") from error
+            return as_number(answer, "what scoring returns")
 
         return judged
     share = cost / cost.max()

@@ -53,7 +53,7 @@ def split_off(
     examples: Examples, fraction: float | int, random_state: object
 ) -> tuple[Examples, Examples]:
     """Rows to fit and rows to validate, of which no group has both."""
-    turn, n = _turns(examples, random_state)
+    turn = _turns(examples, random_state)
     most = int(turn.max(initial=-1)) + 1
     share = fraction / most if isinstance(fraction, int) else fraction
     if most < 2 or share >= 1:
@@ -67,15 +67,15 @@ def split_off(
     return examples.parted(held)
 
 
-def folds(examples: Examples, cv: int | None, random_state: object) -> list[NDArray[np.bool_]]:
+def folds(examples: Examples, n_folds: int | None, random_state: object) -> list[NDArray[np.bool_]]:
     """Which rows are held out, part by part; None: three parts of few rows, one of many."""
-    turn, n = _turns(examples, random_state)
-    n_folds = _FOLDS if cv is None else cv
-    parts = 1 if cv is None and n > _FEW_ROWS else n_folds
-    return [turn % n_folds == fold for fold in range(parts)]
+    turn = _turns(examples, random_state)
+    parts = _FOLDS if n_folds is None else n_folds
+    first = 1 if n_folds is None and len(examples) > _FEW_ROWS else parts
+    return [turn % parts == fold for fold in range(first)]
 
 
-def _turns(examples: Examples, random_state: object) -> tuple[IntArray, int]:
+def _turns(examples: Examples, random_state: object) -> IntArray:
     """A number a row, drawn: every k-th has its share of every class, or is a whole group."""
     rng = as_generator(0 if random_state is None else random_state, "random_state")
     n = len(examples)
@@ -85,4 +85,4 @@ def _turns(examples: Examples, random_state: object) -> tuple[IntArray, int]:
     else:
         names, number = np.unique(examples.groups, return_inverse=True)
         turn[:] = rng.permutation(len(names))[number]
-    return turn, n
+    return turn

@@ -45,7 +45,7 @@ class Judged(Boosted):
     early_stopping: bool | str
     validation_fraction: float | int
     n_iter_no_change: int
-    cv: int | None
+    n_folds: int | None
     random_state: object
 
     def _risk(self, examples: Examples) -> Risk:
@@ -71,8 +71,8 @@ class Judged(Boosted):
             as_flag(self.early_stopping, "early_stopping")
         as_fraction(self.validation_fraction)
         as_count(self.n_iter_no_change, "n_iter_no_change", least=1)
-        if self.cv is not None:
-            as_count(self.cv, "cv", least=2)
+        if self.n_folds is not None:
+            as_count(self.n_folds, "n_folds", least=2)
 
     def _learn(
         self,
@@ -85,12 +85,10 @@ class Judged(Boosted):
     ) -> tuple[Examples, BoostFit, list[HeldOut]]:
         """Choose C, fit and store: the rows fitted, the fit, and, if asked for, scores beside it."""
         judges = {f"valid_{k}": self._judge(part) for k, part in enumerate(eval_set)}
-        stopping = self.early_stopping
-        if isinstance(stopping, str):
-            stopping = bool(eval_set) or len(examples) > MANY_ROWS
+        stopping = self._stops_early(len(examples), bool(eval_set))
         patience = int(self.n_iter_no_change) if stopping else None
         if not stopping:
-            masks = folds(examples, self.cv, self.random_state)
+            masks = folds(examples, self.n_folds, self.random_state)
             parts = [examples.parted(mask) for mask in masks]
         elif eval_set:
             parts = [(examples, eval_set[0])]
@@ -123,6 +121,11 @@ class Judged(Boosted):
             outside = [HeldOut(parts[0][1], judge.scores(fit.columns, fit.w))]
         self._store(fit, len(risk.offsets) - 1, stopped=stopped)
         return examples, fit, outside
+
+    def _stops_early(self, n_rows: int, evaluated: bool) -> bool:
+        if isinstance(self.early_stopping, str):
+            return evaluated or n_rows > MANY_ROWS
+        return bool(self.early_stopping)
 
     def _judge(self, examples: Examples) -> Judge:
         return Judge(self._design(examples.X), self._risk(examples), self._merit(examples))

@@ -14,8 +14,9 @@ from setwise.learning._boosting._problem import Risk
 T = TypeVar("T")
 
 # In parts of the least C for which a weak learner pays. A fit costs the more the larger C is, so
-# that the path begins with the small ones and ends with the first that is no better.
-_PATH = (5.0, 15.0, 50.0, 150.0, 500.0)
+# that the path goes up from a small one and ends with the first that is no better; if that is the
+# second, it looks below.
+_BELOW, _PATH = 5.0, (15.0, 50.0, 150.0)
 USUAL = 50.0  # where there are too few rows to hold some out
 _FIXED = 100.0  # where no weak learner pays, whatever C is
 
@@ -50,14 +51,21 @@ class Path(Generic[T]):
         more: Callable[[], bool],
     ) -> None:
         self.scores: dict[float, float] = {}
-        best: tuple[float, float] | None = None
-        for ratio in _PATH:
-            C = ratio * least
-            verdict, left = attempt(C)
-            self.scores[C] = verdict.score
-            now = verdict.score, -verdict.loss
-            if best is not None and now <= best:
-                break
-            best, self.C, self.left = now, C, left
-            if verdict.score >= 1.0 or not more():
-                break
+        self._best: tuple[float, float] | None = None
+        for place, ratio in enumerate(_PATH):
+            if not self._try(ratio * least, attempt):
+                if place == 1 and more():
+                    self._try(_BELOW * least, attempt)
+                return
+            if not more():
+                return
+
+    def _try(self, C: float, attempt: Callable[[float], tuple[Verdict, T]]) -> bool:
+        """Whether it is better than those before."""
+        verdict, left = attempt(C)
+        self.scores[C] = verdict.score
+        now = verdict.score, -verdict.loss
+        better = self._best is None or now > self._best
+        if better:
+            self._best, self.C, self.left = now, C, left
+        return better

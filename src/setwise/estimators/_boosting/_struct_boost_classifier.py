@@ -64,9 +64,10 @@ class StructBoostClassifier(Judged, ClassifierMixin, BaseEstimator):  # type: ig
         What was learned then depends on the machine and on what else it does.
     C : float or "auto", default="auto"
         Weight of the mean loss against the sum of the weights. Below a threshold, which grows with
-        the number of classes, no learner pays and the fit warns. "auto": 5, 15, 50, 150 or 500
-        times that threshold, from the smallest on, as long as the score of rows held out rises:
-        those of ``eval_set`` or ``early_stopping``, else of folds, whereafter all rows are fitted.
+        the number of classes, no learner pays and the fit warns. "auto": 15 times that
+        threshold, or 50, 150, as long as the score of rows held out rises, or 5 if 50 is
+        no better than 15: rows of ``eval_set`` or ``early_stopping``, else of folds, whereafter
+        all rows are fitted.
     taxonomy : nested lists, parent array or graph, default=None
         A tree whose nodes include the classes. Lists are nodes and labels are leaves,
         ``[["cat", "dog"], ["car", "bus"]]``; a parent array gives the parent of each node, -1 for
@@ -95,7 +96,7 @@ class StructBoostClassifier(Judged, ClassifierMixin, BaseEstimator):  # type: ig
         Make ``predict_proba`` of scores of rows that the fit did not see: those of early stopping,
         else of folds. "softmax": one temperature and a bias a class; the others take each class
         against the rest and divide by the sum.
-    cv : int, default=None
+    n_folds : int, default=None
         How many folds choose C and calibrate. None: 3, and beyond 2000 rows one third held out.
     tol : float, default=1e-3
         Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
@@ -185,7 +186,7 @@ class StructBoostClassifier(Judged, ClassifierMixin, BaseEstimator):  # type: ig
         n_iter_no_change: int = 10,
         scoring: str | Scoring | None = None,
         calibrate: str | None = None,
-        cv: int | None = None,
+        n_folds: int | None = None,
         tol: float = 1e-3,
         slack: str = "one",
         columns_per_round: int = 1,
@@ -206,7 +207,7 @@ class StructBoostClassifier(Judged, ClassifierMixin, BaseEstimator):  # type: ig
         self.n_iter_no_change = n_iter_no_change
         self.scoring = scoring
         self.calibrate = calibrate
-        self.cv = cv
+        self.n_folds = n_folds
         self.tol = tol
         self.slack = slack
         self.columns_per_round = columns_per_round

@@ -60,9 +60,9 @@ class StructBoostRanker(Judged, ClassifierMixin, BaseEstimator):  # type: ignore
         What was learned then depends on the machine and on what else it does.
     C : float or "auto", default="auto"
         Weight of the mean over the pairs, or the queries, against the sum of the weights. "auto":
-        5, 15, 50, 150 or 500 times the least for which a weak learner pays, from the smallest on, as
-        long as the score of rows held out rises: those of ``eval_set`` or ``early_stopping``, else
-        of folds, whereafter all rows are fitted.
+        15 times the least for which a weak learner pays, or 50, 150, as long as the score of
+        rows held out rises, or 5 if 50 is no better than 15: rows of ``eval_set`` or
+        ``early_stopping``, else of folds, whereafter all rows are fitted.
     loss : {"auc", "average_precision", "ndcg"}, default="auc"
         What a ranking loses: the share of pairs in the wrong order; 1 - the average precision of
         each query, the pairs of Yue et al. as features; 1 - its normalised discounted gain, with
@@ -76,7 +76,7 @@ class StructBoostRanker(Judged, ClassifierMixin, BaseEstimator):  # type: ignore
         there are some, which stay whole. None if there is an ``eval_set``. They are not fitted.
     n_iter_no_change : int, default=10
         The patience of early stopping, in rounds.
-    cv : int, default=None
+    n_folds : int, default=None
         How many folds choose C, of whole groups. None: 3, and beyond 2000 rows one third held out.
     tol : float, default=1e-3
         Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
@@ -162,7 +162,7 @@ class StructBoostRanker(Judged, ClassifierMixin, BaseEstimator):  # type: ignore
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
-        cv: int | None = None,
+        n_folds: int | None = None,
         slack: str = "one",
         random_state: object = None,
         n_jobs: int | None = None,
@@ -179,7 +179,7 @@ class StructBoostRanker(Judged, ClassifierMixin, BaseEstimator):  # type: ignore
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
-        self.cv = cv
+        self.n_folds = n_folds
         self.slack = slack
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -227,7 +227,8 @@ class StructBoostRanker(Judged, ClassifierMixin, BaseEstimator):  # type: ignore
         weights = without_unit(as_sample_weights(sample_weight, len(places)))
         examples = Examples(X, places, weights, _groups_of(groups, qid, len(places)))
         self._risk(examples)  # says what is wrong with them
-        if self.loss == "auc":
+        held_out = isinstance(self.C, str) or self._stops_early(len(places), eval_set is not None)
+        if self.loss == "auc" and held_out:  # so that no copies of a row are held out and fitted
             examples = _distinct(examples)
         examples, fit, _ = self._learn(
             examples,
