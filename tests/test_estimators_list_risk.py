@@ -140,14 +140,14 @@ def test_weights_are_those_of_queries(risk):
     assert without(f)[1][4] == 0
     with pytest.raises(ValueError, match="sample_weight must be the same for all rows of a query"):
         risk(y, [1, 2, 1, 1, 1], groups)
-    with pytest.raises(ValueError, match="y must hold two classes or levels .* in one group"):
+    with pytest.raises(ValueError, match=r"y must hold two classes or levels .* in one group"):
         risk([0, 0, 1, 1, 1], groups=groups)
 
 
 def test_bad_levels():
     with pytest.raises(ValueError, match="y must hold two classes with loss='average_precision'"):
         AveragePrecisionRisk([0, 1, 2])
-    with pytest.raises(ValueError, match="y must hold gains that are not negative .* got -1"):
+    with pytest.raises(ValueError, match=r"y must hold gains that are not negative .* got -1"):
         GainRisk([-1, 0, 2])
     kernel = _core.AveragePrecisionRisk(np.ones(2, np.uint8), np.array([0, 2]))
     with pytest.raises(ValueError, match="losses must have one entry a query"):

@@ -175,9 +175,7 @@ class Boosted:
     ) -> BoostFit:
         """The fit; ``quiet`` for one on the way, of which the user is told nothing."""
         tol = self.tol if tol is None else tol
-        learn = partial(
-            struct_boost, risk, search, self.C if C is None else C, tol=tol, **options
-        )
+        learn = partial(struct_boost, risk, search, self.C if C is None else C, tol=tol, **options)
         user = None if quiet else self.callback
         with (
             threadpool_limits(1, user_api="blas"),  # whose sums depend on the number of threads

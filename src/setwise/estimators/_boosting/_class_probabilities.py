@@ -25,7 +25,7 @@ class ClassProbabilities:
     of least log-loss. "sigmoid", "isotonic": each class against the others, by Platt's sigmoid or a
     monotone function, divided by the sum.
 
-    Two classes have one score, (n,), which is half of it for the second and minus that for the first.
+    Two classes have one score, (n,): half of it is that of the second, minus half that of the first.
     """
 
     maps: Any
@@ -50,7 +50,9 @@ class ClassProbabilities:
         told = self.maps(expit(scores))
         sums = told.sum(axis=1, keepdims=True)
         # Where every class is ruled out, nothing is known.
-        shares: FloatArray = np.where(sums > 0, told / np.where(sums > 0, sums, 1), 1 / told.shape[1])
+        shares: FloatArray = np.where(
+            sums > 0, told / np.where(sums > 0, sums, 1), 1 / told.shape[1]
+        )
         return shares
 
 

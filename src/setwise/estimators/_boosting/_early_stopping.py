@@ -83,7 +83,9 @@ class Watch:
         """A callback that looks first, and then asks the user's, which sees what it saw."""
 
         def look(progress: BoostProgress) -> bool:
-            now = {name: judge(progress.columns, progress.w) for name, judge in self._judges.items()}
+            now = {
+                name: judge(progress.columns, progress.w) for name, judge in self._judges.items()
+            }
             for name, verdict in now.items():
                 self.told[name].append(verdict)
             if now:

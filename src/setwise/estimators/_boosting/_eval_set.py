@@ -1,4 +1,4 @@
-"""``eval_set`` as users of LightGBM and XGBoost give it: one pair of rows and labels, or several."""
+"""``eval_set`` as users of other boosting give it: a pair of rows and labels, or several pairs."""
 
 from __future__ import annotations
 

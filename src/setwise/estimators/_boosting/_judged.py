@@ -83,7 +83,7 @@ class Judged(Boosted):
         hold_out: bool = False,
         **options: Any,
     ) -> tuple[Examples, BoostFit, list[HeldOut]]:
-        """Choose C, fit and store: the rows fitted, the fit, and, if asked for, scores beside it."""
+        """Choose C, fit and store: the rows fitted, the fit, and scores of others if asked for."""
         judges = {f"valid_{k}": self._judge(part) for k, part in enumerate(eval_set)}
         stopping = self._stops_early(len(examples), bool(eval_set))
         patience = int(self.n_iter_no_change) if stopping else None
@@ -181,8 +181,14 @@ class Judged(Boosted):
             with warnings.catch_warnings():  # the last fit says what there is to say
                 warnings.simplefilter("ignore")
                 fit = self._boost(
-                    risk, search, deadline, C=C, watch=watch, quiet=True,
-                    tol=max(self.tol, _PATH_TOLERANCE), **options,
+                    risk,
+                    search,
+                    deadline,
+                    C=C,
+                    watch=watch,
+                    quiet=True,
+                    tol=max(self.tol, _PATH_TOLERANCE),
+                    **options,
                 )
             if fit.interrupted and not watch.stopped:
                 raise KeyboardInterrupt

@@ -21,8 +21,8 @@ class ListRisk(ABC):
         + \langle \psi_q(\pi) - \psi_q(\pi^*), f_q \rangle, \qquad \sum_q v_q = 1 ,
 
     a convex bound of the mean loss, since the ranking by f has the largest <psi, f> of all. Queries
-    in which no ranking is better than another do not count. Rows that are equal to the risk and have
-    equal scores have equal slopes, so that the order of the rows decides nothing.
+    in which no ranking is better than another do not count. Rows of one level and equal scores have
+    equal slopes, so that the order of the rows decides nothing.
 
     Parameters
     ----------

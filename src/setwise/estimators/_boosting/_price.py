@@ -22,9 +22,11 @@ _FIXED = 100.0  # where no weak learner pays, whatever C is
 
 
 def least_price(risk: Risk, search: WeakLearnerSearch) -> float:
-    r"""The least C for which a weak learner pays, :math:`1 / \max_h \langle -R'(0), h \rangle`.
+    r"""Below :math:`C = 1 / \max_h \langle -R'(0), h \rangle` no weak learner pays.
 
-    It grows with the number of classes, since a learner then speaks for fewer examples.
+    It grows with the number of classes, since a learner then speaks for fewer examples. Where the
+    risk has one slope at 0, as with two classes, learners pay from there on; where it has many, R'
+    is one of them, and they may begin to pay later.
     """
     offsets = risk.offsets
     _, slope = risk(np.zeros(offsets[-1]))
