@@ -42,7 +42,7 @@ class Judge:
         """(n_segments, n)."""
         n_segments = len(self._risk.offsets) - 1
         scores = np.zeros((n_segments, self._X.shape[0]))
-        for place in np.flatnonzero(w):
+        for place in np.flatnonzero(w).tolist():
             column = columns[place]
             scores[column.segment] += w[place] * self._response(column.learner)
         return scores
@@ -76,6 +76,7 @@ class Watch:
         self.best: BoostProgress | None = None
         self.verdict = Verdict(-np.inf, np.inf)
         self._least, self._idle = np.inf, 0
+        self._sizes: set[int] = set()
 
     def around(
         self, callback: Callable[[BoostProgress], object] | None
@@ -107,6 +108,29 @@ class Watch:
         self._least = min(self._least, verdict.loss)
         self.stopped = self._patience is not None and self._idle >= self._patience
 
+    def at_best(self, fit: BoostFit, offsets: IntArray) -> BoostFit:
+        """The fit as it was in its best round; the bound holds for all rounds, so it stays."""
+        if self.best is None:
+            return fit
+        w = self.best.w
+        used = fit.columns[: len(w)]
+        scores = np.zeros_like(fit.scores)
+        for column, part in zip(used, w, strict=True):
+            scores[offsets[column.segment] : offsets[column.segment + 1]] += part * column.response
+        earlier = len([size for size in self._sizes if 0 < size < len(w)])
+        rows = [
+            fit.stages[:earlier, : len(w)].toarray(),
+            w[None, :] if len(w) else np.empty((0, 0)),
+        ]
+        return replace(
+            fit,
+            columns=used,
+            w=w,
+            scores=scores,
+            value=self.best.value,
+            stages=csr_array(np.vstack(rows)),
+        )
+
     @property
     def results(self) -> dict[str, dict[str, list[float]]]:
         """The course of each set: score and loss, a number a round."""
@@ -114,17 +138,3 @@ class Watch:
             name: {"score": [v.score for v in told], "loss": [v.loss for v in told]}
             for name, told in self.told.items()
         }
-
-
-def as_of(fit: BoostFit, best: BoostProgress, offsets: IntArray) -> BoostFit:
-    """The fit as it was in its best round; the bound holds for all rounds, so it stays."""
-    n = len(best.w)
-    used = fit.columns[:n]
-    scores = np.zeros_like(fit.scores)
-    for column, weight in zip(used, best.w, strict=True):
-        scores[offsets[column.segment] : offsets[column.segment + 1]] += weight * column.response
-    sizes = np.unique(fit.history.n_columns)
-    earlier = np.count_nonzero((sizes > 0) & (sizes < n))
-    rows = [fit.stages[:earlier, :n].toarray(), best.w[None, :] if n else np.empty((0, 0))]
-    stages = csr_array(np.vstack(rows))
-    return replace(fit, columns=used, w=best.w, scores=scores, value=best.value, stages=stages)

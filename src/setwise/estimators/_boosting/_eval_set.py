@@ -19,15 +19,14 @@ def as_eval_set(eval_set: Any, widths: tuple[int, ...] = (2,)) -> list[tuple[Any
         raise TypeError(
             f"eval_set must be {wanted} or a list of them, got {type(eval_set).__name__}"
         )
-    parts = [eval_set] if isinstance(eval_set, tuple) else eval_set
-    if all(isinstance(part, tuple) for part in eval_set):
-        parts = eval_set
+    several = isinstance(eval_set, list) or all(isinstance(part, tuple) for part in eval_set)
+    parts: list[Any] = list(eval_set) if several else [eval_set]
     for part in parts:
         if not isinstance(part, tuple):
             raise TypeError(f"eval_set must hold pairs {wanted}, got {type(part).__name__}")
         if len(part) not in widths:
             raise ValueError(f"eval_set must hold pairs {wanted}, got a tuple of {len(part)}")
-    return list(parts)
+    return parts
 
 
 def known_places(y: Any, classes: NDArray[Any]) -> IntArray:

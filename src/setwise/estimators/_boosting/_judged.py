@@ -12,7 +12,7 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray, as_choice, as_count, as_flag
 from setwise._foundation._deadline import Deadline
 from setwise.estimators._boosting._boosted import Boosted
-from setwise.estimators._boosting._early_stopping import Judge, Verdict, Watch, as_of
+from setwise.estimators._boosting._early_stopping import Judge, Verdict, Watch
 from setwise.estimators._boosting._held_out import (
     MANY_ROWS,
     Examples,
@@ -116,7 +116,7 @@ class Judged(Boosted):
         if stopping and watch.best is not None:
             self.best_iteration_ = watch.best.n_iter
             stopped = stopped or self.best_iteration_ < fit.n_iter
-            fit = as_of(fit, watch.best, risk.offsets)
+            fit = watch.at_best(fit, risk.offsets)
             judge = next(iter(judges.values()))
             outside = [HeldOut(parts[0][1], judge.scores(fit.columns, fit.w))]
         self._store(fit, len(risk.offsets) - 1, stopped=stopped)
@@ -171,7 +171,8 @@ class Judged(Boosted):
         options: dict[str, Any],
     ) -> tuple[Verdict, list[HeldOut]]:
         """The mean verdict of the parts on fits with C, and the scores of the rows held out."""
-        verdicts, outside = [], []
+        verdicts: list[Verdict] = []
+        outside: list[HeldOut] = []
         for train, held in parts:
             if verdicts and deadline.over():
                 break
@@ -192,8 +193,7 @@ class Judged(Boosted):
                 )
             if fit.interrupted and not watch.stopped:
                 raise KeyboardInterrupt
-            if watch.best is not None:
-                fit = as_of(fit, watch.best, risk.offsets)
+            fit = watch.at_best(fit, risk.offsets)
             verdicts.append(judge(fit.columns, fit.w))
             outside.append(HeldOut(held, judge.scores(fit.columns, fit.w)))
         score, loss = np.mean(verdicts, axis=0)

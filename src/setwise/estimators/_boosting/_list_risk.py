@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -101,6 +102,10 @@ class ListRisk(ABC):
         """The mean over the queries of 1 - the loss."""
         return float(self._shares @ self._merits(scores[self._order]))
 
+    def _sums(self, values: NDArray[Any]) -> FloatArray:
+        """Of the rows of each query, (n_queries,)."""
+        return np.asarray(np.bincount(self._query, values, self._shape[0]), np.float64)
+
     def _blocks(self, keys: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The rows by falling key, query by query, and where stretches of equal keys begin."""
         order = np.lexsort((-keys, self._query))
@@ -126,7 +131,7 @@ class AveragePrecisionRisk(ListRisk):
         relevant = levels > levels.min(initial=np.inf)
         self._relevant = relevant
         self._kernel = _core.AveragePrecisionRisk(relevant.astype(np.uint8), self._starts)
-        share = np.bincount(self._query, relevant, self._shape[0]) / np.diff(self._starts)
+        share = self._sums(relevant) / np.diff(self._starts)
         ranked: NDArray[np.bool_] = (share > 0) & (share < 1)
         return ranked
 
@@ -170,7 +175,7 @@ class GainRisk(ListRisk):
         place = np.arange(len(levels)) - self._starts[self._query]
         self._discounts = 1.0 / np.log2(2.0 + place)
         self._ideal = self._shared_discounts(levels)
-        best = np.bincount(self._query, self._ideal * levels, self._shape[0])
+        best = self._sums(self._ideal * levels)
         self._gains = levels / np.where(best > 0, best, 1.0)[self._query]
         spread = np.maximum.reduceat(levels, self._starts[:-1]) - np.minimum.reduceat(
             levels, self._starts[:-1]
@@ -180,12 +185,10 @@ class GainRisk(ListRisk):
 
     def _plane(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         discounts = self._shared_discounts(scores - self._gains)
-        lost = np.bincount(self._query, (self._ideal - discounts) * self._gains, self._shape[0])
-        return lost, discounts - self._ideal
+        return self._sums((self._ideal - discounts) * self._gains), discounts - self._ideal
 
     def _merits(self, scores: FloatArray) -> FloatArray:
-        discounts = self._shared_discounts(scores)
-        return np.bincount(self._query, discounts * self._gains, self._shape[0])
+        return self._sums(self._shared_discounts(scores) * self._gains)
 
     def _shared_discounts(self, keys: FloatArray) -> FloatArray:
         """The discount of each row in the ranking by its key; equal keys have their mean."""
