@@ -25,7 +25,7 @@ class ClassProbabilities:
     of least log-loss. "sigmoid", "isotonic": each class against the others, by Platt's sigmoid or a
     monotone function, divided by the sum.
 
-    Two classes have one score, (n,): half of it is that of the second, minus half that of the first.
+    Two classes have one score, (n,): half of it for the second, and minus half for the first.
     """
 
     maps: Any
