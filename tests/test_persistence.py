@@ -62,6 +62,10 @@ OTHER_LEARNERS = {
     )
     for kind in ("tree", "perceptron", "linear")
 } | {
+    "probabilities": (
+        lambda: sw.StructBoostClassifier(**FEW, calibrate="softmax").fit(X, y, eval_set=(X, y)),
+        "predict_proba",
+    ),
     "words": (lambda: sw.StructBoostClassifier(**FEW).fit(X, np.array(list("abc"))[y]), "predict"),
     "taxonomy": (
         lambda: sw.StructBoostClassifier(**FEW, taxonomy=[[0], [1, 2]]).fit(X, y),

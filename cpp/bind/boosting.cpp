@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bind/bind.hpp"
+#include "boosting/average_precision.hpp"
 #include "boosting/rank_risk.hpp"
 #include "boosting/stumps.hpp"
 
@@ -72,16 +73,24 @@ struct LockedRankPairs {
     setwise::RankPairs pairs;
     std::mutex mutex;
 };
+struct LockedAveragePrecision {
+    setwise::AveragePrecisionRisk risk;
+    std::mutex mutex;
+};
+
+void require_stretches(const In<Index>& offsets, Index n, const char* sentence) {
+    require(offsets.size() > 0 && offsets.data()[0] == 0 && offsets.data()[offsets.size() - 1] == n,
+            sentence);
+    for (std::size_t g = 1; g < offsets.size(); ++g)
+        require(offsets.data()[g - 1] <= offsets.data()[g], "offsets must not decrease");
+}
 
 void make_rank_pairs(LockedRankPairs* self, In<std::int32_t> levels, In<double> weights,
                      In<Index> offsets) {
     const auto n = static_cast<Index>(levels.size());
     require(n < setwise::most_elements, "levels must have less than 2**31 entries");
     require(static_cast<Index>(weights.size()) == n, "weights must have one entry a level");
-    require(offsets.size() > 0 && offsets.data()[0] == 0 && offsets.data()[offsets.size() - 1] == n,
-            "offsets must lead from 0 to the number of levels");
-    for (std::size_t g = 1; g < offsets.size(); ++g)
-        require(offsets.data()[g - 1] <= offsets.data()[g], "offsets must not decrease");
+    require_stretches(offsets, n, "offsets must lead from 0 to the number of levels");
     for (Index i = 0; i < n; ++i)
         require(0 <= levels.data()[i] && levels.data()[i] < n,
                 "levels must lie between 0 and their number");
@@ -160,4 +169,25 @@ void bind_boosting(nb::module_& m) {
                 return self.pairs.slopes(scores.data(), margin, slopes.data(), poll_signals);
             },
             "scores"_a.noconvert(), "margin"_a, "slopes"_a.noconvert(), Unlocked());
+    nb::class_<LockedAveragePrecision>(m, "AveragePrecisionRisk")
+        .def(
+            "__init__",
+            [](LockedAveragePrecision* self, In<std::uint8_t> relevant, In<Index> offsets) {
+                const auto n = static_cast<Index>(relevant.size());
+                require_stretches(offsets, n, "offsets must lead from 0 to the number of rows");
+                new (self) LockedAveragePrecision{
+                    setwise::AveragePrecisionRisk(copy_of(relevant), copy_of(offsets)), {}};
+            },
+            "relevant"_a.noconvert(), "offsets"_a.noconvert())
+        .def(
+            "plane",
+            [](LockedAveragePrecision& self, In<double> scores, Out<double> losses,
+               Out<double> slopes) {
+                require(scores.size() == self.risk.rows() && slopes.size() == self.risk.rows(),
+                        "scores and slopes must have one entry a row");
+                require(losses.size() == self.risk.queries(), "losses must have one entry a query");
+                const std::lock_guard<std::mutex> lock(self.mutex);
+                self.risk.plane(scores.data(), losses.data(), slopes.data(), poll_signals);
+            },
+            "scores"_a.noconvert(), "losses"_a.noconvert(), "slopes"_a.noconvert(), Unlocked());
 }

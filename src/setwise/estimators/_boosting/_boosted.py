@@ -18,9 +18,11 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import SQUARABLE, FloatArray
+from setwise._foundation._callers import callers_level
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import progress_callback
 from setwise._foundation._randomness import check_randomness
+from setwise.estimators._boosting._early_stopping import Watch
 from setwise.estimators._threads import threads
 from setwise.learning import (
     BoostFit,
@@ -152,7 +154,7 @@ def warn_of_gap(name: str, fit: BoostFit, tol: float, n_estimators: int) -> None
             f"{name} found no further weak learner at {gap}: what is left is within the accuracy "
             "of the linear program, lower C or raise tol"
         )
-    warnings.warn(message, ConvergenceWarning, stacklevel=4)
+    warnings.warn(message, ConvergenceWarning, stacklevel=callers_level())
 
 
 class Boosted:
@@ -171,21 +173,39 @@ class Boosted:
     callback: Callable[[BoostProgress], object] | None
 
     def _boost(
-        self, risk: Any, search: WeakLearnerSearch, deadline: Deadline, **options: Any
+        self,
+        risk: Any,
+        search: WeakLearnerSearch,
+        deadline: Deadline,
+        *,
+        C: float | None = None,
+        tol: float | None = None,
+        watch: Watch | None = None,
+        quiet: bool = False,
+        **options: Any,
     ) -> BoostFit:
-        learn = partial(
-            struct_boost, risk, search, self.C, time_limit=deadline.inherited, **options
-        )
+        """The fit; ``quiet`` for one on the way, of which the user is told nothing."""
+        tol = self.tol if tol is None else tol
+        learn = partial(struct_boost, risk, search, self.C if C is None else C, tol=tol, **options)
+        user = None if quiet else self.callback
         with (
             threadpool_limits(1, user_api="blas"),  # whose sums depend on the number of threads
-            progress_callback(self.verbose, self.tol, self.callback) as callback,
+            progress_callback(self.verbose and not quiet, tol, user) as callback,
         ):
+            told = callback if watch is None else watch.around(callback)
             return deadline.run(
-                partial(learn, tol=self.tol, n_estimators=self.n_estimators, callback=callback)
+                partial(
+                    learn,
+                    n_estimators=self.n_estimators,
+                    time_limit=deadline.inherited,
+                    callback=told,
+                )
             )
 
-    def _store(self, fit: BoostFit, n_segments: int) -> None:
-        warn_of_gap(type(self).__name__, fit, self.tol, self.n_estimators)
+    def _store(self, fit: BoostFit, n_segments: int, *, stopped: bool = False) -> None:
+        """Take what a fit left; one that validation has ``stopped`` may have any gap."""
+        if not stopped:
+            warn_of_gap(type(self).__name__, fit, self.tol, self.n_estimators)
         self.estimators_ = [column.learner for column in fit.columns]
         self.estimator_segments_ = np.array([c.segment for c in fit.columns], np.int64)
         self.estimator_weights_ = np.array(fit.w)

@@ -13,12 +13,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from setwise._foundation._arguments import FloatArray, as_choice
 from setwise._foundation._sample_weights import as_sample_weights
 from setwise.decisions import Decision, decide
+from setwise.estimators._calibration import METHODS, Calibration
 from setwise.estimators._checked import checked_labels, naming_x
 from setwise.estimators._sets._folds import Sample, split_into_folds
 from setwise.estimators._sets._label_encoding import Encoding, learn_encoding
 from setwise.estimators._sets._probability_models import (
-    METHODS,
-    Calibration,
     first_estimator,
     out_of_fold,
     positive_probabilities,

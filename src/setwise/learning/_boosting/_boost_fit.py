@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,7 +43,11 @@ class BoostHistory(History):
 
 @dataclass(frozen=True, eq=False)
 class BoostProgress(Progress):
-    """What a booster tells its callback after each round: its sizes too.
+    """What a booster tells its callback after each round: its sizes and weak learners too.
+
+    ``columns`` are the weak learners so far and ``w`` their weights, the best that were found;
+    ``scores`` says how good they are on the sets that an estimator is judged by, such as
+    ``eval_set``, by name, and is empty where there are none.
 
     Examples
     --------
@@ -54,6 +59,9 @@ class BoostProgress(Progress):
     n_columns: int
     n_planes: int
     n_cuts: int
+    columns: tuple[Column, ...] = ()
+    w: FloatArray = field(default_factory=lambda: np.empty(0))
+    scores: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

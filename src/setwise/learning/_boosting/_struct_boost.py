@@ -233,6 +233,8 @@ class _Rounds:
             n_columns=len(problem.responses),
             n_planes=len(problem.planes),
             n_cuts=problem.n_cuts,
+            columns=tuple(problem.responses.columns),
+            w=problem.best.w,
         )
         self._stages.setdefault(len(problem.best.w), problem.best.w)  # as if it ended here
         self._rounds.append(progress)
