@@ -136,6 +136,7 @@ void bind_boosting(nb::module_& m) {
                 self.risk.start(scores.data());
             },
             "scores"_a.noconvert(), Unlocked())
+        .def_prop_ro("classes", [](const LockedSoftRisk& self) { return self.risk.classes(); })
         .def("probabilities", &soft_probabilities, "tau"_a, "out"_a.noconvert(), Unlocked())
         .def("descend", &soft_descend, "responses"_a.noconvert(), "segment"_a.noconvert(),
              "order"_a.noconvert(), "C"_a, "tau"_a, "w"_a.noconvert(),

@@ -13,11 +13,16 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from setwise._foundation._arguments import FloatArray, as_array, as_choice, as_count
+from setwise._foundation._arguments import FloatArray, as_array, as_choice
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display
 from setwise._foundation._sample_weights import as_sample_weights, require_some, without_unit
-from setwise.estimators._boosting._boosted import Boosted, importances, make_search
+from setwise.estimators._boosting._boosted import (
+    Boosted,
+    columns_a_round,
+    importances,
+    make_search,
+)
 from setwise.estimators._boosting._class_risk import ClassRisk
 from setwise.estimators._boosting._distinct_rows import distinct_rows
 from setwise.estimators._boosting._taxonomy import label_code
@@ -67,8 +72,15 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         (``ConvergenceWarning``).
     slack : {"one", "example"}, default="one"
         One slack for the mean loss, or one an example: the same optimum by a larger program.
-    columns_per_round : int, default=1
+    columns : {"shared", "class"}, default="shared"
+        "shared": a weak learner has a weight, of any sign, for every column of the code, as in the
+        paper. "class": it has one weight for one of them, not negative, so that more classes need
+        more learners. The optimum over all weak learners is the same. Two classes and the augmented
+        form have a single score, and one weight a learner.
+    columns_per_round : int, default=None
         How many weak learners may enter in a round: more are found sooner, fewer are chosen better.
+        None: one, and one more for every 100,000 scores (samples times columns of the code), at
+        most 8.
     random_state : None, int or RandomState, default=None
         For weak learners that draw.
     n_jobs : int, default=None
@@ -83,15 +95,15 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
     classes_ : array of shape (k,)
     estimators_ : list
         The weak learners, in the order of their arrival.
-    estimator_weights_ : array of shape (n_learners,)
-    estimator_segments_ : array of shape (n_learners,)
+    estimator_weights_ : array of shape (n_learners,), or (n_learners, s) if they are shared
+    estimator_segments_ : array of shape (n_learners,), or None if they are shared
         The column of ``code_`` each learner scores; all 0 in the augmented form.
     code_ : array of shape (k, s)
         Gamma.
     cost_ : array of shape (k, k)
         Delta, row by true class.
-    stages_ : sparse array of shape (n_stages, n_learners)
-        The weights after each round, a row a round.
+    stages_ : sparse array of shape (n_stages, size of ``estimator_weights_``)
+        The weights after each round, a row a round, those of one learner side by side.
     feature_importances_ : array of shape (n_features,)
     gap_ : float
         The relative gap: objective - bound as a share of what there was to gain (the objective
@@ -137,7 +149,8 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         label_form: str = "coded",
         tol: float = 1e-3,
         slack: str = "one",
-        columns_per_round: int = 1,
+        columns: str = "shared",
+        columns_per_round: int | None = None,
         random_state: object = None,
         n_jobs: int | None = None,
         time_limit: float | None = None,
@@ -151,6 +164,7 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         self.label_form = label_form
         self.tol = tol
         self.slack = slack
+        self.columns = columns
         self.columns_per_round = columns_per_round
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -173,7 +187,8 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         self
         """
         augmented = as_choice(self.label_form, "label_form", ("coded", "augmented")) == "augmented"
-        as_count(self.columns_per_round, "columns_per_round", least=1)
+        shared = as_choice(self.columns, "columns", ("shared", "class")) == "shared"
+        columns_a_round(self.columns_per_round, 0)
         check_display(self.verbose, self.callback)
         deadline = Deadline.of(self.time_limit, armed=False)
         X, y = checked(self, X, y, accept_sparse="csr", dtype=np.float64)
@@ -201,17 +216,25 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
             weight,
             one_segment=augmented,
         )
+        n_segments = 1 if augmented else self.code_.shape[1]
+        shared = shared and n_segments > 1
+        width = columns_a_round(self.columns_per_round, n_segments * X.shape[0])
         search = make_search(
             self.estimator,
             X,
-            n_columns=self.columns_per_round,
+            n_columns=width,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
         fit = self._boost(
-            risk, search, deadline, slack=self.slack, columns_per_round=self.columns_per_round
+            risk,
+            search,
+            deadline,
+            slack=self.slack,
+            columns="shared" if shared else "class",
+            columns_per_round=width,
         )
-        self._store(fit, 1 if augmented else self.code_.shape[1])
+        self._store(fit, n_segments, shared=shared)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
