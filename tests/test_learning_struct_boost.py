@@ -127,7 +127,7 @@ def test_learners_are_shared_by_the_classes():
         boost(risk, StumpSearch(X), 60.0, n_estimators=20, columns=columns)
         for columns in ("class", "shared")
     )
-    assert shared.value < 0.9 * own.value
+    assert shared.value < 0.97 * own.value
     stumps = [column.learner for column in shared.columns[::6]]
     assert len(set(stumps)) == 20
     assert [column.segment for column in shared.columns[:6]] == list(range(6))

@@ -35,7 +35,7 @@ class Pricing:
         """The violated columns that are not in use yet, best first."""
         # While the best function is zero the best multipliers are those that led nowhere; those of
         # the soft risk do not jump.
-        if self.best.height > 0 and problem.best.w.any() and problem.soft is None:
+        if self.best.height > 0 and problem.best.w.any():
             found = self._ask(problem, _mean(self.best, now), now)
             if found:
                 return found

@@ -54,6 +54,7 @@ class Smoothed:
     ) -> None:
         self._risk, self._soft, self._timed, self.C = risk, soft, timed, C
         self._tau = _WARM * zero / np.log(soft.classes)
+        self._zero = C * zero
         offsets = risk.offsets
         self._shape = len(offsets) - 1, int(offsets[1])
         self._outputs: FloatArray = np.empty((soft.classes, self._shape[1]))
@@ -118,14 +119,14 @@ class Smoothed:
             now = float(np.abs(w).sum()) + C * hard
             if now < best[0]:
                 best = now, w.copy()
-            worse, value = now > value, min(value, now)
+            nothing, value = min(value, now) >= self._zero, min(value, now)
             slope = self._risk.soft_slope(self._outputs)
             edges = responses @ (slope.reshape(self._shape).astype(np.float32).T * np.float32(-C))
             excess, most = _excess(edges, w, segment)
             look += 1
             if most - 1.0 <= _SLACK * (self._edge - 1.0) or look > self._looks or n == 0:
                 return SoftPoint(best[1], best[0], -C * slope, C * height)
-            if worse or C * self._tau * entropy > self._share * (value - bound):
+            if nothing or C * self._tau * entropy > self._share * (value - bound):
                 self._tau *= _COOLING
             order = np.argsort(-excess, kind="stable")[: max(_FEWEST, n // _PART)]
             order = order[excess[order] > 0.02 * min(1.0, self._edge - 1.0)].astype(np.int32)
