@@ -99,14 +99,17 @@ std::tuple<double, double, double, double> soft_probabilities(LockedSoftRisk& se
     return {sums.soft, sums.hard, sums.height, sums.entropy};
 }
 
-void soft_descend(LockedSoftRisk& self, In2<float> responses, In<std::int32_t> segment,
-                  In<std::int32_t> order, double C, double tau, Out2<double> w, Out<double> radius) {
+void soft_descend(LockedSoftRisk& self, In2<float> responses, In2<double> sums,
+                  In<std::int32_t> segment, In<std::int32_t> order, double C, double tau, Out2<double> w, Out<double> radius) {
     const auto n = static_cast<Index>(w.shape(0));
     const Index s = self.risk.segments();
     require(tau > 0, "tau must be positive");
     require(static_cast<Index>(responses.shape(0)) >= n &&
                 static_cast<Index>(responses.shape(1)) == self.risk.examples(),
             "responses must have a row for each learner and a column for each example");
+    require(static_cast<Index>(sums.shape(0)) == n &&
+                static_cast<Index>(sums.shape(1)) == self.risk.classes(),
+            "sums must have a row for each learner and a column for each class");
     require(static_cast<Index>(w.shape(1)) == s, "w must have a column for each segment");
     require(static_cast<Index>(segment.size()) == n && static_cast<Index>(radius.size()) == n,
             "segment and radius must have one entry a learner");
@@ -115,7 +118,7 @@ void soft_descend(LockedSoftRisk& self, In2<float> responses, In<std::int32_t> s
     for (std::size_t t = 0; t < order.size(); ++t)
         require(0 <= order.data()[t] && order.data()[t] < n, "order must be of learners");
     const std::lock_guard<std::mutex> lock(self.mutex);
-    self.risk.descend(responses.data(), segment.data(), order.data(),
+    self.risk.descend(responses.data(), sums.data(), segment.data(), order.data(),
                       static_cast<Index>(order.size()), C, tau, w.data(), radius.data(),
                       poll_signals);
 }
@@ -138,7 +141,17 @@ void bind_boosting(nb::module_& m) {
             "scores"_a.noconvert(), Unlocked())
         .def_prop_ro("classes", [](const LockedSoftRisk& self) { return self.risk.classes(); })
         .def("probabilities", &soft_probabilities, "tau"_a, "out"_a.noconvert(), Unlocked())
-        .def("descend", &soft_descend, "responses"_a.noconvert(), "segment"_a.noconvert(),
+        .def(
+            "sums",
+            [](const LockedSoftRisk& self, In<float> response, Out<double> out) {
+                require(static_cast<Index>(response.size()) == self.risk.examples(),
+                        "response must have one entry an example");
+                require(static_cast<Index>(out.size()) == self.risk.classes(),
+                        "out must have one entry a class");
+                self.risk.sums(response.data(), out.data());
+            },
+            "response"_a.noconvert(), "out"_a.noconvert(), Unlocked())
+        .def("descend", &soft_descend, "responses"_a.noconvert(), "sums"_a.noconvert(), "segment"_a.noconvert(),
              "order"_a.noconvert(), "C"_a, "tau"_a, "w"_a.noconvert(),
              "radius"_a.noconvert(), Unlocked());
     nb::class_<StumpSearch>(m, "StumpSearch")

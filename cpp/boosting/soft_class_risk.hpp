@@ -63,7 +63,6 @@ class SoftClassRisk {
           heights_(m_ * k_),
           p_(k_ * stretch),
           move_(k_),
-          own_(k_),
           slopes_(k_),
           curve_(k_ * k_) {}
 
@@ -119,12 +118,19 @@ class SoftClassRisk {
         return totals;
     }
 
+    // sum_i v_i h_i over the examples of each class, (k,).
+    void sums(const float* response, double* out) const {
+        std::fill_n(out, k_, 0.0);
+        for (Index i = 0; i < m_; ++i)
+            out[labels_[i]] += weights_[i] * static_cast<double>(response[i]);
+    }
+
     // A step for each learner of `order`, all its weights at once, on |w|_1 + C times the soft risk: the
     // minimum of its second-order model in a box of size `radius`, which shrinks where the objective
-    // rose, and the step is taken back. responses (n, m); w (n, s); segment (n,): the one that a learner
+    // rose, and the step is taken back. responses (n, m), with their sums (n, k); w (n, s); segment (n,): the one that a learner
     // scores, its weight not negative, or -1 for all of them, of any sign.
-    void descend(const float* responses, const std::int32_t* segment, const std::int32_t* order,
-                 Index count, double C, double tau, double* w, double* radius, Poll poll) {
+    void descend(const float* responses, const double* sums, const std::int32_t* segment,
+                 const std::int32_t* order, Index count, double C, double tau, double* w, double* radius, Poll poll) {
         double level = 0, before = HUGE_VAL;  // both but for a constant
         std::vector<double> old(s_), step(s_);
         const float* moved = nullptr;  // the response whose step the next pass makes in the heights
@@ -152,13 +158,14 @@ class SoftClassRisk {
             before = now;
             before_level_ = level;
             std::copy_n(w + j * s_, s_, old.begin());
+            for (Index y = 0; y < k_; ++y) slopes_[y] -= sums[j * k_ + y];
             minimize(old.data(), segment[j], C, radius[j], step.data());
             for (Index s = 0; s < s_; ++s) {
                 w[j * s_ + s] += step[s];
                 level += std::abs(w[j * s_ + s]) - std::abs(old[s]);
             }
             plan(step.data());
-            for (Index y = 0; y < k_; ++y) level -= C * move_[y] * own_[y];
+            for (Index y = 0; y < k_; ++y) level -= C * move_[y] * sums[j * k_ + y];
             moved = own;
             last = j;
             ++t;
@@ -220,7 +227,6 @@ class SoftClassRisk {
     // Moves the heights, and sums up sum_i v_i (max + tau log sum), the slopes and the curvature along
     // a response. The heights are doubles, what becomes of them single precision will do for.
     double pass(double tau, const float* moved, const float* own, Poll poll) {
-        std::fill(own_.begin(), own_.end(), 0.0);
         std::fill(slopes_.begin(), slopes_.end(), 0.0);
         std::fill(curve_.begin(), curve_.end(), 0.0);
         double soft = 0;
@@ -238,12 +244,9 @@ class SoftClassRisk {
             for (Index y = 0; y < k_; ++y)
                 short_exponentials(&heights_[y * m_ + begin], top, 1.0 / tau, &p_[y * stretch], sum, n);
             soft += soften(&weights_[begin], own + begin, top, tau, sum, first, second, n);
-            for (Index i = 0; i < n; ++i)
-                own_[labels_[begin + i]] += weights_[begin + i] * own[begin + i];
             bend(sum, first, second, n);
         }
         for (Index y = 0; y < k_; ++y) {
-            slopes_[y] -= own_[y];
             if (k_ > most_square) {
                 curve_[y] *= 2.0 / tau;  // of many classes the diagonal, twice, is above it all
                 continue;
@@ -366,7 +369,7 @@ class SoftClassRisk {
     Index m_, s_, k_;
     std::vector<double> heights_;  // (k, m)
     std::vector<float> p_;         // (k, stretch)
-    std::vector<double> move_, own_, slopes_, curve_, slope_, square_;
+    std::vector<double> move_, slopes_, curve_, slope_, square_;
     double before_level_ = 0;
 };
 

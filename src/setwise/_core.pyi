@@ -459,9 +459,11 @@ class SoftClassRisk:
     def probabilities(
         self, tau: float, out: _Doubles
     ) -> tuple[float, float, float, float]: ...
+    def sums(self, response: NDArray[np.float32], out: _Doubles) -> None: ...
     def descend(
         self,
         responses: NDArray[np.float32],
+        sums: _Doubles,
         segment: NDArray[np.int32],
         order: NDArray[np.int32],
         C: float,

@@ -126,9 +126,13 @@ class SoftRisk(Protocol):
         ``out`` (k, m) receives the weights of the outputs: the plane lies below the hard risk.
         """
 
+    def sums(self, response: NDArray[np.float32], out: FloatArray) -> None:
+        """What a response (m,) adds to the scores of the true outputs, by class, (k,)."""
+
     def descend(
         self,
         responses: NDArray[np.float32],
+        sums: FloatArray,
         segment: NDArray[np.int32],
         order: NDArray[np.int32],
         C: float,

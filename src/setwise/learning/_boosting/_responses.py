@@ -13,6 +13,7 @@ from setwise.learning._boosting._problem import Column
 # Responses whose cosine is nearer to 1 than this are one: between them the simplex method would
 # find nothing but rounding.
 _SAME = 1e-9
+_BLOCK = 16  # of responses that are summed at once
 
 
 class Responses:
@@ -123,7 +124,11 @@ class SharedResponses:
 
     def scores(self, w: FloatArray) -> FloatArray:
         """The sum of the weighted responses, (S,)."""
-        scores: FloatArray = w.reshape(-1, self.width).T @ self._matrix()[: len(w) // self.width]
+        weights = w.reshape(-1, self.width)
+        scores = np.zeros((self.width, self._rows.shape[1]))
+        for begin in range(0, len(weights), _BLOCK):  # all rows may be more than the cache holds
+            rows = [column.response for column in self.columns[begin : begin + _BLOCK]]
+            scores += weights[begin : begin + _BLOCK].T @ np.stack(rows)
         return scores.ravel()
 
     def coefficients(self, slopes: FloatArray | csr_array) -> FloatArray:

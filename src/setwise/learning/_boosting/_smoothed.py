@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
-from numpy.linalg import norm
 from numpy.typing import NDArray
 
 from setwise._foundation._arguments import FloatArray
@@ -21,7 +21,7 @@ _SHARE = 0.2
 _SLACK = 0.5
 _LOOKS = 3  # at the edges of all learners, each of which chooses those that step
 _FEWEST, _PART = 5, 4  # of the learners: so many step, or this part of them
-_SAME = 1e-6  # single precision's, of a cosine
+_WORTH = 0.3  # of the largest excess: less is not worth a step
 _SHARPER = 4  # times more looks before the linear program takes over
 
 
@@ -62,7 +62,8 @@ class Smoothed:
         self._w = np.zeros((8, self._shape[0]))
         self._segment = np.empty(8, np.int32)
         self._radius = np.empty(8)
-        self._norms = np.empty(8)
+        self._sums = np.empty((8, soft.classes))
+        self._keys: set[tuple[int | None, bytes]] = set()
         self._n = 0
         self._new: list[int] = []
         self._looks, self._share = _LOOKS, _SHARE
@@ -75,25 +76,22 @@ class Smoothed:
         if not np.array_equal(response, column.response):
             return False
         if self._n == len(self._responses):
-            for name in ("_responses", "_w", "_segment", "_radius", "_norms"):
+            for name in ("_responses", "_w", "_segment", "_radius", "_sums"):
                 old = getattr(self, name)
                 setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
         self._responses[self._n] = response
         self._w[self._n] = 0.0
         self._segment[self._n] = -1 if column.segment is None else column.segment
         self._radius[self._n] = 4.0 * self._tau
-        self._norms[self._n] = norm(column.response)
+        self._soft.sums(self._responses[self._n], self._sums[self._n])
+        self._keys.add(_key(column))
         self._new.append(self._n)
         self._n += 1
         return True
 
     def resembles(self, column: Column) -> bool:
         """Whether a learner in use is the same one, up to a factor (positive if it is not shared)."""
-        products = self._responses[: self._n] @ column.response.astype(np.float32)
-        cosines = products / (self._norms[: self._n] * norm(column.response))
-        if column.segment is None:
-            return bool(np.any(np.abs(cosines) >= 1.0 - _SAME))
-        return bool(np.any(cosines[self._segment[: self._n] == column.segment] >= 1.0 - _SAME))
+        return _key(column) in self._keys
 
     def sharpen(self) -> bool:
         """Be more exact from now on; False if that was done often enough."""
@@ -105,7 +103,7 @@ class Smoothed:
         """Go on until the edges of the learners in use are small beside that of the last search."""
         n, C = self._n, self.C
         responses, w = self._responses[:n], self._w[:n]
-        segment, radius = self._segment[:n], self._radius[:n]
+        segment, radius, sums = self._segment[:n], self._radius[:n], self._sums[:n]
         best: tuple[float, FloatArray] = (np.inf, w)
         order = np.array(3 * self._new, np.int32)
         self._new = []
@@ -114,7 +112,7 @@ class Smoothed:
             self._timed.deadline.check()
             if len(order):
                 np.maximum(radius, 0.5 * self._tau, out=radius)
-                self._soft.descend(responses, segment, order, C, self._tau, w, radius)
+                self._soft.descend(responses, sums, segment, order, C, self._tau, w, radius)
             _, hard, height, entropy = self._soft.probabilities(self._tau, self._outputs)
             now = float(np.abs(w).sum()) + C * hard
             if now < best[0]:
@@ -129,11 +127,19 @@ class Smoothed:
             if nothing or C * self._tau * entropy > self._share * (value - bound):
                 self._tau *= _COOLING
             order = np.argsort(-excess, kind="stable")[: max(_FEWEST, n // _PART)]
-            order = order[excess[order] > 0.02 * min(1.0, self._edge - 1.0)].astype(np.int32)
+            order = order[excess[order] > _WORTH * excess.max()].astype(np.int32)
 
     def met(self, edge: float) -> None:
         """The largest edge that the last search found."""
         self._edge = max(edge, 1.0)
+
+
+def _key(column: Column) -> tuple[int | None, bytes]:
+    """The same for responses that differ by a factor."""
+    response = column.response
+    first = response[np.flatnonzero(response)[:1]].sum() or 1.0
+    unit = first if column.segment is None else abs(first)
+    return column.segment, blake2b((response / unit).tobytes(), digest_size=16).digest()
 
 
 def _excess(
