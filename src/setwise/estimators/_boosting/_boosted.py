@@ -37,7 +37,7 @@ from setwise.learning._weak_learners._rows import respond
 
 # A round's search and products cost the more the more scores there are, which then tell apart more
 # learners at once.
-_SCORES_A_COLUMN, _MOST_COLUMNS = 100_000, 8
+_SCORES_A_COLUMN, _MOST_COLUMNS = 60_000, 8
 
 
 def _stumps(X: Any, n_columns: int, n_threads: int, rng: object) -> WeakLearnerSearch:

@@ -79,7 +79,7 @@ class StructBoostClassifier(Boosted, ClassifierMixin, BaseEstimator):  # type: i
         form have a single score, and one weight a learner.
     columns_per_round : int, default=None
         How many weak learners may enter in a round: more are found sooner, fewer are chosen better.
-        None: one, and one more for every 100,000 scores (samples times columns of the code), at
+        None: one for every 60,000 scores (samples times columns of the code), at least 1 and at
         most 8.
     random_state : None, int or RandomState, default=None
         For weak learners that draw.

@@ -138,8 +138,11 @@ def _key(column: Column) -> tuple[int | None, bytes]:
     """The same for responses that differ by a factor."""
     response = column.response
     first = response[np.flatnonzero(response)[:1]].sum() or 1.0
-    unit = first if column.segment is None else abs(first)
-    return column.segment, blake2b((response / unit).tobytes(), digest_size=16).digest()
+    unit = response / (first if column.segment is None else abs(first))
+    positive = unit > 0
+    if np.array_equal(np.abs(unit), np.ones_like(unit)):  # signs, as nearly always
+        return column.segment, blake2b(np.packbits(positive), digest_size=16).digest()
+    return column.segment, blake2b(unit, digest_size=16).digest()
 
 
 def _excess(
