@@ -34,7 +34,6 @@ from setwise.learning import (
 from setwise.learning._boosting._master import ACCURACY
 from setwise.learning._weak_learners._rows import respond
 
-
 # A round's search and products cost the more the more scores there are, which then tell apart more
 # learners at once.
 _SCORES_A_COLUMN, _MOST_COLUMNS = 60_000, 8
@@ -113,7 +112,9 @@ def weighted_scores(
     scores = np.zeros((n_segments, X.shape[0]))
     for place, learner in enumerate(learners):
         own = range(n_segments) if segments is None else segments[[place]]
-        used = [(s, part) for s, part in zip(own, np.atleast_1d(weights[place]), strict=True) if part]
+        used = [
+            (s, part) for s, part in zip(own, np.atleast_1d(weights[place]), strict=True) if part
+        ]
         response = respond(learner, X) if used else None
         for segment, part in used:
             scores[segment] += part * response

@@ -56,8 +56,7 @@ class Pricing:
         return [
             column
             for column in columns
-            if _edge(now, column, problem) > 1.0 + _VIOLATION
-            and not problem.resembles(column)
+            if _edge(now, column, problem) > 1.0 + _VIOLATION and not problem.resembles(column)
         ]
 
     def meet(self, column: Column, problem: Restricted) -> None:

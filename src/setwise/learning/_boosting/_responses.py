@@ -102,7 +102,7 @@ class SharedResponses:
         self.offsets = offsets
         self.width = len(offsets) - 1
         self.columns: list[Column] = []
-        self._rows = np.empty((0, int(offsets[1])))
+        self._rows: FloatArray = np.empty((0, int(offsets[1])))
         self._filled = 0
 
     def __len__(self) -> int:

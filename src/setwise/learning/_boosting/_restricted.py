@@ -25,7 +25,7 @@ _STEP, _FACTOR = 0.03, 2.0
 # Planes without a multiplier in so many solutions are dropped, when they make up a fifth of all.
 _IDLE_SOLUTIONS, _IDLE_SHARE = 20, 0.2
 _ROUNDING = 1e-10  # of the risk of no weak learners
-_MANY_SCORES = 2000  # below, the linear program is small, and ends in the optimum itself
+_MANY_SCORES = 500  # below, the linear program is small, and ends in the optimum itself
 _INFINITE = 1e20  # what HiGHS takes for it
 
 
@@ -172,9 +172,7 @@ class Restricted:
         sums = np.bincount(self.planes.slack, model.multipliers, len(model.slacks))
         shares = (allowed / np.maximum(sums, allowed))[self.planes.slack]
         multipliers = model.multipliers * shares
-        return DualPoint(
-            self.planes.descent(multipliers), float(multipliers @ self.planes.offsets)
-        )
+        return DualPoint(self.planes.descent(multipliers), float(multipliers @ self.planes.offsets))
 
     def add_column(self, column: Column) -> None:
         """Put a weak learner into the program, with weights of zero to begin with."""

@@ -12,8 +12,8 @@ from setwise._foundation._arguments import FloatArray
 from setwise.learning._boosting._problem import Column, SofteningRisk, SoftRisk
 from setwise.learning._boosting._timed import Timed
 
-# The first temperature: what it costs where nothing is known is this share of the risk of no learners.
-# And how fast it falls.
+# The first temperature costs this share of the risk of no learners, where nothing is known; it
+# falls by this factor.
 _WARM, _COOLING = 0.17, 0.7
 # C times tau times the mean entropy, what softening costs, is at most this share of the gap.
 _SHARE = 0.2
@@ -22,7 +22,7 @@ _SLACK = 0.5
 _LOOKS = 3  # at the edges of all learners, each of which chooses those that step
 _FEWEST, _PART = 5, 4  # of the learners: so many step, or this part of them
 _WORTH = 0.3  # of the largest excess: less is not worth a step
-_SHARPER = 4  # times more looks before the linear program takes over
+_SHARPER = 7  # doublings of the looks before the linear program takes over
 
 
 class SoftPoint(NamedTuple):
@@ -90,13 +90,13 @@ class Smoothed:
         return True
 
     def resembles(self, column: Column) -> bool:
-        """Whether a learner in use is the same one, up to a factor (positive if it is not shared)."""
+        """Whether a learner in use is the same one, up to a factor, positive if not shared."""
         return _key(column) in self._keys
 
     def sharpen(self) -> bool:
         """Be more exact from now on; False if that was done often enough."""
         self._looks *= 2
-        self._share *= 0.5
+        self._share *= 0.7
         return self._looks <= _LOOKS << _SHARPER
 
     def minimize(self, value: float, bound: float) -> SoftPoint:
@@ -126,8 +126,8 @@ class Smoothed:
                 return SoftPoint(best[1], best[0], -C * slope, C * height)
             if nothing or C * self._tau * entropy > self._share * (value - bound):
                 self._tau *= _COOLING
-            order = np.argsort(-excess, kind="stable")[: max(_FEWEST, n // _PART)]
-            order = order[excess[order] > _WORTH * excess.max()].astype(np.int32)
+            worst = np.argsort(-excess, kind="stable")[: max(_FEWEST, n // _PART)]
+            order = worst[excess[worst] > _WORTH * excess.max()].astype(np.int32)
 
     def met(self, edge: float) -> None:
         """The largest edge that the last search found."""
@@ -139,10 +139,9 @@ def _key(column: Column) -> tuple[int | None, bytes]:
     response = column.response
     first = response[np.flatnonzero(response)[:1]].sum() or 1.0
     unit = response / (first if column.segment is None else abs(first))
-    positive = unit > 0
     if np.array_equal(np.abs(unit), np.ones_like(unit)):  # signs, as nearly always
-        return column.segment, blake2b(np.packbits(positive), digest_size=16).digest()
-    return column.segment, blake2b(unit, digest_size=16).digest()
+        return column.segment, blake2b(np.packbits(unit > 0).tobytes(), digest_size=16).digest()
+    return column.segment, blake2b(unit.tobytes(), digest_size=16).digest()
 
 
 def _excess(

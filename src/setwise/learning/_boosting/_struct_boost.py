@@ -204,10 +204,10 @@ def struct_boost(
             found = pricing(problem, point)
             if rounds.end(problem, pricing.best) or len(problem.responses) >= most:
                 break
-            if model is None:
+            if problem.soft is not None:
                 if not found and not problem.soft.sharpen():
                     problem.harden(point, pricing.best)
-            else:
+            elif model is not None:
                 now = problem.best.value, model.value, pricing.best.bound
                 if not found and now == before:
                     break  # no learner is violated, and nothing is left to cut
