@@ -131,10 +131,10 @@ def test_two_classes_are_lpboost():
 
 @pytest.mark.parametrize("estimator", ["tree", "perceptron", "linear", DecisionTreeClassifier()])
 def test_other_weak_learners(estimator):
-    model = sw.StructBoostClassifier(estimator, 15, C=20.0, random_state=0).fit(X, y)
+    model = sw.StructBoostClassifier(estimator, 40, C=20.0, random_state=0).fit(X, y)
     assert not model.certified_
     assert model.score(X, y) > 0.9
-    again = sw.StructBoostClassifier(estimator, 15, C=20.0, random_state=0).fit(X, y)
+    again = sw.StructBoostClassifier(estimator, 40, C=20.0, random_state=0).fit(X, y)
     same(model, again)
     same(model, pickle.loads(pickle.dumps(model)))
 
@@ -148,7 +148,7 @@ def test_slacks_agree():
 
 
 def test_several_learners_a_round():
-    model = sw.StructBoostClassifier(C=20.0, columns_per_round=3).fit(X, y)
+    model = sw.StructBoostClassifier(C=20.0, columns="class", columns_per_round=3).fit(X, y)
     assert model.gap_ <= 1e-3
     assert np.diff(model.history_.n_columns).max() == 3
     assert len(list(model.staged_predict(X))) == model.stages_.shape[0] < len(model.estimators_)

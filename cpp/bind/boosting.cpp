@@ -10,6 +10,7 @@
 #include "bind/bind.hpp"
 #include "boosting/average_precision.hpp"
 #include "boosting/rank_risk.hpp"
+#include "boosting/soft_class_risk.hpp"
 #include "boosting/stumps.hpp"
 
 namespace {
@@ -98,9 +99,97 @@ void make_rank_pairs(LockedRankPairs* self, In<std::int32_t> levels, In<double> 
         setwise::RankPairs(copy_of(levels), copy_of(weights), copy_of(offsets)), {}};
 }
 
+// One call at a time too.
+struct LockedSoftRisk {
+    setwise::SoftClassRisk risk;
+    std::mutex mutex;
+};
+
+void make_soft_risk(LockedSoftRisk* self, In<std::int32_t> labels, In2<double> cost,
+                    In<double> weights, In2<double> code) {
+    const auto n = static_cast<Index>(labels.size());
+    const auto k = static_cast<Index>(code.shape(0));
+    require(n < setwise::most_elements, "labels must have less than 2**31 entries");
+    require(k > 0 && code.shape(1) > 0, "code must not be empty");
+    require(static_cast<Index>(weights.size()) == n, "weights must have one entry a label");
+    require(static_cast<Index>(cost.shape(0)) == k && static_cast<Index>(cost.shape(1)) == k,
+            "cost must have a row and a column for each class");
+    for (Index i = 0; i < n; ++i)
+        require(0 <= labels.data()[i] && labels.data()[i] < k, "labels must be classes");
+    new (self) LockedSoftRisk{
+        setwise::SoftClassRisk(
+            copy_of(labels), std::vector<double>(cost.data(), cost.data() + k * k),
+            copy_of(weights), std::vector<double>(code.data(), code.data() + k * code.shape(1)),
+            static_cast<Index>(code.shape(1))),
+        {}};
+}
+
+std::tuple<double, double, double, double> soft_probabilities(LockedSoftRisk& self, double tau,
+                                                              Out2<double> out) {
+    require(tau > 0, "tau must be positive");
+    require(static_cast<Index>(out.shape(0)) == self.risk.classes() &&
+                static_cast<Index>(out.shape(1)) == self.risk.examples(),
+            "out must have shape (classes, examples)");
+    const std::lock_guard<std::mutex> lock(self.mutex);
+    const auto sums = self.risk.probabilities(tau, out.data(), poll_signals);
+    return {sums.soft, sums.hard, sums.height, sums.entropy};
+}
+
+void soft_descend(LockedSoftRisk& self, In2<float> responses, In2<double> sums,
+                  In<std::int32_t> segment, In<std::int32_t> order, double C, double tau, Out2<double> w, Out<double> radius) {
+    const auto n = static_cast<Index>(w.shape(0));
+    const Index s = self.risk.segments();
+    require(tau > 0, "tau must be positive");
+    require(static_cast<Index>(responses.shape(0)) >= n &&
+                static_cast<Index>(responses.shape(1)) == self.risk.examples(),
+            "responses must have a row for each learner and a column for each example");
+    require(static_cast<Index>(sums.shape(0)) == n &&
+                static_cast<Index>(sums.shape(1)) == self.risk.classes(),
+            "sums must have a row for each learner and a column for each class");
+    require(static_cast<Index>(w.shape(1)) == s, "w must have a column for each segment");
+    require(static_cast<Index>(segment.size()) == n && static_cast<Index>(radius.size()) == n,
+            "segment and radius must have one entry a learner");
+    for (Index j = 0; j < n; ++j)
+        require(-1 <= segment.data()[j] && segment.data()[j] < s, "segment must be -1 or a segment");
+    for (std::size_t t = 0; t < order.size(); ++t)
+        require(0 <= order.data()[t] && order.data()[t] < n, "order must be of learners");
+    const std::lock_guard<std::mutex> lock(self.mutex);
+    self.risk.descend(responses.data(), sums.data(), segment.data(), order.data(),
+                      static_cast<Index>(order.size()), C, tau, w.data(), radius.data(),
+                      poll_signals);
+}
+
 }  // namespace
 
 void bind_boosting(nb::module_& m) {
+    nb::class_<LockedSoftRisk>(m, "SoftClassRisk")
+        .def("__init__", &make_soft_risk, "labels"_a.noconvert(), "cost"_a.noconvert(),
+             "weights"_a.noconvert(), "code"_a.noconvert())
+        .def(
+            "start",
+            [](LockedSoftRisk& self, In2<double> scores) {
+                require(static_cast<Index>(scores.shape(0)) == self.risk.segments() &&
+                            static_cast<Index>(scores.shape(1)) == self.risk.examples(),
+                        "scores must have shape (segments, examples)");
+                const std::lock_guard<std::mutex> lock(self.mutex);
+                self.risk.start(scores.data());
+            },
+            "scores"_a.noconvert(), Unlocked())
+        .def_prop_ro("classes", [](const LockedSoftRisk& self) { return self.risk.classes(); })
+        .def("probabilities", &soft_probabilities, "tau"_a, "out"_a.noconvert(), Unlocked())
+        .def(
+            "sums",
+            [](const LockedSoftRisk& self, In<float> response, Out<double> out) {
+                require(static_cast<Index>(response.size()) == self.risk.examples(),
+                        "response must have one entry an example");
+                require(static_cast<Index>(out.size()) == self.risk.classes(),
+                        "out must have one entry a class");
+                self.risk.sums(response.data(), out.data());
+            },
+            "response"_a.noconvert(), "out"_a.noconvert(), Unlocked())
+        .def("descend", &soft_descend, "responses"_a.noconvert(), "sums"_a.noconvert(), "segment"_a.noconvert(),
+             "order"_a.noconvert(), "C"_a, "tau"_a, "w"_a.noconvert(),
+             "radius"_a.noconvert(), Unlocked());
     nb::class_<StumpSearch>(m, "StumpSearch")
         .def(
             "__init__",

@@ -36,26 +36,35 @@ class Judge:
 
     def __init__(self, X: Any, risk: Risk, merit: Callable[[FloatArray], float]) -> None:
         self._X, self._risk, self._merit = X, risk, merit
-        self._responses: dict[int, tuple[object, FloatArray]] = {}  # by the learner, which is kept
+        self._responses: list[FloatArray] = []
+        self._places: dict[int, int] = {}  # by the identity of the learners, which are kept
+        self._learners: list[object] = []
 
     def scores(self, columns: Sequence[Column], w: FloatArray) -> FloatArray:
         """(n_segments, n)."""
         n_segments = len(self._risk.offsets) - 1
-        scores = np.zeros((n_segments, self._X.shape[0]))
+        own: dict[int, FloatArray] = {}  # the weights of a learner, by segment
         for place in np.flatnonzero(w).tolist():
             column = columns[place]
-            scores[column.segment] += w[place] * self._response(column.learner)
+            parts = own.setdefault(self._place(column.learner), np.zeros(n_segments))
+            parts[column.segment] += w[place]
+        if not own:
+            return np.zeros((n_segments, self._X.shape[0]))
+        responses = np.stack([self._responses[place] for place in own])
+        scores: FloatArray = np.stack(list(own.values()), axis=1) @ responses
         return scores
 
     def __call__(self, columns: Sequence[Column], w: FloatArray) -> Verdict:
         scores = self.scores(columns, w)
         return Verdict(float(self._merit(scores)), float(self._risk(scores.ravel())[0]))
 
-    def _response(self, learner: object) -> FloatArray:
-        known = self._responses.get(id(learner))
-        if known is None:
-            known = self._responses[id(learner)] = learner, respond(learner, self._X)
-        return known[1]
+    def _place(self, learner: object) -> int:
+        """Where its response is."""
+        if id(learner) not in self._places:
+            self._places[id(learner)] = len(self._responses)
+            self._learners.append(learner)
+            self._responses.append(respond(learner, self._X))
+        return self._places[id(learner)]
 
 
 class Watch:
@@ -98,6 +107,7 @@ class Watch:
         return look
 
     def _weigh(self, progress: BoostProgress, verdict: Verdict) -> None:
+        self._sizes.add(len(progress.w))
         better = (verdict.score, -verdict.loss) > (self.verdict.score, -self.verdict.loss)
         if better:
             self.best, self.verdict = progress, verdict

@@ -119,7 +119,8 @@ class Judged(Boosted):
             fit = watch.at_best(fit, risk.offsets)
             judge = next(iter(judges.values()))
             outside = [HeldOut(parts[0][1], judge.scores(fit.columns, fit.w))]
-        self._store(fit, len(risk.offsets) - 1, stopped=stopped)
+        shared = options.get("columns") == "shared"
+        self._store(fit, len(risk.offsets) - 1, stopped=stopped, shared=shared)
         return examples, fit, outside
 
     def _stops_early(self, n_rows: int, evaluated: bool) -> bool:

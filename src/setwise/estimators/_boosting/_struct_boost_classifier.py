@@ -13,11 +13,11 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from setwise._foundation._arguments import FloatArray, as_array, as_choice, as_count
+from setwise._foundation._arguments import FloatArray, as_array, as_choice
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display
 from setwise._foundation._sample_weights import as_sample_weights, require_some, without_unit
-from setwise.estimators._boosting._boosted import importances, make_search
+from setwise.estimators._boosting._boosted import columns_a_round, importances, make_search
 from setwise.estimators._boosting._class_merit import as_class_weights, class_merit
 from setwise.estimators._boosting._class_probabilities import METHODS, ClassProbabilities
 from setwise.estimators._boosting._class_risk import ClassRisk
@@ -104,8 +104,15 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         (``ConvergenceWarning``).
     slack : {"one", "example"}, default="one"
         One slack for the mean loss, or one an example: the same optimum by a larger program.
-    columns_per_round : int, default=1
+    columns : {"shared", "class"}, default="shared"
+        "shared": a weak learner has a weight, of any sign, for every column of the code, as in the
+        paper. "class": it has one weight for one of them, not negative, so that more classes need
+        more learners. The optimum over all weak learners is the same. Two classes and the augmented
+        form have a single score, and one weight a learner.
+    columns_per_round : int, default=None
         How many weak learners may enter in a round: more are found sooner, fewer are chosen better.
+        None: one for every 60,000 scores (samples times columns of the code), at least 1 and at
+        most 8.
     categorical_features : "from_dtype", mask, indices or names, default="from_dtype"
         The columns whose values are categories, words or numbers: a stump on one of them says 1 of
         any subset of the categories and -1 of the others, the best subset exactly. "from_dtype"
@@ -137,15 +144,15 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         a round each.
     estimators_ : list
         The weak learners, in the order of their arrival.
-    estimator_weights_ : array of shape (n_learners,)
-    estimator_segments_ : array of shape (n_learners,)
+    estimator_weights_ : array of shape (n_learners,), or (n_learners, s) if they are shared
+    estimator_segments_ : array of shape (n_learners,), or None if they are shared
         The column of ``code_`` each learner scores; all 0 in the augmented form.
     code_ : array of shape (k, s)
         Gamma.
     cost_ : array of shape (k, k)
         Delta, row by true class.
-    stages_ : sparse array of shape (n_stages, n_learners)
-        The weights after each round, a row a round.
+    stages_ : sparse array of shape (n_stages, size of ``estimator_weights_``)
+        The weights after each round, a row a round, those of one learner side by side.
     feature_importances_ : array of shape (n_features,)
     gap_ : float
         The relative gap: objective - bound as a share of what there was to gain (the objective
@@ -201,7 +208,8 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         n_folds: int | None = None,
         tol: float = 1e-3,
         slack: str = "one",
-        columns_per_round: int = 1,
+        columns: str = "shared",
+        columns_per_round: int | None = None,
         categorical_features: Any = "from_dtype",
         monotonic_cst: Any = None,
         random_state: object = None,
@@ -224,6 +232,7 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         self.n_folds = n_folds
         self.tol = tol
         self.slack = slack
+        self.columns = columns
         self.columns_per_round = columns_per_round
         self.categorical_features = categorical_features
         self.monotonic_cst = monotonic_cst
@@ -261,7 +270,8 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         self
         """
         augmented = as_choice(self.label_form, "label_form", ("coded", "augmented")) == "augmented"
-        as_count(self.columns_per_round, "columns_per_round", least=1)
+        shared = as_choice(self.columns, "columns", ("shared", "class")) == "shared"
+        columns_a_round(self.columns_per_round, 0)
         if self.calibrate is not None:
             as_choice(self.calibrate, "calibrate", METHODS)
         self._check_habits()
@@ -284,13 +294,16 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         coding = label_code(self.taxonomy, self.classes_, augmented=augmented)
         self.code_, self.cost_ = coding.code, coding.cost
         self._augmented = augmented
+        n_segments = 1 if augmented else self.code_.shape[1]
+        self._width = columns_a_round(self.columns_per_round, n_segments * len(examples))
         _, _, outside = self._learn(
             examples,
             [self._evaluated(*part) for part in as_eval_set(eval_set)],
             deadline,
             hold_out=self.calibrate is not None,
             slack=self.slack,
-            columns_per_round=self.columns_per_round,
+            columns="shared" if shared and n_segments > 1 else "class",
+            columns_per_round=self._width,
         )
         if self.calibrate is not None:
             self._calibration = self._calibrated(outside)
@@ -369,7 +382,7 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         return make_search(
             self.estimator,
             X,
-            n_columns=self.columns_per_round,
+            n_columns=self._width,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             **self._stump_options(

@@ -34,7 +34,7 @@ class BoostHistory(History):
     """
 
     n_columns: NDArray[np.int64]
-    """Weak learners."""
+    """Weak learners; one that is shared counts once."""
     n_planes: NDArray[np.int64]
     """Planes in the linear program."""
     n_cuts: NDArray[np.int64]
@@ -71,9 +71,10 @@ class BoostFit(Measured):
     Attributes
     ----------
     columns : tuple of Column
-        The weak learners in the order of their arrival.
+        The weak learners in the order of their arrival; of learners that are shared, one a segment,
+        side by side.
     w : array of shape (n_columns,)
-        Their weights, not negative.
+        Their weights, not negative; of any sign if they are shared.
     scores : array of shape (S,)
         f, the weighted sum of the responses.
     value : float

@@ -21,8 +21,9 @@ class Column:
     learner : object
         What predicts later; the linear program never looks at it. Those of this library have
         ``predict(X)``, which gives the response on new rows.
-    segment : int
+    segment : int or None
         Which segment of the scores it adds to: a class, a node of a taxonomy, the pairs of a field.
+        None, while it is learned: all of them, with a weight for each.
     response : (length of the segment,) floats
         What one unit of its weight adds to the scores of that segment.
 
@@ -37,7 +38,7 @@ class Column:
     """
 
     learner: Any
-    segment: int
+    segment: int | None
     response: FloatArray
 
 
@@ -103,6 +104,53 @@ class ExamplewiseRisk(Risk, Protocol):
 
     def each(self, scores: FloatArray) -> tuple[FloatArray, csr_array]:
         """The examples' risks R_i(f), (n,), with R their mean, and a subgradient a row, (n, S)."""
+
+
+class SoftRisk(Protocol):
+    """A risk whose maxima are softened at a temperature tau, with its own scores of the examples.
+
+    Weak learners respond on m examples, in s segments of the scores, and the risk has slopes in
+    k classes, of which ``code`` (k, s) says how they are made of segments.
+    """
+
+    @property
+    def classes(self) -> int:
+        """k."""
+
+    def start(self, scores: FloatArray) -> None:
+        """Take scores, (s, m)."""
+
+    def probabilities(self, tau: float, out: FloatArray) -> tuple[float, float, float, float]:
+        """The soft risk, the hard one, the height of the plane of ``out``, and its mean entropy.
+
+        ``out`` (k, m) receives the weights of the outputs: the plane lies below the hard risk.
+        """
+
+    def sums(self, response: NDArray[np.float32], out: FloatArray) -> None:
+        """What a response (m,) adds to the scores of the true outputs, by class, (k,)."""
+
+    def descend(
+        self,
+        responses: NDArray[np.float32],
+        sums: FloatArray,
+        segment: NDArray[np.int32],
+        order: NDArray[np.int32],
+        C: float,
+        tau: float,
+        w: FloatArray,
+        radius: FloatArray,
+    ) -> None:
+        """Lower sum(abs(w)) + C times the soft risk, one learner of ``order`` after the other."""
+
+
+class SofteningRisk(Risk, Protocol):
+    """A risk that can be softened."""
+
+    def softened(self) -> SoftRisk | None:
+        """A new one at scores of zero; None where this one cannot be."""
+
+    def soft_slope(self, weights: FloatArray) -> FloatArray:
+        """The plane's slope in the scores, (S,), for weights of the outputs, (k, m)."""
 
 
 class WeakLearnerSearch(Protocol):
