@@ -98,7 +98,7 @@ def main() -> None:
             rate = tuned(theirs, rates, *train)
             chosen = tuned(ours, prices, *train)
             contenders = {f"HistGradientBoosting, stumps, learning_rate={rate:g}": theirs(rate)}
-            for C in (100.0, 1000.0, *({10.0} & {chosen})):
+            for C in sorted({100.0, 1000.0, chosen}):
                 mark = " (chosen)" if C == chosen else ""
                 contenders[f"StructBoostClassifier(C={C:g}){mark}"] = ours(C)
             rival = None
