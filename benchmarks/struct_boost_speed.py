@@ -99,7 +99,7 @@ def main() -> None:
             chosen = tuned(ours, prices, *train)
             contenders = {f"HistGradientBoosting, stumps, learning_rate={rate:g}": theirs(rate)}
             for C in sorted({100.0, 1000.0, chosen}):
-                mark = " (chosen)" if C == chosen else ""
+                mark = " (chosen)" if chosen == C else ""
                 contenders[f"StructBoostClassifier(C={C:g}){mark}"] = ours(C)
             rival = None
             for title, model in contenders.items():
