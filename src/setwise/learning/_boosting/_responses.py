@@ -110,8 +110,9 @@ class SharedResponses:
 
     def spread(self, column: Column) -> FloatArray:
         """What a unit of each of its weights adds to the scores, (width, S)."""
-        spread: FloatArray = np.kron(np.eye(self.width), column.response)
-        return spread
+        spread = np.zeros((self.width, self.width, len(column.response)))
+        spread[range(self.width), range(self.width)] = column.response
+        return spread.reshape(self.width, -1)
 
     def edges(self, weights: FloatArray, column: Column) -> FloatArray:
         """The edge of each of its weights, up to its sign, at weights of the scores, (width,)."""
