@@ -69,7 +69,7 @@ def graphs(horses: Sequence[Horse], scores: Sequence[np.ndarray], like: Sequence
     """Potentials of all groups on the nodes, nearness of colour and boundary on the edges."""
     color, boundary = (
         np.mean(np.concatenate([getattr(one, part) for one in like]))
-        for part in ("colour", "boundary")
+        for part in ("color", "boundary")
     )
     return [
         (
