@@ -43,11 +43,16 @@ class BoostProof(NamedTuple):
 
 
 def prove(fit: BoostFit, risk: FieldRisk, C: float, deadline: Deadline) -> BoostProof:
-    """Search for the labels of the final weights in full; nothing is left to do after cuts."""
+    """Search for the labels of the final weights in full; nothing is left to do after cuts.
+
+    A fit that was interrupted has what holds without a search.
+    """
     if risk.exact:
         return BoostProof(fit, False, False)
     price, ended = float(fit.w.sum()), fit.interrupted
     try:
+        if ended:
+            raise KeyboardInterrupt  # who wants the fit to end does not wait for a proof
         found, _, most = deadline.run(risk.prove, fit.scores)
     except KeyboardInterrupt:
         found, most, ended = 0.0, risk.at_most(fit.scores), True

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logit
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils.validation import has_fit_parameter
 
@@ -64,6 +65,8 @@ def learn_scores(
         options: dict[str, Any] = {}
         if node_weights is not None and has_fit_parameter(classifier, "sample_weight"):
             options["sample_weight"] = node_weights[rows]
+        if len(np.unique(labels[rows])) < 2:  # of which most classifiers make nothing
+            return DummyClassifier(strategy="prior").fit(graphs.nodes[rows], labels[rows])
         return clone(classifier).fit(graphs.nodes[rows], labels[rows], **options)
 
     scores = np.zeros((len(labels), 1 if n_labels == 2 else n_labels))
