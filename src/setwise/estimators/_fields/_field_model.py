@@ -111,9 +111,8 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
         self.bias_, self.temperature_ = np.zeros(n_labels), 1.0
         self._learn(graphs, labels, weights, deadline)
         if loss is not None and not (self.interrupted_ or deadline.struck):
-            of = graphs.of_nodes
-            counted = None if node_weights is None else of(weights)
-            measure = Measure(loss, of(labels), np.arange(n_labels), counted)
+            times = None if node_weights is None else graphs.of_nodes(weights)
+            measure = Measure(loss, graphs.of_nodes(labels), np.arange(n_labels), times)
             try:
                 deadline.run(self._tune, graphs, labels, weights, folds, deadline, measure)
             except KeyboardInterrupt:
