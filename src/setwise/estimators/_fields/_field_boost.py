@@ -241,11 +241,11 @@ class FieldBoost(Boosted, FieldModel):
         risk = FieldRisk(graphs, labels, n_labels, weights, maps, couplings)
         search = self._search(graphs, couplings, risk.offsets)
         # One learner of the nodes and one of the edges a round, as in the paper.
-        options = {"columns_per_round": search.n_columns}
-        fit = self._boost(risk, search, deadline, **options)
+        width = search.n_columns
+        fit = self._boost(risk, search, deadline, columns_per_round=width)
         proof = prove(fit, risk, float(self.C), deadline)
         if proof.missed and proof.fit.relative_gap > self.tol and not proof.ended:
-            fit = self._boost(Thorough(risk), search, deadline, **options)
+            fit = self._boost(Thorough(risk), search, deadline, columns_per_round=width)
             proof = prove(fit, risk, float(self.C), deadline)
         self._store(fit, len(risk.offsets) - 1)
         self.gap_, self.certified_ = proof.fit.relative_gap, proof.fit.certified
@@ -323,6 +323,7 @@ class FieldBoost(Boosted, FieldModel):
         """The learners of the nodes, the edges and the regions: segments from 0 on, and weights."""
         parts = []
         kinds, segments = self._kinds, self.estimator_segments_
+        assert segments is not None  # every learner has one
         stretches = [(0, kinds), *((k, k + 1) for k in range(kinds, self._n_segments))]
         for first, last in stretches:
             own = np.flatnonzero((segments >= first) & (segments < last))

@@ -35,12 +35,11 @@ class HigherMaps(BatchMaps):
 
     def prove(self, unary: FloatArray, weights: FloatArray) -> BoundedLabels:
         """The best labels that any search finds, with what none is below."""
-        starts = [None] * len(self._graphs)
-        if self._labels is not None:
-            starts = self._graphs.of_nodes(self._labels)
+        starts = None if self._labels is None else self._graphs.of_nodes(self._labels)
 
         def solve(i: int) -> MapResult:
-            return _prove(self._couplings.field(i, unary, weights), starts[i])
+            field = self._couplings.field(i, unary, weights)
+            return _prove(field, None if starts is None else starts[i])
 
         executor = executor_of(self._n_jobs)
         try:
