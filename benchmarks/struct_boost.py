@@ -37,11 +37,11 @@ def contenders(rounds: int) -> dict[str, Callable[[], Any]]:
 
     def ours(**options: Any) -> Callable[[], Any]:
         return lambda: sw.StructBoostClassifier(
-            **{"n_estimators": rounds, "random_state": 0} | options
+            **{"C": 100.0, "n_estimators": rounds, "random_state": 0} | options
         )
 
     return {
-        "StructBoostClassifier()": ours(),
+        "StructBoostClassifier(C=100)": ours(),
         "StructBoostClassifier(C=1000)": ours(C=1000.0),
         'StructBoostClassifier("perceptron")': ours(estimator="perceptron"),
         'StructBoostClassifier("tree", columns_per_round=10)': ours(

@@ -50,7 +50,7 @@ def test_value_and_subgradient_are_those_of_the_pairs(ranking):
     known, known_slope, auc = enumerated(*ranking)
     assert value == pytest.approx(known, abs=1e-12)
     np.testing.assert_allclose(slope, known_slope, atol=1e-12)
-    assert risk.concordance(f) == pytest.approx(auc, abs=1e-12)
+    assert risk.merit(f) == pytest.approx(auc, abs=1e-12)
     assert risk.offsets.tolist() == [0, len(y)]
 
 
@@ -84,7 +84,7 @@ def test_a_weight_of_two_is_a_repeated_row_and_none_a_removed_one(ranking):
     (value, slope), (other, other_slope) = weighted(f), plain(f[rows])
     assert value == pytest.approx(other, abs=1e-12)
     np.testing.assert_allclose(slope, np.bincount(rows, other_slope, len(y)), atol=1e-12)
-    assert weighted.concordance(f) == pytest.approx(plain.concordance(f[rows]), abs=1e-12)
+    assert weighted.merit(f) == pytest.approx(plain.merit(f[rows]), abs=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -103,7 +103,7 @@ def test_many_rows(n_levels, weighted):
     known = (active.sum(axis=0) - active.sum(axis=1)) / pairs.sum()
     np.testing.assert_allclose(slope, known, atol=1e-12)
     if n_levels == 2:
-        assert risk.concordance(f) == pytest.approx(roc_auc_score(y, f, sample_weight=w))
+        assert risk.merit(f) == pytest.approx(roc_auc_score(y, f, sample_weight=w))
 
 
 @pytest.mark.parametrize(

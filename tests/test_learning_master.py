@@ -37,7 +37,7 @@ def test_grows_in_both_directions(seed, n_slacks, C):
             A = np.vstack([A, rows])
         else:
             column = rng.integers(-3, 4, len(A)) / 2
-            master.add_column(column)
+            master.add_columns(column[:, None])
             A = np.column_stack([A, column])
         solution = master.solve()
         least = direct(C, n_slacks, slack, offsets, A)
@@ -59,7 +59,7 @@ def test_the_interior_point_method_comes_last():
     master = Master(C)
     master.add_planes(slack, offsets, A[:, :0])
     for column in A.T:
-        master.add_column(column)
+        master.add_columns(column[:, None])
     run = master._highs.run
 
     class Failing:
@@ -95,6 +95,6 @@ def check_optimality(solution, C, n_slacks, slack, offsets, A):
 def test_says_nothing(capfd):
     master = Master(10.0)
     master.add_planes(np.zeros(1, int), np.ones(1), np.empty((1, 0)))
-    master.add_column(np.array([-1.0]))
+    master.add_columns(np.array([[-1.0]]))
     assert master.solve().w.tolist() == [1.0]
     assert capfd.readouterr() == ("", "")

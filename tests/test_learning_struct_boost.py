@@ -2,6 +2,8 @@
 
 import pickle
 import warnings
+from contextlib import contextmanager
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -12,7 +14,8 @@ from scipy.sparse import csr_array
 
 from setwise.estimators._boosting._class_risk import ClassRisk
 from setwise.learning import BoostFit, Column, StumpSearch, struct_boost
-from setwise.learning._boosting._pricing import DualPoint
+from setwise.learning._boosting import _restricted
+from setwise.learning._boosting._dual_point import DualPoint
 from setwise.learning._boosting._restricted import Restricted
 
 TOLERANCE = 1e-6
@@ -48,22 +51,93 @@ def objective(fit: BoostFit, risk, C):
     for column, weight in zip(fit.columns, fit.w, strict=True):
         scores[risk.offsets[column.segment] :][: len(column.response)] += weight * column.response
     assert np.allclose(scores, fit.scores)
-    return fit.w.sum() + C * risk(scores)[0]
+    return np.abs(fit.w).sum() + C * risk(scores)[0]
 
 
-@given(problems(), st.sampled_from(["one", "example"]), st.sampled_from([1, 3]))
-@settings(max_examples=60)
-def test_equals_the_whole_program(problem, slack, width):
+@contextmanager
+def softened(always):
+    """The soft risk first, whatever the number of scores, or never."""
+    with mock.patch.object(_restricted, "_MANY_SCORES", 0 if always else np.inf):
+        yield
+
+
+@given(
+    problems(most=6),
+    st.sampled_from(["one", "example"]),
+    st.sampled_from([1, 3]),
+    st.sampled_from(["class", "shared"]),
+    st.booleans(),
+)
+@settings(max_examples=120)
+def test_equals_the_whole_program(problem, slack, width, columns, soft):
     X, y, cost, C = problem
-    risk = ClassRisk(y, cost)
-    fit = boost(risk, StumpSearch(X, width), C, slack=slack, columns_per_round=width)
+    risk, options = ClassRisk(y, cost), {"slack": slack, "columns_per_round": width}
+    with softened(soft):
+        fit = boost(risk, StumpSearch(X, width), C, columns=columns, **options)
     least = minimum(X, y, cost, C)
     assert fit.value == pytest.approx(least, abs=TOLERANCE * max(1, least))
     assert fit.bound == pytest.approx(least, abs=TOLERANCE * max(1, least))
     assert fit.value == pytest.approx(objective(fit, risk, C), rel=1e-9)
     assert fit.certified
     assert fit.converged
-    assert (fit.w >= 0).all()
+    if columns == "class":
+        assert (fit.w >= 0).all()
+    else:
+        assert len(fit.w) == len(cost) * fit.history.n_columns[-1]
+
+
+@given(problems(most=5), st.sampled_from(["class", "shared"]), st.integers(1, 6))
+@settings(max_examples=60)
+def test_soft_rounds_lie_around_the_optimum(problem, columns, n_estimators):
+    X, y, cost, C = problem
+    tree = np.column_stack([np.eye(len(cost)), np.arange(len(cost)) < 2])
+    for code in (None, tree):
+        risk, least = ClassRisk(y, cost, code), minimum(X, y, cost, C, code)
+        with softened(True):
+            options = {"columns": columns, "tol": 1e-3, "n_estimators": n_estimators}
+            fit = boost(risk, StumpSearch(X), C, **options)
+        assert fit.value == pytest.approx(objective(fit, risk, C), rel=1e-9)
+        assert (fit.history.primal >= least - TOLERANCE * fit.zero).all()
+        assert (fit.history.dual <= least + TOLERANCE * fit.zero).all()
+        assert (np.diff(fit.history.primal) <= 1e-12 * fit.zero).all()
+
+
+@pytest.mark.parametrize("columns", ["class", "shared"])
+def test_soft_stages_are_the_fits_with_fewer_learners(columns):
+    X, y = clusters(k=6, each=60, apart=1.5)
+    risk = ClassRisk(y, 1 - np.eye(6))
+    fit, short = (
+        boost(risk, StumpSearch(X), 60.0, tol=1e-3, n_estimators=n, columns=columns)
+        for n in (30, 12)
+    )
+    width = 6 if columns == "shared" else 1
+    assert fit.history.n_columns[-1] == 30
+    assert len(short.w) == 12 * width
+    assert np.array_equal(fit.stages[[11]].toarray()[0][: 12 * width], short.w)
+    assert not fit.stages[[11]].toarray()[0][12 * width :].any()
+    assert short.w.any()
+    assert fit.value == pytest.approx(objective(fit, risk, 60.0), rel=1e-12)
+
+
+def test_learners_are_shared_by_the_classes():
+    # As many learners, a weight for every class: a lower objective.
+    X, y = clusters(k=6, each=60, apart=1.5)
+    risk = ClassRisk(y, 1 - np.eye(6))
+    own, shared = (
+        boost(risk, StumpSearch(X), 60.0, n_estimators=20, columns=columns)
+        for columns in ("class", "shared")
+    )
+    assert shared.value < 0.97 * own.value
+    stumps = [column.learner for column in shared.columns[::6]]
+    assert len(set(stumps)) == 20
+    assert [column.segment for column in shared.columns[:6]] == list(range(6))
+
+
+def test_shared_columns_need_equal_segments():
+    risk = constant(1.0, [0.0, 0.0])
+    risk.offsets = [0, 2, 2]
+    with pytest.raises(ValueError, match="equal segments for shared columns"):
+        struct_boost(risk, StumpSearch(np.eye(2)), columns="shared")
 
 
 @given(problems(), st.sampled_from([1e-6, 1e-3, 1e3, 1e6]), st.sampled_from(["one", "example"]))
@@ -152,16 +226,15 @@ def test_proposition_6_2_decrease(problem):
     restricted = Restricted(risk, C, examplewise=False)
     for _ in range(6):
         model = restricted.minimize(1e-10, 0.0, 0.0)
-        before = restricted.best
+        before, scores = restricted.best, restricted.scores
         column = search(restricted.planes.descent(model.multipliers))[0]
         restricted.add_column(column)
         restricted.minimize(1e-10, 0.0, 0.0)
         decrease = before.value - restricted.best.value
-        direction = np.zeros_like(before.scores)
-        direction[restricted.responses.where(column)] = column.response
+        direction = restricted.responses.spread(column)[0]
         for alpha in (0.0, 0.01, 0.1, 0.5, 1.0, 3.0):
             # The subgradient at alpha sums psi_t(x_i, y_i*) - psi_t(x_i, y_i) over the examples.
-            slope = risk(before.scores + alpha * direction)[1] @ direction
+            slope = risk(scores + alpha * direction)[1] @ direction
             assert decrease >= -alpha - alpha * C * slope - 1e-7 * max(1, C)
 
 
@@ -234,7 +307,8 @@ def test_few_learners_are_not_the_zero_function():
     # subgradient the learners undo one another, and six of them are the zero function still.
     X, y = clusters(k=8, each=20, apart=1.0)
     risks = ClassRisk(y, 1 - np.eye(8)), OneOfTies(y, 1 - np.eye(8))
-    fits = [boost(risk, StumpSearch(X), 30.0, n_estimators=6) for risk in risks]
+    with softened(False):
+        fits = [boost(risk, StumpSearch(X), 30.0, n_estimators=6) for risk in risks]
     assert np.ptp(fits[0].scores.reshape(8, -1), axis=0).max() > 0.1
     assert not fits[1].scores.any()
     assert fits[0].value < fits[1].value == pytest.approx(30.0)
@@ -384,6 +458,7 @@ def test_dual_point():
         ({"n_estimators": 2.5}, TypeError, "n_estimators must be an integer"),
         ({"slack": "two"}, ValueError, "slack must be one of 'one', 'example'"),
         ({"columns_per_round": 0}, ValueError, "columns_per_round must be at least 1"),
+        ({"columns": "all"}, ValueError, "columns must be one of 'class', 'shared'"),
     ],
 )
 def test_bad_options(options, error, message):

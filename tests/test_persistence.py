@@ -62,10 +62,18 @@ OTHER_LEARNERS = {
     )
     for kind in ("tree", "perceptron", "linear")
 } | {
+    "probabilities": (
+        lambda: sw.StructBoostClassifier(**FEW, calibrate="softmax").fit(X, y, eval_set=(X, y)),
+        "predict_proba",
+    ),
     "words": (lambda: sw.StructBoostClassifier(**FEW).fit(X, np.array(list("abc"))[y]), "predict"),
     "taxonomy": (
         lambda: sw.StructBoostClassifier(**FEW, taxonomy=[[0], [1, 2]]).fit(X, y),
         "staged_predict",
+    ),
+    "field scores": (
+        lambda: sw.FieldSVM(scores=DecisionTreeClassifier(), measure="dice").fit(GRAPHS, TWO),
+        "predict",
     ),
     "feature": (lambda: sw.FieldBoost("feature", "feature", **FEW).fit(GRAPHS, TWO), "predict"),
 }

@@ -238,7 +238,7 @@ def timed() -> Iterator[Problem]:
     digits, classes = load_digits(return_X_y=True)
     for estimator, rounds, per_round in (("stump", 25, 1), ("perceptron", 6, 1), ("tree", 40, 10)):
         model = sw.StructBoostClassifier(
-            estimator=estimator, n_estimators=rounds, columns_per_round=per_round, random_state=0
+            estimator, rounds, 100.0, columns_per_round=per_round, random_state=0
         )
         yield f"struct_boost {estimator}", partial(quietly, model.fit, digits, classes)
     rng = np.random.default_rng(0)

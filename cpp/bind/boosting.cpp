@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "bind/bind.hpp"
+#include "boosting/average_precision.hpp"
 #include "boosting/rank_risk.hpp"
+#include "boosting/soft_class_risk.hpp"
 #include "boosting/stumps.hpp"
 
 namespace {
@@ -72,16 +74,24 @@ struct LockedRankPairs {
     setwise::RankPairs pairs;
     std::mutex mutex;
 };
+struct LockedAveragePrecision {
+    setwise::AveragePrecisionRisk risk;
+    std::mutex mutex;
+};
+
+void require_stretches(const In<Index>& offsets, Index n, const char* sentence) {
+    require(offsets.size() > 0 && offsets.data()[0] == 0 && offsets.data()[offsets.size() - 1] == n,
+            sentence);
+    for (std::size_t g = 1; g < offsets.size(); ++g)
+        require(offsets.data()[g - 1] <= offsets.data()[g], "offsets must not decrease");
+}
 
 void make_rank_pairs(LockedRankPairs* self, In<std::int32_t> levels, In<double> weights,
                      In<Index> offsets) {
     const auto n = static_cast<Index>(levels.size());
     require(n < setwise::most_elements, "levels must have less than 2**31 entries");
     require(static_cast<Index>(weights.size()) == n, "weights must have one entry a level");
-    require(offsets.size() > 0 && offsets.data()[0] == 0 && offsets.data()[offsets.size() - 1] == n,
-            "offsets must lead from 0 to the number of levels");
-    for (std::size_t g = 1; g < offsets.size(); ++g)
-        require(offsets.data()[g - 1] <= offsets.data()[g], "offsets must not decrease");
+    require_stretches(offsets, n, "offsets must lead from 0 to the number of levels");
     for (Index i = 0; i < n; ++i)
         require(0 <= levels.data()[i] && levels.data()[i] < n,
                 "levels must lie between 0 and their number");
@@ -89,9 +99,97 @@ void make_rank_pairs(LockedRankPairs* self, In<std::int32_t> levels, In<double> 
         setwise::RankPairs(copy_of(levels), copy_of(weights), copy_of(offsets)), {}};
 }
 
+// One call at a time too.
+struct LockedSoftRisk {
+    setwise::SoftClassRisk risk;
+    std::mutex mutex;
+};
+
+void make_soft_risk(LockedSoftRisk* self, In<std::int32_t> labels, In2<double> cost,
+                    In<double> weights, In2<double> code) {
+    const auto n = static_cast<Index>(labels.size());
+    const auto k = static_cast<Index>(code.shape(0));
+    require(n < setwise::most_elements, "labels must have less than 2**31 entries");
+    require(k > 0 && code.shape(1) > 0, "code must not be empty");
+    require(static_cast<Index>(weights.size()) == n, "weights must have one entry a label");
+    require(static_cast<Index>(cost.shape(0)) == k && static_cast<Index>(cost.shape(1)) == k,
+            "cost must have a row and a column for each class");
+    for (Index i = 0; i < n; ++i)
+        require(0 <= labels.data()[i] && labels.data()[i] < k, "labels must be classes");
+    new (self) LockedSoftRisk{
+        setwise::SoftClassRisk(
+            copy_of(labels), std::vector<double>(cost.data(), cost.data() + k * k),
+            copy_of(weights), std::vector<double>(code.data(), code.data() + k * code.shape(1)),
+            static_cast<Index>(code.shape(1))),
+        {}};
+}
+
+std::tuple<double, double, double, double> soft_probabilities(LockedSoftRisk& self, double tau,
+                                                              Out2<double> out) {
+    require(tau > 0, "tau must be positive");
+    require(static_cast<Index>(out.shape(0)) == self.risk.classes() &&
+                static_cast<Index>(out.shape(1)) == self.risk.examples(),
+            "out must have shape (classes, examples)");
+    const std::lock_guard<std::mutex> lock(self.mutex);
+    const auto sums = self.risk.probabilities(tau, out.data(), poll_signals);
+    return {sums.soft, sums.hard, sums.height, sums.entropy};
+}
+
+void soft_descend(LockedSoftRisk& self, In2<float> responses, In2<double> sums,
+                  In<std::int32_t> segment, In<std::int32_t> order, double C, double tau, Out2<double> w, Out<double> radius) {
+    const auto n = static_cast<Index>(w.shape(0));
+    const Index s = self.risk.segments();
+    require(tau > 0, "tau must be positive");
+    require(static_cast<Index>(responses.shape(0)) >= n &&
+                static_cast<Index>(responses.shape(1)) == self.risk.examples(),
+            "responses must have a row for each learner and a column for each example");
+    require(static_cast<Index>(sums.shape(0)) == n &&
+                static_cast<Index>(sums.shape(1)) == self.risk.classes(),
+            "sums must have a row for each learner and a column for each class");
+    require(static_cast<Index>(w.shape(1)) == s, "w must have a column for each segment");
+    require(static_cast<Index>(segment.size()) == n && static_cast<Index>(radius.size()) == n,
+            "segment and radius must have one entry a learner");
+    for (Index j = 0; j < n; ++j)
+        require(-1 <= segment.data()[j] && segment.data()[j] < s, "segment must be -1 or a segment");
+    for (std::size_t t = 0; t < order.size(); ++t)
+        require(0 <= order.data()[t] && order.data()[t] < n, "order must be of learners");
+    const std::lock_guard<std::mutex> lock(self.mutex);
+    self.risk.descend(responses.data(), sums.data(), segment.data(), order.data(),
+                      static_cast<Index>(order.size()), C, tau, w.data(), radius.data(),
+                      poll_signals);
+}
+
 }  // namespace
 
 void bind_boosting(nb::module_& m) {
+    nb::class_<LockedSoftRisk>(m, "SoftClassRisk")
+        .def("__init__", &make_soft_risk, "labels"_a.noconvert(), "cost"_a.noconvert(),
+             "weights"_a.noconvert(), "code"_a.noconvert())
+        .def(
+            "start",
+            [](LockedSoftRisk& self, In2<double> scores) {
+                require(static_cast<Index>(scores.shape(0)) == self.risk.segments() &&
+                            static_cast<Index>(scores.shape(1)) == self.risk.examples(),
+                        "scores must have shape (segments, examples)");
+                const std::lock_guard<std::mutex> lock(self.mutex);
+                self.risk.start(scores.data());
+            },
+            "scores"_a.noconvert(), Unlocked())
+        .def_prop_ro("classes", [](const LockedSoftRisk& self) { return self.risk.classes(); })
+        .def("probabilities", &soft_probabilities, "tau"_a, "out"_a.noconvert(), Unlocked())
+        .def(
+            "sums",
+            [](const LockedSoftRisk& self, In<float> response, Out<double> out) {
+                require(static_cast<Index>(response.size()) == self.risk.examples(),
+                        "response must have one entry an example");
+                require(static_cast<Index>(out.size()) == self.risk.classes(),
+                        "out must have one entry a class");
+                self.risk.sums(response.data(), out.data());
+            },
+            "response"_a.noconvert(), "out"_a.noconvert(), Unlocked())
+        .def("descend", &soft_descend, "responses"_a.noconvert(), "sums"_a.noconvert(), "segment"_a.noconvert(),
+             "order"_a.noconvert(), "C"_a, "tau"_a, "w"_a.noconvert(),
+             "radius"_a.noconvert(), Unlocked());
     nb::class_<StumpSearch>(m, "StumpSearch")
         .def(
             "__init__",
@@ -160,4 +258,25 @@ void bind_boosting(nb::module_& m) {
                 return self.pairs.slopes(scores.data(), margin, slopes.data(), poll_signals);
             },
             "scores"_a.noconvert(), "margin"_a, "slopes"_a.noconvert(), Unlocked());
+    nb::class_<LockedAveragePrecision>(m, "AveragePrecisionRisk")
+        .def(
+            "__init__",
+            [](LockedAveragePrecision* self, In<std::uint8_t> relevant, In<Index> offsets) {
+                const auto n = static_cast<Index>(relevant.size());
+                require_stretches(offsets, n, "offsets must lead from 0 to the number of rows");
+                new (self) LockedAveragePrecision{
+                    setwise::AveragePrecisionRisk(copy_of(relevant), copy_of(offsets)), {}};
+            },
+            "relevant"_a.noconvert(), "offsets"_a.noconvert())
+        .def(
+            "plane",
+            [](LockedAveragePrecision& self, In<double> scores, Out<double> losses,
+               Out<double> slopes) {
+                require(scores.size() == self.risk.rows() && slopes.size() == self.risk.rows(),
+                        "scores and slopes must have one entry a row");
+                require(losses.size() == self.risk.queries(), "losses must have one entry a query");
+                const std::lock_guard<std::mutex> lock(self.mutex);
+                self.risk.plane(scores.data(), losses.data(), slopes.data(), poll_signals);
+            },
+            "scores"_a.noconvert(), "losses"_a.noconvert(), "slopes"_a.noconvert(), Unlocked());
 }

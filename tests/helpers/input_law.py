@@ -95,6 +95,7 @@ TAKEN = {
 FREE = {
     "y": ("complex",),
     "groups": ("complex",),
+    "qid": ("complex",),
     "image": ("one nan", "all nan", "polars with a gap", "pandas with a gap"),
 }
 # A feature that is NaN or None is missing there, which the weak learners take.

@@ -17,10 +17,12 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from threadpoolctl import threadpool_limits
 
-from setwise._foundation._arguments import SQUARABLE, FloatArray
+from setwise._foundation._arguments import SQUARABLE, FloatArray, as_count
+from setwise._foundation._callers import callers_level
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import progress_callback
 from setwise._foundation._randomness import check_randomness
+from setwise.estimators._boosting._early_stopping import Watch
 from setwise.estimators._threads import threads
 from setwise.learning import (
     BoostFit,
@@ -33,6 +35,10 @@ from setwise.learning import (
 )
 from setwise.learning._boosting._master import ACCURACY
 from setwise.learning._weak_learners._rows import respond
+
+# A round's search and products cost the more the more scores there are, which then tell apart more
+# learners at once.
+_SCORES_A_COLUMN, _MOST_COLUMNS = 60_000, 8
 
 
 def _stumps(
@@ -107,22 +113,39 @@ def check_estimator(
 
 def weighted_scores(
     learners: Sequence[Any],
-    segments: NDArray[np.int64],
+    segments: NDArray[np.int64] | None,
     weights: FloatArray,
     n_segments: int,
     X: Any,
 ) -> FloatArray:
-    """The weighted sum of the responses on the rows of X, segment by segment: (n_segments, n)."""
+    """The weighted sum of the responses on the rows of X, segment by segment: (n_segments, n).
+
+    A learner has a weight on its segment or, where ``segments`` is None, (n_segments,) of them.
+    """
     scores = np.zeros((n_segments, X.shape[0]))
-    for learner, segment, weight in zip(learners, segments, weights, strict=True):
-        if weight != 0:
-            scores[segment] += weight * respond(learner, X)
+    for place, learner in enumerate(learners):
+        own = range(n_segments) if segments is None else segments[[place]]
+        used = [
+            (s, part) for s, part in zip(own, np.atleast_1d(weights[place]), strict=True) if part
+        ]
+        response = respond(learner, X) if used else None
+        for segment, part in used:
+            scores[segment] += part * response
     return scores
+
+
+def columns_a_round(asked: object, n_scores: int) -> int:
+    """How many weak learners enter in a round, None for a number that the scores decide."""
+    if asked is None:
+        return int(min(max(n_scores // _SCORES_A_COLUMN, 1), _MOST_COLUMNS))
+    return as_count(asked, "columns_per_round", least=1)
 
 
 def importances(learners: Sequence[Any], weights: FloatArray, n_features: int) -> FloatArray:
     """Each learner's weight goes to its features; normalised to sum to 1, unless all are 0."""
     shares = np.zeros(n_features)
+    if weights.ndim == 2:
+        weights = np.abs(weights).sum(axis=1)
     for learner, weight in zip(learners, weights, strict=True):
         if weight != 0:
             shares += weight * learner.importances(n_features)
@@ -141,7 +164,7 @@ def warn_of_gap(name: str, fit: BoostFit, tol: float, n_estimators: int) -> None
         )
     elif not fit.w.any():
         return  # struct_boost has said so
-    elif len(fit.columns) >= n_estimators:
+    elif fit.history.n_columns[-1] >= n_estimators:
         message = (
             f"{name} stopped at n_estimators={n_estimators} weak learners with {gap}: raise "
             "n_estimators for a better objective, lower C for an easier one, or raise tol if that "
@@ -152,7 +175,7 @@ def warn_of_gap(name: str, fit: BoostFit, tol: float, n_estimators: int) -> None
             f"{name} found no further weak learner at {gap}: what is left is within the accuracy "
             "of the linear program, lower C or raise tol"
         )
-    warnings.warn(message, ConvergenceWarning, stacklevel=4)
+    warnings.warn(message, ConvergenceWarning, stacklevel=callers_level())
 
 
 class Boosted:
@@ -171,24 +194,46 @@ class Boosted:
     callback: Callable[[BoostProgress], object] | None
 
     def _boost(
-        self, risk: Any, search: WeakLearnerSearch, deadline: Deadline, **options: Any
+        self,
+        risk: Any,
+        search: WeakLearnerSearch,
+        deadline: Deadline,
+        *,
+        C: float | None = None,
+        tol: float | None = None,
+        watch: Watch | None = None,
+        quiet: bool = False,
+        **options: Any,
     ) -> BoostFit:
-        learn = partial(
-            struct_boost, risk, search, self.C, time_limit=deadline.inherited, **options
-        )
+        """The fit; ``quiet`` for one on the way, of which the user is told nothing."""
+        tol = self.tol if tol is None else tol
+        learn = partial(struct_boost, risk, search, self.C if C is None else C, tol=tol, **options)
+        user = None if quiet else self.callback
         with (
             threadpool_limits(1, user_api="blas"),  # whose sums depend on the number of threads
-            progress_callback(self.verbose, self.tol, self.callback) as callback,
+            progress_callback(self.verbose and not quiet, tol, user) as callback,
         ):
+            told = callback if watch is None else watch.around(callback)
             return deadline.run(
-                partial(learn, tol=self.tol, n_estimators=self.n_estimators, callback=callback)
+                partial(
+                    learn,
+                    n_estimators=self.n_estimators,
+                    time_limit=deadline.inherited,
+                    callback=told,
+                )
             )
 
-    def _store(self, fit: BoostFit, n_segments: int) -> None:
-        warn_of_gap(type(self).__name__, fit, self.tol, self.n_estimators)
-        self.estimators_ = [column.learner for column in fit.columns]
-        self.estimator_segments_ = np.array([c.segment for c in fit.columns], np.int64)
-        self.estimator_weights_ = np.array(fit.w)
+    def _store(
+        self, fit: BoostFit, n_segments: int, *, stopped: bool = False, shared: bool = False
+    ) -> None:
+        """Take what a fit left; one that validation has ``stopped`` may have any gap."""
+        if not stopped:
+            warn_of_gap(type(self).__name__, fit, self.tol, self.n_estimators)
+        step = n_segments if shared else 1
+        self.estimators_ = [column.learner for column in fit.columns[::step]]
+        self.estimator_weights_ = np.array(fit.w.reshape(-1, step) if shared else fit.w)
+        segments = np.array([column.segment for column in fit.columns], np.int64)
+        self.estimator_segments_ = None if shared else segments
         # As plain arrays, which skops stores without a question.
         self._stages = fit.stages.data, fit.stages.indices, fit.stages.indptr
         self.gap_ = fit.relative_gap
@@ -200,9 +245,9 @@ class Boosted:
 
     @property
     def stages_(self) -> csr_array:
-        """The weights after each round, (n_stages, n_learners)."""
+        """The weights after each round, (n_stages, n_weights), those of a learner side by side."""
         check_is_fitted(self)
-        shape = len(self._stages[2]) - 1, len(self.estimators_)
+        shape = len(self._stages[2]) - 1, self.estimator_weights_.size
         return csr_array(self._stages, shape=shape)
 
     @property
@@ -224,12 +269,15 @@ class Boosted:
     def _staged_segment_scores(self, X: Any) -> Iterator[FloatArray]:
         """The scores of every stage; each learner predicts once."""
         responses = np.array([respond(learner, X) for learner in self.estimators_])
-        stages = self.stages_
+        stages, segments = self.stages_, self.estimator_segments_
         for stage in range(stages.shape[0]):
             weights = stages[[stage]].toarray().ravel()
+            if segments is None:
+                yield weights.reshape(self.estimator_weights_.shape).T @ responses
+                continue
             scores = np.zeros((self._n_segments, X.shape[0]))
-            for segment in np.unique(self.estimator_segments_[weights != 0]):
-                own = np.flatnonzero((self.estimator_segments_ == segment) & (weights != 0))
+            for segment in np.unique(segments[weights != 0]):
+                own = np.flatnonzero((segments == segment) & (weights != 0))
                 scores[segment] = weights[own] @ responses[own]
             yield scores
 

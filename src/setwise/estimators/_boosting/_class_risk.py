@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray
 
 
@@ -47,6 +48,7 @@ class ClassRisk:
     ) -> None:
         self._m, self._k = len(y), len(cost)
         self._y = y
+        self._cost = np.ascontiguousarray(cost, np.float64)
         self._margin = np.ascontiguousarray(cost[y].T)
         self._code = code
         weight = np.ones(self._m) if sample_weight is None else sample_weight
@@ -80,6 +82,19 @@ class ClassRisk:
         at = np.flatnonzero(slope)
         parts = slope.ravel()[at], (at % self._m, at)
         return scale * worst, csr_array(parts, shape=(self._m, slope.size))
+
+    def softened(self) -> _core.SoftClassRisk | None:
+        """The same risk with soft maxima, at scores of zero; None if the scores are one segment."""
+        if len(self._offsets) - 1 != self._shape[0]:
+            return None
+        code = np.eye(self._k) if self._code is None else np.ascontiguousarray(self._code)
+        return _core.SoftClassRisk(self._y.astype(np.int32), self._cost, self._weight, code)
+
+    def soft_slope(self, weights: FloatArray) -> FloatArray:
+        """The subgradient of weights of the classes, (k, m), whose sums are those of the rows."""
+        slope = weights.copy()
+        slope[self._y, self._rows] -= self._weight
+        return (slope if self._code is None else self._code.T @ slope).ravel()
 
     def _most_violated(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The largest margin of each example, (m,), and its slope in the classes, (k, m)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,7 +40,7 @@ class RankRisk:
         y = as_numbers(levels, "y")
         m = len(y)
         weights = without_unit(as_sample_weights(sample_weight, m))
-        self._order, self._starts = _by_group(groups, m)
+        self._order, self._starts = by_group(groups, m)
         self._weights = weights[self._order]
         parts = np.split(y[self._order], self._starts[1:-1])
         ranks = [np.unique(part, return_inverse=True)[1] for part in parts]
@@ -73,7 +74,7 @@ class RankRisk:
         shape = (len(high), len(scores))
         return weights * np.maximum(values, 0.0), csr_array((entries, columns, ends), shape=shape)
 
-    def concordance(self, scores: FloatArray) -> float:
+    def merit(self, scores: FloatArray) -> float:
         """The share of pairs in the right order, half of those with equal scores: the AUC."""
         wrong, right = self._active(scores, 0.0)[0], self._active(-scores, 0.0)[0]
         share = 0.5 + 0.5 * (right - wrong) / self.n_pairs
@@ -103,19 +104,28 @@ class RankRisk:
         return self._order[high], self._order[low], weights * (len(weights) / self.n_pairs)
 
 
-def _by_group(groups: ArrayLike | None, m: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def by_group(groups: ArrayLike | None, m: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The rows group by group, and where each group begins, with the end of the last."""
-    if groups is None:
+    array = as_groups(groups, m)
+    if array is None:
         return np.arange(m), np.array([0, m])
-    array = as_array(groups, "groups")
+    _, numbers, counts = np.unique(array, return_inverse=True, return_counts=True)
+    return np.argsort(numbers, kind="stable"), np.concatenate([[0], np.cumsum(counts)])
+
+
+def as_groups(groups: ArrayLike | None, m: int, name: str = "groups") -> NDArray[Any] | None:
+    """The group of each row, (m,), names of one kind; None if there are none."""
+    if groups is None:
+        return None
+    array = as_array(groups, name)
     if array.shape != (m,):
-        raise ValueError(f"groups must have shape ({m},), got {array.shape}")
+        raise ValueError(f"{name} must have shape ({m},), got {array.shape}")
     missing = [group for group in array.tolist() if group is None or group != group]
     if missing:
-        raise ValueError(f"groups must name a group for every row, got {missing[0]}")
+        raise ValueError(f"{name} must name a group for every row, got {missing[0]}")
     try:
-        _, numbers, counts = np.unique(array, return_inverse=True, return_counts=True)
+        np.unique(array)
     except TypeError:  # of no common order
         kinds = ", ".join(sorted({type(group).__name__ for group in array}))
-        raise TypeError(f"groups must hold names of one kind, got {kinds}") from None
-    return np.argsort(numbers, kind="stable"), np.concatenate([[0], np.cumsum(counts)])
+        raise TypeError(f"{name} must hold names of one kind, got {kinds}") from None
+    return array

@@ -9,24 +9,36 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, kron
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from setwise._foundation._arguments import FloatArray, as_array, as_choice, as_count
+from setwise._foundation._arguments import FloatArray, as_array, as_choice
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display
 from setwise._foundation._sample_weights import as_sample_weights, require_some, without_unit
-from setwise.estimators._boosting._boosted import Boosted, importances, make_search
+from setwise.estimators._boosting._boosted import columns_a_round, importances, make_search
+from setwise.estimators._boosting._class_merit import as_class_weights, class_merit
+from setwise.estimators._boosting._class_probabilities import METHODS, ClassProbabilities
 from setwise.estimators._boosting._class_risk import ClassRisk
 from setwise.estimators._boosting._columns import Tabular, takes_missing
 from setwise.estimators._boosting._distinct_rows import distinct_rows
+from setwise.estimators._boosting._eval_set import as_eval_set, known_places
+from setwise.estimators._boosting._held_out import Examples
+from setwise.estimators._boosting._judged import HeldOut, Judged
 from setwise.estimators._boosting._taxonomy import label_code
 from setwise.estimators._checked import check_targets
-from setwise.learning import BoostProgress
+from setwise.estimators._sets._folds import Scoring, as_scoring
+from setwise.learning import BoostProgress, WeakLearnerSearch
 
 
-class StructBoostClassifier(Boosted, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+def _is_calibrated(model: StructBoostClassifier) -> bool:
+    if model.calibrate is None:
+        raise AttributeError(f"predict_proba needs calibrate to be one of {METHODS}")
+    return True
+
+
+class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Boosting with one convex problem for all classes, flat or in a taxonomy.
 
     .. math:: \min_{w \ge 0}\ 1^\top w + \frac{C}{m} \sum_i \max_y\ \Delta(y_i, y)
@@ -45,15 +57,18 @@ class StructBoostClassifier(Boosted, Tabular, ClassifierMixin, BaseEstimator):  
         The weak learners: decision stumps, decision trees of depth 3, perceptrons, linear support
         vector machines, or any scikit-learn classifier that takes ``sample_weight``.
     n_estimators : int, default=200
-        The most weak learners.
+        The most weak learners; with ``early_stopping`` validation may find fewer to be better.
     time_limit : float, default=None
         The most seconds that ``fit`` may take, None for no limit. It then ends with the best
         weights so far and warns (``ConvergenceWarning``); ``gap_`` holds. The first round, without
         weak learners, one weak learner of scikit-learn and one linear program are not cut short.
         What was learned then depends on the machine and on what else it does.
-    C : float, default=100.0
+    C : float or "auto", default="auto"
         Weight of the mean loss against the sum of the weights. Below a threshold, which grows with
-        the number of classes, no learner pays and the fit warns.
+        the number of classes, no learner pays and the fit warns. "auto": 15 times that
+        threshold, or 50, 150, as long as the score of rows held out rises, or 5 if 50 is
+        no better than 15: rows of ``eval_set`` or ``early_stopping``, else of folds, whereafter
+        all rows are fitted.
     taxonomy : nested lists, parent array or graph, default=None
         A tree whose nodes include the classes. Lists are nodes and labels are leaves,
         ``[["cat", "dog"], ["car", "bus"]]``; a parent array gives the parent of each node, -1 for
@@ -63,13 +78,41 @@ class StructBoostClassifier(Boosted, Tabular, ClassifierMixin, BaseEstimator):  
     label_form : {"coded", "augmented"}, default="coded"
         "coded": weights for each node of the code. "augmented": weak learners on the
         label-augmented features :math:`x \otimes \Gamma(y)` with a single w (Section 3.4).
+    class_weight : dict or "balanced", default=None
+        Weights of the classes, times ``sample_weight``. "balanced": n / (k n_y) of n samples, n_y
+        of class y, by their weight.
+    early_stopping : bool or "auto", default="auto"
+        Whether rows held out end the fit, after ``n_iter_no_change`` rounds in which neither their
+        score nor their loss became better, and choose the round that is kept. "auto": where an
+        ``eval_set`` is given or there are more than 10,000 distinct rows.
+    validation_fraction : float or int, default=0.1
+        The share of the rows, or how many, that early stopping sets aside; none if there is an
+        ``eval_set``. They are not fitted.
+    n_iter_no_change : int, default=10
+        The patience of early stopping, in rounds.
+    scoring : str or callable, default=None
+        What is better: a scorer of scikit-learn's that needs ``predict`` or ``decision_function``,
+        or its name. None: ``score``.
+    calibrate : {None, "softmax", "sigmoid", "isotonic"}, default=None
+        Make ``predict_proba`` of scores of rows that the fit did not see: those of early stopping,
+        else of folds. "softmax": one temperature and a bias a class; the others take each class
+        against the rest and divide by the sum.
+    n_folds : int, default=None
+        How many folds choose C and calibrate. None: 3, and beyond 2000 rows one third held out.
     tol : float, default=1e-3
         Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
         (``ConvergenceWarning``).
     slack : {"one", "example"}, default="one"
         One slack for the mean loss, or one an example: the same optimum by a larger program.
-    columns_per_round : int, default=1
+    columns : {"shared", "class"}, default="shared"
+        "shared": a weak learner has a weight, of any sign, for every column of the code, as in the
+        paper. "class": it has one weight for one of them, not negative, so that more classes need
+        more learners. The optimum over all weak learners is the same. Two classes and the augmented
+        form have a single score, and one weight a learner.
+    columns_per_round : int, default=None
         How many weak learners may enter in a round: more are found sooner, fewer are chosen better.
+        None: one for every 60,000 scores (samples times columns of the code), at least 1 and at
+        most 8.
     categorical_features : "from_dtype", mask, indices or names, default="from_dtype"
         The columns whose values are categories, words or numbers: a stump on one of them says 1 of
         any subset of the categories and -1 of the others, the best subset exactly. "from_dtype"
@@ -79,28 +122,37 @@ class StructBoostClassifier(Boosted, Tabular, ClassifierMixin, BaseEstimator):  
         values stay free. For stumps alone, and one score: two classes
         without a taxonomy.
     random_state : None, int or RandomState, default=None
-        For weak learners that draw.
+        For weak learners that draw, and for which rows are held out; None draws the same each time.
     n_jobs : int, default=None
         Threads of the search; None is one, -1 all cores. The answer does not depend on it.
     verbose : bool, default=False
         Show a progress bar with the gap.
     callback : callable, default=None
-        Called with a ``BoostProgress`` after each round; any true answer stops the fit.
+        Called with a ``BoostProgress`` after each round, whose ``scores`` are those of the sets
+        held out; any true answer stops the fit. Fits that choose C are not told of.
 
     Attributes
     ----------
     classes_ : array of shape (k,)
+    C_ : float
+    C_scores_ : dict
+        The score of rows held out for each C that was tried; empty if it was given.
+    best_iteration_ : int
+        The round that was kept: with early stopping the best one, else the last.
+    evals_result_ : dict
+        For "validation" or "valid_0", "valid_1" and so on: a dict of "score" and "loss", a number
+        a round each.
     estimators_ : list
         The weak learners, in the order of their arrival.
-    estimator_weights_ : array of shape (n_learners,)
-    estimator_segments_ : array of shape (n_learners,)
+    estimator_weights_ : array of shape (n_learners,), or (n_learners, s) if they are shared
+    estimator_segments_ : array of shape (n_learners,), or None if they are shared
         The column of ``code_`` each learner scores; all 0 in the augmented form.
     code_ : array of shape (k, s)
         Gamma.
     cost_ : array of shape (k, k)
         Delta, row by true class.
-    stages_ : sparse array of shape (n_stages, n_learners)
-        The weights after each round, a row a round.
+    stages_ : sparse array of shape (n_stages, size of ``estimator_weights_``)
+        The weights after each round, a row a round, those of one learner side by side.
     feature_importances_ : array of shape (n_features,)
     gap_ : float
         The relative gap: objective - bound as a share of what there was to gain (the objective
@@ -143,13 +195,21 @@ class StructBoostClassifier(Boosted, Tabular, ClassifierMixin, BaseEstimator):  
         self,
         estimator: Any = "stump",
         n_estimators: int = 200,
-        C: float = 100.0,
+        C: float | str = "auto",
         *,
         taxonomy: Any = None,
         label_form: str = "coded",
+        class_weight: dict[Any, float] | str | None = None,
+        early_stopping: bool | str = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        scoring: str | Scoring | None = None,
+        calibrate: str | None = None,
+        n_folds: int | None = None,
         tol: float = 1e-3,
         slack: str = "one",
-        columns_per_round: int = 1,
+        columns: str = "shared",
+        columns_per_round: int | None = None,
         categorical_features: Any = "from_dtype",
         monotonic_cst: Any = None,
         random_state: object = None,
@@ -163,8 +223,16 @@ class StructBoostClassifier(Boosted, Tabular, ClassifierMixin, BaseEstimator):  
         self.C = C
         self.taxonomy = taxonomy
         self.label_form = label_form
+        self.class_weight = class_weight
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.scoring = scoring
+        self.calibrate = calibrate
+        self.n_folds = n_folds
         self.tol = tol
         self.slack = slack
+        self.columns = columns
         self.columns_per_round = columns_per_round
         self.categorical_features = categorical_features
         self.monotonic_cst = monotonic_cst
@@ -174,7 +242,14 @@ class StructBoostClassifier(Boosted, Tabular, ClassifierMixin, BaseEstimator):  
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        eval_set: Any = None,
+    ) -> Self:
         """Fit the weak learners and their weights.
 
         Parameters
@@ -187,13 +262,20 @@ class StructBoostClassifier(Boosted, Tabular, ClassifierMixin, BaseEstimator):  
         y : array of shape (n,)
         sample_weight : array of shape (n,) or number, optional
             2 equals a repeated sample, 0 a removed one.
+        eval_set : (X, y) or list of them, optional
+            Sets to judge each round by; the first ends the fit (``early_stopping``) and chooses C.
 
         Returns
         -------
         self
         """
         augmented = as_choice(self.label_form, "label_form", ("coded", "augmented")) == "augmented"
-        as_count(self.columns_per_round, "columns_per_round", least=1)
+        shared = as_choice(self.columns, "columns", ("shared", "class")) == "shared"
+        columns_a_round(self.columns_per_round, 0)
+        if self.calibrate is not None:
+            as_choice(self.calibrate, "calibrate", METHODS)
+        self._check_habits()
+        as_scoring(self.scoring)
         check_display(self.verbose, self.callback)
         deadline = Deadline.of(self.time_limit, armed=False)
         X, y = self._table(X, y, reset=True, accept_sparse="csr")
@@ -207,32 +289,24 @@ class StructBoostClassifier(Boosted, Tabular, ClassifierMixin, BaseEstimator):  
                 f"got {self.classes_.tolist()}"
             )
         labels = np.searchsorted(self.classes_, y).astype(np.int64)
-        X, labels, weight = distinct_rows(X, labels, weight)
+        weight = weight * as_class_weights(self.class_weight, self.classes_, labels, weight)
+        examples = Examples(*distinct_rows(X, labels, without_unit(weight)))
         coding = label_code(self.taxonomy, self.classes_, augmented=augmented)
         self.code_, self.cost_ = coding.code, coding.cost
         self._augmented = augmented
-        if augmented:
-            X = self._augment(X)
-        unit = augmented or np.array_equal(self.code_, np.eye(len(self.cost_)))
-        risk = ClassRisk(
-            labels,
-            self.cost_,
-            None if unit else self.code_,
-            weight,
-            one_segment=augmented,
+        n_segments = 1 if augmented else self.code_.shape[1]
+        self._width = columns_a_round(self.columns_per_round, n_segments * len(examples))
+        _, _, outside = self._learn(
+            examples,
+            [self._evaluated(*part) for part in as_eval_set(eval_set)],
+            deadline,
+            hold_out=self.calibrate is not None,
+            slack=self.slack,
+            columns="shared" if shared and n_segments > 1 else "class",
+            columns_per_round=self._width,
         )
-        search = make_search(
-            self.estimator,
-            X,
-            n_columns=self.columns_per_round,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-            **self._stump_options(one_score=self.code_.shape[1] == 1, augmented=augmented),
-        )
-        fit = self._boost(
-            risk, search, deadline, slack=self.slack, columns_per_round=self.columns_per_round
-        )
-        self._store(fit, 1 if augmented else self.code_.shape[1])
+        if self.calibrate is not None:
+            self._calibration = self._calibrated(outside)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -255,8 +329,17 @@ class StructBoostClassifier(Boosted, Tabular, ClassifierMixin, BaseEstimator):  
         for scores in self.staged_decision_function(X):
             yield self._labels(scores)
 
+    @available_if(_is_calibrated)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the classes, (n, k), with ``calibrate``."""
+        return self._calibration(self.decision_function(X))
+
     def score(self, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
-        """The share of the samples, by weight, whose class is the right one."""
+        """The share of the samples, by weight, whose class is the right one.
+
+        In a taxonomy 1 - the mean of ``cost_``, as a share of its largest entry: mistakes between
+        classes that are close weigh less.
+        """
         predicted, labels = self.predict(X), as_array(y, "y")
         if labels.shape != predicted.shape:
             raise ValueError(
@@ -265,7 +348,12 @@ class StructBoostClassifier(Boosted, Tabular, ClassifierMixin, BaseEstimator):  
         check_targets(labels)
         weights = as_sample_weights(sample_weight, len(labels))
         require_some(weights)
-        return float(accuracy_score(labels, predicted, sample_weight=weights))
+        known = np.isin(labels, self.classes_)
+        true = np.searchsorted(self.classes_, np.where(known, labels, self.classes_[0]))
+        said = np.searchsorted(self.classes_, predicted)
+        weights = without_unit(weights)
+        costs = np.where(known, self.cost_[true, said] / self.cost_.max(), 1.0)
+        return 1.0 - float(weights @ costs) / float(weights.sum())
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -278,8 +366,54 @@ class StructBoostClassifier(Boosted, Tabular, ClassifierMixin, BaseEstimator):  
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        X = self._table(X, reset=False, accept_sparse=["csc", "csr"])
+        return self._design(self._table(X, reset=False, accept_sparse=["csc", "csr"]))
+
+    def _risk(self, examples: Examples) -> ClassRisk:
+        unit = self._augmented or np.array_equal(self.code_, np.eye(len(self.cost_)))
+        return ClassRisk(
+            examples.y,
+            self.cost_,
+            None if unit else self.code_,
+            examples.weight,
+            one_segment=self._augmented,
+        )
+
+    def _search(self, X: Any) -> WeakLearnerSearch:
+        return make_search(
+            self.estimator,
+            X,
+            n_columns=self._width,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            **self._stump_options(one_score=self.code_.shape[1] == 1, augmented=self._augmented),
+        )
+
+    def _merit(self, examples: Examples) -> Callable[[FloatArray], float]:
+        merit = class_merit(
+            as_scoring(self.scoring), self.classes_, examples.y, examples.weight, self.cost_
+        )
+        return lambda scores: merit(self._by_class(scores))
+
+    def _design(self, X: Any) -> Any:
         return self._augment(X) if self._augmented else X
+
+    def _evaluated(self, X: Any, y: Any) -> Examples:
+        """A set to be judged by, in the terms of this fit."""
+        X, y = self._table(X, y, reset=False, accept_sparse="csr")
+        return Examples(X, known_places(y, self.classes_), np.ones(X.shape[0]))
+
+    def _calibrated(self, outside: list[HeldOut]) -> ClassProbabilities:
+        if not outside:
+            raise ValueError(
+                "calibrate needs rows that the fit does not see, two classes among the others, got "
+                "too few rows"
+            )
+        scores = np.concatenate([self._by_class(part.scores) for part in outside])
+        labels = np.concatenate([part.examples.y for part in outside])
+        weight = np.concatenate([part.examples.weight for part in outside])
+        return ClassProbabilities.fit(
+            str(self.calibrate), scores, labels, weight, len(self.classes_)
+        )
 
     def _augment(self, X: Any) -> csr_array:
         """The rows code[y] (x) x for all classes, (k n, s d), class by class."""

@@ -1,4 +1,4 @@
-"""Boosting that maximises the area under the ROC curve, or orders levels."""
+"""Boosting that ranks: for the area under the ROC curve, average precision or discounted gain."""
 
 from __future__ import annotations
 
@@ -12,19 +12,30 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from setwise._foundation._arguments import FloatArray, as_array, as_flag
+from setwise._foundation._arguments import FloatArray, as_array, as_choice, as_flag
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display
 from setwise._foundation._sample_weights import as_sample_weights, without_unit
-from setwise.estimators._boosting._boosted import Boosted, make_search
+from setwise.estimators._boosting._boosted import make_search
 from setwise.estimators._boosting._columns import Tabular, takes_missing
 from setwise.estimators._boosting._cut_points import cut_points
-from setwise.estimators._boosting._rank_risk import RankRisk
+from setwise.estimators._boosting._distinct_rows import distinct_rows
+from setwise.estimators._boosting._eval_set import as_eval_set, known_places
+from setwise.estimators._boosting._held_out import Examples
+from setwise.estimators._boosting._judged import Judged
+from setwise.estimators._boosting._list_risk import AveragePrecisionRisk, GainRisk, ListRisk
+from setwise.estimators._boosting._rank_risk import RankRisk, as_groups
 from setwise.estimators._checked import check_targets
-from setwise.learning import BoostProgress
+from setwise.learning import BoostProgress, WeakLearnerSearch
+
+LOSSES: dict[str, type[RankRisk] | type[ListRisk]] = {
+    "auc": RankRisk,
+    "average_precision": AveragePrecisionRisk,
+    "ndcg": GainRisk,
+}
 
 
-class StructBoostRanker(Boosted, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Boosting of weak learners for rankings: positive above negative, higher levels above lower.
 
     .. math:: \min_{w \ge 0}\ 1^T w + \frac{C}{|S|} \sum_{(i, j) \in S} (1 - (f(x_i) - f(x_j)))_+ ,
@@ -32,8 +43,9 @@ class StructBoostRanker(Boosted, Tabular, ClassifierMixin, BaseEstimator):  # ty
 
     over all weak learners h, equation (14) with the mean over the pairs, by column generation and
     cutting planes (``sw.learning.struct_boost``). With two classes the sum bounds 1 - AUC. The
-    pairs are never listed: a plane costs one sort. ``gap_`` says how far the objective can be from
-    its minimum over all weak learners.
+    pairs are never listed: a plane costs one sort. Other losses judge the list of a query as a
+    whole, by its worst ranking, which is found exactly. ``gap_`` says how far the objective can be
+    from its minimum over all weak learners.
 
     Parameters
     ----------
@@ -41,14 +53,32 @@ class StructBoostRanker(Boosted, Tabular, ClassifierMixin, BaseEstimator):  # ty
         The weak learners: decision stumps, decision trees of depth 3, perceptrons, linear support
         vector machines, or any scikit-learn classifier that takes ``sample_weight``.
     n_estimators : int, default=200
-        The most weak learners.
+        The most weak learners; with ``early_stopping`` validation may find fewer to be better.
     time_limit : float, default=None
         The most seconds that ``fit`` may take, None for no limit. It then ends with the best
         weights so far and warns (``ConvergenceWarning``); ``gap_`` holds. The first round, without
         weak learners, one weak learner of scikit-learn and one linear program are not cut short.
         What was learned then depends on the machine and on what else it does.
-    C : float, default=100.0
-        Weight of the mean over the pairs against the sum of the weights.
+    C : float or "auto", default="auto"
+        Weight of the mean over the pairs, or the queries, against the sum of the weights. "auto":
+        15 times the least for which a weak learner pays, or 50, 150, as long as the score of
+        rows held out rises, or 5 if 50 is no better than 15: rows of ``eval_set`` or
+        ``early_stopping``, else of folds, whereafter all rows are fitted.
+    loss : {"auc", "average_precision", "ndcg"}, default="auc"
+        What a ranking loses: the share of pairs in the wrong order; 1 - the average precision of
+        each query, the pairs of Yue et al. as features; 1 - its normalised discounted gain, with
+        y as the gains (``ordinal``, else 0 and 1) and the discounts as features.
+    early_stopping : bool or "auto", default="auto"
+        Whether rows held out end the fit, after ``n_iter_no_change`` rounds in which neither their
+        score nor their loss became better, and choose the round that is kept. "auto": where an
+        ``eval_set`` is given or there are more than 10,000 rows.
+    validation_fraction : float or int, default=0.1
+        The share of the rows that early stopping sets aside, or how many: of the groups, where
+        there are some, which stay whole. None if there is an ``eval_set``. They are not fitted.
+    n_iter_no_change : int, default=10
+        The patience of early stopping, in rounds.
+    n_folds : int, default=None
+        How many folds choose C, of whole groups. None: 3, and beyond 2000 rows one third held out.
     tol : float, default=1e-3
         Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
         (``ConvergenceWarning``).
@@ -66,18 +96,27 @@ class StructBoostRanker(Boosted, Tabular, ClassifierMixin, BaseEstimator):  # ty
         1 for features in which the score may only increase, -1 for decrease, 0 for either; missing
         values stay free. For stumps alone.
     random_state : None, int or RandomState, default=None
-        For weak learners that draw.
+        For weak learners that draw, and for which rows are held out; None draws the same each time.
     n_jobs : int, default=None
         Threads of the search; None is one, -1 all cores. The answer does not depend on it.
     verbose : bool, default=False
         Show a progress bar with the gap.
     callback : callable, default=None
-        Called with a ``BoostProgress`` after each round; any true answer stops the fit.
+        Called with a ``BoostProgress`` after each round, whose ``scores`` are those of the sets
+        held out; any true answer stops the fit. Fits that choose C are not told of.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
         The two classes, the second the positive one; or the levels, in order.
+    C_ : float
+    C_scores_ : dict
+        The score of rows held out for each C that was tried; empty if it was given.
+    best_iteration_ : int
+        The round that was kept: with early stopping the best one, else the last.
+    evals_result_ : dict
+        For "validation" or "valid_0", "valid_1" and so on: a dict of "score" and "loss", a number
+        a round each.
     estimators_ : list
         The weak learners, in the order of their arrival.
     estimator_weights_ : array of shape (n_learners,)
@@ -108,7 +147,9 @@ class StructBoostRanker(Boosted, Tabular, ClassifierMixin, BaseEstimator):  # ty
     References
     ----------
     C. Shen, G. Lin, A. van den Hengel, StructBoost: boosting methods for predicting structured
-    output variables, 2014, Section 3.2.
+    output variables, 2014, Section 3.2. Y. Yue, T. Finley, F. Radlinski, T. Joachims, A support
+    vector method for optimizing average precision, 2007. Q. Le, A. Smola, Direct optimization of
+    ranking measures, 2007.
 
     Examples
     --------
@@ -124,10 +165,15 @@ class StructBoostRanker(Boosted, Tabular, ClassifierMixin, BaseEstimator):  # ty
         self,
         estimator: Any = "stump",
         n_estimators: int = 200,
-        C: float = 100.0,
+        C: float | str = "auto",
         *,
+        loss: str = "auc",
         tol: float = 1e-3,
         ordinal: bool = False,
+        early_stopping: bool | str = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        n_folds: int | None = None,
         slack: str = "one",
         categorical_features: Any = "from_dtype",
         monotonic_cst: Any = None,
@@ -140,8 +186,13 @@ class StructBoostRanker(Boosted, Tabular, ClassifierMixin, BaseEstimator):  # ty
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.C = C
+        self.loss = loss
         self.tol = tol
         self.ordinal = ordinal
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.n_folds = n_folds
         self.slack = slack
         self.categorical_features = categorical_features
         self.monotonic_cst = monotonic_cst
@@ -157,7 +208,9 @@ class StructBoostRanker(Boosted, Tabular, ClassifierMixin, BaseEstimator):  # ty
         y: ArrayLike,
         *,
         groups: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        eval_set: Any = None,
     ) -> Self:
         """Fit the weak learners and their weights.
 
@@ -171,30 +224,38 @@ class StructBoostRanker(Boosted, Tabular, ClassifierMixin, BaseEstimator):  # ty
         y : array of shape (n,)
         groups : array of shape (n,), optional
             Only samples of the same group are compared: the answers to a query.
+        qid : array of shape (n,), optional
+            Another word for ``groups``.
         sample_weight : array of shape (n,) or number, optional
-            A pair weighs the product: 2 equals a repeated sample, 0 a removed one.
+            A pair weighs the product: 2 equals a repeated sample, 0 a removed one. For the other
+            losses that of a query, the same for all its samples or 0.
+        eval_set : (X, y), (X, y, groups) or list of them, optional
+            Sets to judge each round by; the first ends the fit (``early_stopping``) and chooses C.
 
         Returns
         -------
         self
         """
         as_flag(self.ordinal, "ordinal")
+        as_choice(self.loss, "loss", LOSSES)
+        self._check_habits()
         check_display(self.verbose, self.callback)
         deadline = Deadline.of(self.time_limit, armed=False)
-        X, y = self._table(X, y, reset=True, accept_sparse=["csc", "csr"])
-        levels = self._learn_levels(np.asarray(y))
-        weights = without_unit(as_sample_weights(sample_weight, len(levels)))
-        risk = RankRisk(levels, weights, groups)
-        search = make_search(
-            self.estimator,
-            X,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-            **self._stump_options(one_score=True),
+        X, y = self._table(X, y, reset=True, accept_sparse="csr")
+        places = self._learn_levels(np.asarray(y))
+        weights = without_unit(as_sample_weights(sample_weight, len(places)))
+        examples = Examples(X, places, weights, _groups_of(groups, qid, len(places)))
+        self._risk(examples)  # says what is wrong with them
+        held_out = isinstance(self.C, str) or self._stops_early(len(places), eval_set is not None)
+        if self.loss == "auc" and held_out:  # so that no copies of a row are held out and fitted
+            examples = _distinct(examples)
+        examples, fit, _ = self._learn(
+            examples,
+            [self._evaluated(*part) for part in as_eval_set(eval_set, (2, 3))],
+            deadline,
+            slack=self.slack,
         )
-        fit = self._boost(risk, search, deadline, slack=self.slack)
-        self._store(fit, 1)
-        self.cut_points_ = cut_points(fit.scores, levels, weights, len(self.classes_))
+        self.cut_points_ = cut_points(fit.scores, examples.y, examples.weight, len(self.classes_))
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -219,21 +280,45 @@ class StructBoostRanker(Boosted, Tabular, ClassifierMixin, BaseEstimator):  # ty
         y: ArrayLike,
         *,
         groups: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """The area under the ROC curve: the share of pairs in the right order, ties a half."""
+        """1 - the loss: the area under the ROC curve (the share of pairs in the right order, ties a
+        half), or the mean over the queries of average precision or normalised discounted gain.
+        """
         scores = self.decision_function(X)
         labels = as_array(y, "y")
         if labels.shape != scores.shape:
             raise ValueError(f"y must have shape {scores.shape}, as X has rows, got {labels.shape}")
-        unknown = labels[~np.isin(labels, self.classes_)]
-        if unknown.size:
-            raise ValueError(
-                f"y must hold the labels of fit, {self.classes_.tolist()}, "
-                f"got {unknown.tolist()[0]!r}"
-            )
-        levels = np.searchsorted(self.classes_, labels)
-        return RankRisk(levels, sample_weight, groups).concordance(scores)
+        weights = as_sample_weights(sample_weight, len(labels))
+        names = _groups_of(groups, qid, len(labels))
+        examples = Examples(None, known_places(labels, self.classes_), weights, names)
+        return self._risk(examples).merit(scores)
+
+    def _risk(self, examples: Examples) -> RankRisk | ListRisk:
+        levels: NDArray[Any] = examples.y
+        if self.loss == "ndcg" and self.ordinal:  # the gains themselves
+            levels = self.classes_[levels].astype(np.float64)
+        return LOSSES[self.loss](levels, examples.weight, examples.groups)
+
+    def _search(self, X: Any) -> WeakLearnerSearch:
+        return make_search(
+            self.estimator,
+            X,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            **self._stump_options(one_score=True),
+        )
+
+    def _merit(self, examples: Examples) -> Callable[[FloatArray], float]:
+        risk = self._risk(examples)
+        return lambda scores: risk.merit(scores[0])
+
+    def _evaluated(self, X: Any, y: Any, groups: Any = None) -> Examples:
+        """A set to be judged by, in the terms of this fit."""
+        X, y = self._table(X, y, reset=False, accept_sparse="csr")
+        names = as_groups(groups, X.shape[0])
+        return Examples(X, known_places(y, self.classes_), np.ones(X.shape[0]), names)
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -270,3 +355,22 @@ class StructBoostRanker(Boosted, Tabular, ClassifierMixin, BaseEstimator):  # ty
         tags.input_tags.allow_nan = takes_missing(self.estimator)
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def _groups_of(groups: Any, qid: Any, n: int) -> NDArray[Any] | None:
+    """The query of each row, by either name."""
+    if groups is not None and qid is not None:
+        raise ValueError("qid must be None where groups are given, got both: they are the same")
+    return as_groups(qid, n, "qid") if groups is None else as_groups(groups, n)
+
+
+def _distinct(examples: Examples) -> Examples:
+    """Equal rows of one group and level as one, with the sum of their weights."""
+    groups = examples.groups
+    keys = np.zeros(len(examples), np.int64)
+    if groups is not None:
+        names, keys = np.unique(groups, return_inverse=True)
+    n_levels = int(examples.y.max()) + 1
+    X, code, weight = distinct_rows(examples.X, keys * n_levels + examples.y, examples.weight)
+    own = None if groups is None else names[code // n_levels]
+    return Examples(X, code % n_levels, weight, own)

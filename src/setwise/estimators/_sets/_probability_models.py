@@ -1,26 +1,19 @@
-"""Any classifier's probabilities of the positive labels, out of fold and calibrated where asked."""
+"""Any classifier's probabilities of the positive labels, out of fold."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from scipy.special import expit, logit
 from sklearn.base import clone
-from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import _safe_indexing
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._deadline import Deadline
-
-# Probabilities of 0 and 1 have no logit; what lies beyond these is as certain.
-_CERTAIN = 1e-7
-METHODS = ("sigmoid", "isotonic")
 
 
 def first_estimator(estimator: Any, *, matrix: bool) -> Any:
@@ -98,59 +91,3 @@ def _lost_a_class(target: NDArray[Any], train: IntArray) -> bool:
     whole, part = np.atleast_2d(target.T), np.atleast_2d(target[train].T)
     pairs = zip(whole, part, strict=True)
     return any(len(np.unique(b)) < len(np.unique(a)) for a, b in pairs)
-
-
-@dataclass(frozen=True, eq=False)
-class Calibration:
-    """A map of probabilities for each label: Platt's sigmoid of the logits, or a monotone one."""
-
-    maps: tuple[Any, ...]
-
-    @classmethod
-    def fit(cls, method: str, p: FloatArray, positive: NDArray[np.bool_]) -> Calibration:
-        """From probabilities out of fold."""
-        columns = zip(np.atleast_2d(p.T), np.atleast_2d(positive.T), strict=True)
-        return cls(tuple(_map_of(method, x, y) for x, y in columns))
-
-    def __call__(self, p: FloatArray) -> FloatArray:
-        """Calibrated probabilities, in the shape given."""
-        mapped = [g(x) for g, x in zip(self.maps, np.atleast_2d(p.T), strict=True)]
-        return np.stack(mapped, axis=1).reshape(p.shape)
-
-
-class _Sigmoid:
-    def __init__(self, slope: float, shift: float) -> None:
-        self.slope, self.shift = slope, shift
-
-    def __call__(self, p: FloatArray) -> FloatArray:
-        return np.asarray(expit(self.slope * _logits(p) + self.shift))
-
-
-class _Constant:
-    def __init__(self, value: float) -> None:
-        self.value = value
-
-    def __call__(self, p: FloatArray) -> FloatArray:
-        return np.full(len(p), self.value)
-
-
-class _Isotonic:
-    def __init__(self, p: FloatArray, positive: NDArray[np.bool_]) -> None:
-        self.model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-        self.model.fit(p, positive)
-
-    def __call__(self, p: FloatArray) -> FloatArray:
-        return np.asarray(self.model.predict(p))
-
-
-def _map_of(method: str, p: FloatArray, positive: NDArray[np.bool_]) -> Any:
-    if positive.all() or not positive.any():
-        return _Constant(float(positive.mean()))
-    if method == "isotonic":
-        return _Isotonic(p, positive)
-    model = LogisticRegression(C=1e3).fit(_logits(p)[:, None], positive)
-    return _Sigmoid(float(model.coef_[0, 0]), float(model.intercept_[0]))
-
-
-def _logits(p: FloatArray) -> FloatArray:
-    return np.asarray(logit(np.clip(p, _CERTAIN, 1 - _CERTAIN)))

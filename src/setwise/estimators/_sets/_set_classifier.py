@@ -15,12 +15,12 @@ from threadpoolctl import threadpool_limits
 from setwise._foundation._arguments import FloatArray, as_choice, as_flag, as_number
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
+from setwise.estimators._calibration import METHODS, Calibration
 from setwise.estimators._sets._folds import Sample
 from setwise.estimators._sets._held_out_scores import best_offset, held_out_scores
 from setwise.estimators._sets._judgment import warn_of_gap, warn_of_no_positive
 from setwise.estimators._sets._label_encoding import weigh_classes
 from setwise.estimators._sets._linear_model import LinearModel
-from setwise.estimators._sets._probability_models import METHODS, Calibration
 from setwise.estimators._sets._set_problem import Reduction, SetProblem, pose
 from setwise.estimators._sets._surrogate_choice import first_surrogate, own_loss
 from setwise.estimators._threads import threads

@@ -18,13 +18,12 @@ from setwise._foundation._deadline import Deadline
 from setwise._foundation._sample_weights import as_sample_weights
 from setwise.decisions import Decision, decide
 from setwise.decisions._probabilities import Probabilities, read_probabilities
+from setwise.estimators._calibration import METHODS, Calibration, better_calibration
 from setwise.estimators._checked import checked_labels, naming_x
 from setwise.estimators._sets._folds import Sample, split_into_folds
 from setwise.estimators._sets._label_encoding import Encoding, learn_encoding
 from setwise.estimators._sets._presence_model import PresenceModel
 from setwise.estimators._sets._probability_models import (
-    METHODS,
-    Calibration,
     first_estimator,
     out_of_fold,
     positive_probabilities,
@@ -195,7 +194,7 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         gated = gated and arranged.n_sets >= _LEAST_SETS
         calibrate = self.calibrate
         if calibrate == "auto":
-            calibrate = "sigmoid" if matrix and (self._spans or gated) else None
+            calibrate = "auto" if matrix and (self._spans or gated) else None
         if calibrate is not None or self._spans or gated:
             sample = Sample.of(np.zeros((len(positive), 0)), labels, positive, groups, None)
             folds = split_into_folds(self.cv, sample)
@@ -208,6 +207,8 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if not seen.any():
                 p = self._chances(X)
                 return self._settle(loss, p, positive, sample.groups, weight, gated=False)
+            if calibrate == "auto":
+                calibrate = better_calibration(p[seen], positive[seen])
             if calibrate is not None:
                 self._calibration = Calibration.fit(calibrate, p[seen], positive[seen])
                 p = self._calibration(p)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,7 +34,7 @@ class BoostHistory(History):
     """
 
     n_columns: NDArray[np.int64]
-    """Weak learners."""
+    """Weak learners; one that is shared counts once."""
     n_planes: NDArray[np.int64]
     """Planes in the linear program."""
     n_cuts: NDArray[np.int64]
@@ -42,7 +43,11 @@ class BoostHistory(History):
 
 @dataclass(frozen=True, eq=False)
 class BoostProgress(Progress):
-    """What a booster tells its callback after each round: its sizes too.
+    """What a booster tells its callback after each round: its sizes and weak learners too.
+
+    ``columns`` are the weak learners so far and ``w`` their weights, the best that were found;
+    ``scores`` says how good they are on the sets that an estimator is judged by, such as
+    ``eval_set``, by name, and is empty where there are none.
 
     Examples
     --------
@@ -54,6 +59,9 @@ class BoostProgress(Progress):
     n_columns: int
     n_planes: int
     n_cuts: int
+    columns: tuple[Column, ...] = ()
+    w: FloatArray = field(default_factory=lambda: np.empty(0))
+    scores: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +71,10 @@ class BoostFit(Measured):
     Attributes
     ----------
     columns : tuple of Column
-        The weak learners in the order of their arrival.
+        The weak learners in the order of their arrival; of learners that are shared, one a segment,
+        side by side.
     w : array of shape (n_columns,)
-        Their weights, not negative.
+        Their weights, not negative; of any sign if they are shared.
     scores : array of shape (S,)
         f, the weighted sum of the responses.
     value : float

@@ -41,6 +41,8 @@ class Master:
     stays feasible and the primal simplex method goes on from it. A new weak learner is a row, and
     the dual simplex method does.
 
+    Weights of any sign cost abs(w_j), and their rows are bounded by -1 as well.
+
     The solver's tolerances are absolute, so that it sees slacks in parts of ``risk`` and the
     objective in parts of C ``risk``, if that is below 1 (above, 1 is what a weight costs). Both are
     rounded to powers of two, which change no digit.
@@ -51,9 +53,13 @@ class Master:
     n_slacks : int
     risk : float
         The size of the slacks, positive: the risk of no weak learners.
+    signed : bool
+        Whether weights may be negative.
     """
 
-    def __init__(self, C: float, n_slacks: int = 1, risk: float = 1.0) -> None:
+    def __init__(
+        self, C: float, n_slacks: int = 1, risk: float = 1.0, *, signed: bool = False
+    ) -> None:
         # Imported by need: `import setwise` must not load a solver.
         highspy = load("highspy")
         self._highs: Any = highspy.Highs()
@@ -83,6 +89,8 @@ class Master:
             np.empty(0),
         )
         self._C = C
+        self._signed = signed
+        self._least = -1.0 if signed else -self._infinity
         self.n_slacks = n_slacks
         self.n_columns = 0
         self.n_planes = 0
@@ -110,11 +118,19 @@ class Master:
         self.n_planes += r
         self._strategy = _PRIMAL
 
-    def add_column(self, coefficients: FloatArray) -> None:
-        """A weak learner, (P,): what one unit of its weight adds to each plane."""
-        planes = np.arange(self.n_planes, dtype=np.int32)
-        self._highs.addRow(-self._infinity, 1.0, self.n_planes, planes, -self._share * coefficients)
-        self.n_columns += 1
+    def add_columns(self, coefficients: FloatArray) -> None:
+        """Weights, (P, r): what one unit of each adds to each plane."""
+        planes, r = coefficients.shape
+        self._highs.addRows(
+            r,
+            np.full(r, self._least),
+            np.ones(r),
+            r * planes,
+            np.arange(0, r * planes, planes, dtype=np.int32) if planes else np.zeros(r, np.int32),
+            np.tile(np.arange(planes, dtype=np.int32), r),
+            -self._share * coefficients.T.ravel(),
+        )
+        self.n_columns += r
         self._strategy = _DUAL
 
     def drop_planes(self, planes: IntArray) -> None:
@@ -146,10 +162,11 @@ class Master:
                 f"the linear program of boosting was not solved at C={self._C:g} ({said}): lower C"
             )
         solution = self._highs.getSolution()
-        prices = np.maximum(np.array(solution.row_dual), 0.0)
+        prices = np.array(solution.row_dual)
+        slacks, w = np.maximum(prices[: self.n_slacks], 0.0), prices[self.n_slacks :]
         return MasterSolution(
-            w=self._cost * prices[self.n_slacks :],
-            slacks=self._risk * prices[: self.n_slacks],
+            w=self._cost * (w if self._signed else np.maximum(w, 0.0)),
+            slacks=self._risk * slacks,
             multipliers=self._share * np.maximum(np.array(solution.col_value), 0.0),
             value=self._cost * float(self._highs.getInfo().objective_function_value),
         )

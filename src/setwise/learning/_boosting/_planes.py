@@ -54,12 +54,10 @@ class ScorePlanes:
         self._ends, self._indices = kept.indptr.astype(np.int64), kept.indices.astype(np.int64)
         self._values = kept.data
 
-    def column(self, segment: slice, response: FloatArray) -> FloatArray:
-        """What one unit of a weak learner on one segment adds to each plane, (P,)."""
-        scores = np.zeros(self.n_scores)
-        scores[segment] = response
-        product: FloatArray = self.slopes @ scores
-        return product
+    def columns(self, scores: FloatArray) -> FloatArray:
+        """What each of some moves of the scores, (r, S), adds to each plane, (P, r)."""
+        slopes = self.slopes
+        return np.stack([slopes @ move for move in scores], axis=1)
 
     def descent(self, multipliers: FloatArray) -> FloatArray:
         """Minus the sum of the slopes, weighted: where the scores should go, (S,)."""

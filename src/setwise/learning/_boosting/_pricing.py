@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._certificate import EPS
-from setwise.learning._boosting._master import MasterSolution
-from setwise.learning._boosting._problem import Column, WeakLearnerSearch
+from setwise.learning._boosting._dual_point import DualPoint
+from setwise.learning._boosting._problem import EVERY, Column, WeakLearnerSearch
 from setwise.learning._boosting._restricted import Restricted
 from setwise.learning._boosting._timed import Timed
 
@@ -18,37 +17,6 @@ from setwise.learning._boosting._timed import Timed
 _SMOOTHING = 0.5
 # A learner in use has an edge of 1, to the tolerance of the linear program.
 _VIOLATION = 1e-7
-# Sums behind an edge: the planes' multipliers, their slopes, and the responses.
-_SUMS = 4
-
-
-class DualPoint(NamedTuple):
-    r"""Multipliers of planes, summed up: what they make of the scores, and of the offsets.
-
-    For multipliers that keep to the constraints on the slacks and for all weak learners h
-
-    .. math:: 1^\top w + C R(f) \ge \text{height}
-        + \sum_j w_j (1 - \langle \text{weights}, h_j \rangle) ,
-
-    so that height / max(1, edge) is a lower bound if no learner has more than that edge: the
-    multipliers may be scaled. ``size`` is the magnitude of the terms that the edge was summed from:
-    where the risk pulls both ways they are as large as C, and cancel.
-    """
-
-    weights: FloatArray
-    height: float
-    edge: float = 0.0
-    size: float = 0.0
-
-    @property
-    def bound(self) -> float:
-        """What no weak learners and weights can fall below."""
-        return self.height / max(1.0, self.edge)
-
-    @property
-    def rounding(self) -> float:
-        """By how much the bound may be too low for the rounding of the edge alone."""
-        return _SUMS * EPS * self.size * self.bound if self.edge > 1.0 else 0.0
 
 
 class Pricing:
@@ -63,14 +31,10 @@ class Pricing:
         self._search, self._timed = search, timed or Timed()
         self.best = DualPoint(np.zeros(0), 0.0)  # R >= 0: no plane is needed for a bound of 0
 
-    def __call__(self, problem: Restricted, model: MasterSolution) -> list[Column]:
+    def __call__(self, problem: Restricted, now: DualPoint) -> list[Column]:
         """The violated columns that are not in use yet, best first."""
-        planes = problem.planes
-        allowed = problem.C / len(model.slacks)
-        sums = np.bincount(planes.slack, model.multipliers, len(model.slacks))
-        multipliers = model.multipliers * (allowed / np.maximum(sums, allowed))[planes.slack]
-        now = DualPoint(planes.descent(multipliers), float(multipliers @ planes.offsets))
-        # While the best function is zero the best multipliers are those that led nowhere.
+        # While the best function is zero the best multipliers are those that led nowhere; those of
+        # the soft risk do not jump.
         if self.best.height > 0 and problem.best.w.any():
             found = self._ask(problem, _mean(self.best, now), now)
             if found:
@@ -79,17 +43,20 @@ class Pricing:
 
     def _ask(self, problem: Restricted, point: DualPoint, now: DualPoint) -> list[Column]:
         columns = checked_columns(self._timed.ask("search", self._search, point.weights), problem)
+        if problem.shared:
+            columns = [replace(column, segment=EVERY) for column in columns]
         edge = max(_edge(point, column, problem) for column in columns)
         if not self._search.exact:  # it may miss a learner that it found before
             edge = max(edge, float(_edges_in_use(point, problem).max(initial=0.0)))
+        if problem.soft is not None:
+            problem.soft.met(edge)
         if point.height / max(1.0, edge) > self.best.bound:
             size = max(_size(point, column, problem) for column in columns)
             self.best = point._replace(edge=edge, size=size)
         return [
             column
             for column in columns
-            if _edge(now, column, problem) > 1.0 + _VIOLATION
-            and not problem.responses.resembles(column)
+            if _edge(now, column, problem) > 1.0 + _VIOLATION and not problem.resembles(column)
         ]
 
     def meet(self, column: Column, problem: Restricted) -> None:
@@ -105,17 +72,17 @@ def _mean(center: DualPoint, now: DualPoint) -> DualPoint:
 
 
 def _edge(point: DualPoint, column: Column, problem: Restricted) -> float:
-    return float(point.weights[problem.responses.where(column)] @ column.response)
+    return float(problem.responses.edges(point.weights, column).max())
 
 
 def _size(point: DualPoint, column: Column, problem: Restricted) -> float:
-    weights = point.weights[problem.responses.where(column)]
-    return float(np.abs(weights) @ np.abs(column.response))
+    sizes = replace(column, response=np.abs(column.response))
+    return float(problem.responses.edges(np.abs(point.weights), sizes).max())
 
 
 def _edges_in_use(point: DualPoint, problem: Restricted) -> FloatArray:
     edges: FloatArray = problem.responses.coefficients(point.weights[None, :])[0]
-    return edges
+    return np.abs(edges) if problem.shared else edges
 
 
 def checked_columns(columns: list[Column], problem: Restricted) -> list[Column]:

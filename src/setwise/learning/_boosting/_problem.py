@@ -11,6 +11,9 @@ from scipy.sparse import csr_array
 
 from setwise._foundation._arguments import FloatArray
 
+# The segment, while it is learned, of a column that adds to all of them, with a weight for each.
+EVERY = -1
+
 
 @dataclass(frozen=True)
 class Column:
@@ -103,6 +106,53 @@ class ExamplewiseRisk(Risk, Protocol):
 
     def each(self, scores: FloatArray) -> tuple[FloatArray, csr_array]:
         """The examples' risks R_i(f), (n,), with R their mean, and a subgradient a row, (n, S)."""
+
+
+class SoftRisk(Protocol):
+    """A risk whose maxima are softened at a temperature tau, with its own scores of the examples.
+
+    Weak learners respond on m examples, in s segments of the scores, and the risk has slopes in
+    k classes, of which ``code`` (k, s) says how they are made of segments.
+    """
+
+    @property
+    def classes(self) -> int:
+        """k."""
+
+    def start(self, scores: FloatArray) -> None:
+        """Take scores, (s, m)."""
+
+    def probabilities(self, tau: float, out: FloatArray) -> tuple[float, float, float, float]:
+        """The soft risk, the hard one, the height of the plane of ``out``, and its mean entropy.
+
+        ``out`` (k, m) receives the weights of the outputs: the plane lies below the hard risk.
+        """
+
+    def sums(self, response: NDArray[np.float32], out: FloatArray) -> None:
+        """What a response (m,) adds to the scores of the true outputs, by class, (k,)."""
+
+    def descend(
+        self,
+        responses: NDArray[np.float32],
+        sums: FloatArray,
+        segment: NDArray[np.int32],
+        order: NDArray[np.int32],
+        C: float,
+        tau: float,
+        w: FloatArray,
+        radius: FloatArray,
+    ) -> None:
+        """Lower sum(abs(w)) + C times the soft risk, one learner of ``order`` after the other."""
+
+
+class SofteningRisk(Risk, Protocol):
+    """A risk that can be softened."""
+
+    def softened(self) -> SoftRisk | None:
+        """A new one at scores of zero; None where this one cannot be."""
+
+    def soft_slope(self, weights: FloatArray) -> FloatArray:
+        """The plane's slope in the scores, (S,), for weights of the outputs, (k, m)."""
 
 
 class WeakLearnerSearch(Protocol):

@@ -13,14 +13,19 @@ from setwise.learning._boosting._problem import Column
 # Responses whose cosine is nearer to 1 than this are one: between them the simplex method would
 # find nothing but rounding.
 _SAME = 1e-9
+_BLOCK = 16  # of responses that are summed at once
 
 
 class Responses:
     """A growing list of columns: their scores, and their coefficients in a plane.
 
+    A column has one weight, not negative.
+
     The responses on one segment are rows of one matrix, so that each product is one call of BLAS a
     segment, O(columns x length).
     """
+
+    width = 1
 
     def __init__(self, offsets: NDArray[np.int64]) -> None:
         self.offsets = offsets
@@ -32,20 +37,30 @@ class Responses:
     def __len__(self) -> int:
         return len(self.columns)
 
-    def where(self, column: Column) -> slice:
-        """Its segment of the scores."""
-        return slice(*self.offsets[column.segment : column.segment + 2].tolist())
+    def spread(self, column: Column) -> FloatArray:
+        """What a unit of each of its weights adds to the scores, (width, S)."""
+        segment = column.segment
+        scores = np.zeros((1, int(self.offsets[-1])))
+        scores[0, self.offsets[segment] : self.offsets[segment + 1]] = column.response
+        return scores
+
+    def edges(self, weights: FloatArray, column: Column) -> FloatArray:
+        """The edge of each of its weights at weights of the scores, (width,)."""
+        segment = column.segment
+        begin, end = self.offsets[segment : segment + 2]
+        return np.array([weights[begin:end] @ column.response])
 
     def append(self, column: Column) -> None:
         """Add a column at the end."""
-        members = self._members.setdefault(column.segment, [])
-        matrix = self._matrix.setdefault(column.segment, np.empty((4, len(column.response))))
+        segment = column.segment
+        members = self._members.setdefault(segment, [])
+        matrix = self._matrix.setdefault(segment, np.empty((4, len(column.response))))
         if len(members) == len(matrix):
             matrix = np.concatenate([matrix, np.empty_like(matrix)])
-            self._matrix[column.segment] = matrix
+            self._matrix[segment] = matrix
         matrix[len(members)] = column.response
         members.append(len(self.columns))
-        self._norms.setdefault(column.segment, []).append(float(norm(column.response)))
+        self._norms.setdefault(segment, []).append(float(norm(column.response)))
         self.columns.append(column)
 
     def scores(self, w: FloatArray) -> FloatArray:
@@ -68,9 +83,76 @@ class Responses:
 
     def resembles(self, column: Column) -> bool:
         """Whether a column in use is the same one, up to a positive factor and rounding."""
-        members = self._members.get(column.segment)
+        segment = column.segment
+        members = self._members.get(segment)
         if not members:
             return False
-        matrix = self._matrix[column.segment][: len(members)]
-        norms = np.array(self._norms[column.segment]) * norm(column.response)
+        matrix = self._matrix[segment][: len(members)]
+        norms = np.array(self._norms[segment]) * norm(column.response)
         return bool(np.any(matrix @ column.response >= (1.0 - _SAME) * norms))
+
+
+class SharedResponses:
+    """Columns that all segments share: a weight for each of them, of any sign.
+
+    The weights of one column lie side by side.
+    """
+
+    def __init__(self, offsets: NDArray[np.int64]) -> None:
+        self.offsets = offsets
+        self.width = len(offsets) - 1
+        self.columns: list[Column] = []
+        self._rows: FloatArray = np.empty((0, int(offsets[1])))
+        self._filled = 0
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def spread(self, column: Column) -> FloatArray:
+        """What a unit of each of its weights adds to the scores, (width, S)."""
+        spread = np.zeros((self.width, self.width, len(column.response)))
+        spread[range(self.width), range(self.width)] = column.response
+        return spread.reshape(self.width, -1)
+
+    def edges(self, weights: FloatArray, column: Column) -> FloatArray:
+        """The edge of each of its weights, up to its sign, at weights of the scores, (width,)."""
+        edges: FloatArray = np.abs(weights.reshape(self.width, -1) @ column.response)
+        return edges
+
+    def append(self, column: Column) -> None:
+        """Add a column at the end."""
+        self.columns.append(column)
+
+    def scores(self, w: FloatArray) -> FloatArray:
+        """The sum of the weighted responses, (S,)."""
+        weights = w.reshape(-1, self.width)
+        scores = np.zeros((self.width, self._rows.shape[1]))
+        for begin in range(0, len(weights), _BLOCK):  # all rows may be more than the cache holds
+            rows = [column.response for column in self.columns[begin : begin + _BLOCK]]
+            scores += weights[begin : begin + _BLOCK].T @ np.stack(rows)
+        return scores.ravel()
+
+    def coefficients(self, slopes: FloatArray | csr_array) -> FloatArray:
+        """Slopes (r, S) times the responses, (r, n_columns width)."""
+        matrix = self._matrix()
+        product = np.empty((slopes.shape[0], len(self), self.width))
+        for segment, begin in enumerate(self.offsets[:-1]):
+            product[:, :, segment] = slopes[:, begin : begin + matrix.shape[1]] @ matrix.T
+        return product.reshape(len(product), -1)
+
+    def resembles(self, column: Column) -> bool:
+        """Whether a column in use is the same one, up to a factor and rounding."""
+        matrix = self._matrix()
+        norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix)) * norm(column.response)
+        return bool(np.any(np.abs(matrix @ column.response) >= (1.0 - _SAME) * norms))
+
+    def _matrix(self) -> FloatArray:
+        """The responses as rows, made when they are asked for."""
+        if len(self) > len(self._rows):
+            rows = np.empty((max(len(self), 2 * len(self._rows)), self._rows.shape[1]))
+            rows[: self._filled] = self._rows[: self._filled]
+            self._rows = rows
+        for place in range(self._filled, len(self)):
+            self._rows[place] = self.columns[place].response
+        self._filled = len(self)
+        return self._rows[: len(self)]

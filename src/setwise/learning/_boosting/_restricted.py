@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -9,10 +10,12 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_array
+from setwise.learning._boosting._dual_point import DualPoint
 from setwise.learning._boosting._master import Master, MasterSolution
 from setwise.learning._boosting._planes import ScorePlanes, as_row
-from setwise.learning._boosting._problem import Column, ExamplewiseRisk, Risk
-from setwise.learning._boosting._responses import Responses
+from setwise.learning._boosting._problem import Column, ExamplewiseRisk, Risk, SofteningRisk
+from setwise.learning._boosting._responses import Responses, SharedResponses
+from setwise.learning._boosting._smoothed import Smoothed
 from setwise.learning._boosting._timed import Timed
 from setwise.learning._room import BELOW_LEAST
 
@@ -22,15 +25,16 @@ _STEP, _FACTOR = 0.03, 2.0
 # Planes without a multiplier in so many solutions are dropped, when they make up a fifth of all.
 _IDLE_SOLUTIONS, _IDLE_SHARE = 20, 0.2
 _ROUNDING = 1e-10  # of the risk of no weak learners
+_MANY_SCORES = 500  # below, the linear program is small, and ends in the optimum itself
 _INFINITE = 1e20  # what HiGHS takes for it
 
 
 class Incumbent(NamedTuple):
-    """The best weights (K,), their scores (S,), and their objective."""
+    """The best weights (K,), their objective, and their scores (S,), where they are known."""
 
     w: FloatArray
-    scores: FloatArray
     value: float
+    scores: FloatArray | None = None
 
 
 class _Cut(NamedTuple):
@@ -58,10 +62,19 @@ class Restricted:
     can be nearly zero, or worse than zero. So the questions lie on the way to it: a line search
     from the best weights met, which begins with a small step, finds where the objective turns, and
     cuts there. The best weights never get worse, nor worse than zero.
+
+    Where the risk can be softened and the scores are many, descent on the soft risk comes first,
+    and the linear program, which no weak learner has entered then, after ``harden``.
     """
 
     def __init__(
-        self, risk: Risk, C: float, *, examplewise: bool, timed: Timed | None = None
+        self,
+        risk: Risk,
+        C: float,
+        *,
+        examplewise: bool,
+        shared: bool = False,
+        timed: Timed | None = None,
     ) -> None:
         self._risk = risk
         self._timed = timed or Timed()
@@ -71,7 +84,15 @@ class Restricted:
         offsets = checked_offsets(risk.offsets)
         n_scores = int(offsets[-1])
         zero = np.zeros(n_scores)
-        self.responses = Responses(offsets)
+        if shared and len(set(np.diff(offsets).tolist())) > 1:
+            raise ValueError(
+                "risk.offsets must cut the scores into equal segments for shared columns, got "
+                f"{offsets.tolist()}"
+            )
+        self.shared = shared
+        self.responses: Responses | SharedResponses = (
+            SharedResponses(offsets) if shared else Responses(offsets)
+        )
         self.planes = ScorePlanes(n_scores)
         cut = self._ask(zero)
         if C * cut.risk >= _INFINITE:
@@ -80,11 +101,33 @@ class Restricted:
                 f"got {C:g} times {cut.risk:g}"
             )
         self._rounding = _ROUNDING * cut.risk
-        self._master = Master(C, len(cut.heights), cut.risk if cut.risk > 0 else 1.0)
+        self._master = Master(C, len(cut.heights), cut.risk if cut.risk > 0 else 1.0, signed=shared)
         self._idle: IntArray = np.empty(0, np.int64)
         self._add(cut, zero)
         self.zero = C * cut.risk
-        self.best = Incumbent(np.empty(0), zero, self.zero)
+        self.best = Incumbent(np.empty(0), self.zero, zero)
+        self._columns: list[Column] = []
+        self.soft: Smoothed | None = None
+        if not examplewise and cut.risk > 0 and n_scores >= _MANY_SCORES:
+            self.soft = _softened(risk, C, cut.risk, self._timed)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """One for each weight: those of a shared learner lie side by side."""
+        columns = self.responses.columns
+        if not self.shared:
+            return tuple(columns)
+        width = self.responses.width
+        for column in columns[len(self._columns) // width :]:
+            self._columns += [replace(column, segment=segment) for segment in range(width)]
+        return tuple(self._columns)
+
+    @property
+    def scores(self) -> FloatArray:
+        """Those of the best weights, (S,)."""
+        if self.best.scores is None:
+            self.best = self.best._replace(scores=self.responses.scores(self.best.w))
+        return cast(FloatArray, self.best.scores)
 
     def minimize(self, floor: float, share: float, bound: float) -> MasterSolution:
         """Cut until the best value is close to the model's.
@@ -99,12 +142,53 @@ class Restricted:
             if self.best.value - model.value <= enough or not self._search_line(model):
                 return model
 
+    def soften(self, bound: float) -> DualPoint:
+        """Descend on the soft risk as far as the gap to the bound asks for."""
+        assert self.soft is not None
+        point = self.soft.minimize(self.best.value, bound)
+        self.n_cuts += 1
+        if point.value < self.best.value:
+            w = point.w
+            if not self.shared:
+                own = [[column.segment] for column in self.responses.columns]
+                w = np.take_along_axis(w, np.array(own, np.int64).reshape(-1, 1), 1)
+            self.best = Incumbent(w.ravel(), point.value)
+        return DualPoint(point.weights, point.height)
+
+    def harden(self) -> None:
+        """Go over to the linear program, with all columns and the plane at the best weights."""
+        self.soft = None
+        for column in self.responses.columns:
+            self._enter(column)
+        # The value so far was summed up from steps.
+        scores = self.scores
+        cut = self._ask(scores)
+        self.best = self.best._replace(value=float(np.abs(self.best.w).sum()) + self.C * cut.risk)
+        self._add(cut, scores)
+
+    def dual(self, model: MasterSolution) -> DualPoint:
+        """The multipliers of a solution, made to keep to the constraints on the slacks."""
+        allowed = self.C / len(model.slacks)
+        sums = np.bincount(self.planes.slack, model.multipliers, len(model.slacks))
+        shares = (allowed / np.maximum(sums, allowed))[self.planes.slack]
+        multipliers = model.multipliers * shares
+        return DualPoint(self.planes.descent(multipliers), float(multipliers @ self.planes.offsets))
+
     def add_column(self, column: Column) -> None:
-        """Put a weak learner into the program, with a weight of zero to begin with."""
-        coefficients = self.planes.column(self.responses.where(column), column.response)
+        """Put a weak learner into the program, with weights of zero to begin with."""
         self.responses.append(column)
-        self._master.add_column(coefficients)
-        self.best = self.best._replace(w=np.append(self.best.w, 0.0))
+        self.best = self.best._replace(w=np.append(self.best.w, np.zeros(self.responses.width)))
+        if self.soft is None:
+            self._enter(column)
+        elif not self.soft.add(column):
+            self.harden()
+
+    def resembles(self, column: Column) -> bool:
+        """Whether a column in use is the same one."""
+        return (self.soft or self.responses).resembles(column)
+
+    def _enter(self, column: Column) -> None:
+        self._master.add_columns(self.planes.columns(self.responses.spread(column)))
 
     def drop_idle(self) -> None:
         """Forget planes that have long had no multiplier."""
@@ -117,20 +201,21 @@ class Restricted:
 
     def _search_line(self, model: MasterSolution) -> bool:
         """Cut where the objective turns on the way to the model's optimum; False if nowhere."""
-        start = self.best
+        start, before = self.best, self.scores
         goal = self.responses.scores(model.w)
         step = _STEP
         while True:
             step = min(step, 1.0)
-            scores = start.scores + step * (goal - start.scores)
+            scores = before + step * (goal - before)
             w = start.w + step * (model.w - start.w)
             cut = self._ask(scores)
-            value = float(w.sum()) + self.C * cut.risk
+            size = float(np.abs(w).sum())
+            value = size + self.C * cut.risk
             if value < self.best.value:
-                self.best = Incumbent(w, scores, value)
+                self.best = Incumbent(w, value, scores)
             ahead = cut.at(goal - scores)
             rows = np.flatnonzero(ahead > model.slacks[cut.slack] + self._rounding)
-            rise = model.w.sum() - w.sum() + self.C * (ahead.mean() - cut.risk)
+            rise = float(np.abs(model.w).sum()) - size + self.C * (ahead.mean() - cut.risk)
             if len(rows) and (rise >= 0 or step == 1.0):
                 self._add(cut.take(rows), scores)
                 return True
@@ -149,11 +234,20 @@ class Restricted:
         return _Cut(risk, np.zeros(1, np.int64), np.array([risk]), slope[None, :])
 
     def _add(self, cut: _Cut, scores: FloatArray) -> None:
+        slopes = as_row(cut.slopes[0]) if isinstance(cut.slopes, np.ndarray) else cut.slopes
         offsets = cut.at(-scores)
         self._master.add_planes(cut.slack, offsets, self.responses.coefficients(cut.slopes))
-        slopes = as_row(cut.slopes[0]) if isinstance(cut.slopes, np.ndarray) else cut.slopes
         self.planes.append(cut.slack, offsets, slopes)
         self._idle = np.concatenate([self._idle, np.zeros(len(offsets), np.int64)])
+
+
+def _softened(risk: Risk, C: float, zero: float, timed: Timed) -> Smoothed | None:
+    """Descent on the soft risk, if there is one."""
+    if not hasattr(risk, "softened"):
+        return None
+    softening = cast(SofteningRisk, risk)
+    soft = softening.softened()
+    return None if soft is None else Smoothed(softening, soft, C, zero, timed)
 
 
 def checked_offsets(offsets: ArrayLike) -> IntArray:

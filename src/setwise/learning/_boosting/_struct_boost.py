@@ -19,8 +19,9 @@ from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._progress import stops
 from setwise.learning._boosting._boost_fit import BoostFit, BoostHistory, BoostProgress
+from setwise.learning._boosting._dual_point import DualPoint
 from setwise.learning._boosting._master import ACCURACY
-from setwise.learning._boosting._pricing import DualPoint, Pricing
+from setwise.learning._boosting._pricing import Pricing
 from setwise.learning._boosting._problem import Risk, WeakLearnerSearch
 from setwise.learning._boosting._restricted import Restricted
 from setwise.learning._boosting._timed import Timed
@@ -42,6 +43,7 @@ def struct_boost(
     n_estimators: int = 200,
     time_limit: float | None = None,
     slack: str = "one",
+    columns: str = "class",
     columns_per_round: int = 1,
     verbose: bool = False,
     callback: Callable[[BoostProgress], object] | None = None,
@@ -96,6 +98,11 @@ def struct_boost(
         One slack for the whole risk (equation (9)), or one an example (equation (3)), which needs
         ``risk.each``: a finer model and a much larger linear program. The optimum is the same
         (Theorem 2.1).
+    columns : {"class", "shared"}
+        "class": a weak learner scores the one segment that the search found it for, with a weight
+        that is not negative. "shared": it scores all of them, with a weight of any sign for each
+        (Section 3.3 of the paper), whose absolute values are summed: segments must be of one
+        length, and the negation of a weak learner one too, for the bound to hold.
     columns_per_round : int
         How many of the violated columns that the search returns enter in a round.
     verbose : bool
@@ -156,6 +163,7 @@ def struct_boost(
                 n_estimators=n_estimators,
                 time_limit=Deadline.of(time_limit, armed=False).inherited,
                 slack=slack,
+                columns=columns,
                 columns_per_round=columns_per_round,
                 callback=shown,
             )
@@ -166,6 +174,7 @@ def struct_boost(
     most = as_count(n_estimators, "n_estimators", least=1)
     width = as_count(columns_per_round, "columns_per_round", least=1)
     examplewise = as_choice(slack, "slack", ("one", "example")) == "example"
+    shared = as_choice(columns, "columns", ("class", "shared")) == "shared"
     parts: tuple[tuple[object, str, str], ...] = (
         (risk, "risk", "offsets"),
         (search, "search", "exact"),
@@ -179,25 +188,38 @@ def struct_boost(
         )
     timed = Timed(time_limit)
     rounds = _Rounds(tol, callback, timed)
-    problem = Restricted(risk, C, examplewise=examplewise, timed=timed)
+    problem = Restricted(risk, C, examplewise=examplewise, shared=shared, timed=timed)
     pricing = Pricing(search, timed)
     before = (np.inf, np.inf, np.inf)
     try:
         while True:
-            value = problem.best.value
-            room = room_of(value, pricing.best.bound, problem.zero)
-            floor = max(_SHARE_OF_TOLERANCE * tol * room, ACCURACY * value)
-            model = problem.minimize(floor, _SHARE_OF_GAP, pricing.best.bound)
-            columns = pricing(problem, model)
+            if problem.soft is not None:
+                model, point = None, problem.soften(pricing.best.bound)
+            else:
+                value = problem.best.value
+                room = room_of(value, pricing.best.bound, problem.zero)
+                floor = max(_SHARE_OF_TOLERANCE * tol * room, ACCURACY * value)
+                model = problem.minimize(floor, _SHARE_OF_GAP, pricing.best.bound)
+                point = problem.dual(model)
+            found = pricing(problem, point)
             if rounds.end(problem, pricing.best) or len(problem.responses) >= most:
                 break
-            now = problem.best.value, model.value, pricing.best.bound
-            if not columns and now == before:
-                break  # no learner is violated, and nothing is left to cut
-            before = now
-            for column in columns[: min(width, most - len(problem.responses))]:
-                problem.add_column(column)
-                pricing.meet(column, problem)
+            if problem.soft is not None:
+                if not found and not problem.soft.sharpen():
+                    problem.harden()
+            elif model is not None:
+                now = problem.best.value, model.value, pricing.best.bound
+                if not found and now == before:
+                    break  # no learner is violated, and nothing is left to cut
+                before = now
+            n_new = 0
+            for column in found:
+                if n_new == min(width, most - len(problem.responses) + n_new):
+                    break
+                if not (shared and problem.resembles(column)):  # two segments may ask for one
+                    problem.add_column(column)
+                    pricing.meet(column, problem)
+                    n_new += 1
             problem.drop_idle()
     except KeyboardInterrupt:
         rounds.interrupt()
@@ -233,6 +255,8 @@ class _Rounds:
             n_columns=len(problem.responses),
             n_planes=len(problem.planes),
             n_cuts=problem.n_cuts,
+            columns=problem.columns,
+            w=problem.best.w,
         )
         self._stages.setdefault(len(problem.best.w), problem.best.w)  # as if it ended here
         self._rounds.append(progress)
@@ -258,9 +282,9 @@ class _Rounds:
         del self._stages[0]
         converged = share_left(best.value, bound, problem.zero, dual.rounding) <= self._tol
         return BoostFit(
-            columns=tuple(problem.responses.columns[: len(best.w)]),
+            columns=problem.columns,
             w=best.w,
-            scores=best.scores,
+            scores=problem.scores,
             value=best.value,
             bound=bound,
             zero=problem.zero,

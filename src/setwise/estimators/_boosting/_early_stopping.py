@@ -1,0 +1,150 @@
+"""Rows that a fit does not see, judged after every round; when they say that it is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._progress import stops
+from setwise.learning import BoostFit, BoostProgress, Column
+from setwise.learning._boosting._problem import Risk
+from setwise.learning._weak_learners._rows import respond
+
+
+class Verdict(NamedTuple):
+    """How good the scores are, and what the risk makes of them: more and less is better."""
+
+    score: float
+    loss: float
+
+
+class Judge:
+    """Rows beside those of the fit; each weak learner responds to them once.
+
+    Parameters
+    ----------
+    X : what the weak learners predict on
+    risk : Risk
+        That of the rows.
+    merit : scores (n_segments, n) -> float
+    """
+
+    def __init__(self, X: Any, risk: Risk, merit: Callable[[FloatArray], float]) -> None:
+        self._X, self._risk, self._merit = X, risk, merit
+        self._responses: list[FloatArray] = []
+        self._places: dict[int, int] = {}  # by the identity of the learners, which are kept
+        self._learners: list[object] = []
+
+    def scores(self, columns: Sequence[Column], w: FloatArray) -> FloatArray:
+        """(n_segments, n)."""
+        n_segments = len(self._risk.offsets) - 1
+        own: dict[int, FloatArray] = {}  # the weights of a learner, by segment
+        for place in np.flatnonzero(w).tolist():
+            column = columns[place]
+            parts = own.setdefault(self._place(column.learner), np.zeros(n_segments))
+            parts[column.segment] += w[place]
+        if not own:
+            return np.zeros((n_segments, self._X.shape[0]))
+        responses = np.stack([self._responses[place] for place in own])
+        scores: FloatArray = np.stack(list(own.values()), axis=1) @ responses
+        return scores
+
+    def __call__(self, columns: Sequence[Column], w: FloatArray) -> Verdict:
+        scores = self.scores(columns, w)
+        return Verdict(float(self._merit(scores)), float(self._risk(scores.ravel())[0]))
+
+    def _place(self, learner: object) -> int:
+        """Where its response is."""
+        if id(learner) not in self._places:
+            self._places[id(learner)] = len(self._responses)
+            self._learners.append(learner)
+            self._responses.append(respond(learner, self._X))
+        return self._places[id(learner)]
+
+
+class Watch:
+    """What judges say round by round, and the weights that the first of them liked best.
+
+    Parameters
+    ----------
+    judges : mapping of names
+    patience : int, optional
+        So many rounds in which the first judge saw neither a better score nor a smaller loss end
+        the fit; rounds before the first weight do not count. None: never.
+    """
+
+    def __init__(self, judges: Mapping[str, Judge], patience: int | None = None) -> None:
+        self._judges, self._patience = judges, patience
+        self.told: dict[str, list[Verdict]] = {name: [] for name in judges}
+        self.stopped = False
+        self.best: BoostProgress | None = None
+        self.verdict = Verdict(-np.inf, np.inf)
+        self._least, self._idle = np.inf, 0
+        self._sizes: set[int] = set()
+
+    def around(
+        self, callback: Callable[[BoostProgress], object] | None
+    ) -> Callable[[BoostProgress], bool]:
+        """A callback that looks first, and then asks the user's, which sees what it saw."""
+
+        def look(progress: BoostProgress) -> bool:
+            now = {
+                name: judge(progress.columns, progress.w) for name, judge in self._judges.items()
+            }
+            for name, verdict in now.items():
+                self.told[name].append(verdict)
+            if now:
+                self._weigh(progress, next(iter(now.values())))
+            scores = {name: verdict.score for name, verdict in now.items()}
+            asked = stops(callback, replace(progress, scores=scores))
+            return asked or self.stopped
+
+        return look
+
+    def _weigh(self, progress: BoostProgress, verdict: Verdict) -> None:
+        self._sizes.add(len(progress.w))
+        better = (verdict.score, -verdict.loss) > (self.verdict.score, -self.verdict.loss)
+        if better:
+            self.best, self.verdict = progress, verdict
+        if better or verdict.loss < self._least or not progress.w.any():
+            self._idle = 0
+        else:
+            self._idle += 1
+        self._least = min(self._least, verdict.loss)
+        self.stopped = self._patience is not None and self._idle >= self._patience
+
+    def at_best(self, fit: BoostFit, offsets: IntArray) -> BoostFit:
+        """The fit as it was in its best round; the bound holds for all rounds, so it stays."""
+        if self.best is None:
+            return fit
+        w = self.best.w
+        used = fit.columns[: len(w)]
+        scores = np.zeros_like(fit.scores)
+        for column, part in zip(used, w, strict=True):
+            scores[offsets[column.segment] : offsets[column.segment + 1]] += part * column.response
+        earlier = len([size for size in self._sizes if 0 < size < len(w)])
+        rows = [
+            fit.stages[:earlier, : len(w)].toarray(),
+            w[None, :] if len(w) else np.empty((0, 0)),
+        ]
+        return replace(
+            fit,
+            columns=used,
+            w=w,
+            scores=scores,
+            value=self.best.value,
+            stages=csr_array(np.vstack(rows)),
+        )
+
+    @property
+    def results(self) -> dict[str, dict[str, list[float]]]:
+        """The course of each set: score and loss, a number a round."""
+        return {
+            name: {"score": [v.score for v in told], "loss": [v.loss for v in told]}
+            for name, told in self.told.items()
+        }

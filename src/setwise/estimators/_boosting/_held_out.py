@@ -1,0 +1,88 @@
+"""Examples, and parts of them that a fit does not see: whole groups, their share of every class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setwise._foundation._arguments import FloatArray, IntArray, as_count, as_number
+from setwise._foundation._randomness import as_generator
+
+# So many folds choose C where the rows are few; with more rows one part is enough.
+_FOLDS, _FEW_ROWS = 3, 2000
+MANY_ROWS = 10_000  # beyond them a fit stops early unless told otherwise
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Rows with the places of their labels, weights, and perhaps groups."""
+
+    X: Any
+    y: IntArray
+    weight: FloatArray
+    groups: NDArray[Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, rows: IntArray) -> Examples:
+        """Some of them."""
+        groups = None if self.groups is None else self.groups[rows]
+        return Examples(self.X[rows], self.y[rows], self.weight[rows], groups)
+
+    def parted(self, held: NDArray[np.bool_]) -> tuple[Examples, Examples]:
+        """Those to fit, and those held out."""
+        return self.take(np.flatnonzero(~held)), self.take(np.flatnonzero(held))
+
+
+def as_fraction(value: object) -> float | int:
+    """``validation_fraction``: a share in (0, 1), or a count of rows or groups."""
+    name = "validation_fraction"
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return as_count(value, name, least=1)
+    fraction = as_number(value, name, positive=True)
+    if fraction >= 1:
+        raise ValueError(f"{name} must be a share below 1 or a count of rows, got {fraction:g}")
+    return fraction
+
+
+def split_off(
+    examples: Examples, fraction: float | int, random_state: object
+) -> tuple[Examples, Examples]:
+    """Rows to fit and rows to validate, of which no group has both."""
+    turn = _turns(examples, random_state)
+    most = int(turn.max(initial=-1)) + 1
+    share = fraction / most if isinstance(fraction, int) else fraction
+    if most < 2 or share >= 1:
+        what = "groups" if examples.groups is not None else "rows"
+        raise ValueError(
+            f"validation_fraction={fraction} leaves no {what} to fit of {most}: lower it, or set "
+            "early_stopping=False"
+        )
+    share = max(share, 1 / most)
+    held: NDArray[np.bool_] = np.floor((turn + 1) * share) > np.floor(turn * share)
+    return examples.parted(held)
+
+
+def folds(examples: Examples, n_folds: int | None, random_state: object) -> list[NDArray[np.bool_]]:
+    """Which rows are held out, part by part; None: three parts of few rows, one of many."""
+    turn = _turns(examples, random_state)
+    parts = _FOLDS if n_folds is None else n_folds
+    first = 1 if n_folds is None and len(examples) > _FEW_ROWS else parts
+    return [turn % parts == fold for fold in range(first)]
+
+
+def _turns(examples: Examples, random_state: object) -> IntArray:
+    """A number a row, drawn: every k-th has its share of every class, or is a whole group."""
+    rng = as_generator(0 if random_state is None else random_state, "random_state")
+    n = len(examples)
+    turn = np.empty(n, np.int64)
+    if examples.groups is None:
+        turn[np.lexsort((rng.random(n), examples.y))] = np.arange(n)
+    else:
+        names, number = np.unique(examples.groups, return_inverse=True)
+        turn[:] = rng.permutation(len(names))[number]
+    return turn

@@ -1,0 +1,201 @@
+"""Boosted estimators that look at rows they do not learn from: when to stop, and which C."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray, as_choice, as_count, as_flag
+from setwise._foundation._deadline import Deadline
+from setwise.estimators._boosting._boosted import Boosted
+from setwise.estimators._boosting._early_stopping import Judge, Verdict, Watch
+from setwise.estimators._boosting._held_out import (
+    MANY_ROWS,
+    Examples,
+    as_fraction,
+    folds,
+    split_off,
+)
+from setwise.estimators._boosting._price import USUAL, Path, least_price
+from setwise.learning import BoostFit, WeakLearnerSearch
+from setwise.learning._boosting._problem import Risk
+
+_PATH_TOLERANCE = 1e-2  # of the fits that choose C
+_PATH_TIME = 0.5  # of a time limit
+
+
+class HeldOut(NamedTuple):
+    """Rows out of a fit, and their scores, (n_segments, n)."""
+
+    examples: Examples
+    scores: FloatArray
+
+
+class Judged(Boosted):
+    """A boosted estimator with ``early_stopping``, ``eval_set`` and C="auto".
+
+    It says what its risk, its search and the merit of scores are; ``_learn`` does the rest.
+    """
+
+    C: float | str  # type: ignore[assignment]
+    early_stopping: bool | str
+    validation_fraction: float | int
+    n_iter_no_change: int
+    n_folds: int | None
+    random_state: object
+
+    def _risk(self, examples: Examples) -> Risk:
+        raise NotImplementedError
+
+    def _search(self, X: Any) -> WeakLearnerSearch:
+        raise NotImplementedError
+
+    def _merit(self, examples: Examples) -> Callable[[FloatArray], float]:
+        raise NotImplementedError
+
+    def _design(self, X: Any) -> Any:
+        """What weak learners see of rows."""
+        return X
+
+    def _check_habits(self) -> None:
+        """Raise where a parameter cannot be."""
+        if isinstance(self.C, str):
+            as_choice(self.C, "C", ("auto",))
+        if isinstance(self.early_stopping, str):
+            as_choice(self.early_stopping, "early_stopping", ("auto",))
+        else:
+            as_flag(self.early_stopping, "early_stopping")
+        as_fraction(self.validation_fraction)
+        as_count(self.n_iter_no_change, "n_iter_no_change", least=1)
+        if self.n_folds is not None:
+            as_count(self.n_folds, "n_folds", least=2)
+
+    def _learn(
+        self,
+        examples: Examples,
+        eval_set: Sequence[Examples],
+        deadline: Deadline,
+        *,
+        hold_out: bool = False,
+        **options: Any,
+    ) -> tuple[Examples, BoostFit, list[HeldOut]]:
+        """Choose C, fit and store: the rows fitted, the fit, and scores of others if asked for."""
+        judges = {f"valid_{k}": self._judge(part) for k, part in enumerate(eval_set)}
+        stopping = self._stops_early(len(examples), bool(eval_set))
+        patience = int(self.n_iter_no_change) if stopping else None
+        if not stopping:
+            masks = folds(examples, self.n_folds, self.random_state)
+            parts = [examples.parted(mask) for mask in masks]
+        elif eval_set:
+            parts = [(examples, eval_set[0])]
+        else:
+            fraction = as_fraction(self.validation_fraction)
+            examples, held = split_off(examples, fraction, self.random_state)
+            parts = [(examples, held)]
+            judges = {"validation": self._judge(held)}
+        risk = self._risk(examples)
+        search = self._search(self._design(examples.X))
+        outside: list[HeldOut] = []
+        if isinstance(self.C, str):
+            path = self._path(least_price(risk, search), parts, patience, options)
+            self.C_, outside = path
+        else:
+            self.C_ = self.C
+            if hold_out and not stopping:
+                outside = self._try(parts, self.C_, patience, Deadline(), options)[1]
+        watch = Watch(judges, patience)
+        fit = self._boost(risk, search, deadline, C=self.C_, watch=watch, **options)
+        stopped = watch.stopped
+        fit = replace(fit, interrupted=fit.interrupted and not stopped)
+        self.evals_result_ = watch.results
+        self.best_iteration_ = fit.n_iter
+        if stopping and watch.best is not None:
+            self.best_iteration_ = watch.best.n_iter
+            stopped = stopped or self.best_iteration_ < fit.n_iter
+            fit = watch.at_best(fit, risk.offsets)
+            judge = next(iter(judges.values()))
+            outside = [HeldOut(parts[0][1], judge.scores(fit.columns, fit.w))]
+        shared = options.get("columns") == "shared"
+        self._store(fit, len(risk.offsets) - 1, stopped=stopped, shared=shared)
+        return examples, fit, outside
+
+    def _stops_early(self, n_rows: int, evaluated: bool) -> bool:
+        if isinstance(self.early_stopping, str):
+            return evaluated or n_rows > MANY_ROWS
+        return bool(self.early_stopping)
+
+    def _judge(self, examples: Examples) -> Judge:
+        return Judge(self._design(examples.X), self._risk(examples), self._merit(examples))
+
+    def _path(
+        self,
+        least: float,
+        parts: list[tuple[Examples, Examples]],
+        patience: int | None,
+        options: dict[str, Any],
+    ) -> tuple[float, list[HeldOut]]:
+        """The best C, and what fits with it say of the rows that they did not see."""
+        parts = [part for part in parts if self._can_be_judged(*part)]
+        self.C_scores_: dict[float, float] = {}
+        if not parts:
+            return USUAL * least, []
+        limit = None if self.time_limit is None else _PATH_TIME * float(self.time_limit)
+        deadline = Deadline(limit, armed=False)
+        path = Path(
+            least,
+            lambda C: self._try(parts, C, patience, deadline, options),
+            lambda: not deadline.over(),
+        )
+        self.C_scores_ = path.scores
+        return path.C, path.left
+
+    def _can_be_judged(self, train: Examples, held: Examples) -> bool:
+        """Whether the rows to fit hold two classes, and those held out something to judge."""
+        if len(np.unique(train.y)) < 2 or not len(held):
+            return False
+        try:
+            self._risk(train), self._risk(held)
+        except ValueError:  # no pairs to compare
+            return False
+        return True
+
+    def _try(
+        self,
+        parts: list[tuple[Examples, Examples]],
+        C: float,
+        patience: int | None,
+        deadline: Deadline,
+        options: dict[str, Any],
+    ) -> tuple[Verdict, list[HeldOut]]:
+        """The mean verdict of the parts on fits with C, and the scores of the rows held out."""
+        verdicts: list[Verdict] = []
+        outside: list[HeldOut] = []
+        for train, held in parts:
+            if verdicts and deadline.over():
+                break
+            judge, risk = self._judge(held), self._risk(train)
+            watch = Watch({"": judge} if patience else {}, patience)
+            search = self._search(self._design(train.X))
+            with warnings.catch_warnings():  # the last fit says what there is to say
+                warnings.simplefilter("ignore")
+                fit = self._boost(
+                    risk,
+                    search,
+                    deadline,
+                    C=C,
+                    watch=watch,
+                    quiet=True,
+                    tol=max(self.tol, _PATH_TOLERANCE),
+                    **options,
+                )
+            if fit.interrupted and not watch.stopped:
+                raise KeyboardInterrupt
+            fit = watch.at_best(fit, risk.offsets)
+            verdicts.append(judge(fit.columns, fit.w))
+            outside.append(HeldOut(held, judge.scores(fit.columns, fit.w)))
+        score, loss = np.mean(verdicts, axis=0)
+        return Verdict(float(score), float(loss)), outside

@@ -1,0 +1,73 @@
+"""C by the data: a path from the least that pays, judged on rows held out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from setwise.estimators._boosting._early_stopping import Verdict
+from setwise.learning import WeakLearnerSearch
+from setwise.learning._boosting._problem import Risk
+
+T = TypeVar("T")
+
+# In parts of the least C for which a weak learner pays. A fit costs the more the larger C is, so
+# that the path goes up from a small one and ends with the first that is no better; if that is the
+# second, it looks below.
+_BELOW, _PATH = 5.0, (15.0, 50.0, 150.0)
+USUAL = 50.0  # where there are too few rows to hold some out
+_FIXED = 100.0  # where no weak learner pays, whatever C is
+
+
+def least_price(risk: Risk, search: WeakLearnerSearch) -> float:
+    r"""Below :math:`C = 1 / \max_h \langle -R'(0), h \rangle` no weak learner pays.
+
+    It grows with the number of classes, since a learner then speaks for fewer examples. Where the
+    risk has one slope at 0, as with two classes, learners pay from there on; where it has many, R'
+    is one of them, and they may begin to pay later.
+    """
+    offsets = risk.offsets
+    _, slope = risk(np.zeros(offsets[-1]))
+    column = search(-slope)[0]
+    own = slice(offsets[column.segment], offsets[column.segment + 1])
+    edge = -float(slope[own] @ column.response)
+    return 1.0 / edge if edge > 1e-9 else _FIXED / USUAL
+
+
+class Path(Generic[T]):
+    """The prices that were tried, and the best of them.
+
+    Parameters
+    ----------
+    attempt : C -> (verdict, what else it left)
+    more : () -> bool
+        Whether there is time for another.
+    """
+
+    def __init__(
+        self,
+        least: float,
+        attempt: Callable[[float], tuple[Verdict, T]],
+        more: Callable[[], bool],
+    ) -> None:
+        self.scores: dict[float, float] = {}
+        self._best: tuple[float, float] | None = None
+        for place, ratio in enumerate(_PATH):
+            if not self._try(ratio * least, attempt):
+                if place == 1 and more():
+                    self._try(_BELOW * least, attempt)
+                return
+            if not more():
+                return
+
+    def _try(self, C: float, attempt: Callable[[float], tuple[Verdict, T]]) -> bool:
+        """Whether it is better than those before."""
+        verdict, left = attempt(C)
+        self.scores[C] = verdict.score
+        now = verdict.score, -verdict.loss
+        better = self._best is None or now > self._best
+        if better:
+            self._best, self.C, self.left = now, C, left
+        return better

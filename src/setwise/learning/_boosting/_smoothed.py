@@ -1,0 +1,160 @@
+"""Descent on the softened risk over the weak learners in use."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setwise._foundation._arguments import FloatArray
+from setwise.learning._boosting._problem import EVERY, Column, SofteningRisk, SoftRisk
+from setwise.learning._boosting._timed import Timed
+
+# The first temperature costs this share of the risk of no learners, where nothing is known; it
+# falls by this factor.
+_WARM, _COOLING = 0.17, 0.7
+# C times tau times the mean entropy, what softening costs, is at most this share of the gap.
+_SHARE = 0.2
+# Edges of learners in use may exceed 1 by so much of the excess that the last search found.
+_SLACK = 0.5
+_LOOKS = 3  # at the edges of all learners, each of which chooses those that step
+_FEWEST, _PART = 5, 4  # of the learners: so many step, or this part of them
+_WORTH = 0.3  # of the largest excess: less is not worth a step
+_SHARPER = 7  # doublings of the looks before the linear program takes over
+
+
+class SoftPoint(NamedTuple):
+    """Weights of the learners (n, s), their objective, and the plane of the probabilities."""
+
+    w: FloatArray
+    value: float
+    weights: FloatArray
+    height: float
+
+
+class Smoothed:
+    r"""min sum(abs(w)) + C R_tau(f) over the columns in use, as far as a round needs it.
+
+    The maxima of the risk become :math:`\tau \log \sum \exp(\cdot / \tau)`: the multipliers of
+    the outputs are then probabilities that move little when a weak learner comes, and a plane below
+    the risk itself. That is the dual with an entropy added to it (ERLPBoost), which steadies the
+    generation of columns; the temperature falls with the gap, so that what it costs is a share of
+    that. Each look at the edges of the learners in use costs one product with their responses, O(n
+    S); those that are furthest from their optimum then take a Newton step each, O(S).
+
+    References
+    ----------
+    M. Warmuth, K. Glocer, S. Vishwanathan, Entropy regularized LPBoost, 2008.
+    """
+
+    def __init__(
+        self, risk: SofteningRisk, soft: SoftRisk, C: float, zero: float, timed: Timed
+    ) -> None:
+        self._risk, self._soft, self._timed, self.C = risk, soft, timed, C
+        self._tau = _WARM * zero / np.log(soft.classes)
+        self._zero = C * zero
+        offsets = risk.offsets
+        self._shape = len(offsets) - 1, int(offsets[1])
+        self._outputs: FloatArray = np.empty((soft.classes, self._shape[1]))
+        self._responses = np.empty((8, self._shape[1]), np.float32)
+        self._w = np.zeros((8, self._shape[0]))
+        self._segment = np.empty(8, np.int32)
+        self._radius = np.empty(8)
+        self._sums = np.empty((8, soft.classes))
+        self._keys: set[tuple[int, bytes]] = set()
+        self._n = 0
+        self._new: list[int] = []
+        self._looks, self._share = _LOOKS, _SHARE
+        self._edge = np.inf
+        soft.start(np.zeros(self._shape))
+
+    def add(self, column: Column) -> bool:
+        """Put a weak learner in; False where single precision cannot hold its responses."""
+        response = column.response.astype(np.float32)
+        if not np.array_equal(response, column.response):
+            return False
+        if self._n == len(self._responses):
+            for name in ("_responses", "_w", "_segment", "_radius", "_sums"):
+                old = getattr(self, name)
+                setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
+        self._responses[self._n] = response
+        self._w[self._n] = 0.0
+        self._segment[self._n] = column.segment
+        self._radius[self._n] = 4.0 * self._tau
+        self._soft.sums(self._responses[self._n], self._sums[self._n])
+        self._keys.add(_key(column))
+        self._new.append(self._n)
+        self._n += 1
+        return True
+
+    def resembles(self, column: Column) -> bool:
+        """Whether a learner in use is the same one, up to a factor, positive if not shared."""
+        return _key(column) in self._keys
+
+    def sharpen(self) -> bool:
+        """Be more exact from now on; False if that was done often enough."""
+        self._looks *= 2
+        self._share *= 0.7
+        return self._looks <= _LOOKS << _SHARPER
+
+    def minimize(self, value: float, bound: float) -> SoftPoint:
+        """Go on until the edges of the learners in use are small beside that of the last search."""
+        n, C = self._n, self.C
+        responses, w = self._responses[:n], self._w[:n]
+        segment, radius, sums = self._segment[:n], self._radius[:n], self._sums[:n]
+        best: tuple[float, FloatArray] = (np.inf, w)
+        order = np.array(3 * self._new, np.int32)
+        self._new = []
+        look = 0
+        while True:
+            self._timed.deadline.check()
+            if len(order):
+                np.maximum(radius, 0.5 * self._tau, out=radius)
+                self._soft.descend(responses, sums, segment, order, C, self._tau, w, radius)
+            _, hard, height, entropy = self._soft.probabilities(self._tau, self._outputs)
+            now = float(np.abs(w).sum()) + C * hard
+            if now < best[0]:
+                best = now, w.copy()
+            nothing, value = min(value, now) >= self._zero, min(value, now)
+            slope = self._risk.soft_slope(self._outputs)
+            edges = responses @ (slope.reshape(self._shape).astype(np.float32).T * np.float32(-C))
+            excess, most = _excess(edges, w, segment)
+            look += 1
+            if most - 1.0 <= _SLACK * (self._edge - 1.0) or look > self._looks or n == 0:
+                return SoftPoint(best[1], best[0], -C * slope, C * height)
+            if nothing or C * self._tau * entropy > self._share * (value - bound):
+                self._tau *= _COOLING
+            worst = np.argsort(-excess, kind="stable")[: max(_FEWEST, n // _PART)]
+            order = worst[excess[worst] > _WORTH * excess.max()].astype(np.int32)
+
+    def met(self, edge: float) -> None:
+        """The largest edge that the last search found."""
+        self._edge = max(edge, 1.0)
+
+
+def _key(column: Column) -> tuple[int, bytes]:
+    """The same for responses that differ by a factor."""
+    response = column.response
+    first = response[np.flatnonzero(response)[:1]].sum() or 1.0
+    unit = response / (first if column.segment == EVERY else abs(first))
+    if np.array_equal(np.abs(unit), np.ones_like(unit)):  # signs, as nearly always
+        return column.segment, blake2b(np.packbits(unit > 0).tobytes(), digest_size=16).digest()
+    return column.segment, blake2b(unit.tobytes(), digest_size=16).digest()
+
+
+def _excess(
+    edges: NDArray[np.float32], w: FloatArray, segment: NDArray[np.int32]
+) -> tuple[FloatArray, float]:
+    """How far each learner's edges are from what its weights ask for, (n,), and the largest edge.
+
+    At the optimum an edge is the sign of its weight, and no more than 1 where that is zero.
+    """
+    shared = not len(segment) or segment[0] == EVERY
+    if not shared:
+        own = segment[:, None]
+        edges, w = np.take_along_axis(edges, own, 1), np.take_along_axis(w, own, 1)
+    sizes = np.abs(edges) if shared else edges
+    far = np.where(w != 0, np.abs(edges - np.sign(w)), np.maximum(sizes - 1.0, 0.0))
+    return far.max(axis=1, initial=0.0), float(sizes.max(initial=0.0))
