@@ -43,7 +43,8 @@ NAMES = ["emotions", "scene", "yeast", "medical", "enron", "corel5k"]
 # SetDecision as it comes, and with other choices of its parameters.
 DECISIONS = {
     "SetDecision": {},
-    "SetDecision, isotonic": {"calibrate": "isotonic"},
+    "sigmoid": {"calibrate": "sigmoid"},
+    "isotonic": {"calibrate": "isotonic"},
     "not calibrated": {"calibrate": None},
     "nor presence": {"calibrate": None, "presence": None},
 }

@@ -69,8 +69,8 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Which class of a one-dimensional y is the positive one; None for the second in sorted order.
     calibrate : {"auto", None, "sigmoid", "isotonic"}, default="auto"
         Map the probabilities of each label to frequencies met out of fold. Decisions are as good as
-        probabilities are true. "auto": "sigmoid" for a matrix Y where folds are fitted anyway, for
-        presence or thresholds, else None.
+        probabilities are true. "auto": for a matrix Y, where folds are fitted anyway for
+        presence or thresholds, the one with the lower log loss on rows held out; else None.
     presence : {"fit", None}, default="fit"
         Where rows or groups are sets, learn the probability that a set is not empty: a logistic
         regression on the largest probability, their sum, and the chance of none, out of fold. None,
