@@ -40,6 +40,12 @@ def within_digits(found: MapResult, problem: StepProblem, gain: float) -> MapRes
     return replace(found, bound=found.bound - lost, relative_gap=share, exact=False)
 
 
+def ends_at(reason: str, n: int) -> str:
+    """The reasons of a list that has all labellings there are, fewer than were asked for."""
+    told = f"The list ends at {n} items: the field has no more labellings."
+    return f"{reason.removesuffix('.')}. {told}"
+
+
 class Items:
     """The list as it grows."""
 
