@@ -357,3 +357,22 @@ def test_lists_by_bias_end_with_the_labelings_there_are(n_labels, n):
         found = sw.diverse(field, there + 2, diversity, method="joint")
         assert len(found.labelings) == there + 2
         assert found.guarantee.n_items == there + 2
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e6, 1e-6])
+def test_alternatives_of_seeds_alone_reach_as_far_as_pairs_weigh(unit):
+    edges = sw.fields.grid_edges((10, 10))
+    unary = np.zeros((100, 2))
+    unary[:3, 1], unary[-3:, 0] = 1e6, np.inf
+    weights = 0.1 + np.random.default_rng(2).random(len(edges))
+    field = sw.fields.Field(unit * unary) + sw.fields.Potts(edges, unit * weights)
+    found = sw.diverse(field, 3)
+    assert len(found.labelings) == 3
+    assert found.exact
+    reach = sw.inference.bias_path(field).reach
+    assert reach == pytest.approx(unit * 2.0 * weights.sum() / 100)
+    blank = sw.fields.Field(np.zeros((100, 2))) + sw.fields.Potts(edges, unit * weights)
+    assert np.sort(sw.diverse(blank, 3).labelings.sum(axis=1)).tolist() == [0, 100]
+    some = np.zeros((100, 2))  # most variables without a preference, and no pairs
+    some[:20, 1] = unit
+    assert sw.inference.bias_path(sw.fields.Field(some)).reach == unit

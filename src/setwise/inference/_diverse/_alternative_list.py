@@ -15,7 +15,7 @@ from setwise._foundation._timings import Stopwatch
 from setwise.diversities._alternatives import Alternatives
 from setwise.diversities._hamming import DivMBest
 from setwise.fields._field import Field
-from setwise.inference._diverse._bias_path import BiasPath, Cuts, reach_of
+from setwise.inference._diverse._bias_path import BiasPath, Cuts, usual_reach
 from setwise.inference._diverse._items import Items, ends_at, within_digits
 from setwise.inference._diverse._path_medians import DifferentPieces, edges_of, largest_part
 from setwise.inference._diverse._problem import StepProblem
@@ -157,7 +157,8 @@ class _Steps:
         self._edges = edges_of(base.field)
         self._enough = True
         two = np.partition(base.field.unary, min(1, base.field.n_labels - 1), axis=1)
-        self._usual = wanted.reach or reach_of(two[:, min(1, two.shape[1] - 1)] - two[:, 0]) or 1.0
+        apart = two[:, min(1, two.shape[1] - 1)] - two[:, 0]
+        self._usual = wanted.reach or usual_reach(base.field, apart) or 1.0
 
     def first(self) -> MapResult:
         """The best labelling."""
