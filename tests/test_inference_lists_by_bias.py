@@ -315,6 +315,14 @@ def test_a_callback_ends_joint_lists_and_their_claims(k):
         else:
             assert not found.exact
             assert np.isinf(found.gaps).all()
+
+        def struck(progress):
+            if progress.n_items == k:
+                raise KeyboardInterrupt
+
+        again = sw.diverse(field, 3, apart, method="joint", callback=struck)
+        assert again.interrupted
+        assert again.labelings.tolist() == found.labelings.tolist()
         last = sw.diverse(field, 3, apart, method="joint", callback=lambda p: p.n_items == 3)
         assert last.guarantee is not None
         assert not last.interrupted

@@ -56,6 +56,9 @@ class Items:
         self._found: list[MapResult] = []
         self._began = began
 
+    def __len__(self) -> int:
+        return len(self._found)
+
     def after_first(self, k: int) -> IntArray:
         """The first item and the latest k."""
         return np.array([self._labels[0], *self._labels[len(self._labels) - k :]])

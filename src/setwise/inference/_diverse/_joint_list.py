@@ -102,12 +102,8 @@ def _by_cuts(
         solved = deadline.run(solve)
     except KeyboardInterrupt:
         return _nothing(field, cuts, deadline)
-    ended = False
-    for k, (bias, found) in enumerate(solved):
-        items.add(found, each - bias * float(np.count_nonzero(found.labels)))
-        ended = items.ends(callback) and k < m - 1
-        if ended:
-            break
+    steps = [(found, each - b * float(np.count_nonzero(found.labels))) for b, found in solved]
+    ended = _ends_early(items, steps, callback)
     result = items.result(None, _ENDED if ended else "", ended)
     result = replace(result, biases=np.array([bias for bias, _ in solved[: len(result.values)]]))
     if ended:
@@ -115,6 +111,23 @@ def _by_cuts(
     score = float((result.gains - result.values).sum())
     claim = _claim(result, score, float(result.gaps.sum()))
     return replace(result, guarantee=claim, reason=claim.assumes)
+
+
+def _ends_early(
+    items: Items,
+    steps: list[tuple[MapResult, float]],
+    callback: Callable[[DiverseProgress], object] | None,
+) -> bool:
+    """Fill the list; whether a callback or Ctrl-C ended it before the last item."""
+    try:
+        for found, gain in steps:
+            items.add(found, gain)
+            if items.ends(callback):
+                break
+    except KeyboardInterrupt:  # the list so far holds
+        if len(items) == 0:
+            raise
+    return len(items) < len(steps)
 
 
 def _nothing(field: Field, cuts: Cuts, deadline: Deadline) -> DiverseResult:
@@ -171,19 +184,16 @@ def _by_moves(
     gains = [diversity._gain(y, labelings[:k], field.n_labels) for k, y in enumerate(labelings)]
     gap = max(float(values.sum()) - float(np.sum(gains)) - bound, 0.0)
     items, options = Items(field, base, perf_counter()), MapOptions.read(base.field)
-    ended = False
-    for k, (y, value, gain) in enumerate(zip(labelings, values.tolist(), gains, strict=True)):
-        found = options.result(
-            y, value, difference_below(value, gap / m), method="joint", n_iter=1, converged=True
-        )
-        items.add(found, gain)
-        ended = items.ends(callback) and k < m - 1
-        if ended:
-            break
-    if ended:  # the gap is that of the whole list, and tells nothing of a part
+    bounds = [difference_below(value, gap / m) for value in values.tolist()]
+    found = [
+        options.result(y, value, below, method="joint", n_iter=1, converged=True)
+        for y, value, below in zip(labelings, values.tolist(), bounds, strict=True)
+    ]
+    if _ends_early(items, list(zip(found, gains, strict=True)), callback):
+        # The gap is that of the whole list, and tells nothing of a part.
         result = items.result(None, _ENDED, True)
-        gaps, bounds = np.full(len(result.values), np.inf), np.full(len(result.values), -np.inf)
-        return replace(result, bounds=bounds, relative_gaps=gaps, exact=False)
+        unknown = np.full(len(result.values), np.inf)
+        return replace(result, bounds=-unknown, relative_gaps=unknown, exact=False)
     result = items.result(None, "", interrupted and not deadline.struck)
     if not np.isfinite(gap):
         return replace(result, reason=deadline.added_to("the joint search was ended"))
