@@ -133,7 +133,7 @@ class _OnPath:
             path, kept = self._path, self._numbers[:m]
             biases = np.concatenate([biases, path.biases[kept[1:]]])
             nearest = np.abs(path.sizes[kept][:, None] - path.sizes).argmin(axis=0)
-            shares = np.bincount(nearest, path.shares, minlength=m)
+            shares = np.bincount(nearest, path.shares, minlength=m).astype(np.float64)
         rise = float(result.values.max() - result.values.min())
         told = (
             f"each item is the best labelling under a bias of at most {self._reach:.3g}, and none "
