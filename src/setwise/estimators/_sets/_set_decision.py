@@ -26,6 +26,7 @@ from setwise.estimators._sets._probability_models import (
     METHODS,
     Calibration,
     first_estimator,
+    fitted,
     out_of_fold,
     positive_probabilities,
 )
@@ -181,9 +182,8 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
         model = first_estimator(self.estimator, matrix=matrix)
         target = positive.astype(np.int64) if matrix else labels
-        options = {} if weight is None else {"sample_weight": weight}
         with naming_x(X):
-            self.estimator_ = model.fit(X, target, **options)
+            self.estimator_ = fitted(model, X, target, weight)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
