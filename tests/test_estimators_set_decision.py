@@ -265,3 +265,15 @@ def test_is_cloned_and_pickled():
 def test_bad_parameters_are_refused_in_a_sentence(options, error, words):
     with pytest.raises(error, match=words):
         SetDecision(**options).fit(X, y)
+
+
+def test_weights_reach_the_classifier_of_each_label():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(40, 3))
+    Y = (X @ rng.normal(size=(3, 2)) + rng.normal(size=(40, 2)) > 0).astype(np.int64)
+    weight = rng.integers(0, 3, 40).astype(float)
+    model = SetDecision(loss="jaccard").fit(X, Y, sample_weight=weight)
+    for label, own in zip(Y.T, model.estimator_.estimators_, strict=True):
+        known = clone(own).fit(X, label, sample_weight=weight)
+        np.testing.assert_allclose(own.coef_, known.coef_)
+    assert model.predict(X).shape == Y.shape

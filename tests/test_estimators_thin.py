@@ -319,3 +319,12 @@ def test_boosting_has_no_rows_out_of_bag():
     X, y = data(3)
     with pytest.raises(ValueError, match="oob=True needs a forest or bagging with bootstrap=True"):
         sw.thin(fitted("histogram", 3), X[:90], y[:90], oob=True)
+
+
+def test_trees_that_say_nothing_are_left_out():
+    X, y = np.zeros((40, 2)), np.arange(40) % 2
+    forest = RandomForestClassifier(5, bootstrap=False, random_state=0).fit(X, y)
+    with pytest.warns(UserWarning, match="no weak learner lowers the objective"):
+        found = sw.thin(forest, X, y, C=1.0)
+    assert found.n_kept == 0
+    assert found.predict(X).shape == (40,)

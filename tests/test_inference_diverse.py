@@ -314,7 +314,7 @@ FIELD = fields.Field(np.zeros((3, 2)))
         (
             lambda: sw.diverse(FIELD, 2, d.DivMBest(1.0), method="greedy"),
             ValueError,
-            "method must be one of 'auto', 'multipliers', 'cut'",
+            "method must be one of 'auto', 'joint', 'multipliers', 'cut'",
         ),
         (
             lambda: sw.diverse(FIELD, 2, d.DivMBest(1.0), callback=3),

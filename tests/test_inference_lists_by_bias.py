@@ -283,3 +283,107 @@ def test_the_largest_part_is_that_of_the_graph():
 def test_what_lists_by_bias_refuse(call, error, told):
     with pytest.raises(error, match=told):
         call(picture(0))
+
+
+# --------------------------------------------------------------------------------- lists cut short
+
+
+def fields_of_two_and_three():
+    rng, edges = np.random.default_rng(5), sw.fields.grid_edges((5, 6))
+    for n_labels in (2, 3):
+        unary = rng.normal(size=(30, n_labels))
+        yield sw.fields.Field(unary) + sw.fields.Potts(edges, 0.4)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_a_callback_ends_joint_lists_and_their_claims(k):
+    for field in fields_of_two_and_three():
+        seen = []
+
+        def ends(progress, seen=seen):
+            seen.append(progress)
+            return progress.n_items == k
+
+        apart = sw.diversities.DivMBest(0.3)
+        found = sw.diverse(field, 3, apart, method="joint", callback=ends)
+        whole = sw.diverse(field, 3, apart, method="joint")
+        assert len(seen) == len(found.values) == k
+        assert found.interrupted
+        assert found.guarantee is None
+        assert "ended before its last item" in found.reason
+        assert found.labelings.tolist() == whole.labelings[:k].tolist()
+        if field.n_labels == 2:
+            assert found.biases.tolist() == whole.biases[:k].tolist()
+            assert found.exact
+        else:
+            assert not found.exact
+            assert np.isinf(found.gaps).all()
+
+        def struck(progress):
+            if progress.n_items == k:
+                raise KeyboardInterrupt
+
+        again = sw.diverse(field, 3, apart, method="joint", callback=struck)
+        assert again.interrupted
+        assert again.labelings.tolist() == found.labelings.tolist()
+        last = sw.diverse(field, 3, apart, method="joint", callback=lambda p: p.n_items == 3)
+        assert last.guarantee is not None
+        assert not last.interrupted
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_shares_of_a_list_that_a_callback_ended_are_those_of_its_items(k):
+    field = next(fields_of_two_and_three())
+    found = sw.diverse(field, 4, callback=lambda progress: progress.n_items == k)
+    assert len(found.labelings) == len(found.biases) == len(found.shares) == k
+    assert found.shares.sum() == pytest.approx(1.0)
+    assert found.interrupted
+
+
+def test_a_list_that_had_no_time_claims_nothing_of_its_item():
+    for field in fields_of_two_and_three():
+        found = sw.diverse(field, 3, time_limit=0.0)
+        assert len(found.labelings) == 1
+        assert "best" not in found.reason
+        assert "least" not in found.reason
+        assert found.reason.endswith("time_limit of 0 s reached")
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 3])
+@pytest.mark.parametrize("n", [0, 1])
+def test_lists_by_bias_end_with_the_labelings_there_are(n_labels, n):
+    field = sw.fields.Field(np.arange(n * n_labels, dtype=float).reshape(n, n_labels))
+    there = n_labels**n
+    for diversity, method in [
+        (None, "auto"),
+        (sw.diversities.DivMBest(9.0), "auto"),
+    ]:
+        found = sw.diverse(field, there + 2, diversity, method=method)
+        assert len(found.labelings) == there
+        assert not found.repeated.any()
+        told = f". The list ends at {there} items: the field has no more labellings."
+        assert found.reason.endswith(told)
+        assert told not in sw.diverse(field, there, diversity, method=method).reason
+    for diversity in (sw.diversities.DivMBest(9.0), sw.diversities.VariableCoverage(weight=9.0)):
+        found = sw.diverse(field, there + 2, diversity, method="joint")
+        assert len(found.labelings) == there + 2
+        assert found.guarantee.n_items == there + 2
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e6, 1e-6])
+def test_alternatives_of_seeds_alone_reach_as_far_as_pairs_weigh(unit):
+    edges = sw.fields.grid_edges((10, 10))
+    unary = np.zeros((100, 2))
+    unary[:3, 1], unary[-3:, 0] = 1e6, np.inf
+    weights = 0.1 + np.random.default_rng(2).random(len(edges))
+    field = sw.fields.Field(unit * unary) + sw.fields.Potts(edges, unit * weights)
+    found = sw.diverse(field, 3)
+    assert len(found.labelings) == 3
+    assert found.exact
+    reach = sw.inference.bias_path(field).reach
+    assert reach == pytest.approx(unit * 2.0 * weights.sum() / 100)
+    blank = sw.fields.Field(np.zeros((100, 2))) + sw.fields.Potts(edges, unit * weights)
+    assert np.sort(sw.diverse(blank, 3).labelings.sum(axis=1)).tolist() == [0, 100]
+    some = np.zeros((100, 2))  # most variables without a preference, and no pairs
+    some[:20, 1] = unit
+    assert sw.inference.bias_path(sw.fields.Field(some)).reach == unit

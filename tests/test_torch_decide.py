@@ -174,3 +174,12 @@ def test_nothing_at_all():
 def test_bad_input_is_refused_in_a_sentence(arguments, words):
     with pytest.raises(ValueError, match=words):
         sw.torch.decide(**{"input": torch.tensor([2.0, -1.0, 0.0]), "loss": "dice"} | arguments)
+
+
+def test_a_batch_of_no_images_has_no_presence_to_solve_for():
+    none = torch.zeros(0, dtype=torch.float64)
+    chances, scale, there = independent(torch.zeros(0, 4), none)
+    assert chances.shape == (0, 4)
+    assert len(scale) == len(there) == 0
+    found = sw.torch.decide(torch.zeros(0, 1, 2, 2), "jaccard", per_image=True, presence=none)
+    assert found.mask.shape == (0, 1, 2, 2)

@@ -30,7 +30,7 @@ class Alternatives(Immutable):
         least as many.
     reach : float, optional
         r, in the units of the energy; by default the upper quartile of what the variables prefer
-        one label by, seeds left out.
+        one label by, seeds left out, or, where they prefer none, what their pairs weigh.
 
     Examples
     --------

@@ -39,7 +39,7 @@ def as_presence(presence: object, shape: tuple[int, ...], device: torch.device) 
 def independent(p: Tensor, presence: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """c p (S, n) in the type of p, c (S,) and the presence believed (S,)."""
     at_once = max(1, _AT_ONCE // max(p.shape[1], 1))
-    rows = range(0, len(p), at_once)
+    rows = range(0, max(len(p), 1), at_once)
     parts = [_independent(p[k : k + at_once], presence[k : k + at_once]) for k in rows]
     chances, scales, there = zip(*parts, strict=True)
     return torch.cat(chances), torch.cat(scales), torch.cat(there)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
@@ -27,6 +28,19 @@ def first_estimator(estimator: Any, *, matrix: bool) -> Any:
             f"{type(estimator).__name__}: CalibratedClassifierCV gives one to others"
         )
     return clone(estimator)
+
+
+def fitted(model: Any, X: Any, target: Any, weight: FloatArray | None) -> Any:
+    """The model, fitted with the weights of the samples if there are any."""
+    if weight is None:
+        return model.fit(X, target)
+    if not isinstance(model, OneVsRestClassifier) or not hasattr(
+        model.estimator, "set_fit_request"
+    ):
+        return model.fit(X, target, sample_weight=weight)
+    with config_context(enable_metadata_routing=True):  # or one-vs-rest hands no weights on
+        model.estimator.set_fit_request(sample_weight=True)
+        return model.fit(X, target, sample_weight=weight)
 
 
 def positive_probabilities(estimator: Any, X: Any, positive: Any) -> FloatArray:
@@ -74,9 +88,9 @@ def out_of_fold(
         if deadline.over():
             break
         model = clone(estimator)
-        options = {} if weight is None else {"sample_weight": weight[train]}
+        own = None if weight is None else weight[train]
         try:
-            model.fit(_safe_indexing(X, train), target[train], **options)
+            fitted(model, _safe_indexing(X, train), target[train], own)
         except ValueError:
             if not _lost_a_class(target, train):
                 raise

@@ -25,6 +25,7 @@ from setwise.estimators._sets._label_encoding import Encoding, learn_encoding
 from setwise.estimators._sets._presence_model import PresenceModel
 from setwise.estimators._sets._probability_models import (
     first_estimator,
+    fitted,
     out_of_fold,
     positive_probabilities,
 )
@@ -180,9 +181,8 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
         model = first_estimator(self.estimator, matrix=matrix)
         target = positive.astype(np.int64) if matrix else labels
-        options = {} if weight is None else {"sample_weight": weight}
         with naming_x(X):
-            self.estimator_ = model.fit(X, target, **options)
+            self.estimator_ = fitted(model, X, target, weight)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))

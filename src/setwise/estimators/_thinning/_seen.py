@@ -51,7 +51,9 @@ def warn_of_seen_rows(
     T = len(trees.members)
     of_trees = pool.ids[0] < T
     ids = pool.ids[0][of_trees]
-    votes = pool.responses[0][of_trees].reshape(len(ids), trees.n_scores, -1)
+    if len(ids) == 0:  # no tree says anything
+        return
+    votes = pool.responses[0][of_trees].reshape(len(ids), trees.n_scores, len(y))
     chosen = (votes[:, 0] > 0).astype(np.int64) if votes.shape[1] == 1 else votes.argmax(axis=1)
     wrong = chosen != y
     advice = "give rows that it was not fitted on"

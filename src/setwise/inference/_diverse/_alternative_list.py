@@ -15,8 +15,8 @@ from setwise._foundation._timings import Stopwatch
 from setwise.diversities._alternatives import Alternatives
 from setwise.diversities._hamming import DivMBest
 from setwise.fields._field import Field
-from setwise.inference._diverse._bias_path import Cuts, reach_of
-from setwise.inference._diverse._items import Items, within_digits
+from setwise.inference._diverse._bias_path import BiasPath, Cuts, usual_reach
+from setwise.inference._diverse._items import Items, ends_at, within_digits
 from setwise.inference._diverse._path_medians import DifferentPieces, edges_of, largest_part
 from setwise.inference._diverse._problem import StepProblem
 from setwise.inference._diverse._result import DiverseProgress, DiverseResult
@@ -47,7 +47,7 @@ def alternative_list(
     callback: Callable[[DiverseProgress], object] | None,
 ) -> DiverseResult:
     """The list of :func:`diverse` without a diversity, its arguments checked."""
-    m = min(m, most_items(field, m))
+    asked, m = m, most_items(field, m)
     base, cuts = ground(field), Cuts.of(field, n_jobs)
     way = _Steps(base, wanted, n_jobs) if cuts is None else _OnPath(base, cuts, wanted)
     items = Items(field, base, perf_counter())
@@ -73,9 +73,15 @@ def alternative_list(
         interrupted = True
     watch.lap("next items")
     result = items.result(None, "", interrupted)
-    result = replace(way.described(result), timings=watch.timings("answer"))
+    if best.interrupted:  # the best of the unaries alone
+        result = replace(result, reason="the list was ended before its first item was there")
+    else:
+        result = way.described(result)
+    result = replace(result, timings=watch.timings("answer"))
     if interrupted and deadline.struck:
         return replace(result, reason=deadline.added_to(result.reason), interrupted=False)
+    if asked > m and not interrupted:
+        result = replace(result, reason=ends_at(result.reason, m))
     return result
 
 
@@ -85,8 +91,8 @@ class _OnPath:
     def __init__(self, base: Ground, cuts: Cuts, wanted: Alternatives) -> None:
         self._field, self._cuts, self._wanted = base.field, cuts, wanted
         self._enough = True
-        self._biases: list[float] = [0.0]
-        self._shares: list[float] = [1.0]
+        self._path: BiasPath | None = None
+        self._numbers: IntArray = np.zeros(0, np.int64)
         self._probabilities: FloatArray | None = None
         self._reach = cuts.usual_reach() if wanted.reach is None else wanted.reach
 
@@ -112,20 +118,22 @@ class _OnPath:
             m, through, wanted.least_difference * n, wanted.least_part * n
         )
         self._enough = self._enough and len(chosen) == m
-        nearest = np.abs(path.sizes[chosen][:, None] - path.sizes).argmin(axis=0)
-        shares = np.bincount(nearest, path.shares, minlength=len(chosen))
         order = np.argsort(path.values[chosen], kind="stable")
         order = np.concatenate([order[chosen[order] == through], order[chosen[order] != through]])
-        self._biases = [0.0, *path.biases[chosen[order[1:]]].tolist()]
-        self._shares = shares[order].tolist()
-        for k in chosen[order[1:]].tolist():
+        self._path, self._numbers = path, chosen[order]
+        for k in self._numbers[1:].tolist():
             piece = self._cuts.piece(path, k)
             yield self._cuts.certified(piece), -piece.bias * piece.size
 
     def described(self, result: DiverseResult) -> DiverseResult:
         """With the biases and shares, and in words what holds of the list."""
         m, wanted = len(result.values), self._wanted
-        shares = np.array(self._shares[:m])
+        biases, shares = np.zeros(1), np.ones(1)
+        if self._path is not None:
+            path, kept = self._path, self._numbers[:m]
+            biases = np.concatenate([biases, path.biases[kept[1:]]])
+            nearest = np.abs(path.sizes[kept][:, None] - path.sizes).argmin(axis=0)
+            shares = np.bincount(nearest, path.shares, minlength=m).astype(np.float64)
         rise = float(result.values.max() - result.values.min())
         told = (
             f"each item is the best labelling under a bias of at most {self._reach:.3g}, and none "
@@ -133,8 +141,8 @@ class _OnPath:
         )
         return replace(
             result,
-            biases=np.array(self._biases[:m]),
-            shares=shares / shares.sum(),
+            biases=biases,
+            shares=shares,
             probabilities=self._probabilities,
             reason=told + ("" if self._enough else _too_alike(wanted)),
         )
@@ -149,7 +157,8 @@ class _Steps:
         self._edges = edges_of(base.field)
         self._enough = True
         two = np.partition(base.field.unary, min(1, base.field.n_labels - 1), axis=1)
-        self._usual = wanted.reach or reach_of(two[:, min(1, two.shape[1] - 1)] - two[:, 0]) or 1.0
+        apart = two[:, min(1, two.shape[1] - 1)] - two[:, 0]
+        self._usual = wanted.reach or usual_reach(base.field, apart) or 1.0
 
     def first(self) -> MapResult:
         """The best labelling."""

@@ -20,6 +20,7 @@ from setwise._foundation._arguments import (
 from setwise._foundation._threads import as_threads
 from setwise.diversities._addition import Addition
 from setwise.fields._field import Field, as_field
+from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._diverse._items import within_digits
 from setwise.inference._diverse._problem import StepProblem
 from setwise.inference._flows._potts_cut import as_potts, cut_potts
@@ -157,7 +158,8 @@ def bias_path(
     reach : float, optional
         The largest bias, in the units of the energy. By default the upper quartile of
         :math:`|u_{i1} - u_{i0}|` over the variables without a forbidden label or a seed: a bias
-        that outweighs the preferences of three variables in four.
+        that outweighs the preferences of three variables in four. Where these have none, as with
+        seeds alone, what a variable's pairs weigh on average.
     resolution : float
         A share of the variables: two labellings that differ by no more are taken for neighbours. 0
         for every breakpoint.
@@ -254,7 +256,7 @@ class Cuts:
 
     def usual_reach(self) -> float:
         """What outweighs three quarters of the preferences that are no seeds."""
-        return reach_of(np.abs(self._costs))
+        return usual_reach(self.base.field, np.abs(self._costs))
 
     def end(self, bias: float, above: BoolArray | None, below: BoolArray | None) -> Piece:
         """The best labelling for a bias, within ``above`` and with all of ``below``."""
@@ -367,6 +369,23 @@ def _below(between: Piece, end: Piece, bias: float) -> bool:
     promised, paid = end.value + bias * end.size, between.value + bias * between.size
     size = abs(end.value) + abs(bias) * end.size + abs(between.value) + abs(bias) * between.size
     return paid < promised - 1e-13 * size
+
+
+def usual_reach(field: Field, preferences: FloatArray) -> float:
+    """That of the preferences (N,) of a field; without them of its pairs, or of some variables."""
+    preferring = preferences[preferences > 0.0]
+    return reach_of(preferences) or _weight_of_pairs(field) or reach_of(preferring)
+
+
+def _weight_of_pairs(field: Field) -> float:
+    """What the pairs of a variable weigh on average."""
+    total = 0.0
+    for _, term in field._terms():
+        if isinstance(term, PottsTerm):
+            total += float(np.sum(term.weights))
+        elif isinstance(term, TableTerm):
+            total += float(np.ptp(term.tables, axis=(1, 2)).sum())
+    return 2.0 * total / max(field.n_variables, 1)
 
 
 def reach_of(preferences: FloatArray) -> float:

@@ -50,7 +50,7 @@ def diverse(
     m : int
         How many items, at least 1. The list, or each of those concatenated, ends at as many as the
         field has labellings without a forbidden label, and ``reason`` says so; items may repeat all
-        the same.
+        the same. A joint list has m items in any case.
     diversity : Diversity, Concatenated or Alternatives, optional
         d, or several with a list each; ``Alternatives()`` by default.
     method : str

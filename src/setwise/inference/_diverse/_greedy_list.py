@@ -16,7 +16,7 @@ from setwise.diversities._addition import Addition
 from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated
 from setwise.fields._field import Field
-from setwise.inference._diverse._items import Items, within_digits
+from setwise.inference._diverse._items import Items, ends_at, within_digits
 from setwise.inference._diverse._problem import StepProblem
 from setwise.inference._diverse._result import DiverseProgress, DiverseResult
 from setwise.inference._diverse._step import GreedyStep
@@ -93,8 +93,7 @@ def greedy_list(
         reason = deadline.added_to(result.reason)
         result = replace(result, reason=reason, interrupted=False)
     elif ends and not interrupted:
-        told = f"{result.reason} The list ends at {most} items: the field has no more labellings."
-        result = replace(result, reason=told)
+        result = replace(result, reason=ends_at(result.reason, most))
     return replace(result, timings=watch.timings("answer"))
 
 

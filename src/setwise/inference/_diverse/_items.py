@@ -40,6 +40,12 @@ def within_digits(found: MapResult, problem: StepProblem, gain: float) -> MapRes
     return replace(found, bound=found.bound - lost, relative_gap=share, exact=False)
 
 
+def ends_at(reason: str, n: int) -> str:
+    """The reasons of a list that has all labellings there are, fewer than were asked for."""
+    told = f"The list ends at {n} items: the field has no more labellings."
+    return f"{reason.removesuffix('.')}. {told}"
+
+
 class Items:
     """The list as it grows."""
 
@@ -49,6 +55,9 @@ class Items:
         self._rows: list[tuple[float, float, float]] = []
         self._found: list[MapResult] = []
         self._began = began
+
+    def __len__(self) -> int:
+        return len(self._found)
 
     def after_first(self, k: int) -> IntArray:
         """The first item and the latest k."""

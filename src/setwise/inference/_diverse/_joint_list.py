@@ -26,6 +26,7 @@ from setwise.inference._map._solve_map import solve_map
 
 # Sweeps over the items of a list of more labels, each item best given the others.
 _MOST_SWEEPS = 10
+_ENDED = "it was ended before its last item"
 
 
 def joint_list(
@@ -101,16 +102,32 @@ def _by_cuts(
         solved = deadline.run(solve)
     except KeyboardInterrupt:
         return _nothing(field, cuts, deadline)
-    interrupted = False
-    for bias, found in solved:
-        items.add(found, each - bias * float(np.count_nonzero(found.labels)))
-        interrupted = items.ends(callback) or interrupted
-    result = items.result(None, "", False)
+    steps = [(found, each - b * float(np.count_nonzero(found.labels))) for b, found in solved]
+    ended = _ends_early(items, steps, callback)
+    result = items.result(None, _ENDED if ended else "", ended)
+    result = replace(result, biases=np.array([bias for bias, _ in solved[: len(result.values)]]))
+    if ended:
+        return result
     score = float((result.gains - result.values).sum())
     claim = _claim(result, score, float(result.gaps.sum()))
-    return replace(
-        result, biases=np.array([b for b, _ in solved]), guarantee=claim, reason=claim.assumes
-    )
+    return replace(result, guarantee=claim, reason=claim.assumes)
+
+
+def _ends_early(
+    items: Items,
+    steps: list[tuple[MapResult, float]],
+    callback: Callable[[DiverseProgress], object] | None,
+) -> bool:
+    """Fill the list; whether a callback or Ctrl-C ended it before the last item."""
+    try:
+        for found, gain in steps:
+            items.add(found, gain)
+            if items.ends(callback):
+                break
+    except KeyboardInterrupt:  # the list so far holds
+        if len(items) == 0:
+            raise
+    return len(items) < len(steps)
 
 
 def _nothing(field: Field, cuts: Cuts, deadline: Deadline) -> DiverseResult:
@@ -151,10 +168,12 @@ def _by_moves(
     """A list of any number of labels, from the greedy one, and a bound on all lists of m."""
     none = np.zeros((0, field.n_variables), np.int64)
     start = greedy_list(field, m, diversity, "auto", n_jobs, deadline, watch, None, none)
-    if start.interrupted or deadline.struck or len(start.labelings) < m:
+    if start.interrupted or deadline.struck:
         return start
     base = ground(field)
-    labelings, bound, interrupted = start.labelings, -np.inf, False
+    # The greedy list ends with the labellings there are; a joint list may have some of them twice.
+    labelings = start.labelings[np.arange(m) % len(start.labelings)]
+    bound, interrupted = -np.inf, False
     try:
         labelings = deadline.run(joint_moves, base.field, costs, labelings, n_jobs)
         bound = deadline.run(joint_bound, base.field, costs, labelings, n_jobs)
@@ -165,12 +184,16 @@ def _by_moves(
     gains = [diversity._gain(y, labelings[:k], field.n_labels) for k, y in enumerate(labelings)]
     gap = max(float(values.sum()) - float(np.sum(gains)) - bound, 0.0)
     items, options = Items(field, base, perf_counter()), MapOptions.read(base.field)
-    for y, value, gain in zip(labelings, values.tolist(), gains, strict=True):
-        found = options.result(
-            y, value, difference_below(value, gap / m), method="joint", n_iter=1, converged=True
-        )
-        items.add(found, gain)
-        items.ends(callback)
+    bounds = [difference_below(value, gap / m) for value in values.tolist()]
+    found = [
+        options.result(y, value, below, method="joint", n_iter=1, converged=True)
+        for y, value, below in zip(labelings, values.tolist(), bounds, strict=True)
+    ]
+    if _ends_early(items, list(zip(found, gains, strict=True)), callback):
+        # The gap is that of the whole list, and tells nothing of a part.
+        result = items.result(None, _ENDED, True)
+        unknown = np.full(len(result.values), np.inf)
+        return replace(result, bounds=-unknown, relative_gaps=unknown, exact=False)
     result = items.result(None, "", interrupted and not deadline.struck)
     if not np.isfinite(gap):
         return replace(result, reason=deadline.added_to("the joint search was ended"))

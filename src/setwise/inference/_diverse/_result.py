@@ -117,12 +117,14 @@ class Guarantee:
 
 @dataclass(frozen=True, eq=False)
 class DiverseResult:
-    """A list of labellings, with the certificate of every step and of the whole.
+    r"""A list of labellings, with the certificate of every step and of the whole.
 
     Attributes
     ----------
     labelings : array of shape (m, N)
-        The items, in the order found; the first is the best labelling of the field alone.
+        The items, in the order found, those of a joint list by increasing energy; the first is the
+        best labelling of the field alone, as far as it was found, but in a joint list, which may do
+        without it.
     values : array of shape (m,)
         Their energies E.
     gains : array of shape (m,)
@@ -150,7 +152,9 @@ class DiverseResult:
         Of lists by biases, two labels, made jointly or as alternatives: item i has the least
         :math:`E(y) + b_i |y|` of all labellings, :math:`|y|` its number of ones. ``gains`` are then
         :math:`-b_i |y|`, of a joint list with its share of what does not depend on the items, and
-        ``bounds`` and ``gaps`` are those of each item's own problem.
+        ``bounds`` and ``gaps`` are those of each item's own problem. A joint list of more labels
+        has one gap, and each item an equal part of it: the sum of ``bounds`` is below
+        :math:`\sum_y E(y) - d(S)` of every list of m items.
     shares : array of shape (m,), or None
         Of alternatives on a path: for how large a share of the biases each item is the nearest.
     probabilities : array of shape (N,), or None
