@@ -57,6 +57,7 @@ RECORDS = {
     "setwise.learning.BoostHistory",
     "setwise.learning.BoostProgress",
     "setwise.learning.Column",
+    "setwise.inference.BiasPath",
     "setwise.learning.Fit",
     "setwise.learning.History",
     "setwise.learning.Planes",
