@@ -50,8 +50,7 @@ void add_codes(StumpSearch& search, In<Code> codes, In<std::int32_t> examples, i
     for (std::size_t b = 0; b < examples.size(); ++b)
         require(0 <= examples.data()[b] && examples.data()[b] < search.rows(),
                 "examples must be rows");
-    search.add(
-        setwise::BinnedFeature<Code>(copy_of(codes), copy_of(examples), trend_of(trend)));
+    search.add(setwise::BinnedFeature<Code>(copy_of(codes), copy_of(examples), trend_of(trend)));
 }
 
 template <class Code>
@@ -59,8 +58,8 @@ void add_categories(StumpSearch& search, In<Code> codes, Index categories) {
     require(categories >= 0, "categories must not be negative");
     check_codes(search, codes, static_cast<std::size_t>(categories),
                 "codes must lie below the number of categories");
-    search.add(setwise::CategoricalFeature<Code>(copy_of(codes),
-                                                 static_cast<std::size_t>(categories)));
+    search.add(
+        setwise::CategoricalFeature<Code>(copy_of(codes), static_cast<std::size_t>(categories)));
 }
 
 void check_question(const StumpSearch& search, const In<double>& weights, Index feature) {
@@ -136,7 +135,8 @@ std::tuple<double, double, double, double> soft_probabilities(LockedSoftRisk& se
 }
 
 void soft_descend(LockedSoftRisk& self, In2<float> responses, In2<double> sums,
-                  In<std::int32_t> segment, In<std::int32_t> order, double C, double tau, Out2<double> w, Out<double> radius) {
+                  In<std::int32_t> segment, In<std::int32_t> order, double C, double tau,
+                  Out2<double> w, Out<double> radius) {
     const auto n = static_cast<Index>(w.shape(0));
     const Index s = self.risk.segments();
     require(tau > 0, "tau must be positive");
@@ -150,7 +150,8 @@ void soft_descend(LockedSoftRisk& self, In2<float> responses, In2<double> sums,
     require(static_cast<Index>(segment.size()) == n && static_cast<Index>(radius.size()) == n,
             "segment and radius must have one entry a learner");
     for (Index j = 0; j < n; ++j)
-        require(-1 <= segment.data()[j] && segment.data()[j] < s, "segment must be -1 or a segment");
+        require(-1 <= segment.data()[j] && segment.data()[j] < s,
+                "segment must be -1 or a segment");
     for (std::size_t t = 0; t < order.size(); ++t)
         require(0 <= order.data()[t] && order.data()[t] < n, "order must be of learners");
     const std::lock_guard<std::mutex> lock(self.mutex);
@@ -187,8 +188,8 @@ void bind_boosting(nb::module_& m) {
                 self.risk.sums(response.data(), out.data());
             },
             "response"_a.noconvert(), "out"_a.noconvert(), Unlocked())
-        .def("descend", &soft_descend, "responses"_a.noconvert(), "sums"_a.noconvert(), "segment"_a.noconvert(),
-             "order"_a.noconvert(), "C"_a, "tau"_a, "w"_a.noconvert(),
+        .def("descend", &soft_descend, "responses"_a.noconvert(), "sums"_a.noconvert(),
+             "segment"_a.noconvert(), "order"_a.noconvert(), "C"_a, "tau"_a, "w"_a.noconvert(),
              "radius"_a.noconvert(), Unlocked());
     nb::class_<StumpSearch>(m, "StumpSearch")
         .def(
@@ -202,17 +203,16 @@ void bind_boosting(nb::module_& m) {
             "add_rows",
             [](StumpSearch& search, In<std::uint32_t> up, In<std::uint32_t> down,
                In<std::uint32_t> missing, int trend) {
-                search.add(SortedFeature(
-                    marked_rows(up, search.rows()), marked_rows(down, search.rows()),
-                    marked_rows(missing, search.rows()), trend_of(trend)));
+                search.add(SortedFeature(marked_rows(up, search.rows()),
+                                         marked_rows(down, search.rows()),
+                                         marked_rows(missing, search.rows()), trend_of(trend)));
             },
             "up"_a.noconvert(), "down"_a.noconvert(), "missing"_a.noconvert(), "trend"_a)
         .def("add_codes", &add_codes<std::uint8_t>, "codes"_a.noconvert(), "examples"_a.noconvert(),
              "trend"_a)
         .def("add_codes", &add_codes<std::uint16_t>, "codes"_a.noconvert(),
              "examples"_a.noconvert(), "trend"_a)
-        .def("add_categories", &add_categories<std::uint8_t>, "codes"_a.noconvert(),
-             "categories"_a)
+        .def("add_categories", &add_categories<std::uint8_t>, "codes"_a.noconvert(), "categories"_a)
         .def("add_categories", &add_categories<std::uint16_t>, "codes"_a.noconvert(),
              "categories"_a)
         .def(

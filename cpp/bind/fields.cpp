@@ -54,7 +54,8 @@ Index largest_part(In<bool> inside, In2<Index> edges) {
     require(edges.shape(1) == 2, "edges must have shape (E, 2)");
     require(setwise::all_below(edges.data(), static_cast<Index>(edges.size()), n),
             "edges must join variables");
-    return setwise::largest_part(inside.data(), n, edges.data(), static_cast<Index>(edges.shape(0)));
+    return setwise::largest_part(inside.data(), n, edges.data(),
+                                 static_cast<Index>(edges.shape(0)));
 }
 
 void unary_energies(Labels labels, In2<double> unary, Energies energies) {

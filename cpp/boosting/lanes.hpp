@@ -111,8 +111,8 @@ SETWISE_INLINED void sum(int fours, const Code* codes, std::size_t n, const doub
 }
 
 template <bool adds>
-SETWISE_INLINED void walk(int fours, const std::uint32_t* rows, std::size_t n,
-                          const double* values, Walk& sums) {
+SETWISE_INLINED void walk(int fours, const std::uint32_t* rows, std::size_t n, const double* values,
+                          Walk& sums) {
     if (fours == 1)
         walk<1, adds>(rows, n, values, sums);
     else if (fours == 2)

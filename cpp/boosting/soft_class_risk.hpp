@@ -93,8 +93,8 @@ class SoftClassRisk {
             for (Index i = 0; i < n; ++i) top[i] = -HUGE_VAL, sum[i] = 0, tilt[i] = 0;
             for (Index y = 0; y < k_; ++y) highest(&heights_[y * m_ + begin], top, n);
             for (Index y = 0; y < k_; ++y)
-                exponentials(&heights_[y * m_ + begin], top, 1.0 / tau, out + y * m_ + begin, sum, tilt,
-                             n);
+                exponentials(&heights_[y * m_ + begin], top, 1.0 / tau, out + y * m_ + begin, sum,
+                             tilt, n);
             logarithms(sum, logs, n);
             for (Index i = 0; i < n; ++i) {
                 const std::int32_t t = labels_[begin + i];
@@ -130,7 +130,8 @@ class SoftClassRisk {
     // rose, and the step is taken back. responses (n, m), with their sums (n, k); w (n, s); segment (n,): the one that a learner
     // scores, its weight not negative, or -1 for all of them, of any sign.
     void descend(const float* responses, const double* sums, const std::int32_t* segment,
-                 const std::int32_t* order, Index count, double C, double tau, double* w, double* radius, Poll poll) {
+                 const std::int32_t* order, Index count, double C, double tau, double* w,
+                 double* radius, Poll poll) {
         double level = 0, before = HUGE_VAL;  // both but for a constant
         std::vector<double> old(s_), step(s_);
         const float* moved = nullptr;  // the response whose step the next pass makes in the heights
@@ -242,7 +243,8 @@ class SoftClassRisk {
                 highest(row, top, n);
             }
             for (Index y = 0; y < k_; ++y)
-                short_exponentials(&heights_[y * m_ + begin], top, 1.0 / tau, &p_[y * stretch], sum, n);
+                short_exponentials(&heights_[y * m_ + begin], top, 1.0 / tau, &p_[y * stretch], sum,
+                                   n);
             soft += soften(&weights_[begin], own + begin, top, tau, sum, first, second, n);
             bend(sum, first, second, n);
         }
@@ -299,8 +301,8 @@ class SoftClassRisk {
         for (Index i = 0; i < n; ++i) logs[i] = logarithm(sum[i]);
     }
 
-    SETWISE_VECTORIZED static void short_exponentials(const double* row, const double* top, double scale,
-                                                      float* p, float* sum, Index n) {
+    SETWISE_VECTORIZED static void short_exponentials(const double* row, const double* top,
+                                                      double scale, float* p, float* sum, Index n) {
         for (Index i = 0; i < n; ++i) {
             p[i] = short_exponential(static_cast<float>((row[i] - top[i]) * scale));
             sum[i] += p[i];

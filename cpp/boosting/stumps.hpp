@@ -26,7 +26,7 @@ namespace setwise {
 // stored. Both none: no threshold, one side.
 struct Split {
     static constexpr std::int64_t none = -1;
-    double gain;  // T - 2 L: its sign is the side of the larger values
+    double gain;         // T - 2 L: its sign is the side of the larger values
     std::int64_t low = none, high = none;
     double missing = 0;  // N
 };
@@ -160,8 +160,8 @@ class BinnedFeature {
             sums.compare(lanes);
         }
         for (int k = 0; k < lanes; ++k)
-            gains[k] = best_of(trend_, present[k], sums.high[k], sums.low[k]) +
-                       std::abs(0.5 * apart[k]);
+            gains[k] =
+                best_of(trend_, present[k], sums.high[k], sums.low[k]) + std::abs(0.5 * apart[k]);
     }
 
     Split first(const std::vector<double>& bins, double total, double least) const {
@@ -265,9 +265,9 @@ class StumpSearch {
     }
 
   private:
-    using Feature = std::variant<SortedFeature, BinnedFeature<std::uint8_t>,
-                                 BinnedFeature<std::uint16_t>, CategoricalFeature<std::uint8_t>,
-                                 CategoricalFeature<std::uint16_t>>;
+    using Feature =
+        std::variant<SortedFeature, BinnedFeature<std::uint8_t>, BinnedFeature<std::uint16_t>,
+                     CategoricalFeature<std::uint8_t>, CategoricalFeature<std::uint16_t>>;
 
     // Twice the weights of some segments, the lanes of a row side by side, and the sums of each
     // segment. Rows begin where the lines of a cache may begin.
