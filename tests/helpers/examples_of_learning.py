@@ -108,6 +108,7 @@ listed(
     n_estimators=5,
     time_limit=3600.0,
     slack="one",
+    columns="class",
     columns_per_round=1,
     verbose=False,
     callback=go_on,
