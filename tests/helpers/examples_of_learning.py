@@ -108,6 +108,7 @@ listed(
     n_estimators=5,
     time_limit=3600.0,
     slack="one",
+    columns="class",
     columns_per_round=1,
     verbose=False,
     callback=go_on,
@@ -175,7 +176,9 @@ NODE_LABELS = [array(1, 1, 1), array(0, 0, 0)]
 NODE_WEIGHTS = [array(1.0, 2.0, 1.0), array(1.0, 1.0, 1.0)]
 
 
-def decided(decision: sw.decisions.Decision) -> Any:
+def decided(decision: sw.decisions.Decision | list[sw.decisions.Decision]) -> Any:
+    if isinstance(decision, list):
+        return [decided(one) for one in decision]
     return decision.mask, decision.expected, decision.bound
 
 
@@ -341,6 +344,7 @@ estimator(
         "n_folds": 2,
         "tol": 1e-3,
         "slack": "one",
+        "columns": "shared",
         "columns_per_round": 1,
         "categorical_features": array(1),
         "monotonic_cst": array(1, 0),
