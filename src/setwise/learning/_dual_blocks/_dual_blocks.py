@@ -119,7 +119,7 @@ class SetBlocks(ElementBlocks, PulledBlocks):
         )
         squares = self.features.squares()
         price = float(scales.mean() * squares.mean()) if len(scales) else 0.0
-        self._goes_straight = goes_straight(sets)
+        self._goes_straight = goes_straight(sets, found)
         pulled = 0.0 if self._goes_straight else price
         self._acceleration = Acceleration(pulled, sets.n, sets.columns, self.W)
         if not sets.by_label:
@@ -253,9 +253,10 @@ def _plane(blocks: Blocks, C: float) -> Planes:
     return Planes(-share * blocks.W.reshape(1, -1), np.array([share * blocks.total]))
 
 
-def goes_straight(sets: LinearSets) -> bool:
-    """Whether passes converge soon without a pull."""
-    return sets.n <= _WIDE * sets.columns
+def goes_straight(sets: LinearSets, found: Polymatroids) -> bool:
+    """Whether passes converge soon without a pull: steps of labels are exact, those of groups not."""
+    by_label = sets.by_label or found.kind == Polymatroids.MODULAR
+    return by_label and sets.n <= _WIDE * sets.columns
 
 
 def _blocks(sets: LinearSets, C: float, start: Dual | None) -> Blocks:
@@ -264,7 +265,7 @@ def _blocks(sets: LinearSets, C: float, start: Dual | None) -> Blocks:
         return PlaneBlocks(sets, C, start)
     found, factor = answer
     scales = C * factor * sets.weights
-    if found.kind == Polymatroids.MODULAR and goes_straight(sets):
+    if found.kind == Polymatroids.MODULAR and goes_straight(sets, found):
         most = np.repeat(scales, sets.labels.sizes) * found.tables
         return LabelBlocks(sets, C, most, start)
     return SetBlocks(sets, C, found, scales, start)

@@ -152,7 +152,7 @@ def stages(sets: LinearSets) -> tuple[Stage, ...]:
         return _OF_MEDIUM_PLANES if examples > _WIDE_OF_PLANES else _OF_WIDE
     if examples > _TALL:
         return _OF_TALL
-    return _STRAIGHT if goes_straight(sets) else _OF_WIDE
+    return _STRAIGHT if goes_straight(sets, answer[0]) else _OF_WIDE
 
 
 def _column_squares(sets: LinearSets) -> FloatArray:
