@@ -27,7 +27,7 @@ Stage = tuple[Literal["planes", "blocks"], int]
 _TALL, _VERY_TALL = 20.0, 200.0
 _FEW_WEIGHTS = 64
 # Fewer where a set has planes of its own and no projection: a pass does less, and is tried a while.
-_WIDE_OF_PLANES = 5.0
+_WIDE_OF_PLANES = 10.0
 _FOR_EVER = 1 << 40
 # A stage of blocks that leaves more of the gap is not worth another.
 _HELP = 0.5
