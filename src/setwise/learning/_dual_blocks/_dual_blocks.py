@@ -254,7 +254,7 @@ def _plane(blocks: Blocks, C: float) -> Planes:
 
 
 def goes_straight(sets: LinearSets, found: Polymatroids) -> bool:
-    """Whether passes converge soon without a pull: steps of labels are exact, those of groups not."""
+    """Whether passes converge soon without a pull; steps of labels are exact, of groups not."""
     by_label = sets.by_label or found.kind == Polymatroids.MODULAR
     return by_label and sets.n <= _WIDE * sets.columns
 
