@@ -16,7 +16,7 @@ from setwise.learning._cutting_planes._fit import Dual, Fit, Planes
 from setwise.learning._cutting_planes._search import Search
 from setwise.learning._dual_blocks._acceleration import Acceleration
 from setwise.learning._dual_blocks._blocks import ENOUGH, Blocks, PulledBlocks
-from setwise.learning._dual_blocks._extrapolation import Extrapolation
+from setwise.learning._dual_blocks._extrapolation import WIDE, Extrapolation
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.learning._dual_blocks._plane_blocks import PlaneBlocks
 from setwise.losses._families import Polymatroids
@@ -25,9 +25,6 @@ T = TypeVar("T", bound=np.generic)
 
 # The passes of the first round, and the most; in between half as many as all before.
 _BEGIN, _MOST = 4, 100
-# Of so many examples a feature at the most, passes are not pulled: labels by themselves converge
-# soon, and where sets go can be extrapolated.
-_WIDE = 3.0
 
 
 class ElementBlocks(Blocks):
@@ -256,7 +253,7 @@ def _plane(blocks: Blocks, C: float) -> Planes:
 def goes_straight(sets: LinearSets, found: Polymatroids) -> bool:
     """Whether passes converge soon without a pull; steps of labels are exact, of groups not."""
     by_label = sets.by_label or found.kind == Polymatroids.MODULAR
-    return by_label and sets.n <= _WIDE * sets.columns
+    return by_label and sets.n <= WIDE * sets.columns
 
 
 def _blocks(sets: LinearSets, C: float, start: Dual | None) -> Blocks:
