@@ -6,7 +6,7 @@ import pytest
 from setwise import _core
 from setwise.estimators._sets._set_risk import LinearRisk
 from setwise.learning import Serial
-from setwise.learning._dual_blocks._dual_blocks import dual_blocks
+from setwise.learning._dual_blocks._dual_blocks import SetBlocks, dual_blocks
 from setwise.learning._dual_blocks._extrapolation import Extrapolation
 from setwise.losses import Hamming, Jaccard
 from setwise.losses._scoring._layout import arrange
@@ -49,6 +49,27 @@ def test_a_high_price_takes_few_rounds(loss):
     fit = dual_blocks(risk.linear_sets(), 100.0, tol=1e-3, max_iter=60, callback=None)
     assert fit.converged
     assert fit.learner == "dual_blocks"
+
+
+def test_control_c_on_the_way_back_leaves_a_dual(monkeypatch):
+    """The limit lies outside the polymatroids; nothing of it is in the plane that is left."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(40, 30))
+    Y = X @ rng.normal(size=(30, 4)) + 5 * rng.normal(size=(40, 4)) > 0
+    risk = LinearRisk(X, arrange(Y, "rows", None, None), LovaszHinge("jaccard"), True, Serial())
+    sets, one_pass = risk.linear_sets(), SetBlocks._pass
+
+    def interrupted(self, *words):
+        if self.b.min() < 0.0:
+            raise KeyboardInterrupt
+        one_pass(self, *words)
+
+    monkeypatch.setattr(SetBlocks, "_pass", interrupted)
+    fit = dual_blocks(sets, 1.0, tol=1e-9, max_iter=300, callback=None)
+    assert fit.interrupted
+    assert (fit.dual >= 0.0).all()
+    for w in rng.normal(size=(20, sets.dimension)):
+        assert (fit.planes.slopes @ w + fit.planes.offsets <= sets.risk(w)[0] + 1e-9).all()
 
 
 def test_shares_are_put_back_as_they_were():

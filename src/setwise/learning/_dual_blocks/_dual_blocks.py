@@ -167,9 +167,16 @@ class SetBlocks(ElementBlocks, PulledBlocks):
             limit = path.limit()
             if limit is not None:
                 before, dual = (self.b, state), self._dual_at(state)
-                self.b, state = limit
-                self._pass(1, target, 0, state)
-                if not self._dual_at(state) >= dual:
+                try:
+                    self.b, state = limit
+                    self._pass(1, target, 0, state)
+                    higher = self._dual_at(state) >= dual
+                except KeyboardInterrupt:  # the limit is no dual before each set was projected
+                    self.b = before[0]
+                    raise
+                if higher:
+                    np.maximum(self.b, 0.0, out=self.b)  # a step that is rounding is not made
+                else:
                     self.b, state = before
             path.begin(self.b, state)
 
