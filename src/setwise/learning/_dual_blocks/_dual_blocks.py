@@ -116,7 +116,9 @@ class SetBlocks(ElementBlocks, PulledBlocks):
         )
         squares = self.features.squares()
         price = float(scales.mean() * squares.mean()) if len(scales) else 0.0
-        self._goes_straight = goes_straight(sets, found)
+        # A state much larger than the dual costs more to keep than a few passes.
+        small = self.features.gram or 2 * sets.n >= sets.columns
+        self._goes_straight = small and goes_straight(sets, found)
         pulled = 0.0 if self._goes_straight else price
         self._acceleration = Acceleration(pulled, sets.n, sets.columns, self.W)
         if not sets.by_label:
@@ -124,7 +126,7 @@ class SetBlocks(ElementBlocks, PulledBlocks):
         self._curvature = np.maximum(self._acceleration.gain * squares, 1e-300)
         self._gaps = np.zeros(labels.n)
         self._rest = np.zeros((labels.n, 2), np.int32)
-        self._path = Extrapolation()
+        self._path, self._trust = Extrapolation(), 1.0
 
     def _stage(self, most: int, target: float) -> None:
         state = self.features.state(self._acceleration.begin(self.W)).ravel()
@@ -160,7 +162,8 @@ class SetBlocks(ElementBlocks, PulledBlocks):
         while self.passes < end:
             self._pass(1, target, 0, state)
             full = path.add(self.b, state)
-            if self._gaps.sum() <= target:
+            if self._gaps.sum() <= self._trust * target:
+                self._trust /= 2  # if it was not enough
                 break
             if not full:
                 continue
