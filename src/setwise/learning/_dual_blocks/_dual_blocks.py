@@ -16,7 +16,7 @@ from setwise.learning._cutting_planes._fit import Dual, Fit, Planes
 from setwise.learning._cutting_planes._search import Search
 from setwise.learning._dual_blocks._acceleration import Acceleration
 from setwise.learning._dual_blocks._blocks import ENOUGH, Blocks, PulledBlocks
-from setwise.learning._dual_blocks._extrapolation import WIDE, Extrapolation
+from setwise.learning._dual_blocks._extrapolation import LEAST, WIDE, Extrapolation
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.learning._dual_blocks._plane_blocks import PlaneBlocks
 from setwise.losses._families import Polymatroids
@@ -116,9 +116,7 @@ class SetBlocks(ElementBlocks, PulledBlocks):
         )
         squares = self.features.squares()
         price = float(scales.mean() * squares.mean()) if len(scales) else 0.0
-        # A state much larger than the dual costs more to keep than a few passes.
-        small = self.features.gram or 2 * sets.n >= sets.columns
-        self._goes_straight = small and goes_straight(sets, found)
+        self._goes_straight = goes_straight(sets, found)
         pulled = 0.0 if self._goes_straight else price
         self._acceleration = Acceleration(pulled, sets.n, sets.columns, self.W)
         if not sets.by_label:
@@ -262,8 +260,9 @@ def _plane(blocks: Blocks, C: float) -> Planes:
 
 def goes_straight(sets: LinearSets, found: Polymatroids) -> bool:
     """Whether passes converge soon without a pull; steps of labels are exact, of groups not."""
-    by_label = sets.by_label or found.kind == Polymatroids.MODULAR
-    return by_label and sets.n <= WIDE * sets.columns
+    if found.kind == Polymatroids.MODULAR:
+        return sets.n <= WIDE * sets.columns
+    return sets.by_label and LEAST <= sets.n / max(sets.columns, 1) <= WIDE
 
 
 def _blocks(sets: LinearSets, C: float, start: Dual | None) -> Blocks:

@@ -7,8 +7,8 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray
 
 # Of so many examples a feature at the most, passes in one order do well, and can be extrapolated;
-# of more, a random order does better.
-WIDE = 3.0
+# of more, a random order does better. Of fewer than the least, few passes are enough.
+LEAST, WIDE = 0.5, 3.0
 # Points before an extrapolation, and what is added to their products for the sake of rounding.
 _POINTS, _ROUNDING = 3, 1e-10
 

@@ -9,7 +9,7 @@ from setwise._foundation._arguments import FloatArray
 from setwise.learning._cutting_planes._fit import Dual, PlaneShares
 from setwise.learning._dual_blocks._acceleration import Acceleration
 from setwise.learning._dual_blocks._blocks import PulledBlocks
-from setwise.learning._dual_blocks._extrapolation import WIDE, Extrapolation
+from setwise.learning._dual_blocks._extrapolation import LEAST, WIDE, Extrapolation
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 
 # Planes kept of a set: beyond its elements a few, since a face of so many holds the best mixture.
@@ -19,7 +19,8 @@ _MOST_NUMBERS = 1 << 25
 # A price beyond this one is reached in steps: passes at the one before until the gap is a share of
 # the dual, or so many.
 _HIGH, _RISE, _COARSE, _RAMP = 300.0, 10.0, 0.1, 300
-# A pull that is asked for at any price, but of so few examples a feature.
+# A pull that is asked for at any price, but where passes are extrapolated up to so many examples a
+# feature.
 _PULL, _VERY_WIDE = 3.0, 1.5
 
 
@@ -88,7 +89,7 @@ class PlaneBlocks(PulledBlocks):
             self._sets.n,
             self._sets.columns,
             self.W,
-            least=0.0 if self._ratio <= _VERY_WIDE else _PULL,
+            least=0.0 if LEAST <= self._ratio <= _VERY_WIDE else _PULL,
         )
         self._curvature = np.maximum(self._acceleration.gain * self._squares, 1e-300)
         self._since = self.passes
@@ -117,7 +118,7 @@ class PlaneBlocks(PulledBlocks):
         rows, gain = self.features.rows, self._acceleration.gain
         state = self.features.state(self._acceleration.begin(self.W)).ravel()
         scores = np.empty(self._shape)
-        path = Extrapolation() if self._ratio <= WIDE else None
+        path = Extrapolation() if LEAST <= self._ratio <= WIDE else None
         for done in range(most):
             _core.plane_scores(rows, self._planes, state, scores.ravel())
             values, slopes = self._sets.surrogate._of_labels(self._sets.labels, scores)
