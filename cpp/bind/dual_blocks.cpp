@@ -248,6 +248,17 @@ void begin_with_planes(setwise::KeptPlanes& planes, In<Index> counts, In<double>
     }
 }
 
+void copy_shares(const setwise::KeptPlanes& planes, Out<double> shares) {
+    require(static_cast<Index>(shares.size()) == planes.n() * planes.most(),
+            "shares must have an entry for each plane");
+    planes.copy_shares(shares.data());
+}
+void put_shares(setwise::KeptPlanes& planes, In<double> shares) {
+    require(static_cast<Index>(shares.size()) == planes.n() * planes.most(),
+            "shares must have an entry for each plane");
+    planes.put_shares(shares.data());
+}
+
 double dual_of_planes(setwise::KeptPlanes& planes, Out<double> v) {
     require(static_cast<Index>(v.size()) == planes.elements(),
             "v must have an entry for each element");
@@ -293,6 +304,8 @@ void bind_dual_blocks(nb::module_& m) {
         .def("count_used", &count_used_planes, "counts"_a.noconvert())
         .def("copy_used", &copy_used_planes, "shares"_a.noconvert(), "heights"_a.noconvert(),
              "slopes"_a.noconvert())
+        .def("copy_shares", &copy_shares, "shares"_a.noconvert())
+        .def("put_shares", &put_shares, "shares"_a.noconvert())
         .def("raise_price", &setwise::KeptPlanes::raise, "price"_a, "part"_a)
         .def("add", &add_planes, "scores"_a.noconvert(), "values"_a.noconvert(),
              "slopes"_a.noconvert(), Unlocked())

@@ -47,6 +47,8 @@ struct DenseFeatures {
 
     std::int64_t size() const { return d + intercept; }
     double square(std::int64_t i) const { return dot(X + i * d, X + i * d, d) + intercept; }
+    // |w|^2 of one label, w = sum_i v_i x_i.
+    double squared(const double* state, const double*) const { return dot(state, state, size()); }
 
     void scores(std::int64_t i, const double* state, std::int64_t p, double* out) const {
         for (std::int64_t j = 0; j < p; ++j) {
@@ -73,6 +75,7 @@ struct SparseFeatures {
     bool intercept;
 
     std::int64_t size() const { return d + intercept; }
+    double squared(const double* state, const double*) const { return dot(state, state, size()); }
     double square(std::int64_t i) const {
         double sum = intercept;
         for (std::int64_t k = starts[i]; k < starts[i + 1]; ++k) sum += data[k] * data[k];
@@ -108,6 +111,7 @@ struct GramFeatures {
 
     std::int64_t size() const { return n; }
     double square(std::int64_t i) const { return K[i * n + i]; }
+    double squared(const double* state, const double* v) const { return dot(state, v, n); }
     void scores(std::int64_t i, const double* state, std::int64_t p, double* out) const {
         for (std::int64_t j = 0; j < p; ++j) out[j] = state[j * n + i];
     }

@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "dual_blocks/extrapolation.hpp"
 #include "dual_blocks/features.hpp"
 #include "dual_blocks/shuffle.hpp"
 #include "numeric/poll.hpp"
@@ -20,9 +21,56 @@ struct HingeProblem {
     std::int64_t n;
 };
 
-// Passes in random order until the gap of this label is within tol of its room. Elements at a bound
-// whose gradients point outwards are left out for a while, as far as those of the last pass allow.
-// The answer is the number of passes; b and the state of the features change in place.
+// The dual where the passes seem to go, brought back into the box, if it is higher than where they are.
+template <class Features>
+class HingeLimit {
+  public:
+    HingeLimit(const Features& features, const HingeProblem& problem)
+        : features_(features),
+          problem_(problem),
+          path_(problem.n, features.size()),
+          b_(static_cast<std::size_t>(problem.n)),
+          signed_(b_),
+          state_(static_cast<std::size_t>(features.size())) {}
+
+    void begin(const double* b, const double* state) { path_.begin(b, state); }
+
+    void after_pass(double* b, double* state) {
+        if (!path_.add(b, state)) return;
+        if (path_.limit(b_.data(), state_.data())) {
+            for (std::int64_t i = 0; i < problem_.n; ++i) {
+                const double inside = std::min(std::max(b_[i], 0.0), problem_.most[i]);
+                const double delta = problem_.positive[i] ? inside - b_[i] : b_[i] - inside;
+                if (delta != 0) features_.add(i, &delta, state_.data(), 1);
+                b_[i] = inside;
+            }
+            if (dual(b_.data(), state_.data()) > dual(b, state)) {
+                std::copy(b_.begin(), b_.end(), b);
+                std::copy(state_.begin(), state_.end(), state);
+            }
+        }
+        path_.begin(b, state);
+    }
+
+  private:
+    double dual(const double* b, const double* state) {
+        double sum = 0;
+        for (std::int64_t i = 0; i < problem_.n; ++i) {
+            signed_[i] = problem_.positive[i] ? b[i] : -b[i];
+            sum += b[i];
+        }
+        return sum - 0.5 * features_.squared(state, signed_.data());
+    }
+
+    const Features& features_;
+    const HingeProblem& problem_;
+    Extrapolation path_;
+    std::vector<double> b_, signed_, state_;
+};
+
+// Passes in one random order until the gap of this label is within tol of its room, extrapolated now and
+// then. Elements at a bound whose gradients point outwards are left out for a while, as far as those of
+// the last pass allow. The answer is the number of passes; b and the state of the features change in place.
 template <class Features>
 std::int64_t hinge_passes(const Features& features, const HingeProblem& problem, double tol,
                           std::int64_t passes, std::int64_t first, double* b, double* state,
@@ -47,13 +95,15 @@ std::int64_t hinge_passes(const Features& features, const HingeProblem& problem,
         const double squared = std::max(sum - used, 0.0);
         return std::min(zero - (sum - 0.5 * squared), 0.5 * squared + risk);
     };
+    HingeLimit<Features> limit(features, problem);
+    limit.begin(b, state);
+    Shuffle{static_cast<std::uint64_t>(first)}(order.data(), n);
     double room = zero;
     std::int64_t active = n, done = 0;
     double most_before = infinite, least_before = -infinite;
     while (done < passes) {
         const bool whole = active == n;
         double largest = -infinite, least = infinite, risk = 0, used = 0, sum = 0;
-        Shuffle{static_cast<std::uint64_t>(first + done)}(order.data(), active);
         std::int64_t visits = 0;
         for (std::int64_t k = 0; k < active; ++k) {
             const std::int32_t i = order[k];
@@ -104,11 +154,13 @@ std::int64_t hinge_passes(const Features& features, const HingeProblem& problem,
             if (!whole) {
                 most_before = infinite;
                 least_before = -infinite;
+                limit.begin(b, state);
                 continue;
             }
         }
         most_before = largest <= 0 ? infinite : largest;
         least_before = least >= 0 ? -infinite : least;
+        limit.after_pass(b, state);
     }
     return done;
 }

@@ -85,6 +85,18 @@ class KeptPlanes {
         put(i, least, slope, offset);
     }
 
+    // The shares of all planes, those of one set after those of the other, `most` a set.
+    void copy_shares(double* out) const { std::copy(shares_.begin(), shares_.end(), out); }
+    // Others in their place: none below 0, and the sum 1 in each set.
+    void put_shares(const double* from) {
+        for (std::int64_t i = 0; i < n(); ++i) {
+            double sum = 0;
+            for (std::int64_t k = 0; k < counts_[i]; ++k) sum += std::max(from[i * most_ + k], 0.0);
+            for (std::int64_t k = 0; sum > 0 && k < counts_[i]; ++k)
+                shares(i)[k] = std::max(from[i * most_ + k], 0.0) / sum;
+        }
+    }
+
     // How many planes of each set have a share.
     void count_used(std::int64_t* out) const {
         for (std::int64_t i = 0; i < n(); ++i)
@@ -199,9 +211,9 @@ inline double add_planes(KeptPlanes& planes, const double* scores, const double*
 // dual rises, until the two are near each other.
 inline void move_shares(const double* products, std::int64_t most, std::int64_t count, double bend,
                         double* heights, double* shares) {
-    constexpr double near = 0.05;  // of how far apart they were at first
+    constexpr double near = 0.02;  // of how far apart they were at first
     double first = -1;
-    for (std::int64_t step = 0; step < 4 * count; ++step) {
+    for (std::int64_t step = 0; step < 8 * count; ++step) {
         std::int64_t high = 0, low = -1;
         for (std::int64_t k = 0; k < count; ++k) {
             if (heights[k] > heights[high]) high = k;

@@ -16,6 +16,7 @@ from setwise.learning._cutting_planes._fit import Dual, Fit, Planes
 from setwise.learning._cutting_planes._search import Search
 from setwise.learning._dual_blocks._acceleration import Acceleration
 from setwise.learning._dual_blocks._blocks import ENOUGH, Blocks, PulledBlocks
+from setwise.learning._dual_blocks._extrapolation import LEAST, WIDE, Extrapolation
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.learning._dual_blocks._plane_blocks import PlaneBlocks
 from setwise.losses._families import Polymatroids
@@ -24,8 +25,6 @@ T = TypeVar("T", bound=np.generic)
 
 # The passes of the first round, and the most; in between half as many as all before.
 _BEGIN, _MOST = 4, 100
-# Of so many examples a feature at the most, a label by itself converges soon without a pull.
-_WIDE = 3.0
 
 
 class ElementBlocks(Blocks):
@@ -117,14 +116,25 @@ class SetBlocks(ElementBlocks, PulledBlocks):
         )
         squares = self.features.squares()
         price = float(scales.mean() * squares.mean()) if len(scales) else 0.0
-        self._acceleration = Acceleration(price, sets.n, sets.columns, self.W)
+        self._goes_straight = goes_straight(sets, found)
+        pulled = 0.0 if self._goes_straight else price
+        self._acceleration = Acceleration(pulled, sets.n, sets.columns, self.W)
         if not sets.by_label:
             squares = _largest(squares, labels.offsets)
         self._curvature = np.maximum(self._acceleration.gain * squares, 1e-300)
         self._gaps = np.zeros(labels.n)
         self._rest = np.zeros((labels.n, 2), np.int32)
+        self._path, self._trust = Extrapolation(), 1.0
 
     def _stage(self, most: int, target: float) -> None:
+        state = self.features.state(self._acceleration.begin(self.W)).ravel()
+        if self._goes_straight:
+            self._extrapolated(most, target, state)
+        else:
+            self._pass(most, target, self.passes, state)
+
+    def _pass(self, most: int, target: float, order: int, state: FloatArray) -> None:
+        """So many passes, or fewer if the gap as it was met is within the target."""
         self._rest[:, 0] = 0
         self.passes += _core.set_passes(
             self.features.rows,
@@ -132,14 +142,49 @@ class SetBlocks(ElementBlocks, PulledBlocks):
             self._of_labels,
             target,
             most,
-            self.passes,
+            order,
             self._acceleration.gain,
             self.b,
-            self.features.state(self._acceleration.begin(self.W)).ravel(),
+            state,
             self._gaps,
             self._curvature,
             self._rest.ravel(),
         )
+
+    def _extrapolated(self, most: int, target: float, state: FloatArray) -> None:
+        """The same in one order, from where they seem to lead if the dual is higher after that."""
+        end = self.passes + most
+        path = self._path
+        if not path.begun:
+            path.begin(self.b, state)
+        while self.passes < end:
+            self._pass(1, target, 0, state)
+            full = path.add(self.b, state)
+            if self._gaps.sum() <= self._trust * target:
+                self._trust /= 2  # if it was not enough
+                break
+            if not full:
+                continue
+            limit = path.limit()
+            if limit is not None:
+                before, dual = (self.b, state), self._dual_at(state)
+                try:
+                    self.b, state = limit
+                    self._pass(1, target, 0, state)
+                    higher = self._dual_at(state) >= dual
+                except KeyboardInterrupt:  # the limit is no dual before each set was projected
+                    self.b = before[0]
+                    raise
+                if higher:
+                    np.maximum(self.b, 0.0, out=self.b)  # a step that is rounding is not made
+                else:
+                    self.b, state = before
+            path.begin(self.b, state)
+
+    def _dual_at(self, state: FloatArray) -> float:
+        """The dual of b, whose state this is."""
+        signed = (self._signs * self.b).reshape(self._shape)
+        return float(self.b.sum()) - 0.5 * self.features.squared(signed, state)
 
     def excess(self) -> float:
         """As the kernel of the family measures it."""
@@ -213,9 +258,11 @@ def _plane(blocks: Blocks, C: float) -> Planes:
     return Planes(-share * blocks.W.reshape(1, -1), np.array([share * blocks.total]))
 
 
-def goes_by_label(sets: LinearSets, found: Polymatroids) -> bool:
-    """Whether each label is learned alone."""
-    return found.kind == Polymatroids.MODULAR and sets.n <= _WIDE * sets.columns
+def goes_straight(sets: LinearSets, found: Polymatroids) -> bool:
+    """Whether passes converge soon without a pull; steps of labels are exact, of groups not."""
+    if found.kind == Polymatroids.MODULAR:
+        return sets.n <= WIDE * sets.columns
+    return sets.by_label and LEAST <= sets.n / max(sets.columns, 1) <= WIDE
 
 
 def _blocks(sets: LinearSets, C: float, start: Dual | None) -> Blocks:
@@ -224,7 +271,7 @@ def _blocks(sets: LinearSets, C: float, start: Dual | None) -> Blocks:
         return PlaneBlocks(sets, C, start)
     found, factor = answer
     scales = C * factor * sets.weights
-    if goes_by_label(sets, found):
+    if found.kind == Polymatroids.MODULAR and goes_straight(sets, found):
         most = np.repeat(scales, sets.labels.sizes) * found.tables
         return LabelBlocks(sets, C, most, start)
     return SetBlocks(sets, C, found, scales, start)

@@ -68,6 +68,12 @@ class Features:
             scores = scores + W[:, features]
         return np.array(scores.T, order="C")
 
+    def squared(self, signed: FloatArray, state: FloatArray) -> float:
+        """|W|^2 for what W was made from (n, p) and its state."""
+        if self.gram:
+            return float(np.vdot(signed.T, state.reshape(self.p, self.n)))
+        return float(np.vdot(state, state))
+
     def label_state(self, W: FloatArray) -> FloatArray:
         """The same with a row for each label."""
         return self.state(W) if self.gram else W.copy()

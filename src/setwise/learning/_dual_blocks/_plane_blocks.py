@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from setwise._foundation import _kernels as _core
+from setwise._foundation._arguments import FloatArray
 from setwise.learning._cutting_planes._fit import Dual, PlaneShares
 from setwise.learning._dual_blocks._acceleration import Acceleration
 from setwise.learning._dual_blocks._blocks import PulledBlocks
+from setwise.learning._dual_blocks._extrapolation import LEAST, WIDE, Extrapolation
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 
 # Planes kept of a set: beyond its elements a few, since a face of so many holds the best mixture.
@@ -17,7 +19,9 @@ _MOST_NUMBERS = 1 << 25
 # A price beyond this one is reached in steps: passes at the one before until the gap is a share of
 # the dual, or so many.
 _HIGH, _RISE, _COARSE, _RAMP = 300.0, 10.0, 0.1, 300
-_PULL = 3.0
+# A pull that is asked for at any price, but where passes are extrapolated up to so many examples a
+# feature.
+_PULL, _VERY_WIDE = 3.0, 1.5
 
 
 def takes_planes(sets: LinearSets) -> bool:
@@ -58,6 +62,7 @@ class PlaneBlocks(PulledBlocks):
         self.features = sets.features
         self._sets, self._shape = sets, (sets.n, sets.p)
         scales = C * sets.weights
+        self._ratio = sets.n / max(sets.columns, 1)
         self._squares = self.features.squares()
         self._price = float(scales.mean() * self._squares.mean()) if sets.n else 0.0
         warm = isinstance(start, PlaneShares)
@@ -80,7 +85,11 @@ class PlaneBlocks(PulledBlocks):
         self.renew()
         self.inner = self.W
         self._acceleration = Acceleration(
-            self._paid * self._price, self._sets.n, self._sets.columns, self.W, least=_PULL
+            self._paid * self._price,
+            self._sets.n,
+            self._sets.columns,
+            self.W,
+            least=0.0 if LEAST <= self._ratio <= _VERY_WIDE else _PULL,
         )
         self._curvature = np.maximum(self._acceleration.gain * self._squares, 1e-300)
         self._since = self.passes
@@ -109,6 +118,7 @@ class PlaneBlocks(PulledBlocks):
         rows, gain = self.features.rows, self._acceleration.gain
         state = self.features.state(self._acceleration.begin(self.W)).ravel()
         scores = np.empty(self._shape)
+        path = Extrapolation() if LEAST <= self._ratio <= WIDE else None
         for done in range(most):
             _core.plane_scores(rows, self._planes, state, scores.ravel())
             values, slopes = self._sets.surrogate._of_labels(self._sets.labels, scores)
@@ -116,8 +126,37 @@ class PlaneBlocks(PulledBlocks):
             self._gap = self._planes.add(scores.ravel(), *planes)
             if done and self._gap <= target:
                 break
-            _core.plane_pass(rows, self._planes, self.passes, gain, state, self._curvature)
+            if path is not None and not path.begun:
+                path.begin(self._shares(), state)
+            order = self.passes if path is None else 0
+            _core.plane_pass(rows, self._planes, order, gain, state, self._curvature)
             self.passes += 1
+            if path is not None and path.add(self._shares(), state):
+                state = self._extrapolated(path, state)
+
+    def _extrapolated(self, path: Extrapolation, state: FloatArray) -> FloatArray:
+        """The shares where the passes seem to lead, if the dual of the stage is higher there."""
+        before, dual = self._shares(), self._stage_dual()
+        limit = path.limit()
+        if limit is not None:
+            self._planes.put_shares(limit[0])
+            if self._stage_dual() > dual:
+                state = self.features.state(self._acceleration.begin(self.W)).ravel()
+            else:
+                self._planes.put_shares(before)
+        path.begin(self._shares(), state)
+        return state
+
+    def _shares(self) -> FloatArray:
+        shares = np.empty(self._shape[0] * _kept(self._sets))
+        self._planes.copy_shares(shares)
+        return shares
+
+    def _stage_dual(self) -> float:
+        """Up to a constant of the stage."""
+        self.renew()
+        w = self._acceleration.begin(self.W)
+        return self.total - 0.5 * float(np.vdot(w, w)) / self._acceleration.gain
 
     def excess(self) -> float:
         """Shares sum to 1."""

@@ -1,0 +1,62 @@
+"""Where passes are going: the limit of a linear iteration, from a few of its points."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray
+
+# Of so many examples a feature at the most, passes in one order do well, and can be extrapolated;
+# of more, a random order does better. Of fewer than the least, few passes are enough.
+LEAST, WIDE = 0.5, 3.0
+# Points before an extrapolation, and what is added to their products for the sake of rounding.
+_POINTS, _ROUNDING = 3, 1e-10
+
+
+class Extrapolation:
+    r"""Anderson's extrapolation of a sequence of points.
+
+    Near the end a pass in a fixed order is an affine map of the dual b: which of its constraints
+    hold with equality does not change any more. The slow directions of that map are few, and the
+    mixture
+
+    .. math:: \sum_k c_k b_{k+1}, \qquad c = \arg\min_{\sum c = 1}
+        \Bigl| \sum_k c_k (b_{k+1} - b_k) \Bigr|^2,
+
+    is free of them. What is linear in b is mixed with the same c.
+
+    Q. Bertrand, M. Massias, Anderson acceleration of coordinate descent, 2021.
+    """
+
+    def __init__(self) -> None:
+        self._points: list[tuple[FloatArray, FloatArray]] = []
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a first point."""
+        return bool(self._points)
+
+    def begin(self, b: FloatArray, state: FloatArray) -> None:
+        """Anew from here."""
+        self._points = [(b.copy(), state.copy())]
+
+    def add(self, b: FloatArray, state: FloatArray) -> bool:
+        """The next point; whether there are enough now."""
+        self._points.append((b.copy(), state.copy()))
+        return len(self._points) >= _POINTS + 2
+
+    def limit(self) -> tuple[FloatArray, FloatArray] | None:
+        """Where they seem to go, if anywhere: b, which need not be feasible, and its state."""
+        steps = np.diff(np.array([b for b, _ in self._points]), axis=0)
+        products = steps @ steps.T
+        products[np.diag_indices(len(steps))] += _ROUNDING * np.trace(products)
+        try:
+            shares = np.linalg.solve(products, np.ones(len(steps)))
+        except np.linalg.LinAlgError:
+            return None
+        total = shares.sum()
+        if not (np.isfinite(total) and total > 0.0):
+            return None
+        shares /= total
+        bs, states = zip(*self._points[1:], strict=True)
+        return shares @ np.array(bs), shares @ np.array(states)
