@@ -182,7 +182,9 @@ def test_indicators_are_searched_exactly():
 def test_both_parts_answer_best_first():
     rng = np.random.default_rng(0)
     nodes, pairs = rng.normal(size=(6, 2)), rng.random((5, 2))
-    search = FieldSearch(Features(nodes, signed=True), Features(pairs, signed=False), 6)
+    search = FieldSearch(
+        Features(nodes, signed=True), [Features(pairs, signed=False)], np.array([0, 6, 11])
+    )
     assert search.exact
     for _ in range(20):
         weights = rng.normal(size=11)
@@ -269,8 +271,8 @@ def test_nothing_to_learn():
 
 def test_bad_input():
     X, Y = rings(np.random.default_rng(0), 2, size=3)
-    with pytest.raises(ValueError, match="Y must hold 2 labels for FieldBoost, got 3: use FieldSV"):
-        FieldBoost().fit(X, [np.arange(9) % 3] * 2)
+    with pytest.raises(ValueError, match=r"Y must hold at least two labels, got \[0\]"):
+        FieldBoost().fit(X, [np.zeros(9, int)] * 2)
     with pytest.raises(ValueError, match=r"estimator must be one of .*'stump'.* got 'bush'"):
         FieldBoost("bush").fit(X, Y)
     with pytest.raises(TypeError, match=r"edge_estimator must be one of .* got int"):

@@ -13,9 +13,10 @@ if not FOLDER.exists():
     pytest.skip("the experiments are not part of this copy", allow_module_level=True)
 sys.path.insert(0, str(FOLDER.parent))
 
-horses, pots, table = map(
+couplings, horses, pots, table = map(
     import_module,
     (
+        "experiments.struct_boost._horse_couplings",
         "experiments.struct_boost._horse_graphs",
         "experiments.struct_boost._potentials",
         "experiments.struct_boost.table6_horses",
@@ -73,3 +74,22 @@ def test_nodes_without_edges_keep_their_features():
     (nodes, edges, pairs) = table.without_edges(X)[0]
     assert nodes.shape == (3, 2)
     assert edges.shape == pairs.shape == (0, 2)
+
+
+def test_far_edges_join_like_colours_with_a_weight_of_their_own():
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(20, 3)) * 5
+    x = np.zeros((20, 1)), np.array([[0, 1], [1, 2]]), np.ones((2, 2))
+    _, edges, pairs = couplings._with_far(x, means)
+    assert edges[:2].tolist() == [[0, 1], [1, 2]]
+    assert pairs[:2].tolist() == [[1.0, 1.0, 0.0]] * 2
+    assert not pairs[2:, :2].any()
+    far = edges[2:]
+    distance = np.linalg.norm(means[far[:, 0]] - means[far[:, 1]], axis=1)
+    np.testing.assert_allclose(pairs[2:, 2], np.exp(-distance / 10))
+    every = np.linalg.norm(means[:, None] - means, axis=2)
+    for i in range(20):  # the nearest in colour are all joined to it, once
+        nearest = set(np.argsort(every[i])[1 : couplings.ALIKE + 1].tolist())
+        joined = set(far[(far == i).any(axis=1)].ravel().tolist()) - {i}
+        assert nearest <= joined
+    assert len(np.unique(far, axis=0)) == len(far)

@@ -71,6 +71,10 @@ OTHER_LEARNERS = {
         lambda: sw.StructBoostClassifier(**FEW, taxonomy=[[0], [1, 2]]).fit(X, y),
         "staged_predict",
     ),
+    "field scores": (
+        lambda: sw.FieldSVM(scores=DecisionTreeClassifier(), measure="dice").fit(GRAPHS, TWO),
+        "predict",
+    ),
     "feature": (lambda: sw.FieldBoost("feature", "feature", **FEW).fit(GRAPHS, TWO), "predict"),
 }
 EVERY = ESTIMATORS | OTHER_LEARNERS

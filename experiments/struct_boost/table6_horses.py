@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from experiments.shared.pictures import draw_rows
 from experiments.shared.report import Table, arguments, progress, report, result
 from experiments.shared.weizmann import mask, names, photograph
+from experiments.struct_boost._horse_couplings import near
 from experiments.struct_boost._horse_graphs import GROUPS, SUPERPIXELS, Horse, horse
 from experiments.struct_boost._potentials import CODES, FOLDS, ROUNDS, potentials
 from experiments.struct_boost._segmentation_measures import (
@@ -65,22 +66,6 @@ class Answer:
     seconds: float
 
 
-def graphs(horses: Sequence[Horse], scores: Sequence[np.ndarray], like: Sequence[Horse]) -> list:
-    """Potentials of all groups on the nodes, nearness of colour and boundary on the edges."""
-    color, boundary = (
-        np.mean(np.concatenate([getattr(one, part) for one in like]))
-        for part in ("colour", "boundary")
-    )
-    return [
-        (
-            of[:, : len(GROUPS)],
-            one.edges,
-            np.column_stack([np.exp(-one.color / color), one.boundary / boundary]),
-        )
-        for one, of in zip(horses, scores, strict=True)
-    ]
-
-
 def without_edges(X: Sequence[tuple]) -> list:
     """The same nodes, each by itself."""
     return [(nodes, np.zeros((0, 2), int), np.zeros((0, 2))) for nodes, _, _ in X]
@@ -116,7 +101,7 @@ def run(
 ) -> dict[str, Answer]:
     """All rows on one split."""
     scores = potentials(train, test, seed, rounds)
-    X = graphs([*train, *test], scores, train)
+    X = near([*train, *test], scores, train)
     known, unknown, Y = X[: len(train)], X[len(train) :], [one.labels for one in train]
     answers: dict[str, Answer] = {}
     for name in progress(ORDER, "rows"):

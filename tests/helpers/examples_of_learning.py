@@ -420,6 +420,13 @@ estimator(
     "FieldSVM",
     {
         "C": 10.0,
+        "scores": LogisticRegression(),
+        "passthrough": True,
+        "measure": "jaccard",
+        "decision": "bias",
+        "cv": 2,
+        "truncation": 0.25,
+        "label_costs": True,
         "tol": 1e-3,
         "max_iter": 30,
         "fit_intercept": True,
@@ -430,6 +437,7 @@ estimator(
     },
     ON_GRAPHS,
     {
+        "decide": {"X": GRAPHS, "loss": "dice", "temperature": 2.0},
         "decision_function": {"X": GRAPHS},
         "predict": {"X": GRAPHS},
         "score": ON_GRAPHS,
@@ -442,6 +450,12 @@ estimator(
     {
         "estimator": "stump",
         "edge_estimator": "feature",
+        "scores": LogisticRegression(),
+        "passthrough": True,
+        "measure": "jaccard",
+        "decision": "bias",
+        "cv": 2,
+        "truncation": 0.25,
         "n_estimators": 5,
         "C": 10.0,
         "tol": 1e-3,
@@ -453,6 +467,7 @@ estimator(
     },
     ON_GRAPHS,
     {
+        "decide": {"X": GRAPHS, "loss": "dice", "temperature": 2.0},
         "decision_function": {"X": GRAPHS},
         "predict": {"X": GRAPHS},
         "score": ON_GRAPHS,

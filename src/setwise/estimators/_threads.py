@@ -5,8 +5,15 @@ from __future__ import annotations
 from joblib import effective_n_jobs
 
 from setwise._foundation._threads import MOST_THREADS, as_jobs
+from setwise.learning import Executor, Serial, Threads
 
 
 def threads(n_jobs: int | None) -> int:
     """As everywhere, but None is one, and joblib says how many are left within its own workers."""
     return min(int(effective_n_jobs(as_jobs(n_jobs))), MOST_THREADS)
+
+
+def executor_of(n_jobs: int | None) -> Executor:
+    """What maps over so many of them."""
+    count = threads(n_jobs)
+    return Serial() if count == 1 else Threads(count)

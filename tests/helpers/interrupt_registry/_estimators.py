@@ -80,7 +80,18 @@ long("estimators.FieldSVM.fit", "three labels")(_fit_of(sw.FieldSVM(), lambda s:
 long("estimators.FieldSVM.fit", "two threads")(
     _fit_of(sw.FieldSVM(n_jobs=2), lambda s: graphs(s, 3))
 )
+long("estimators.FieldSVM.fit", "measure")(
+    _fit_of(sw.FieldSVM(measure="jaccard", cv=3, label_costs=True), lambda s: graphs(s, 2))
+)
 long("estimators.FieldBoost.fit")(_fit_of(sw.FieldBoost(n_estimators=5), lambda s: graphs(s, 2)))
+long("estimators.FieldBoost.fit", "three labels")(
+    _fit_of(sw.FieldBoost("feature", n_estimators=3), lambda s: graphs(s, 3))
+)
+for _model in (sw.FieldSVM(), sw.FieldBoost(n_estimators=5)):
+    _model.set_params(measure="jaccard", decision="marginals", cv=3)
+    long(f"estimators.{type(_model).__name__}.decide")(
+        _answer_of(_model, lambda s: graphs(s, 2), "decide", with_truth=False)
+    )
 for _model, _labels in ((_SVM, 3), (_BOOST, 2)):
     for _method, _truth in (("predict", False), ("score", True), ("staged_predict", False)):
         if hasattr(_model, _method):

@@ -104,15 +104,16 @@ def _structural_bound(
         yield float(C * alpha @ offsets[active] - 0.5 * v @ v)
 
 
-def field_planes(graph, truth, n_labels, node_weights) -> Planes:
+def field_planes(graph, truth, n_labels, node_weights, truncation=0.5, label_costs=False) -> Planes:
     """The risk of one graph as planes in the weights w of a field, one for each labelling z.
 
     The slope of z is that of E(truth) - E(z), its offset the loss.
 
-    ``graph`` is (node features, edges, edge features). D counts the weights of a field: d for the
-    second of two labels, d for each of more, then k for the edges.
+    ``graph`` is (node features, edges, edge features) or with regions (N, layers). D counts the
+    weights of a field: d for the second of two labels, d for each of more, then k for the edges,
+    one a layer of regions, and one a label if ``label_costs``.
     """
-    nodes, edges, pairs = (np.asarray(part) for part in graph)
+    nodes, edges, pairs, *regions = (np.asarray(part) for part in graph)
     kinds = 1 if n_labels == 2 else n_labels
 
     def features(z):
@@ -125,7 +126,15 @@ def field_planes(graph, truth, n_labels, node_weights) -> Planes:
         of_edges = np.zeros(pairs.shape[1])
         for (p, q), phi in zip(edges, pairs, strict=True):
             of_edges += phi * (z[p] != z[q])
-        return np.concatenate([of_nodes.ravel(), of_edges])
+        of_layers = []
+        for layer in regions[0].T if regions else ():
+            of_layers.append(0.0)
+            for region in set(layer.tolist()) - {-1}:
+                inside = list(np.asarray(z)[layer == region])
+                apart = len(inside) - max(inside.count(label) for label in inside)
+                of_layers[-1] += min(truncation * len(inside), apart)
+        used = [float(label in list(z)) for label in range(n_labels)] if label_costs else []
+        return np.concatenate([of_nodes.ravel(), of_edges, of_layers, used])
 
     labelings = all_labelings(len(nodes), n_labels)
     loss = np.array([sum(np.asarray(node_weights)[z != np.asarray(truth)]) for z in labelings])

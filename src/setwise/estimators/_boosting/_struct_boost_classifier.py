@@ -385,9 +385,7 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
             n_columns=self._width,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
-            **self._stump_options(
-                one_score=self.code_.shape[1] == 1, augmented=self._augmented
-            ),
+            **self._stump_options(one_score=self.code_.shape[1] == 1, augmented=self._augmented),
         )
 
     def _merit(self, examples: Examples) -> Callable[[FloatArray], float]:

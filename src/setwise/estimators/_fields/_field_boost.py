@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Tags
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from setwise._foundation._arguments import FloatArray
+from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display
 from setwise.estimators._boosting._boosted import (
@@ -22,36 +23,42 @@ from setwise.estimators._boosting._boosted import (
     weighted_scores,
 )
 from setwise.estimators._boosting._columns import takes_missing
+from setwise.estimators._fields._boost_proof import Thorough, prove
+from setwise.estimators._fields._couplings import Couplings
 from setwise.estimators._fields._field_model import FieldModel
 from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.estimators._fields._field_search import Features, FieldSearch, Indicators
-from setwise.estimators._fields._graphs import (
-    Graphs,
-    read_graphs,
-    read_node_weights,
-    refuse_missing,
-)
-from setwise.estimators._fields._potts_maps import BatchMaps
+from setwise.estimators._fields._graphs import Graphs
+from setwise.estimators._fields._higher_maps import best_maps
 from setwise.estimators._threads import threads
 from setwise.learning import BoostProgress
 from setwise.learning._boosting._problem import WeakLearnerSearch
+from setwise.losses import Loss
 
 
 class FieldBoost(Boosted, FieldModel):
-    r"""Learns the potentials of a field by boosting: StructBoost for random fields of two labels.
+    r"""Learns the potentials of a field by boosting: StructBoost for random fields.
 
     With weak learners h of node features and :math:`g \ge 0` of edge features, the energy is
 
-    .. math:: E(z) = -\sum_p \sum_j w_j h_j(x_p) [z_p = 1]
-        + \sum_{e = (p, q)} \sum_j v_j g_j(\phi_e) [z_p \ne z_q] , \qquad w, v \ge 0 ,
+    .. math:: E(z) = -\sum_p \sum_j w_j h_j(x_p) [z_p = l_j]
+        + \sum_{e = (p, q)} \sum_j v_j g_j(\phi_e) [z_p \ne z_q]
+        + \sum_S u_{t(S)} \chi_S(z) , \qquad w, v, u \ge 0 ,
 
-    which stays submodular, so that minimum cuts find the best labels. The fit minimises
+    where :math:`l_j` is the second of two labels, or any of more, and t(S) the layer of a region S
+    (``FieldSVM`` has the price :math:`\chi_S` of dividing it). The couplings stay submodular, so
+    that minimum cuts find the best of two labels. The fit minimises
 
-    .. math:: 1^\top w + 1^\top v + \frac{C}{n} \sum_i \max_z \Big( \sum_p c_p [z_p \ne y_p]
-        + E_i(y_i) - E_i(z) \Big)
+    .. math:: 1^\top w + 1^\top v + 1^\top u
+        + \frac{C}{n} \sum_i \max_z \Big( \sum_p c_p [z_p \ne y_p] + E_i(y_i) - E_i(z) \Big)
 
     over all weak learners, by column generation over cutting planes: equation (25) of the paper.
-    Each round asks for the best learner of the nodes and of the edges.
+    Each round asks for the best learner of the nodes, of the edges and of the regions.
+
+    With more labels expansion moves stand for the cut, and may miss the most violated labelling:
+    the planes and the bound hold, the objective may be more than it seems. So the weights that they
+    end at are searched in full; where something was missed the fit is made again with full
+    searches. ``gap_`` counts what no search could prove.
 
     Parameters
     ----------
@@ -63,6 +70,23 @@ class FieldBoost(Boosted, FieldModel):
     edge_estimator : str or scikit-learn classifier, default="stump"
         The same for the edges. An answer h becomes (1 + h) / 2, which is not negative; "feature"
         takes the edge features as they are.
+    scores : classifier with ``predict_proba``, default=None
+        Any classifier of nodes: its scores are the node features of the field, those of a graph by
+        a fit to the other folds. For two labels a logit, for more their log-probabilities.
+    passthrough : bool, default=False
+        Whether the node features themselves are kept beside the ``scores``.
+    measure : Loss or str, default=None
+        A set loss, or the name of one (``sw.losses.names()``), of the nodes of the second class, or
+        of each class where there are more: its mean over the graphs is what ``predict`` is then
+        tuned for, in folds, and ``score`` tells. What the fit itself minimises stays the same.
+    decision : {"bias", "marginals"}, default="bias"
+        What is tuned for the ``measure``: a number added to the scores of each label, or, with two
+        labels, the temperature of the marginals from which ``decide`` takes the best set.
+    cv : int, splitter or iterable, default=None
+        The folds of the graphs for ``scores`` and ``measure``; five stretches by default.
+    truncation : float, default=0.5
+        For regions: the share of a region's nodes outside its commonest label from which on its
+        price rises no more; at most 0.5.
     n_estimators : int, default=200
         The most weak learners.
     time_limit : float, default=None
@@ -93,24 +117,34 @@ class FieldBoost(Boosted, FieldModel):
     estimator_weights_ : array of shape (n,)
         Not negative.
     estimator_segments_ : array of shape (n,)
-        0 for a learner of the nodes, 1 for one of the edges.
+        With two labels 0 for a learner of the nodes, 1 of the edges, 2 of the regions; with L > 2
+        the label for one of the nodes, L of the edges, L + 1 of the regions.
     stages_ : sparse array of shape (rounds, n)
         The weights after each round.
-    feature_importances_ : array of shape (d + k,)
-        The weight that went to each feature, of the nodes and then of the edges; the sum is 1.
-    classes_ : array of shape (2,)
+    feature_importances_ : array of shape (d + k + layers,)
+        The weight that went to each feature, of the nodes, then of the edges, then to each layer of
+        regions; the sum is 1.
+    classes_ : array of shape (L,)
     gap_ : float
         The relative gap: objective - bound as a share of what there was to gain (the objective
         without learners - bound) or of the objective, whichever is less.
     certified_ : bool
         Whether the bound is a proof: the search for weak learners is exact, so that ``gap_`` holds
-        for all of them, not for those alone that were met. How near the fit came is ``gap_``.
+        for all of them, not for those alone that were met; and the objective is known exactly,
+        always so for two labels. How near the fit came is ``gap_``.
     n_iter_ : int
         Rounds.
     interrupted_ : bool
         Whether Ctrl-C or the callback ended the fit, with the best weights so far.
     history_ : BoostHistory
-    n_features_in_, n_edge_features_in_ : int
+        With more than two labels the primal is that of the labels found.
+    bias_ : array of shape (L,)
+        What the ``measure`` adds to the scores of the labels, else 0.
+    temperature_ : float
+        Of the marginals in ``decide``: 1 unless ``decision="marginals"`` tuned it.
+    score_estimator_ : classifier or None
+        ``scores``, fitted to all nodes.
+    n_features_in_, n_edge_features_in_, n_region_layers_in_ : int
 
     References
     ----------
@@ -136,6 +170,12 @@ class FieldBoost(Boosted, FieldModel):
         estimator: Any = "stump",
         edge_estimator: Any = "stump",
         *,
+        scores: Any = None,
+        passthrough: bool = False,
+        measure: Loss | str | None = None,
+        decision: str = "bias",
+        cv: Any = None,
+        truncation: float = 0.5,
         n_estimators: int = 200,
         C: float = 1.0,
         tol: float = 1e-3,
@@ -147,6 +187,12 @@ class FieldBoost(Boosted, FieldModel):
     ) -> None:
         self.estimator = estimator
         self.edge_estimator = edge_estimator
+        self.scores = scores
+        self.passthrough = passthrough
+        self.measure = measure
+        self.decision = decision
+        self.cv = cv
+        self.truncation = truncation
         self.n_estimators = n_estimators
         self.C = C
         self.tol = tol
@@ -162,10 +208,12 @@ class FieldBoost(Boosted, FieldModel):
         Parameters
         ----------
         X : sequence of tuples (node_features, edges, edge_features)
-            Of shapes (N, d), (E, 2) and (E, k); edge features must not be negative. Node features
-            may be NaN, missing, where the weak learners take it: "stump" and "tree" do.
+            Of shapes (N, d), (E, 2) and (E, k); edge features must not be negative. Or with regions
+            as a fourth entry, (N,) or (N, layers): the number of each node's region, -1 for none.
+            Node features may be NaN, missing, where the weak learners take it: "stump" and "tree"
+            do.
         Y : sequence of arrays of shape (N,)
-            A label a node, one of two.
+            A label a node; of any kind, but whole.
         node_weights : sequence of arrays of shape (N,) or number, optional
             What a mistake costs, c; 1 by default, as in the paper. The pixels of a superpixel
             over their mean, say. It is the margin too: small weights make small energies.
@@ -174,26 +222,44 @@ class FieldBoost(Boosted, FieldModel):
         -------
         self
         """
-        n_jobs = threads(self.n_jobs)
+        threads(self.n_jobs)
         check_display(self.verbose, self.callback)
         deadline = Deadline.of(self.time_limit, armed=False)
         check_estimator(self.estimator, "estimator", (*SEARCHES, "feature"))
         check_estimator(self.edge_estimator, "edge_estimator", (*SEARCHES, "feature"))
-        graphs = read_graphs(X)
-        if not self._takes_missing():
-            refuse_missing(graphs)
-        if graphs.nodes.shape[1] == 0:
-            raise ValueError("node_features must have at least one column, got none")
-        labels = self._learn_labels(graphs, Y, most=2)
-        weights = read_node_weights(node_weights, graphs)
-        search = self._search(graphs)
-        risk = FieldRisk(graphs, labels, 2, weights, BatchMaps(graphs, 2, n_jobs))
-        # One learner of the nodes and one of the edges a round, as in the paper.
-        fit = self._boost(risk, search, deadline, columns_per_round=2)
-        self._store(fit, 2)
+        self._fit(X, Y, node_weights, deadline)
         return self
 
-    def _search(self, graphs: Graphs) -> FieldSearch:
+    def _learn(
+        self, graphs: Graphs, labels: IntArray, weights: FloatArray, deadline: Deadline
+    ) -> None:
+        if graphs.nodes.shape[1] == 0:
+            raise ValueError("node_features must have at least one column, got none")
+        self._n_node_columns = graphs.nodes.shape[1]
+        n_labels, couplings = len(self.classes_), self._couplings(graphs)
+        maps = best_maps(graphs, couplings, n_labels, threads(self.n_jobs))
+        risk = FieldRisk(graphs, labels, n_labels, weights, maps, couplings)
+        search = self._search(graphs, couplings, risk.offsets)
+        # One learner of the nodes and one of the edges a round, as in the paper.
+        width = search.n_columns
+        fit = self._boost(risk, search, deadline, columns_per_round=width)
+        proof = prove(fit, risk, float(self.C), deadline)
+        if proof.missed and proof.fit.relative_gap > self.tol and not proof.ended:
+            fit = self._boost(Thorough(risk), search, deadline, columns_per_round=width)
+            proof = prove(fit, risk, float(self.C), deadline)
+        self._store(fit, len(risk.offsets) - 1)
+        self.gap_, self.certified_ = proof.fit.relative_gap, proof.fit.certified
+        self.interrupted_ = fit.interrupted or (proof.ended and not deadline.struck)
+        if fit.relative_gap <= self.tol < self.gap_ and not self.interrupted_:
+            warnings.warn(
+                f"FieldBoost ended at a relative gap of {self.gap_:.1e}, above tol={self.tol:g}: "
+                f"with {n_labels} labels the most violated labelling was searched for and not "
+                "proved, lower C or raise tol",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _search(self, graphs: Graphs, couplings: Couplings, offsets: IntArray) -> FieldSearch:
         options = {"random_state": self.random_state, "n_jobs": self.n_jobs}
         nodes: WeakLearnerSearch
         if isinstance(self.estimator, str) and self.estimator == "feature":
@@ -207,19 +273,21 @@ class FieldBoost(Boosted, FieldModel):
             edges = Features(graphs.pairs, signed=False)
         else:
             edges = Indicators(make_search(self.edge_estimator, graphs.pairs, **options))
-        return FieldSearch(nodes, edges, len(graphs.nodes))
+        # A layer of regions is a feature of its own; where no graph has a region there is none.
+        layers = [
+            Features(part, signed=False) if part.size else None for part in couplings.features[1:]
+        ]
+        return FieldSearch(nodes, [edges, *layers], offsets)
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """The weights of the learners, shared out to features of nodes, then of edges: (d + k,)."""
+        """The weights of the learners, shared out to features of nodes, edges and to layers."""
         check_is_fitted(self)
+        widths = self._n_node_columns, self.n_edge_features_in_, self.n_region_layers_in_
+        parts = zip(self._parts(self.estimator_weights_), widths, strict=False)
         shares = [
             weights.sum() * importances(learners, weights, n_features)
-            for (learners, weights), n_features in zip(
-                self._halves(self.estimator_weights_),
-                (self.n_features_in_, self.n_edge_features_in_),
-                strict=True,
-            )
+            for (learners, _, weights), n_features in parts
         ]
         total = np.concatenate(shares)
         return total / total.sum() if total.sum() > 0 else total
@@ -230,29 +298,34 @@ class FieldBoost(Boosted, FieldModel):
         stages = self.stages_
         for stage in range(stages.shape[0]):
             scores = self._weighted(graphs, stages[[stage]].toarray().ravel())
-            yield self._best_labels(self._fields(graphs, scores))
+            yield self._predicted(self._fields(graphs, scores))
 
-    def _takes_missing(self) -> bool:
+    def _bears_missing(self) -> bool:
         return takes_missing(self.estimator)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._takes_missing()
-        return tags
 
     def _scores(self, graphs: Graphs) -> tuple[FloatArray, FloatArray]:
         return self._weighted(graphs, self.estimator_weights_)
 
     def _weighted(self, graphs: Graphs, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        nodes, edges = (
-            weighted_scores(learners, np.zeros(len(learners), np.int64), own, 1, rows)
-            for (learners, own), rows in zip(
-                self._halves(weights), (graphs.nodes, graphs.pairs), strict=True
-            )
+        rows = [graphs.nodes, *self._couplings(graphs).features]
+        nodes, *others = (
+            weighted_scores(learners, segments, own, self._kinds if k == 0 else 1, rows[k])
+            for k, (learners, segments, own) in enumerate(self._parts(weights))
         )
-        return nodes, edges[0]
+        return nodes, np.concatenate([part[0] for part in others])
 
-    def _halves(self, weights: FloatArray) -> list[tuple[list[Any], FloatArray]]:
-        """The learners of the nodes and those of the edges, with their weights."""
-        of = [np.flatnonzero(self.estimator_segments_ == segment) for segment in (0, 1)]
-        return [([self.estimators_[j] for j in own], weights[own]) for own in of]
+    @property
+    def _kinds(self) -> int:
+        """How many segments the nodes have."""
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+    def _parts(self, weights: FloatArray) -> list[tuple[list[Any], IntArray, FloatArray]]:
+        """The learners of the nodes, the edges and the regions: segments from 0 on, and weights."""
+        parts = []
+        kinds, segments = self._kinds, self.estimator_segments_
+        assert segments is not None  # every learner has one
+        stretches = [(0, kinds), *((k, k + 1) for k in range(kinds, self._n_segments))]
+        for first, last in stretches:
+            own = np.flatnonzero((segments >= first) & (segments < last))
+            parts.append(([self.estimators_[j] for j in own], segments[own] - first, weights[own]))
+        return parts

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray
+from setwise.estimators._fields._couplings import Couplings
 from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.estimators._fields._graphs import Graphs
 
@@ -43,13 +45,17 @@ class FieldOracle:
     no violated labelling speaks against these weights, in full.
     """
 
-    def __init__(self, graphs: Graphs, risk: FieldRisk, C: float, *, intercept: bool) -> None:
+    def __init__(
+        self, graphs: Graphs, couplings: Couplings, risk: FieldRisk, C: float, *, intercept: bool
+    ) -> None:
         nodes = graphs.nodes
         self._nodes = np.column_stack([nodes, np.ones(len(nodes))]) if intercept else nodes
-        self._pairs, self._risk, self._n, self.C = graphs.pairs, risk, len(graphs), C
-        self._kinds = len(risk.offsets) - 2
-        self.first_edge = self._kinds * self._nodes.shape[1]
-        self.dimension = self.first_edge + self._pairs.shape[1]
+        self._couplings, self._risk, self._n, self.C = couplings, risk, len(graphs), C
+        self._kinds = len(risk.offsets) - 1 - len(couplings.features)
+        self.first_coupling = self._kinds * self._nodes.shape[1]
+        widths = [features.shape[1] for features in couplings.features]
+        self._cuts = self.first_coupling + np.cumsum([0, *widths])  # where each part begins
+        self.dimension = int(self._cuts[-1])
         self.zero = C * risk.wrong  # no scores: everything is wrong
         self.best = Proved(np.zeros(self.dimension), self.zero, exact=True)
         self.proved: list[float] = []  # the best value after each call
@@ -65,9 +71,10 @@ class FieldOracle:
         self._thorough = thorough
         self._least = np.inf  # of all objectives that were answered
 
-    def parts(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Weights of the nodes, (K, d), and of the edges, (k,)."""
-        return w[: self.first_edge].reshape(self._kinds, -1), w[self.first_edge :].copy()
+    def parts(self, w: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
+        """Weights of the nodes, (K, d), and of the features of each part of the couplings."""
+        W = w[: self.first_coupling].reshape(self._kinds, -1)
+        return W, [w[begin:end].copy() for begin, end in pairwise(self._cuts)]
 
     def __call__(self, w: FloatArray) -> Plane:
         """The sum of the risks as far as it was found, and the plane of these labels."""
@@ -107,13 +114,15 @@ class FieldOracle:
 
     def _scores(self, w: FloatArray) -> FloatArray:
         """Flat, as the risk takes them."""
-        W, v = self.parts(w)
-        return np.concatenate([(W @ self._nodes.T).ravel(), self._pairs @ v])
+        W, coefficients = self.parts(w)
+        weights = self._couplings.weights(coefficients)
+        return np.concatenate([(W @ self._nodes.T).ravel(), weights])
 
     def _plane(self, of_scores: Plane) -> Plane:
         """The sum of the risks and its slope in w, of the mean and its slope in the scores."""
         value, slopes = of_scores
-        split = int(self._risk.offsets[-2])
-        of_nodes = slopes[:split].reshape(self._kinds, -1) @ self._nodes
-        of_edges = slopes[split:] @ self._pairs
-        return self._n * value, self._n * np.concatenate([of_nodes.ravel(), of_edges])
+        of_nodes, *of_couplings = np.split(slopes, self._risk.offsets[self._kinds : -1])
+        slope = [(of_nodes.reshape(self._kinds, -1) @ self._nodes).ravel()]
+        for part, features in zip(of_couplings, self._couplings.features, strict=True):
+            slope.append(part @ features)
+        return self._n * value, self._n * np.concatenate(slope)

@@ -7,15 +7,17 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise.estimators._fields._graphs import Graphs
-from setwise.estimators._fields._potts_maps import PottsMaps, cut
+from setwise.estimators._fields._couplings import Couplings
+from setwise.estimators._fields._graphs import Graphs, graph_of
+from setwise.estimators._fields._potts_maps import PottsMaps
 
 
 class FieldRisk:
     r"""R(f) of scores on nodes and edges, by a labelling of least energy for each graph.
 
     With scores :math:`f_{pl}` of node p and label l, and :math:`g_e \ge 0` of edge e, the energy
-    of labels z is :math:`E(z) = -\sum_p f_{p z_p} + \sum_{e = (p, q)} g_e [z_p \ne z_q]`, and
+    of labels z is :math:`E(z) = -\sum_p f_{p z_p} + \sum_{e = (p, q)} g_e [z_p \ne z_q]` and what
+    regions and used labels add to it (``Couplings``), and
 
     .. math:: R(f, g) = \frac1n \sum_i \max_z \sum_p c_p [z_p \ne y_p] + E_i(y_i) - E_i(z) ,
 
@@ -24,8 +26,9 @@ class FieldRisk:
     found, so that it is below the risk even where they are not the best.
 
     With two labels there is one segment of node scores, :math:`f_p = f_{p1}` with
-    :math:`f_{p0} = 0`; with L of them, L segments. The edges are the last segment. A call costs the
-    labellings and O(M L + E).
+    :math:`f_{p0} = 0`; with L of them, L segments. Then comes one of the edges, and where there are
+    such one of the regions and one of the labels that each graph uses. A call costs the labellings
+    and O(M L + E).
 
     Parameters
     ----------
@@ -37,6 +40,9 @@ class FieldRisk:
     node_weights : (M,)
         c, not negative.
     maps : PottsMaps
+        Of the couplings: their weights are those of the edges, the regions and the labels.
+    couplings : Couplings, optional
+        By default edges alone.
     """
 
     def __init__(
@@ -46,13 +52,15 @@ class FieldRisk:
         n_labels: int,
         node_weights: FloatArray,
         maps: PottsMaps,
+        couplings: Couplings | None = None,
     ) -> None:
         self._graphs, self._truth, self._maps = graphs, labels, maps
+        self._couplings = couplings or Couplings(graphs, n_labels)
         self._kinds = 1 if n_labels == 2 else n_labels
         every = np.arange(len(labels))
         self._loss = np.repeat(node_weights[:, None], n_labels, axis=1)
         self._loss[every, labels] = 0.0
-        self._every, self._true_cut = every, cut(graphs, labels)
+        self._every, self._true_cut = every, self._couplings(labels)
         self.wrong = float(node_weights.sum())  # n R(0): nothing is said, and all is wrong
 
     @property
@@ -62,9 +70,10 @@ class FieldRisk:
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """(n_segments + 1,): a segment of nodes for each kind of score, then the edges."""
-        nodes, edges = len(self._truth), len(self._true_cut)
-        return np.concatenate([np.arange(self._kinds + 1) * nodes, [self._kinds * nodes + edges]])
+        """(n_segments + 1,): a segment of nodes for each kind of score, then the couplings."""
+        nodes = len(self._truth)
+        ends = np.cumsum(self._couplings.lengths)
+        return np.concatenate([np.arange(self._kinds + 1) * nodes, self._kinds * nodes + ends])
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
         """The risk and a subgradient."""
@@ -76,9 +85,8 @@ class FieldRisk:
         risks, labels = self._violations(scores)
         slopes = self._slopes(labels)
         graphs = self._graphs
-        of_node = np.repeat(np.arange(len(graphs)), np.diff(graphs.node_starts))
-        of_edge = np.repeat(np.arange(len(graphs)), np.diff(graphs.edge_starts))
-        row = np.concatenate([np.tile(of_node, self._kinds), of_edge])
+        of_nodes = np.tile(graph_of(graphs.node_starts), self._kinds)
+        row = np.concatenate([of_nodes, self._couplings.graph_of])
         at = np.flatnonzero(slopes)
         return risks, csr_array((slopes[at], (row[at], at)), shape=(len(graphs), len(slopes)))
 
@@ -93,19 +101,18 @@ class FieldRisk:
         unary, weights = self._energies(scores)
         found, bounds = self._maps.prove(unary, weights)
         risks, labels = self._judge(unary, scores, found)
-        truth = self._graphs.sums(unary[self._every, self._truth], self._true_cut * weights)
+        truth = self._couplings.sums(unary[self._every, self._truth], self._true_cut * weights)
         most = np.maximum(truth - bounds, risks)  # the loss of the truth is 0
         return float(risks.mean()), self._slopes(labels) / len(risks), float(most.mean())
 
     def at_most(self, scores: FloatArray) -> float:
         """A number that the risk is not above, without a search: by the least unaries alone."""
         unary, weights = self._energies(scores)
-        graphs, edges = self._graphs, self._true_cut * weights
         nodes = unary[self._every, self._truth] - unary.min(axis=1)
-        return float(graphs.sums(nodes, edges).mean())
+        return float(self._couplings.sums(nodes, self._true_cut * weights).mean())
 
     def _energies(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Unaries (M, L) with the loss taken off, and weights (E,)."""
+        """Unaries (M, L) with the loss taken off, and weights of the couplings."""
         n = self._kinds * len(self._truth)
         of_labels = scores[:n].reshape(self._kinds, -1).T
         unary = -self._loss
@@ -122,12 +129,12 @@ class FieldRisk:
         self, unary: FloatArray, scores: FloatArray, labels: IntArray
     ) -> tuple[FloatArray, IntArray]:
         """What labels make of the risks; the truth where they are no better."""
-        truth, graphs = self._truth, self._graphs
+        truth = self._truth
         gains = unary[self._every, truth] - unary[self._every, labels]
-        edges = scores[self._kinds * len(truth) :]
-        risks = graphs.sums(gains, (self._true_cut - cut(graphs, labels)) * edges)
+        weights = scores[self._kinds * len(truth) :]
+        risks = self._couplings.sums(gains, (self._true_cut - self._couplings(labels)) * weights)
         # The truth itself has risk 0, and no search may do worse.
-        keep = np.repeat(risks > 0, np.diff(graphs.node_starts))
+        keep = np.repeat(risks > 0, np.diff(self._graphs.node_starts))
         return np.maximum(risks, 0.0), np.where(keep, labels, truth)
 
     def _slopes(self, labels: IntArray) -> FloatArray:
@@ -138,4 +145,4 @@ class FieldRisk:
             kinds = np.arange(self._kinds)[:, None]
             nodes = (labels == kinds).astype(np.float64).ravel()
             nodes -= (self._truth == kinds).ravel()
-        return np.concatenate([nodes, self._true_cut - cut(self._graphs, labels)])
+        return np.concatenate([nodes, self._true_cut - self._couplings(labels)])

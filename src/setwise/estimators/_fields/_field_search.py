@@ -1,41 +1,64 @@
-"""Weak learners of a field: those of the nodes, and non-negative ones of the edges."""
+"""Weak learners of a field: those of the nodes, and non-negative ones of what couples them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from setwise._foundation._arguments import FloatArray
+from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.learning._boosting._problem import Column, WeakLearnerSearch
 from setwise.learning._weak_learners._rows import respond
 
 
 class FieldSearch:
-    """The best weak learners of nodes (segment 0) and of edges (segment 1), best first.
+    """The best weak learners of the nodes and of each part of the couplings, best first.
 
-    Both searches answer every time, equations (27) and (28) of the paper.
+    The nodes have the first segments, one or one a label, edges and regions one each after them.
+    All searches answer every time, equations (27) and (28) of the paper.
+
+    Parameters
+    ----------
+    nodes : WeakLearnerSearch
+        Over all segments of the nodes at once.
+    couplings : sequence of WeakLearnerSearch or None
+        None for a part without features.
+    offsets : (n_segments + 1,)
+        Of the scores.
     """
 
     def __init__(
-        self, nodes: WeakLearnerSearch, edges: WeakLearnerSearch | None, n_nodes: int
+        self,
+        nodes: WeakLearnerSearch,
+        couplings: Sequence[WeakLearnerSearch | None],
+        offsets: IntArray,
     ) -> None:
-        self._nodes, self._edges, self._n_nodes = nodes, edges, n_nodes
+        self._nodes, self._couplings = nodes, couplings
+        self._kinds = len(offsets) - 1 - len(couplings)
+        self._cuts = offsets[self._kinds : -1]
 
     @property
     def exact(self) -> bool:
-        """Whether both searches are."""
-        return self._nodes.exact and (self._edges is None or self._edges.exact)
+        """Whether all searches are."""
+        return self._nodes.exact and all(
+            search is None or search.exact for search in self._couplings
+        )
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns an answer has."""
+        return 1 + sum(search is not None for search in self._couplings)
 
     def __call__(self, weights: FloatArray) -> list[Column]:
-        of_nodes, of_edges = weights[: self._n_nodes], weights[self._n_nodes :]
-        found = [(column.response @ of_nodes, column) for column in self._nodes(of_nodes)]
-        if self._edges is not None:
-            found += [
-                (column.response @ of_edges, Column(column.learner, 1, column.response))
-                for column in self._edges(of_edges)
-            ]
+        of_nodes, *others = np.split(weights, self._cuts)
+        by_kind = of_nodes.reshape(self._kinds, -1)
+        found = [(c.response @ by_kind[c.segment], c) for c in self._nodes(of_nodes)]
+        for k, (search, of_part) in enumerate(zip(self._couplings, others, strict=True)):
+            for column in [] if search is None else search(of_part):
+                own = Column(column.learner, self._kinds + k, column.response)
+                found.append((column.response @ of_part, own))
         return [column for _, column in sorted(found, key=lambda pair: -pair[0])]
 
 
@@ -97,7 +120,10 @@ class Feature:
 
 
 class Features:
-    """Searches among the features themselves and, if ``signed``, their negatives: O(m d)."""
+    """Searches among the features themselves and, if ``signed``, their negatives: O(m d).
+
+    With K segments of weights, (K m,), among those of every segment.
+    """
 
     exact = True
 
@@ -105,7 +131,9 @@ class Features:
         self._X, self._signed = X, signed
 
     def __call__(self, weights: FloatArray) -> list[Column]:
-        gains = weights @ self._X
-        best = int(np.argmax(np.abs(gains) if self._signed else gains))
-        learner = Feature(best, -1 if self._signed and gains[best] < 0 else 1)
-        return [Column(learner, 0, learner.predict(self._X))]
+        gains = weights.reshape(-1, len(self._X)) @ self._X
+        judged = np.abs(gains) if self._signed else gains
+        segment, best = np.unravel_index(int(np.argmax(judged)), gains.shape)
+        sign = -1 if self._signed and gains[segment, best] < 0 else 1
+        learner = Feature(int(best), sign)
+        return [Column(learner, int(segment), learner.predict(self._X))]

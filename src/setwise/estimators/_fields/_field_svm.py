@@ -10,23 +10,19 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from setwise._foundation._arguments import FloatArray, as_flag, as_number
+from setwise._foundation._arguments import FloatArray, IntArray, as_flag, as_number
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
 from setwise.estimators._fields._field_model import FieldModel
 from setwise.estimators._fields._field_oracle import FieldOracle
 from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.estimators._fields._field_rounds import FieldRounds
-from setwise.estimators._fields._graphs import (
-    Graphs,
-    read_graphs,
-    read_node_weights,
-    refuse_missing,
-)
-from setwise.estimators._fields._potts_maps import BatchMaps
+from setwise.estimators._fields._graphs import Graphs
+from setwise.estimators._fields._higher_maps import best_maps
 from setwise.estimators._threads import threads
 from setwise.learning import Fit, Progress, one_slack
 from setwise.learning._room import room_of
+from setwise.losses import Loss
 
 
 class FieldSVM(FieldModel):
@@ -35,13 +31,16 @@ class FieldSVM(FieldModel):
     With features x of nodes and :math:`\phi \ge 0` of edges, the energy of labels z is
 
     .. math:: E(z) = -\sum_p \langle w_{z_p}, x_p \rangle
-        + \sum_{e = (p, q)} \langle v, \phi_e \rangle [z_p \ne z_q] , \qquad v \ge 0 ,
+        + \sum_{e = (p, q)} \langle v, \phi_e \rangle [z_p \ne z_q]
+        + \sum_S u_{t(S)} \chi_S(z) + \sum_l h_l [\exists p : z_p = l] , \quad v, u, h \ge 0 ,
 
-    so that the field stays submodular and a minimum cut finds the best of two labels. The fit
-    minimises
+    with a weight u for each layer t of regions, if X has any, where
+    :math:`\chi_S(z) = \min(\theta |S|, |S| - \max_l n_{Sl}(z))` counts the nodes outside the
+    commonest label of S, and costs h of used labels if ``label_costs``. So the field stays
+    submodular, and a minimum cut finds the best of two labels. The fit minimises
 
-    .. math:: \tfrac12 (|w|^2 + |v|^2) + C \sum_i \max_z \Big( \sum_p c_p [z_p \ne y_p]
-        + E_i(y_i) - E_i(z) \Big)
+    .. math:: \tfrac12 (|w|^2 + |v|^2 + |u|^2 + |h|^2) + C \sum_i \max_z \Big( \sum_p c_p
+        [z_p \ne y_p] + E_i(y_i) - E_i(z) \Big)
 
     by one-slack cutting planes whose oracle is one cut a graph, started from the last one's flow.
     With two labels w is the weight vector of the second, that of the first is zero.
@@ -56,6 +55,25 @@ class FieldSVM(FieldModel):
     ----------
     C : float, default=1.0
         Weight of the sum over the graphs against the squared norm.
+    scores : classifier with ``predict_proba``, default=None
+        Any classifier of nodes: its scores are the node features of the field, those of a graph by
+        a fit to the other folds. For two labels a logit, for more their log-probabilities.
+    passthrough : bool, default=False
+        Whether the node features themselves are kept beside the ``scores``.
+    measure : Loss or str, default=None
+        A set loss, or the name of one (``sw.losses.names()``), of the nodes of the second class, or
+        of each class where there are more: its mean over the graphs is what ``predict`` is then
+        tuned for, in folds, and ``score`` tells. What the fit itself minimises stays the same.
+    decision : {"bias", "marginals"}, default="bias"
+        What is tuned for the ``measure``: a number added to the scores of each label, or, with two
+        labels, the temperature of the marginals from which ``decide`` takes the best set.
+    cv : int, splitter or iterable, default=None
+        The folds of the graphs for ``scores`` and ``measure``; five stretches by default.
+    truncation : float, default=0.5
+        For regions: the share of a region's nodes outside its commonest label from which on its
+        price rises no more; at most 0.5.
+    label_costs : bool, default=False
+        Whether to learn what it costs a graph to use a label at all.
     tol : float, default=1e-3
         Relative gap at which the fit stops; one that ends above it warns (``ConvergenceWarning``).
     max_iter : int, default=10000
@@ -81,6 +99,10 @@ class FieldSVM(FieldModel):
     intercept_ : array of shape (1,), or (L,)
     edge_coef_ : array of shape (k,)
         v, not negative.
+    region_coef_ : array of shape (layers,)
+        u, not negative.
+    label_costs_ : array of shape (L,)
+        h, not negative; 0 unless ``label_costs``.
     classes_ : array of shape (L,)
     gap_ : float
         The relative gap of the weights returned: objective - bound, with the objective at the most
@@ -96,7 +118,13 @@ class FieldSVM(FieldModel):
     history_ : History
         Primal, dual and seconds of each round. The primal is the least objective that is proved:
         with more than two labels it stays where it was until weights are searched in full.
-    n_features_in_, n_edge_features_in_ : int
+    bias_ : array of shape (L,)
+        What the ``measure`` adds to the scores of the labels, else 0.
+    temperature_ : float
+        Of the marginals in ``decide``: 1 unless ``decision="marginals"`` tuned it.
+    score_estimator_ : classifier or None
+        ``scores``, fitted to all nodes.
+    n_features_in_, n_edge_features_in_, n_region_layers_in_ : int
 
     References
     ----------
@@ -122,6 +150,13 @@ class FieldSVM(FieldModel):
         self,
         C: float = 1.0,
         *,
+        scores: Any = None,
+        passthrough: bool = False,
+        measure: Loss | str | None = None,
+        decision: str = "bias",
+        cv: Any = None,
+        truncation: float = 0.5,
+        label_costs: bool = False,
         tol: float = 1e-3,
         max_iter: int = 10_000,
         time_limit: float | None = None,
@@ -131,6 +166,13 @@ class FieldSVM(FieldModel):
         callback: Callable[[Progress], object] | None = None,
     ) -> None:
         self.C = C
+        self.scores = scores
+        self.passthrough = passthrough
+        self.measure = measure
+        self.decision = decision
+        self.cv = cv
+        self.truncation = truncation
+        self.label_costs = label_costs
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -145,7 +187,8 @@ class FieldSVM(FieldModel):
         Parameters
         ----------
         X : sequence of tuples (node_features, edges, edge_features)
-            Of shapes (N, d), (E, 2) and (E, k); edge features must not be negative.
+            Of shapes (N, d), (E, 2) and (E, k); edge features must not be negative. Or with regions
+            as a fourth entry, (N,) or (N, layers): the number of each node's region, -1 for none.
         Y : sequence of arrays of shape (N,)
             A label a node; of any kind, but whole.
         node_weights : sequence of arrays of shape (N,) or number, optional
@@ -156,19 +199,31 @@ class FieldSVM(FieldModel):
         -------
         self
         """
-        n_jobs = threads(self.n_jobs)
-        C = as_number(self.C, "C", positive=True)
+        threads(self.n_jobs)
+        as_number(self.C, "C", positive=True)
         as_flag(self.fit_intercept, "fit_intercept")
+        as_flag(self.label_costs, "label_costs")
         check_display(self.verbose, self.callback)
         deadline = Deadline.of(self.time_limit, armed=False)
-        graphs = read_graphs(X)
-        refuse_missing(graphs)
-        labels = self._learn_labels(graphs, Y)
-        weights = read_node_weights(node_weights, graphs)
-        n_labels = len(self.classes_)
-        maps = BatchMaps(graphs, n_labels, n_jobs)
-        risk = FieldRisk(graphs, labels, n_labels, weights, maps)
-        oracle = FieldOracle(graphs, risk, C, intercept=bool(self.fit_intercept))
+        self._fit(X, Y, node_weights, deadline)
+        return self
+
+    @property
+    def _priced(self) -> bool:
+        return bool(self.label_costs)
+
+    def _of_a_share(self, share: float) -> dict[str, Any]:
+        """C multiplies the sum over the graphs, of which there are fewer."""
+        return {"C": self.C / share}
+
+    def _learn(
+        self, graphs: Graphs, labels: IntArray, weights: FloatArray, deadline: Deadline
+    ) -> None:
+        n_labels, couplings = len(self.classes_), self._couplings(graphs)
+        maps = best_maps(graphs, couplings, n_labels, threads(self.n_jobs))
+        risk = FieldRisk(graphs, labels, n_labels, weights, maps, couplings)
+        intercept = bool(self.fit_intercept)
+        oracle = FieldOracle(graphs, couplings, risk, float(self.C), intercept=intercept)
         with (
             threadpool_limits(1, user_api="blas"),
             progress_callback(self.verbose, self.tol, self.callback) as callback,
@@ -176,7 +231,6 @@ class FieldSVM(FieldModel):
             rounds = FieldRounds(oracle, self.tol, self.max_iter, callback, deadline)
             fit = deadline.run(self._solve, oracle, rounds)
         self._store(oracle, rounds, fit)
-        return self
 
     def _solve(self, oracle: FieldOracle, rounds: FieldRounds) -> Fit:
         """Cutting planes with quick labels, then with thorough ones if those had missed some."""
@@ -192,7 +246,7 @@ class FieldSVM(FieldModel):
                     tol=0.0,  # the rounds stop, by the gap over both searches
                     max_iter=rounds.left,
                     time_limit=rounds.deadline.inherited,
-                    nonnegative=np.arange(oracle.first_edge, oracle.dimension),
+                    nonnegative=np.arange(oracle.first_coupling, oracle.dimension),
                     init=fit,
                     callback=rounds,
                 )
@@ -225,9 +279,13 @@ class FieldSVM(FieldModel):
         self.history_ = rounds.history()
         if self.gap_ > self.tol and not self.interrupted_:
             warnings.warn(self._what_is_left(rounds), ConvergenceWarning, stacklevel=3)
-        W, self.edge_coef_ = oracle.parts(w)
-        self.coef_ = W[:, : self.n_features_in_].copy()
+        W, coefficients = oracle.parts(w)
+        self.coef_ = (W[:, :-1] if self.fit_intercept else W).copy()
         self.intercept_ = W[:, -1].copy() if self.fit_intercept else np.zeros(len(W))
+        self.edge_coef_ = coefficients[0]
+        self.label_costs_ = coefficients[-1] if self._priced else np.zeros(len(self.classes_))
+        between = coefficients[1 : len(coefficients) - self._priced]
+        self.region_coef_ = between[0] if between else np.zeros(0)
 
     def _what_is_left(self, rounds: FieldRounds) -> str:
         """Why a fit ended above its tolerance, and what to try: one sentence."""
@@ -251,4 +309,9 @@ class FieldSVM(FieldModel):
 
     def _scores(self, graphs: Graphs) -> tuple[FloatArray, FloatArray]:
         nodes = self.coef_ @ graphs.nodes.T + self.intercept_[:, None]
-        return nodes, graphs.pairs @ self.edge_coef_
+        coefficients = [self.edge_coef_]
+        if len(self.region_coef_):
+            coefficients.append(self.region_coef_)
+        if self._priced:
+            coefficients.append(self.label_costs_)
+        return nodes, self._couplings(graphs).weights(coefficients)

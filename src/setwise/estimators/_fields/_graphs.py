@@ -1,7 +1,8 @@
-"""Samples that are graphs: features on nodes and edges, laid end to end, and a label a node."""
+"""Samples that are graphs: features on nodes and edges, regions, all laid end to end."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -18,11 +19,12 @@ from setwise._foundation._arguments import (
     as_numbers,
 )
 from setwise.fields._edges import as_edges, check_edges
+from setwise.fields._regions import as_regions
 
 
 @dataclass(frozen=True, eq=False)
 class Graphs:
-    """n graphs end to end: M nodes and E edges in all.
+    """n graphs end to end: M nodes, E edges and R regions in all.
 
     Attributes
     ----------
@@ -34,6 +36,11 @@ class Graphs:
         Features of the edges, not negative.
     node_starts, edge_starts : (n + 1,)
         Graph i has the nodes [node_starts[i], node_starts[i + 1]), and edges likewise.
+    regions : (M, layers)
+        The region of each node in each layer, numbered through all graphs; -1 for none.
+    region_layers : (R,)
+        The layer of each region.
+    region_starts : (n + 1,)
     """
 
     nodes: FloatArray
@@ -41,6 +48,44 @@ class Graphs:
     pairs: FloatArray
     node_starts: IntArray
     edge_starts: IntArray
+    regions: IntArray
+    region_layers: IntArray
+    region_starts: IntArray
+
+    @property
+    def widths(self) -> tuple[int, int, int]:
+        """Features of nodes, features of edges, layers of regions."""
+        return self.nodes.shape[1], self.pairs.shape[1], self.regions.shape[1]
+
+    @property
+    def layers(self) -> FloatArray:
+        """(R, layers) 1 in the layer of each region: features of regions."""
+        return np.eye(self.regions.shape[1])[self.region_layers]
+
+    def take(self, chosen: IntArray) -> Graphs:
+        """Some of the graphs, in this order."""
+
+        def rows(starts: IntArray) -> tuple[IntArray, IntArray]:
+            parts = [np.arange(starts[i], starts[i + 1]) for i in chosen]
+            return np.concatenate([*parts, np.zeros(0, np.int64)]), _starts(map(len, parts))
+
+        (at, nodes), (between, edges), (regions, region_starts) = (
+            rows(starts) for starts in (self.node_starts, self.edge_starts, self.region_starts)
+        )
+        new_node = np.full(len(self.nodes), -1)
+        new_node[at] = np.arange(len(at))
+        new_region = np.full(len(self.region_layers) + 1, -1)  # the last one for none
+        new_region[regions] = np.arange(len(regions))
+        return Graphs(
+            self.nodes[at],
+            new_node[self.edges[between]],
+            self.pairs[between],
+            nodes,
+            edges,
+            new_region[self.regions[at]],
+            self.region_layers[regions],
+            region_starts,
+        )
 
     def __len__(self) -> int:
         return len(self.node_starts) - 1
@@ -51,49 +96,71 @@ class Graphs:
 
     def sums(self, of_nodes: FloatArray, of_edges: FloatArray) -> FloatArray:
         """(n,) the sum over the nodes and edges of each graph."""
-        graph_of_node = np.repeat(np.arange(len(self)), np.diff(self.node_starts))
-        graph_of_edge = np.repeat(np.arange(len(self)), np.diff(self.edge_starts))
         total = np.zeros(len(self))
-        total += np.bincount(graph_of_node, of_nodes, len(self))
-        total += np.bincount(graph_of_edge, of_edges, len(self))
+        total += np.bincount(graph_of(self.node_starts), of_nodes, len(self))
+        total += np.bincount(graph_of(self.edge_starts), of_edges, len(self))
         return total
 
 
-def read_graphs(X: Any, widths: tuple[int, int] | None = None, name: str = "X[{}]") -> Graphs:
-    """Checked samples (node features, edges, edge features), laid end to end.
+def graph_of(starts: IntArray) -> IntArray:
+    """The graph of each node, edge or region, of where those of the graphs begin."""
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
-    ``widths`` are the numbers of features that a fit had; by default those of the first graph.
-    ``name`` is what a graph is called in errors, {} standing for its number.
+
+def read_graphs(X: Any, widths: tuple[int, int, int] | None = None, name: str = "X[{}]") -> Graphs:
+    """Checked samples (node features, edges, edge features) or with regions, laid end to end.
+
+    ``widths`` are the numbers of features and layers that a fit had; by default those of the first
+    graph. ``name`` is what a graph is called in errors, {} standing for its number.
     """
     parts = []
-    d, k = widths or (None, None)
+    d, k, layers = widths or (None, None, None)
     for i, graph in enumerate(as_list(X, "X", "graphs")):
-        nodes, edges, pairs = _read(graph, name.format(i), d, k)
-        parts.append((nodes, edges, pairs))
-        d = nodes.shape[1]
+        nodes, edges, pairs, regions = _read(graph, name.format(i), d, k, layers)
+        parts.append((nodes, edges, pairs, regions))
+        d, layers = nodes.shape[1], regions.shape[1]
         k = k if pairs is None else pairs.shape[1]
     if not parts:
         raise ValueError("X must hold at least one graph, got none")
     nothing = np.zeros((0, k or 0))
-    node_starts = np.concatenate([[0], np.cumsum([len(part[0]) for part in parts])])
-    edge_starts = np.concatenate([[0], np.cumsum([len(part[1]) for part in parts])])
-    shifted = [edges + start for (_, edges, _), start in zip(parts, node_starts[:-1], strict=True)]
+    node_starts = _starts(len(part[0]) for part in parts)
+    shifted = [part[1] + start for part, start in zip(parts, node_starts[:-1], strict=True)]
+    region_starts = _starts(int(part[3].max(initial=-1)) + 1 for part in parts)
+    regions = np.concatenate(
+        [
+            np.where(part[3] >= 0, part[3] + start, -1)
+            for part, start in zip(parts, region_starts[:-1], strict=True)
+        ]
+    )
+    region_layers = np.zeros(region_starts[-1], np.int64)
+    for layer, column in enumerate(regions.T):
+        region_layers[column[column >= 0]] = layer
     return Graphs(
         np.concatenate([part[0] for part in parts]),
         np.concatenate(shifted),
-        np.concatenate([nothing if pairs is None else pairs for *_, pairs in parts]),
+        np.concatenate([nothing if part[2] is None else part[2] for part in parts]),
         node_starts,
-        edge_starts,
+        _starts(len(part[1]) for part in parts),
+        regions,
+        region_layers,
+        region_starts,
     )
 
 
+def _starts(sizes: Iterable[int]) -> IntArray:
+    return np.concatenate([[0], np.cumsum(np.fromiter(sizes, np.int64))])
+
+
 def _read(
-    graph: Any, name: str, d: int | None, k: int | None
-) -> tuple[FloatArray, IntArray, FloatArray | None]:
+    graph: Any, name: str, d: int | None, k: int | None, layers: int | None
+) -> tuple[FloatArray, IntArray, FloatArray | None, IntArray]:
     """One sample; no edge features where there is no edge, and nothing to tell their number."""
-    if not isinstance(graph, tuple | list) or len(graph) != 3:
+    if not isinstance(graph, tuple | list) or len(graph) not in (3, 4):
         what = f"{len(graph)} entries" if isinstance(graph, tuple | list) else type(graph).__name__
-        raise TypeError(f"{name} must be a tuple (node_features, edges, edge_features), got {what}")
+        raise TypeError(
+            f"{name} must be a tuple (node_features, edges, edge_features), or with regions as a "
+            f"fourth entry, got {what}"
+        )
     nodes = _numbers_or_nan(graph[0], f"node_features of {name}")
     try:
         edges = as_edges(graph[1])
@@ -102,8 +169,14 @@ def _read(
         raise type(error)(f"{name}: {error}") from None
     pairs = as_array(graph[2], f"edge_features of {name}")
     _check_width(nodes, d, f"node_features of {name}")
+    regions = _read_regions(graph[3] if len(graph) == 4 else None, len(nodes), name)
+    if layers is not None and regions.shape[1] != layers:
+        raise ValueError(
+            f"regions of {name} must have {layers} layers as those of the others, "
+            f"got {regions.shape[1]}"
+        )
     if len(edges) == 0 and pairs.size == 0 and pairs.ndim < 2:  # a plain []
-        return nodes, edges, None
+        return nodes, edges, None, regions
     pairs = as_numbers(
         pairs, f"edge_features of {name}", shape=(len(edges), None), largest=SQUARABLE
     )
@@ -113,7 +186,29 @@ def _read(
             f"got {pairs.min():g}"
         )
     _check_width(pairs, k, f"edge_features of {name}")
-    return nodes, edges, pairs
+    return nodes, edges, pairs, regions
+
+
+def _read_regions(regions: Any, n_nodes: int, name: str) -> IntArray:
+    """(N, layers), the regions of all layers numbered through; no layer for None."""
+    if regions is None:
+        return np.zeros((n_nodes, 0), np.int64)
+    array = as_array(regions, f"regions of {name}")
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or len(array) != n_nodes:
+        raise ValueError(
+            f"regions of {name} must have shape ({n_nodes},) or ({n_nodes}, layers), "
+            f"got {np.shape(regions)}"
+        )
+    numbered, so_many = np.empty(array.shape, np.int64), 0
+    for layer, column in enumerate(array.T):
+        try:
+            compact = as_regions(column)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{name}: {error}") from None
+        numbered[:, layer] = np.where(compact >= 0, compact + so_many, -1)
+        so_many += int(compact.max(initial=-1)) + 1
+    return numbered
 
 
 def _numbers_or_nan(values: Any, name: str) -> FloatArray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray
 from setwise.learning._boosting._dual_point import DualPoint
-from setwise.learning._boosting._problem import Column, WeakLearnerSearch
+from setwise.learning._boosting._problem import EVERY, Column, WeakLearnerSearch
 from setwise.learning._boosting._restricted import Restricted
 from setwise.learning._boosting._timed import Timed
 
@@ -44,7 +44,7 @@ class Pricing:
     def _ask(self, problem: Restricted, point: DualPoint, now: DualPoint) -> list[Column]:
         columns = checked_columns(self._timed.ask("search", self._search, point.weights), problem)
         if problem.shared:
-            columns = [replace(column, segment=None) for column in columns]
+            columns = [replace(column, segment=EVERY) for column in columns]
         edge = max(_edge(point, column, problem) for column in columns)
         if not self._search.exact:  # it may miss a learner that it found before
             edge = max(edge, float(_edges_in_use(point, problem).max(initial=0.0)))

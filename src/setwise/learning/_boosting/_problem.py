@@ -11,6 +11,9 @@ from scipy.sparse import csr_array
 
 from setwise._foundation._arguments import FloatArray
 
+# The segment, while it is learned, of a column that adds to all of them, with a weight for each.
+EVERY = -1
+
 
 @dataclass(frozen=True)
 class Column:
@@ -21,9 +24,8 @@ class Column:
     learner : object
         What predicts later; the linear program never looks at it. Those of this library have
         ``predict(X)``, which gives the response on new rows.
-    segment : int or None
+    segment : int
         Which segment of the scores it adds to: a class, a node of a taxonomy, the pairs of a field.
-        None, while it is learned: all of them, with a weight for each.
     response : (length of the segment,) floats
         What one unit of its weight adds to the scores of that segment.
 
@@ -38,7 +40,7 @@ class Column:
     """
 
     learner: Any
-    segment: int | None
+    segment: int
     response: FloatArray
 
 

@@ -39,20 +39,20 @@ class Responses:
 
     def spread(self, column: Column) -> FloatArray:
         """What a unit of each of its weights adds to the scores, (width, S)."""
-        segment = _own(column)
+        segment = column.segment
         scores = np.zeros((1, int(self.offsets[-1])))
         scores[0, self.offsets[segment] : self.offsets[segment + 1]] = column.response
         return scores
 
     def edges(self, weights: FloatArray, column: Column) -> FloatArray:
         """The edge of each of its weights at weights of the scores, (width,)."""
-        segment = _own(column)
+        segment = column.segment
         begin, end = self.offsets[segment : segment + 2]
         return np.array([weights[begin:end] @ column.response])
 
     def append(self, column: Column) -> None:
         """Add a column at the end."""
-        segment = _own(column)
+        segment = column.segment
         members = self._members.setdefault(segment, [])
         matrix = self._matrix.setdefault(segment, np.empty((4, len(column.response))))
         if len(members) == len(matrix):
@@ -83,7 +83,7 @@ class Responses:
 
     def resembles(self, column: Column) -> bool:
         """Whether a column in use is the same one, up to a positive factor and rounding."""
-        segment = _own(column)
+        segment = column.segment
         members = self._members.get(segment)
         if not members:
             return False
@@ -110,8 +110,9 @@ class SharedResponses:
 
     def spread(self, column: Column) -> FloatArray:
         """What a unit of each of its weights adds to the scores, (width, S)."""
-        spread: FloatArray = np.kron(np.eye(self.width), column.response)
-        return spread
+        spread = np.zeros((self.width, self.width, len(column.response)))
+        spread[range(self.width), range(self.width)] = column.response
+        return spread.reshape(self.width, -1)
 
     def edges(self, weights: FloatArray, column: Column) -> FloatArray:
         """The edge of each of its weights, up to its sign, at weights of the scores, (width,)."""
@@ -155,8 +156,3 @@ class SharedResponses:
             self._rows[place] = self.columns[place].response
         self._filled = len(self)
         return self._rows[: len(self)]
-
-
-def _own(column: Column) -> int:
-    assert column.segment is not None
-    return int(column.segment)

@@ -155,8 +155,8 @@ class Restricted:
             self.best = Incumbent(w.ravel(), point.value)
         return DualPoint(point.weights, point.height)
 
-    def harden(self, *points: DualPoint) -> None:
-        """Go over to the linear program, with all columns and the planes of some points."""
+    def harden(self) -> None:
+        """Go over to the linear program, with all columns and the plane at the best weights."""
         self.soft = None
         for column in self.responses.columns:
             self._enter(column)
@@ -165,9 +165,6 @@ class Restricted:
         cut = self._ask(scores)
         self.best = self.best._replace(value=float(np.abs(self.best.w).sum()) + self.C * cut.risk)
         self._add(cut, scores)
-        for point in points:
-            slopes = as_row(-point.weights / self.C)
-            self._put(np.zeros(1, np.int64), np.array([point.height / self.C]), slopes)
 
     def dual(self, model: MasterSolution) -> DualPoint:
         """The multipliers of a solution, made to keep to the constraints on the slacks."""
@@ -238,20 +235,9 @@ class Restricted:
 
     def _add(self, cut: _Cut, scores: FloatArray) -> None:
         slopes = as_row(cut.slopes[0]) if isinstance(cut.slopes, np.ndarray) else cut.slopes
-        coefficients = self.responses.coefficients(cut.slopes)
-        self._put(cut.slack, cut.at(-scores), slopes, coefficients)
-
-    def _put(
-        self,
-        slack: IntArray,
-        offsets: FloatArray,
-        slopes: csr_array,
-        coefficients: FloatArray | None = None,
-    ) -> None:
-        if coefficients is None:
-            coefficients = self.responses.coefficients(slopes)
-        self._master.add_planes(slack, offsets, coefficients)
-        self.planes.append(slack, offsets, slopes)
+        offsets = cut.at(-scores)
+        self._master.add_planes(cut.slack, offsets, self.responses.coefficients(cut.slopes))
+        self.planes.append(cut.slack, offsets, slopes)
         self._idle = np.concatenate([self._idle, np.zeros(len(offsets), np.int64)])
 
 

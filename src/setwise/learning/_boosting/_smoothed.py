@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setwise._foundation._arguments import FloatArray
-from setwise.learning._boosting._problem import Column, SofteningRisk, SoftRisk
+from setwise.learning._boosting._problem import EVERY, Column, SofteningRisk, SoftRisk
 from setwise.learning._boosting._timed import Timed
 
 # The first temperature costs this share of the risk of no learners, where nothing is known; it
@@ -63,7 +63,7 @@ class Smoothed:
         self._segment = np.empty(8, np.int32)
         self._radius = np.empty(8)
         self._sums = np.empty((8, soft.classes))
-        self._keys: set[tuple[int | None, bytes]] = set()
+        self._keys: set[tuple[int, bytes]] = set()
         self._n = 0
         self._new: list[int] = []
         self._looks, self._share = _LOOKS, _SHARE
@@ -81,7 +81,7 @@ class Smoothed:
                 setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
         self._responses[self._n] = response
         self._w[self._n] = 0.0
-        self._segment[self._n] = -1 if column.segment is None else column.segment
+        self._segment[self._n] = column.segment
         self._radius[self._n] = 4.0 * self._tau
         self._soft.sums(self._responses[self._n], self._sums[self._n])
         self._keys.add(_key(column))
@@ -134,11 +134,11 @@ class Smoothed:
         self._edge = max(edge, 1.0)
 
 
-def _key(column: Column) -> tuple[int | None, bytes]:
+def _key(column: Column) -> tuple[int, bytes]:
     """The same for responses that differ by a factor."""
     response = column.response
     first = response[np.flatnonzero(response)[:1]].sum() or 1.0
-    unit = response / (first if column.segment is None else abs(first))
+    unit = response / (first if column.segment == EVERY else abs(first))
     if np.array_equal(np.abs(unit), np.ones_like(unit)):  # signs, as nearly always
         return column.segment, blake2b(np.packbits(unit > 0).tobytes(), digest_size=16).digest()
     return column.segment, blake2b(unit.tobytes(), digest_size=16).digest()
@@ -151,7 +151,7 @@ def _excess(
 
     At the optimum an edge is the sign of its weight, and no more than 1 where that is zero.
     """
-    shared = not len(segment) or segment[0] < 0
+    shared = not len(segment) or segment[0] == EVERY
     if not shared:
         own = segment[:, None]
         edges, w = np.take_along_axis(edges, own, 1), np.take_along_axis(w, own, 1)

@@ -206,7 +206,7 @@ def struct_boost(
                 break
             if problem.soft is not None:
                 if not found and not problem.soft.sharpen():
-                    problem.harden(point, pricing.best)
+                    problem.harden()
             elif model is not None:
                 now = problem.best.value, model.value, pricing.best.bound
                 if not found and now == before:
