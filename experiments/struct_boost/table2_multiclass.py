@@ -222,9 +222,9 @@ def main() -> None:
         return np.array([answers[name, r, method][what] for r in repeats(name, method)])
 
     errors = {name: {m: values(name, m, "error") for m in methods} for name in names}
-    seconds = {name: {m: values(name, m, "seconds") for m in methods} for name in names}
     of_paper = [m for m in OF_PAPER if m in methods]
     gradient = [m for m in GRADIENT if m in methods]
+    seconds = {name: {m: values(name, m, "seconds") for m in gradient} for name in names}
     paper = Table(
         "Test error (%) beside the paper's",
         ["set", *(f"{m}, {who}" for m in of_paper for who in ("paper", "ours"))],
@@ -254,7 +254,7 @@ def main() -> None:
         )
     if not given.quick:
         draw(answers, ["vowel", "segment", "usps", "pendigits"])
-    settings = {n: {m: values(n, m, "setting") for m in methods} for n in names}
+    settings = {n: {m: values(n, m, "setting") for m in gradient} for n in names}
     ours = [m for m in methods if m.startswith("stumps")]
     gaps = {name: {m: values(name, m, "gap") for m in ours} for name in names}
     report(
