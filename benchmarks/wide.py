@@ -1,12 +1,19 @@
 """Few samples of many features: SetClassifier against LinearSVC, a fit a label, at the same gap.
 
-Labels are signs of noisy linear functions of Gaussian features, dense or with some 20 a row; a
-penalised intercept, relative gap 1e-3. LinearSVC has the loosest of five tolerances whose
-objective is within 1e-3 of the bound, or the tightest. For the Lovász hinge of Jaccard its time is
-that of the hinge on the same data: another problem, of the same size. Targets: 3 times LinearSVC's
-time for the hinge at 320 x 270 with 19 labels, 10 times for all others. With SETWISE_DATA also
-scene with the defaults, against logistic regression. Paths of eight values of C, each fit from the
-one before, are held against their hardest fit.
+Labels are signs of noisy linear functions of features, dense or with some 20 a row; a penalised
+intercept, relative gap 1e-3. The settings of the learners were found on Gaussian features; here
+they have heavy tails (Student's t) and columns of different sizes, and the seed is another.
+LinearSVC has the loosest of four tolerances whose objective is within 1e-3 of the bound, or the
+tightest, with 2000 passes at the most. For every other surrogate its time is that of the hinge on
+the same data: another problem, of the same size. Targets: 3 times LinearSVC's time for the hinge
+at 320 x 270 with 19 labels, 10 times for all others. A call of half a second or more is made once,
+a shorter one three times; our fits end after 400 rounds, whatever their gap. Margin and slack
+rescaling (Jaccard) and B_D (Dice) are left out at 5000 features and 1000 samples, and at 200
+labels, where a set has more faces than planes are kept.
+
+Tall samples are held against one-slack planes alone, paths of eight values of C, each fit from the
+one before, against their hardest fit. With SETWISE_DATA also scene and emotions with the defaults,
+against logistic regression. The table has the slowest of each surrogate and shape, the results all.
 """
 
 from __future__ import annotations
@@ -29,26 +36,34 @@ import setwise as sw
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.shared.measure import alternate, arguments, as_ratio, as_seconds, ratio, report
 from setwise.estimators._sets._set_risk import LinearRisk
-from setwise.learning import Serial
+from setwise.learning import Serial, one_slack
 from setwise.learning._dual_blocks._learn_linear import learn_linear
+from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.losses._scoring._layout import arrange
 
-TOL = 1e-3
-TOLERANCES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+TOL, ROUNDS = 1e-3, 400
+TOLERANCES = (1e-1, 1e-2, 1e-3, 1e-4)
+PASSES = 2000
 SHAPES = [(320, 270, 19), (100, 50, 5), (1000, 50, 5), (100, 5000, 20), (1000, 1000, 5)]
-SHAPES += [(300, 200, 200), (500, 200, 10), (1000, 5000, 5)]
+SHAPES += [(500, 200, 10), (300, 200, 200), (1000, 5000, 5)]
+RESCALED = SHAPES[:6]
 PRICES = (0.01, 1.0, 100.0)
+LOSSES = {"hinge": "hamming", "lovasz": "jaccard", "margin": "jaccard", "slack": "jaccard"}
+LOSSES["decomposed"] = "dice"
+SEED, LONG, REPEATS = 2026, 0.5, 3
 HEAD = ["surrogate", "samples x features, labels", "X", "C", "setwise", "peer", "setwise / peer"]
-HEAD += ["goal", ""]
+HEAD += ["goal", "met"]
+Row = tuple[list[str], dict[str, object]]
 
 
 def draw(n: int, d: int, p: int, sparse: bool) -> tuple[Any, np.ndarray]:
     """X (n, d) and Y (n, p)."""
-    rng = np.random.default_rng(0)
-    X: Any = rng.normal(size=(n, d))
+    rng = np.random.default_rng(SEED)
+    sizes = rng.lognormal(0.0, 0.5, size=d)
+    X: Any = rng.standard_t(5, size=(n, d)) * sizes
     if sparse:
-        X = sp.random(n, d, density=min(0.5, 20 / d), random_state=0, format="csr")
-        X.data = rng.normal(size=X.nnz)
+        X = sp.random(n, d, density=min(0.5, 20 / d), random_state=SEED, format="csr")
+        X.data = rng.standard_t(5, size=X.nnz) * sizes[X.indices]
     scores = np.asarray(X @ rng.normal(size=(d, p)))
     return X, scores + scores.std() * rng.normal(size=(n, p)) > 0
 
@@ -56,105 +71,153 @@ def draw(n: int, d: int, p: int, sparse: bool) -> tuple[Any, np.ndarray]:
 def liblinear(X: Any, Y: np.ndarray, C: float, tol: float) -> float:
     """The objective of one LinearSVC a label."""
     value = 0.0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what counts is the objective that it reached
-        for y in Y.T:
-            if y.all() or not y.any():
-                continue
-            svc = LinearSVC(loss="hinge", dual=True, C=C, tol=tol, max_iter=20_000, random_state=0)
-            slack = 1 - np.where(y, 1.0, -1.0) * svc.fit(X, y).decision_function(X)
-            value += 0.5 * float(np.sum(svc.coef_**2) + np.sum(svc.intercept_**2))
-            value += C * float(np.maximum(slack, 0).sum())
+    for y in Y.T:
+        if y.all() or not y.any():
+            continue
+        svc = LinearSVC(loss="hinge", dual=True, C=C, tol=tol, max_iter=PASSES, random_state=0)
+        slack = 1 - np.where(y, 1.0, -1.0) * svc.fit(X, y).decision_function(X)
+        value += 0.5 * float(np.sum(svc.coef_**2) + np.sum(svc.intercept_**2))
+        value += C * float(np.maximum(slack, 0).sum())
     return value
 
 
 def model(surrogate: str, C: float) -> sw.SetClassifier:
-    return sw.SetClassifier(surrogate=surrogate, C=C, tol=TOL)
+    return sw.SetClassifier(LOSSES[surrogate], surrogate, C=C, tol=TOL, max_iter=ROUNDS)
 
 
-def tolerance(X: Any, Y: np.ndarray, C: float) -> float:
-    """The loosest that is enough."""
+def seconds_of(call: Callable[[], Any]) -> tuple[Any, np.ndarray]:
+    """What the first call answers, and the processor time of one call, or of some short ones."""
+    times: list[float] = []
+    answer = None
+    while not times or (times[0] < LONG and len(times) < REPEATS):
+        start = process_time()
+        latest = call()
+        times.append(process_time() - start)
+        answer = latest if answer is None else answer
+    return answer, np.array(times)
+
+
+def peer_seconds(X: Any, Y: np.ndarray, C: float) -> np.ndarray:
+    """Of LinearSVC with the loosest tolerance that is enough."""
     bound = model("hinge", C).fit(X, Y).history_.dual[-1]
     for tol in TOLERANCES:
-        if liblinear(X, Y, C, tol) <= (1 + TOL) * bound + 1e-12:
+        value, seconds = seconds_of(lambda tol=tol: liblinear(X, Y, C, tol))
+        if value <= (1 + TOL) * bound + 1e-12:
             break
-    return tol
+    return seconds
 
 
-def row(
-    names: list[str], contenders: dict[str, Callable[[], Any]], goal: float, repeats: int
-) -> tuple[list[str], dict[str, object]]:
-    """A row of the table, by processor time."""
-    seconds = alternate(contenders, repeats=repeats, clock=process_time)
-    slower = ratio(seconds["setwise"], seconds["peer"])
-    ours, peer = (float(np.median(seconds[name])) for name in ("setwise", "peer"))
-    met = "met" if slower["median"] <= goal else "NOT met"
-    cells = [*names, as_seconds(ours), as_seconds(peer), as_ratio(slower), f"{goal:g}", met]
+def row(names: list[str], ours: np.ndarray, peer: np.ndarray, goal: float, gap: float) -> Row:
+    """A row of the table: a fit that did not reach the gap meets no goal."""
+    slower = ratio(ours, np.full(len(ours), np.median(peer)))
+    met = "met" if slower["median"] <= goal and gap <= TOL else "NOT met"
+    met += f", gap {gap:.1g}" if gap > TOL else ""
+    seconds = [float(np.median(ours)), float(np.median(peer))]
+    cells = [*names, *map(as_seconds, seconds), as_ratio(slower), f"{goal:g}", met]
     print(*cells, sep=", ", flush=True)
-    return cells, {"names": names, "ratio": slower, "setwise": ours, "peer": peer, "goal": goal}
+    data = {"names": names, "ratio": slower, "setwise": seconds[0], "peer": seconds[1]}
+    return cells, {**data, "goal": goal, "gap": gap}
 
 
-def shapes(quick: bool, repeats: int) -> list[tuple[list[str], dict[str, object]]]:
+def shapes(quick: bool) -> list[Row]:
     rows = []
-    for n, d, p in SHAPES[:2] if quick else SHAPES:
+    for shape in SHAPES[:2] if quick else SHAPES:
+        n, d, p = shape
         for sparse in (False, True):
             X, Y = draw(n, d, p, sparse)
+            rescaled = shape in RESCALED and not sparse
             for C in PRICES:
-                tol = tolerance(X, Y, C)
-                for surrogate in ("hinge", "lovasz"):
-                    goal = 3.0 if surrogate == "hinge" and (n, d, p) == SHAPES[0] else 10.0
-                    names = [
-                        surrogate,
-                        f"{n} x {d}, {p}",
-                        "sparse" if sparse else "dense",
-                        f"{C:g}",
-                    ]
-                    contenders = {
-                        "setwise": lambda s=surrogate, C=C, X=X, Y=Y: model(s, C).fit(X, Y),
-                        "peer": lambda C=C, tol=tol, X=X, Y=Y: liblinear(X, Y, C, tol),
-                    }
-                    rows.append(row(names, contenders, goal, repeats))
+                peer = peer_seconds(X, Y, C)
+                for surrogate in LOSSES if rescaled else ("hinge", "lovasz"):
+                    goal = 3.0 if surrogate == "hinge" and shape == SHAPES[0] else 10.0
+                    kind = "sparse" if sparse else "dense"
+                    names = [surrogate, f"{n} x {d}, {p}", kind, f"{C:g}"]
+                    fit, ours = seconds_of(lambda s=surrogate, C=C, X=X, Y=Y: model(s, C).fit(X, Y))
+                    rows.append(row(names, ours, peer, goal, fit.gap_))
     return rows
 
 
-def scene(repeats: int) -> list[tuple[list[str], dict[str, object]]]:
+def worst(rows: list[Row]) -> list[list[str]]:
+    """For each surrogate and shape the fit that took longest beside its peer; goals met of all."""
+    kinds: dict[tuple[str, str], list[Row]] = {}
+    for cells, data in rows:
+        kinds.setdefault((cells[0], cells[1]), []).append((cells, data))
+    table = []
+    for members in kinds.values():
+        cells, _ = max(members, key=lambda of: (of[1]["gap"] > TOL, of[1]["ratio"]["median"]))
+        met = sum(cells[-1] == "met" for cells, _ in members)
+        gap = cells[-1].partition(", ")[2]
+        table.append([*cells[:-1], f"{met} of {len(members)}" + (f"; {gap}" if gap else "")])
+    return table
+
+
+def tall() -> list[Row]:
+    """Many samples: no slower than planes alone."""
+    rows = []
+    for surrogate, n, d, p in (
+        ("lovasz", 100_000, 20, 5),
+        ("margin", 100_000, 20, 5),
+        ("lovasz", 1_000_000, 20, 4),
+    ):
+        X, Y = draw(n, d, p, False)
+        sets = linear_sets(surrogate, X, Y)
+        C = 10.0 / n
+        calls = {
+            "peer": lambda sets=sets, C=C: one_slack(sets.risk, sets.dimension, C),
+            "setwise": lambda sets=sets, C=C: learn_linear(sets, C),
+        }
+        seconds = alternate(calls, repeats=2, clock=process_time)
+        slower = ratio(seconds["setwise"], seconds["peer"])
+        names = [surrogate, f"{n} x {d}, {p}", "dense", f"{C:g}"]
+        both = [as_seconds(float(np.median(seconds[name]))) for name in ("setwise", "peer")]
+        met = "met" if slower["median"] <= 1.1 else "NOT met"
+        cells = [*names, both[0], f"{both[1]} (planes)", as_ratio(slower), "1.1", met]
+        print(*cells, sep=", ", flush=True)
+        rows.append((cells, {"names": names, "ratio": slower, "goal": 1.1}))
+    return rows
+
+
+def of_data() -> list[Row]:
     """With the defaults, as given and brought to one scale; the goal is 1.5 s, not a ratio."""
     from experiments.shared.data import multilabel
 
-    sample = multilabel("scene").pooled()
-    X, Y = np.asarray(sample.X), np.asarray(sample.y) > 0
     rows = []
-    for name, features in (("", X), (", standardised", (X - X.mean(0)) / X.std(0))):
-        contenders = {
-            "setwise": lambda f=features: sw.SetClassifier("jaccard").fit(f, Y),
-            "peer": lambda f=features: [LogisticRegression(max_iter=1000).fit(f, y) for y in Y.T],
-        }
-        cells, data = row(["lovasz", f"scene{name}", "dense", "1"], contenders, np.inf, repeats)
-        cells[-2:] = ["1.5 s", "met" if data["setwise"] <= 1.5 else "NOT met"]
-        rows.append((cells, {**data, "goal": "1.5 s"}))
+    for name in ("scene", "emotions"):
+        sample = multilabel(name).pooled()
+        X, Y = np.asarray(sample.X), np.asarray(sample.y) > 0
+        for how, features in (("", X), (", standardised", (X - X.mean(0)) / X.std(0))):
+            fit, ours = seconds_of(lambda f=features, Y=Y: sw.SetClassifier("jaccard").fit(f, Y))
+            _, peer = seconds_of(
+                lambda f=features, Y=Y: [LogisticRegression(max_iter=1000).fit(f, y) for y in Y.T]
+            )
+            names = ["lovasz", name + how, "dense", "1"]
+            cells, data = row(names, ours, peer, np.inf, fit.gap_)
+            met = data["setwise"] <= 1.5 and fit.gap_ <= TOL
+            cells[-2:] = ["1.5 s", "met" if met else "NOT met"]
+            rows.append((cells, {**data, "goal": "1.5 s"}))
     return rows
 
 
-def path(
-    surrogate: str, n: int, d: int, p: int, goal: float
-) -> tuple[list[str], dict[str, object]]:
+def linear_sets(surrogate: str, X: Any, Y: np.ndarray) -> LinearSets:
+    """What SetClassifier hands to a learner."""
+    hinge = sw.surrogates.get(surrogate, LOSSES[surrogate])
+    return LinearRisk(X, arrange(Y, "rows", None, None), hinge, True, Serial()).linear_sets()
+
+
+def path(surrogate: str, n: int, d: int, p: int, goal: float) -> Row:
     """Eight fits, each from the one before, against the hardest alone, in processor time."""
-    X, Y = draw(n, d, p, False)
-    hinge = sw.surrogates.get(surrogate, "jaccard")
-    sets = LinearRisk(X, arrange(Y, "rows", None, None), hinge, True, Serial()).linear_sets()
-    grid = np.geomspace(0.01, 1.0, 8)
+    sets = linear_sets(surrogate, *draw(n, d, p, False))
 
     def seconds(warm: bool) -> list[float]:
         fit, times = None, []
-        for C in grid:
+        for C in np.geomspace(0.01, 1.0, 8):
             start = process_time()
             fit = learn_linear(sets, C, init=fit if warm else None)
             times.append(process_time() - start)
         return times
 
-    tries = [(sum(seconds(True)), max(seconds(False))) for _ in range(3)]
-    shares = np.array([warm / hardest for warm, hardest in tries])
-    slower = ratio(shares, np.ones(3))
+    tries = [(sum(seconds(True)), max(seconds(False))) for _ in range(REPEATS)]
+    slower = ratio(*np.array(tries).T)
     met = "met" if slower["median"] <= goal else "NOT met"
     names = [surrogate, f"{n} x {d}, {p}", "dense", "0.01 to 1, eight"]
     warm, hardest = np.median(tries, axis=0)
@@ -164,21 +227,28 @@ def path(
     return cells, {"names": names, "ratio": slower, "goal": goal}
 
 
+def paths() -> list[Row]:
+    rows = []
+    for shape in ((1000, 50, 20), (320, 270, 19)):
+        rows += [path("hinge", *shape, 3.0), path("lovasz", *shape, 2.0)]
+    return [*rows, path("margin", 320, 270, 19, 1.3), path("margin", 200, 15, 6, 1.3)]
+
+
 def main() -> None:
     args = arguments(__doc__.splitlines()[0])
-    rows = shapes(args.quick, 1 if args.quick else 3)
-    if "SETWISE_DATA" in os.environ and not args.quick:
-        rows += scene(3)
+    warnings.simplefilter("ignore")  # what counts is the gap that was reached, and it is shown
+    of_shapes, others = shapes(args.quick), []
     if not args.quick:
-        for n, d, p in ((1000, 50, 20), (320, 270, 19)):
-            rows += [path("hinge", n, d, p, 3.0), path("lovasz", n, d, p, 2.0)]
+        others = tall() + paths()
+        if "SETWISE_DATA" in os.environ:
+            others += of_data()
+    rows = of_shapes + others
     met = sum(cells[-1] == "met" for cells, _ in rows)
-    notes = [f"{met} of {len(rows)} goals met."]
     report(
         "wide",
-        [HEAD, *(cells for cells, _ in rows)],
+        [HEAD, *worst(of_shapes), *(cells for cells, _ in others)],
         [data for _, data in rows],
-        notes=notes,
+        notes=[f"{met} of {len(rows)} goals met."],
         measured="Medians of processor time (range over the repeats), one thread",
         quick=args.quick,
     )

@@ -11,6 +11,7 @@ from reference import expected_loss, subsets, weighted_ratio
 
 import setwise as sw
 from setwise.decisions._enumeration import expected_losses
+from setwise.decisions._presence import Law
 from setwise.decisions._samples import Sampler
 
 CHANCES = st.sampled_from([0.0, 1.0, 0.5, 0.25, 1e-3]) | st.floats(0.0, 1.0)
@@ -142,7 +143,7 @@ def test_counts_equal_enumeration_and_integrals():
     by_counts = sw.decide(larger, loss)
     assert by_counts.method == "counts"
     assert by_counts.exact
-    risks, _ = expected_losses(loss, larger[:0])
+    risks, _ = expected_losses(loss, Law(larger[:0]))
     assert risks.tolist() == [0.0]
     dice = sw.losses.CountsLoss(lambda n, q, m, r: (n + q) / np.maximum(2 * m - n + q, 1e-9))
     for seed in range(3):
@@ -170,8 +171,8 @@ def test_samples_bracket_the_truth():
     """Where enumeration knows the answer, samples keep within their stated errors."""
     loss = LOSSES["jaccard + hamming"].loss
     p = chances(8, 2)
-    risks, _ = expected_losses(loss, p)
-    answer = Sampler(np.random.default_rng(0), 4000).decide(loss, p)
+    risks, _ = expected_losses(loss, Law(p))
+    answer = Sampler(np.random.default_rng(0), 4000).decide(loss, Law(p))
     number = int(answer.mask @ (1 << np.arange(8)))
     assert answer.expected[0] == pytest.approx(risks[number], abs=0.1)
     assert risks[number] <= risks.min() + 0.05

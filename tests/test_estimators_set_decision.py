@@ -12,6 +12,7 @@ from set_classifier_problem import GROUPS, X, Y, n, p, y
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict
 from sklearn.multiclass import OneVsRestClassifier
@@ -28,10 +29,12 @@ from setwise import SetDecision
 # A sample that is repeated can be in two folds, and one of weight 2 cannot: calibrated, they
 # differ, as those of scikit-learn's CalibratedClassifierCV do.
 BY_FOLDS = {f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")}
+# It asks for rounded probabilities as labels: right for the Hamming loss, and for no other.
+ROUNDED = {"check_classifier_multioutput"}
 CALIBRATED = SetDecision(LogisticRegression(C=0.5), "hamming", calibrate="sigmoid", cv=2)
 CHECKS = [
     pytest.param(estimator, check, id=f"{estimator.calibrate} {check.func.__name__}")
-    for model, not_for in ((SetDecision(), set()), (CALIBRATED, BY_FOLDS))
+    for model, not_for in ((SetDecision(), ROUNDED), (CALIBRATED, BY_FOLDS))
     for estimator, check in estimator_checks_generator(model)
     if check.func.__name__ not in MISTAKEN | not_for
 ]
@@ -54,7 +57,7 @@ def test_scikit_learns_own_checks(estimator, check):
 @pytest.mark.parametrize("name", MULTILABEL)
 @pytest.mark.parametrize("loss", ["jaccard", "hamming"])
 def test_rows_are_decided_one_by_one(name, loss):
-    model = SetDecision(MULTILABEL[name], loss).fit(X, Y)
+    model = SetDecision(MULTILABEL[name], loss, presence=None).fit(X, Y)
     chances = model.predict_proba(X)
     assert chances.shape == (n, p)
     best = sw.decide(chances, loss)
@@ -65,9 +68,69 @@ def test_rows_are_decided_one_by_one(name, loss):
     assert np.array_equal(alone, model.predict(X)[:5])
 
 
+@pytest.mark.parametrize("matrix", [True, False])
+def test_presence_is_learnt_out_of_fold(matrix):
+    """The model by hand: a logistic regression of signs that there is something in a set."""
+    folds = GroupKFold(3) if not matrix else KFold(3)
+    inner = OneVsRestClassifier(LogisticRegression()) if matrix else LogisticRegression()
+    groups = None if matrix else GROUPS
+    target = Y if matrix else y
+    options = {} if matrix else {"groups": groups}
+    model = SetDecision(inner, "jaccard", calibrate=None, cv=folds).fit(X, target, **options)
+    held = cross_val_predict(inner, X, target, groups=groups, cv=folds, method="predict_proba")
+    chances = model.predict_proba(X)
+    names = np.arange(n) if matrix else GROUPS
+    if not matrix:
+        held, chances = held[:, 1:], chances[:, 1:]
+    positive = (Y > 0) if matrix else (y == model.classes_[1])[:, None]
+
+    def signs(p):
+        rows = [np.clip(p[names == name], 1e-7, 1 - 1e-7) for name in np.unique(names)]
+        told = [(q.max(), q.sum(), -np.log1p(-q).sum()) for q in rows]
+        most, number, none = np.array(told).T
+        return np.column_stack([np.log(most / (1 - most)), np.log(number), np.log(none)])
+
+    there = np.array([positive[names == name].any() for name in np.unique(names)])
+    most = np.array([chances[names == name].max() for name in np.unique(names)])
+    if there.all():
+        presence = np.full(len(there), (len(there) + 1) / (len(there) + 2))
+    else:
+        known = LogisticRegression(C=10.0).fit(signs(held), there)
+        presence = known.predict_proba(signs(chances))[:, 1]
+    presence = np.maximum(presence, most)
+    best = sw.decide(chances if matrix else chances[:, 0], "jaccard", presence=presence, **options)
+    assert np.array_equal(model.decide(X, **options).mask, best.mask)
+    assert model.expected_loss(X, **options) == pytest.approx(best.expected, abs=1e-12)
+    if matrix:
+        alone = np.concatenate([model.predict(X[[i]]) for i in range(5)])
+        assert np.array_equal(alone, model.predict(X)[:5])
+
+
+def test_rows_that_always_have_a_label_get_one():
+    rng = np.random.default_rng(0)
+    centre = rng.integers(0, 6, 200)
+    points = rng.normal(size=(200, 6)) + 1.2 * np.eye(6)[centre]
+    labels = np.eye(6, dtype=int)[centre]
+    model = SetDecision(cv=3).fit(points, labels)
+    plain = SetDecision(presence=None).fit(points, labels)
+    assert model.predict(points).any(axis=1).all()
+    assert not plain.predict(points).any(axis=1).all()
+    fresh = rng.normal(size=(200, 6)) + 1.2 * np.eye(6)[centre]
+    assert model.score(fresh, labels) > plain.score(fresh, labels) + 0.1
+
+
+def test_no_time_leaves_the_folds_out():
+    for options in ({}, {"sets": "columns"}, {"calibrate": "isotonic"}):
+        with pytest.warns(ConvergenceWarning, match="time_limit of 0 s reached before all folds"):
+            model = SetDecision(time_limit=0, **options).fit(X, Y)
+        assert model.predict(X).shape == Y.shape
+        plain = SetDecision(presence=None, calibrate=None).fit(X, Y)
+        assert np.array_equal(model.predict_proba(X), plain.predict_proba(X))
+
+
 def test_probabilities_pass_through():
     inner = OneVsRestClassifier(LogisticRegression()).fit(X, Y)
-    model = SetDecision(OneVsRestClassifier(LogisticRegression())).fit(X, Y)
+    model = SetDecision(OneVsRestClassifier(LogisticRegression()), calibrate=None).fit(X, Y)
     assert np.array_equal(model.predict_proba(X), inner.predict_proba(X))
     single = SetDecision().fit(X, y)
     known = LogisticRegression(max_iter=1000).fit(X, y).predict_proba(X)
@@ -130,7 +193,7 @@ def test_groups_are_routed_in_a_search():
 def test_calibration_is_out_of_fold_and_monotone(calibrate):
     over = GaussianNB()  # too sure of itself where features agree
     wide = np.hstack([X] * 6)
-    plain = SetDecision(MultiOutputClassifier(over)).fit(wide, Y)
+    plain = SetDecision(MultiOutputClassifier(over), calibrate=None).fit(wide, Y)
     model = SetDecision(MultiOutputClassifier(over), calibrate=calibrate, cv=4).fit(wide, Y)
 
     def brier(estimator):

@@ -17,7 +17,7 @@ from setwise.learning._dual_blocks._learn_linear import learn_linear
 from setwise.losses import CountsLoss, Exponential, Hamming, Jaccard
 from setwise.losses._labels import read_labels
 from setwise.losses._scoring._layout import arrange
-from setwise.surrogates import LovaszHinge
+from setwise.surrogates import LovaszHinge, MarginRescaling
 
 # Of every kind that the kernels project onto.
 LOSSES = {
@@ -277,6 +277,9 @@ def test_the_learner_is_chosen_by_shape():
     wide, tall = draw(60, 100, 3), draw(2000, 5, 20)
     assert SetClassifier().fit(*wide).learner_ == "dual_blocks"
     assert SetClassifier().fit(*tall).learner_ == "one_slack"
-    # No maximum over a polymatroid, and one set alone.
-    assert SetClassifier(surrogate="margin", C=0.01).fit(*wide).learner_ == "one_slack"
+    # No maximum over a polymatroid; greedy maxima, which are no planes below; one set alone.
+    greedy = MarginRescaling("jaccard", maximizer="greedy")
+    assert SetClassifier(surrogate="margin", C=0.01).fit(*wide).learner_ == "kept_planes"
+    with pytest.warns(UserWarning, match="exact"):
+        assert SetClassifier(surrogate=greedy, C=0.01).fit(*wide).learner_ == "one_slack"
     assert SetClassifier(C=0.01).fit(wide[0], wide[1][:, 0]).learner_ == "one_slack"

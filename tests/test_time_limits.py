@@ -41,7 +41,14 @@ LIMITED = [name for name, example in EXAMPLES.items() if "time_limit" in example
 LONG = {
     *("functions.minimize", "functions.maximize", "inference.solve_map", "inference.marginals"),
     *("inference.diverse", "inference.tune_diversity", "SetClassifier", "FieldSVM", "FieldBoost"),
-    *("StructBoostClassifier", "StructBoostRanker", "learning.one_slack", "learning.n_slack"),
+    *(
+        "SetClassifierCV",
+        "SetDecision",
+        "StructBoostClassifier",
+        "StructBoostRanker",
+        "learning.one_slack",
+        "learning.n_slack",
+    ),
     *("learning.block_frank_wolfe", "learning.struct_boost"),
 }
 
@@ -467,3 +474,34 @@ def test_timings_are_seconds_by_phase():
     watch = Stopwatch()
     watch.lap("one")
     assert list(watch.timings("two")) == ["one", "two"]
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_a_search_for_c_ends_with_what_every_fold_had_time_for(refit):
+    X, Y = np.random.default_rng(0).normal(size=(24, 3)), None
+    Y = (X[:, :2] + np.random.default_rng(1).normal(size=(24, 2)) > 0.5).astype(int)
+    grid = [1.0, 0.01, 0.1]
+
+    def call():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = sw.SetClassifierCV("jaccard", Cs=grid, cv=2, time_limit=LIMIT, refit=refit)
+            return model.fit(X, Y)
+
+    whole = sw.SetClassifierCV("jaccard", Cs=grid, cv=2, refit=refit).fit(X, Y)
+    counts = set()
+    for model in at_moments(call, 8):
+        fitted = np.isfinite(model.scores_)
+        counts.add(int(fitted.sum()))
+        assert fitted[:, 1].all()  # the smallest C
+        order = np.argsort(grid)
+        assert np.all(np.diff(fitted[:, order].astype(int), axis=1) <= 0)
+        assert np.array_equal(model.n_iter_ > 0, fitted)
+        assert not model.interrupted_
+        assert 0 <= model.gap_ <= 1
+        if refit:
+            compared = np.where(fitted.all(axis=0), model.scores_.mean(axis=0), -1.0)
+            assert grid[int(np.argmax(compared))] == model.C_
+        if fitted.all() and model.gap_ == whole.gap_:
+            assert np.array_equal(model.scores_, whole.scores_)
+    assert min(counts) < 6

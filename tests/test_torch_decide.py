@@ -8,6 +8,8 @@ import torch
 from torch_cases import DEVICES
 
 import setwise as sw
+from setwise.decisions._presence import believed
+from setwise.torch._presence import independent
 
 RATIOS = ["jaccard", "dice", sw.losses.FBeta(2.0), sw.losses.FBeta(0.5), 3.0 * sw.losses.Jaccard()]
 
@@ -38,6 +40,47 @@ def test_equals_arrays(device, loss, dtype):
         for k in torch.nonzero(hits[0] != hits[1]).flatten().tolist():
             assert abs(found.expected[k].item() - known.expected[k]) <= 1e-11
         assert (found.regret_bound.cpu() <= 1e-9 * 3).all()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("loss", [*RATIOS[:3], "hamming"], ids=repr)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_presence_equals_arrays(device, loss, dtype):
+    for n in (1, 2, 7, 100, 5000):
+        p = probabilities((6, n), n, dtype)
+        presence = torch.tensor([0.0, 0.1, 0.5, 0.9, 0.999, 1.0], dtype=dtype)
+        given = {"activation": "none", "per_image": True, "presence": presence.to(device)}
+        found = sw.torch.decide(p.to(device), loss, **given)
+        known = sw.decide(p.double().numpy(), loss, presence=presence.double().numpy())
+        allowed = 1e-6 if dtype == torch.float32 else 1e-9
+        assert found.exact
+        assert found.expected.cpu().numpy() == pytest.approx(known.expected, abs=allowed)
+        assert not found.mask[0].any()
+
+
+def test_the_equation_of_presence_equals_that_of_arrays():
+    p = probabilities((7, 40), 3)
+    p[6] *= 0.01
+    presence = torch.tensor([0.0, 0.1, 0.5, 0.9, 0.999, 1.0, 1.0], dtype=torch.float64)
+    chances, scale, there = independent(p, presence)
+    flat, known, believes = believed(
+        p.numpy().ravel(), np.repeat(np.arange(7), 40), presence.numpy()
+    )
+    assert scale.numpy() == pytest.approx(known, rel=1e-12)
+    assert there.numpy() == pytest.approx(believes)
+    assert chances.numpy().ravel() == pytest.approx(flat * np.repeat(known, 40), rel=1e-12)
+
+
+def test_a_class_of_each_image_is_there_or_not():
+    logits = torch.randn(2, 3, 4, 5, generator=torch.Generator().manual_seed(4)) - 2
+    there = torch.tensor([[0.02, 0.99, 0.5], [0.99, 0.02, 0.3]])
+    both = sw.torch.decide(logits, "dice", per_image=True, per_class=True, presence=there)
+    assert not both.mask[0, 0].any()
+    assert both.mask[0, 1].any()
+    for i in range(2):
+        for c in range(3):
+            cell = sw.torch.decide(logits[i, c], "dice", presence=there[i, c])
+            assert torch.equal(both.mask[i, c], cell.mask)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -123,6 +166,9 @@ def test_nothing_at_all():
         ({"target": torch.zeros(3)}, "target must be None unless"),
         ({"target": torch.zeros(2), "ignore_index": 1}, "target must have shape"),
         ({"per_class": True}, "input must have a dimension of classes"),
+        ({"presence": torch.zeros(2)}, "presence must have a number for each set"),
+        ({"presence": torch.tensor(1.5)}, r"presence must lie in \[0, 1\]"),
+        ({"presence": torch.tensor(float("nan"))}, r"presence must lie in \[0, 1\]"),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(arguments, words):

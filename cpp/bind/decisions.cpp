@@ -22,9 +22,11 @@ struct Desk {
 };
 
 // Row i of p is [offsets[i], offsets[i + 1]). The best set of each row among the first k in order of
-// probability, its expected score, and a bound on the expected score of every set.
-void decide_ratio(In<double> p, In<double> weights, In<Index> offsets, bool jaccard, double b,
-                  int n_threads, Out<Byte> mask, Out<double> scores, Out<double> most) {
+// probability, its expected score, and a bound on the expected score of every set. `none` has the score
+// of the empty set of each row, or nothing: then that of independent elements.
+void decide_ratio(In<double> p, In<double> weights, In<Index> offsets, In<double> none,
+                  bool jaccard, double b, int n_threads, Out<Byte> mask, Out<double> scores,
+                  Out<double> most) {
     const Index rows = static_cast<Index>(offsets.size()) - 1;
     require(rows >= 0 && offsets.data()[0] == 0, "offsets must start with 0");
     for (Index i = 0; i < rows; ++i) {
@@ -36,6 +38,8 @@ void decide_ratio(In<double> p, In<double> weights, In<Index> offsets, bool jacc
             "offsets must end with the number of probabilities");
     require(weights.size() == 0 || weights.size() == p.size(),
             "weights must be empty or as many as the probabilities");
+    require(none.size() == 0 || none.size() == static_cast<std::size_t>(rows),
+            "none must be empty or have a row each");
     require(scores.size() == static_cast<std::size_t>(rows) && most.size() == scores.size(),
             "scores and most must have a row each");
     require(b > 0 && n_threads >= 1, "b and n_threads must be positive");
@@ -60,8 +64,8 @@ void decide_ratio(In<double> p, In<double> weights, In<Index> offsets, bool jacc
             desk.p[static_cast<std::size_t>(k)] = p.data()[at];
             if (weighted) desk.w[static_cast<std::size_t>(k)] = weights.data()[at];
         }
-        const auto best =
-            desk.ratio.best(desk.p.data(), weighted ? desk.w.data() : nullptr, n, poll);
+        const auto best = desk.ratio.best(desk.p.data(), weighted ? desk.w.data() : nullptr, n,
+                                          none.size() ? none.data() + i : nullptr, poll);
         std::fill(mask.data() + begin, mask.data() + begin + n, Byte(0));
         for (Index k = 0; k < best.k; ++k)
             mask.data()[begin + setwise::index_of(items[static_cast<std::size_t>(k)])] = 1;
@@ -84,6 +88,6 @@ void bind_decisions(nb::module_& m) {
     m.def("expected_of_count", expected_of_count, "chances"_a.noconvert(), "table"_a.noconvert(),
           Unlocked());
     m.def("decide_ratio", decide_ratio, "p"_a.noconvert(), "weights"_a.noconvert(),
-          "offsets"_a.noconvert(), "jaccard"_a, "b"_a, "n_threads"_a, "mask"_a.noconvert(),
-          "scores"_a.noconvert(), "most"_a.noconvert(), Unlocked());
+          "offsets"_a.noconvert(), "none"_a.noconvert(), "jaccard"_a, "b"_a, "n_threads"_a,
+          "mask"_a.noconvert(), "scores"_a.noconvert(), "most"_a.noconvert(), Unlocked());
 }

@@ -2,6 +2,7 @@
 #include "bind/bind.hpp"
 #include "dual_blocks/features.hpp"
 #include "dual_blocks/hinge_passes.hpp"
+#include "dual_blocks/kept_planes.hpp"
 #include "dual_blocks/set_passes.hpp"
 
 namespace {
@@ -162,6 +163,97 @@ void project_sets(const SetBlocks& sets, In<double> z, Out<double> b) {
         problem.set(i).project(z.data() + problem.begin(i), b.data() + problem.begin(i), work);
 }
 
+// The sets are the labels of the rows; the state is that of all their labels.
+template <class Rows>
+void check_planes(const Rows& rows, const setwise::KeptPlanes& planes, std::size_t state) {
+    const Index n = planes.n(), p = n > 0 ? planes.size(0) : 1;
+    require(rows.n() == n, "sets must be as many as rows");
+    for (Index i = 0; i < n; ++i) require(planes.size(i) == p, "sets must have one size");
+    require(static_cast<Index>(state) == rows.size() * p, "weights must have a row a label");
+}
+
+template <class Rows>
+void plane_scores(const Rows& rows, const setwise::KeptPlanes& planes, In<double> weights,
+                  Out<double> scores) {
+    check_planes(rows, planes, weights.size());
+    require(static_cast<Index>(scores.size()) == planes.elements(),
+            "scores must have an entry for each element");
+    setwise::plane_scores(rows.view(), planes, weights.data(), scores.data(), poll_signals);
+}
+
+template <class Rows>
+void plane_pass(const Rows& rows, setwise::KeptPlanes& planes, Index number, double gain,
+                Out<double> weights, In<double> curvature) {
+    check_planes(rows, planes, weights.size());
+    require(static_cast<Index>(curvature.size()) == planes.n(),
+            "curvature must have an entry for each set");
+    setwise::plane_pass(rows.view(), planes, number, {weights.data(), curvature.data(), gain},
+                        poll_signals);
+}
+
+double add_planes(setwise::KeptPlanes& planes, In<double> scores, In<double> values,
+                  In<double> slopes) {
+    require(static_cast<Index>(scores.size()) == planes.elements() &&
+                slopes.size() == scores.size() && static_cast<Index>(values.size()) == planes.n(),
+            "scores and slopes must have an entry for each element, values one for each set");
+    return setwise::add_planes(planes, scores.data(), values.data(), slopes.data());
+}
+
+void make_planes(setwise::KeptPlanes* self, In<Index> offsets, In<double> scales, Index most) {
+    require(offsets.size() == scales.size() + 1 && offsets.data()[0] == 0,
+            "offsets must start with 0 and have one entry more than scales");
+    for (std::size_t i = 1; i < offsets.size(); ++i)
+        require(offsets.data()[i - 1] <= offsets.data()[i], "offsets must not decrease");
+    require(scales.size() < (std::size_t(1) << 31), "sets must be fewer than 2**31");
+    require(most >= 3, "most must be at least 3");
+    new (self)
+        setwise::KeptPlanes(offsets.data(), scales.data(), static_cast<Index>(scales.size()), most);
+}
+
+// Which sets have how many planes in use, and those planes.
+void count_used_planes(const setwise::KeptPlanes& planes, Out<Index> counts) {
+    require(static_cast<Index>(counts.size()) == planes.n(), "counts must have an entry a set");
+    planes.count_used(counts.data());
+}
+void copy_used_planes(const setwise::KeptPlanes& planes, Out<double> shares, Out<double> heights,
+                      Out<double> slopes) {
+    std::vector<Index> counts(static_cast<std::size_t>(planes.n()));
+    planes.count_used(counts.data());
+    Index used = 0, elements = 0;
+    for (Index i = 0; i < planes.n(); ++i) {
+        used += counts[i];
+        elements += counts[i] * planes.size(i);
+    }
+    require(static_cast<Index>(shares.size()) == used &&
+                static_cast<Index>(heights.size()) == used &&
+                static_cast<Index>(slopes.size()) == elements,
+            "shares, heights and slopes must be those of the planes in use");
+    planes.copy_used(shares.data(), heights.data(), slopes.data());
+}
+
+void begin_with_planes(setwise::KeptPlanes& planes, In<Index> counts, In<double> shares,
+                       In<double> heights, In<double> slopes) {
+    require(static_cast<Index>(counts.size()) == planes.n(), "counts must have an entry a set");
+    Index planes_before = 0, slopes_before = 0;
+    for (Index i = 0; i < planes.n(); ++i) {
+        const Index count = counts.data()[i];
+        require(count >= 0 && planes_before + count <= static_cast<Index>(shares.size()) &&
+                    shares.size() == heights.size() &&
+                    slopes_before + count * planes.size(i) <= static_cast<Index>(slopes.size()),
+                "shares, heights and slopes must be those of the planes that are counted");
+        planes.begin_with(i, count, shares.data() + planes_before, heights.data() + planes_before,
+                          slopes.data() + slopes_before);
+        planes_before += count;
+        slopes_before += count * planes.size(i);
+    }
+}
+
+double dual_of_planes(setwise::KeptPlanes& planes, Out<double> v) {
+    require(static_cast<Index>(v.size()) == planes.elements(),
+            "v must have an entry for each element");
+    return planes.dual(v.data());
+}
+
 template <class Rows>
 void bind_passes(nb::module_& m) {
     m.def("hinge_passes", &hinge_passes<Rows>, "rows"_a, "positive"_a.noconvert(),
@@ -170,6 +262,10 @@ void bind_passes(nb::module_& m) {
     m.def("set_passes", &set_passes<Rows>, "rows"_a, "sets"_a, "labels"_a, "target"_a, "passes"_a,
           "first"_a, "gain"_a, "b"_a.noconvert(), "weights"_a.noconvert(), "gaps"_a.noconvert(),
           "curvature"_a.noconvert(), "rest"_a.noconvert(), Unlocked());
+    m.def("plane_scores", &plane_scores<Rows>, "rows"_a, "planes"_a, "weights"_a.noconvert(),
+          "scores"_a.noconvert(), Unlocked());
+    m.def("plane_pass", &plane_pass<Rows>, "rows"_a, "planes"_a, "number"_a, "gain"_a,
+          "weights"_a.noconvert(), "curvature"_a.noconvert(), Unlocked());
 }
 
 }  // namespace
@@ -190,6 +286,17 @@ void bind_dual_blocks(nb::module_& m) {
         .def(nb::init<In<Byte>, In<Index>, In<double>, int, In<double>, In<Index>>(),
              "positive"_a.noconvert(), "offsets"_a.noconvert(), "scales"_a.noconvert(), "kind"_a,
              "tables"_a.noconvert(), "starts"_a.noconvert());
+    nb::class_<setwise::KeptPlanes>(m, "KeptPlanes")
+        .def("__init__", &make_planes, "offsets"_a.noconvert(), "scales"_a.noconvert(), "most"_a)
+        .def("begin_with", &begin_with_planes, "counts"_a.noconvert(), "shares"_a.noconvert(),
+             "heights"_a.noconvert(), "slopes"_a.noconvert())
+        .def("count_used", &count_used_planes, "counts"_a.noconvert())
+        .def("copy_used", &copy_used_planes, "shares"_a.noconvert(), "heights"_a.noconvert(),
+             "slopes"_a.noconvert())
+        .def("raise_price", &setwise::KeptPlanes::raise, "price"_a, "part"_a)
+        .def("add", &add_planes, "scores"_a.noconvert(), "values"_a.noconvert(),
+             "slopes"_a.noconvert(), Unlocked())
+        .def("dual", &dual_of_planes, "v"_a.noconvert(), Unlocked());
     bind_passes<DenseRows>(m);
     bind_passes<SparseRows>(m);
     bind_passes<GramRows>(m);

@@ -33,13 +33,13 @@ class ExpectedRatio {
     // jaccard: b is 1 and the union counts; else F-beta with b = beta^2.
     ExpectedRatio(bool jaccard, double b) : jaccard_(jaccard), b_(b) {}
 
-    // p[0..n) decreasing, w[0..n) their positive weights, or none for 1 each.
-    BestPrefix best(const double* p, const double* w, std::int64_t n, Poll poll) {
+    // p[0..n) decreasing, w[0..n) their positive weights, or nullptr for 1 each; *none the expected
+    // score of the empty set, or nullptr for that of independent elements.
+    BestPrefix best(const double* p, const double* w, std::int64_t n, const double* none,
+                    Poll poll) {
         p_ = p, w_ = w, n_ = n;
-        // Nothing predicted is right when nothing is there.
-        double log_none = 0;
-        for (std::int64_t i = 0; i < n; ++i) log_none += std::log1p(-p[i]);
-        BestPrefix best{0, std::exp(log_none), std::exp(log_none)};
+        BestPrefix best{0, none ? *none : all_absent(), 0};
+        best.most = best.score;
         bracket(best);
         if (candidates_.empty()) return best;
         scores_.resize(candidates_.size());
@@ -59,6 +59,13 @@ class ExpectedRatio {
 
   private:
     double weight(std::int64_t i) const { return w_ ? w_[i] : 1.0; }
+
+    // Nothing predicted is right when nothing is there.
+    double all_absent() const {
+        double sum = 0;
+        for (std::int64_t i = 0; i < n_; ++i) sum += std::log1p(-p_[i]);
+        return std::exp(sum);
+    }
 
     // Which k can be best. With mu and v the mean and the variance of the weight of the truth outside
     // the set (Jaccard), or b times that of the whole truth (F-beta), E 1 / (c + G) lies between

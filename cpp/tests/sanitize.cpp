@@ -27,6 +27,8 @@
 #include "tests/boosting.hpp"
 #include "tests/buckets.hpp"
 #include "tests/cases.hpp"
+#include "tests/decisions.hpp"
+#include "tests/dual_blocks.hpp"
 #include "tests/field_batches.hpp"
 #include "tests/flows.hpp"
 #include "tests/marginals.hpp"
@@ -369,9 +371,11 @@ int main(int argc, char** argv) {
     for (int k = 0; k < 100; ++k) {
         check_buckets(random);
         check_classes(random);
+        check_decisions(random);
     }
     for (int k = 0; k < 300; ++k) check_messages(random);
     for (int k = 0; k < 100; ++k) check_field_batch(random, 1);
+    for (int k = 0; k < 100; ++k) check_dual_blocks(random);
     for (int k = 0; k < 1000; ++k) {
         check_planes(random);
         check_stumps(random, 1 + static_cast<int>(random() % 9),

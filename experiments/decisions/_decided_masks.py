@@ -128,16 +128,14 @@ def presence(pictures: Sequence[Picture], strength: float) -> LogisticRegression
 
 
 def decide_with_presence(p: np.ndarray, loss: str, q: np.ndarray, policy: str) -> np.ndarray:
-    """The best sets (K, n) if a class is there with probability q, its pixels then independent.
+    """The best sets (K, n) if a class is there with probability q.
 
-    Pixel i of a class that is there has probability p_i / q. A set that is not empty costs 1 where
-    the class is absent, so it costs 1 - q + q E against q for the empty one, E its expected loss
-    where the class is there: it is worth it for q > 1 / (2 - E), but for the chance that a class
-    that is there has no pixel. Where only classes that are there are counted, always.
+    Where only classes that are there are counted, what is asked is the law given that they are:
+    pixel i has probability p_i / q, and the class is there.
     """
-    best = sw.decide(np.minimum(p / q[:, None], 1.0), loss, sets="rows", n_jobs=1)
-    worth = (q > 1 / (2 - best.expected)) | (policy == "there")
-    return best.mask & worth[:, None]
+    if policy == "there":
+        p, q = np.minimum(p / q[:, None], 1.0), np.ones(len(q))
+    return sw.decide(p, loss, sets="rows", presence=q, n_jobs=1).mask
 
 
 def judge(

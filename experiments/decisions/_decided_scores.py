@@ -69,12 +69,12 @@ def decided(
     test: np.ndarray,
     loss: str,
     sets: str,
-    calibrate: str | None,
+    **options: object,
 ) -> np.ndarray:
     """What ``SetDecision`` predicts for the test rows."""
     n = len(Y)
     fitted = np.concatenate([out_of_fold, test])
     model = sw.SetDecision(
-        Stored(out_of_fold, fitted), loss, sets=sets, calibrate=calibrate, cv=folds
+        Stored(out_of_fold, fitted), loss, sets=sets, cv=folds, n_jobs=1, **options
     ).fit(np.arange(n)[:, None], Y)
     return model.predict(np.arange(n, len(fitted))[:, None])

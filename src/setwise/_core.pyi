@@ -21,6 +21,7 @@ def decide_ratio(
     p: _Doubles,
     weights: _Doubles,
     offsets: _Ints,
+    none: _Doubles,
     jaccard: bool,
     b: float,
     n_threads: int,
@@ -556,6 +557,32 @@ class SparseRows:
 
 class GramRows:
     def __init__(self, products: _Doubles) -> None: ...
+
+class KeptPlanes:
+    def __init__(self, offsets: _Ints, scales: _Doubles, most: int) -> None: ...
+    def begin_with(
+        self, counts: _Ints, shares: _Doubles, heights: _Doubles, slopes: _Doubles
+    ) -> None: ...
+    def count_used(self, counts: _Ints) -> None: ...
+    def copy_used(self, shares: _Doubles, heights: _Doubles, slopes: _Doubles) -> None: ...
+    def raise_price(self, price: float, part: float) -> None: ...
+    def add(self, scores: _Doubles, values: _Doubles, slopes: _Doubles) -> float: ...
+    def dual(self, v: _Doubles) -> float: ...
+
+def plane_scores(
+    rows: DenseRows | SparseRows | GramRows,
+    planes: KeptPlanes,
+    weights: _Doubles,
+    scores: _Doubles,
+) -> None: ...
+def plane_pass(
+    rows: DenseRows | SparseRows | GramRows,
+    planes: KeptPlanes,
+    number: int,
+    gain: float,
+    weights: _Doubles,
+    curvature: _Doubles,
+) -> None: ...
 
 class SetBlocks:
     def __init__(

@@ -335,10 +335,6 @@ listed(
     max_cuts=20,
     n_jobs=1,
 )
-PATH = inference.bias_path(TWO_LABELS, reach=2.0)
-method("inference.BiasPath.labeling", lambda: PATH, bias=0.5)
-method("inference.BiasPath.piece_of", lambda: PATH, bias=0.5)
-method("inference.BiasPath.pieces", lambda: PATH, numbers=array(0, 1))
 for name in ("oracle_accuracy", "oracle_items"):
     listed(
         f"inference.{name}",

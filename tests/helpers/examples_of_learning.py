@@ -108,6 +108,7 @@ listed(
     n_estimators=5,
     time_limit=3600.0,
     slack="one",
+    columns="class",
     columns_per_round=1,
     verbose=False,
     callback=go_on,
@@ -175,7 +176,9 @@ NODE_LABELS = [array(1, 1, 1), array(0, 0, 0)]
 NODE_WEIGHTS = [array(1.0, 2.0, 1.0), array(1.0, 1.0, 1.0)]
 
 
-def decided(decision: sw.decisions.Decision) -> Any:
+def decided(decision: sw.decisions.Decision | list[sw.decisions.Decision]) -> Any:
+    if isinstance(decision, list):
+        return [decided(one) for one in decision]
     return decision.mask, decision.expected, decision.bound
 
 
@@ -254,7 +257,9 @@ estimator(
         "sets": "groups",
         "pos_label": 1,
         "calibrate": "sigmoid",
+        "presence": "fit",
         "cv": 2,
+        "time_limit": None,
         "n_jobs": 1,
     },
     {"X": X, "y": Y, "groups": PAIRED, "sample_weight": SAMPLE_WEIGHT},
@@ -279,10 +284,11 @@ estimator(
         "reduction": "mean",
         "tol": 1e-3,
         "max_iter": 30,
+        "time_limit": None,
         "fit_intercept": True,
         "sets": "groups",
         "pos_label": 1,
-        "class_weight": "balanced",
+        "class_weight": {0: 1.0, 1: 2.0},
         "n_jobs": 1,
         "verbose": False,
     },
@@ -338,6 +344,7 @@ estimator(
         "n_folds": 2,
         "tol": 1e-3,
         "slack": "one",
+        "columns": "shared",
         "columns_per_round": 1,
         "categorical_features": array(1),
         "monotonic_cst": array(1, 0),
@@ -665,6 +672,7 @@ listed(
     groups=None,
     sets="auto",
     weights=array(1.0, 2.0, 1.0),
+    presence=None,
     label=1,
     temperature=1.0,
     n_samples=10,

@@ -6,13 +6,14 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray
 from setwise.decisions._answers import Answers, rounding
+from setwise.decisions._presence import Law
 from setwise.losses import Loss
 
 # O(n^3) numbers of the loss are looked at.
 MOST_FOR_COUNTS = 256
 
 
-def by_counts(loss: Loss, p: FloatArray) -> Answers | None:
+def by_counts(loss: Loss, law: Law) -> Answers | None:
     r"""The best set of the k most probable elements; None where that need not be the best of all.
 
     None, too, where the loss is no function of the two counts.
@@ -20,9 +21,10 @@ def by_counts(loss: Loss, p: FloatArray) -> Answers | None:
     It is whenever :math:`l(n + 1, q + 1; m, r) \ge l(n, q; m, r)`: exchanging a predicted element j
     for i that is not, p_i > p_j, changes the expectation by (p_j - p_i) times the expectation of
     that difference. With H hits among the first k and G positives among the others, independent,
-    the loss is l(G, k - H; H + G, n - H - G). O(n^3) after the two distributions.
+    the loss is l(G, k - H; H + G, n - H - G). O(n^3) after the two distributions. For an empty
+    truth all sets of k elements cost the same, so that its probability changes nothing of that.
     """
-    n = len(p)
+    p, n = law.chances, len(law)
     order = np.argsort(-p, kind="stable")
     hits = _distributions(p[order])  # hits[k, h]: h of the first k
     others = _distributions(p[order][::-1])[::-1]  # others[k, g]: g of the last n - k
@@ -37,7 +39,9 @@ def by_counts(loss: Loss, p: FloatArray) -> Answers | None:
         k, h = np.nonzero(np.tri(n + 1, m + 1, dtype=bool))
         possible = m - h <= n - k
         k, h = k[possible], h[possible]
-        weights = hits[k, h] * others[k, m - h]
+        weights = hits[k, h] * others[k, m - h] / law.scale
+        if m == 0 and law.empty is not None:
+            weights = np.full(len(k), law.empty)
         risks += np.bincount(k, weights * grid[m - h, k - h], minlength=n + 1)
     best = int(np.argmin(risks))
     mask = np.zeros(n, np.bool_)

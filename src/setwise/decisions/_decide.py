@@ -17,6 +17,7 @@ from setwise.decisions._decision import Decision
 from setwise.decisions._enumeration import by_enumeration, ignores_truth, is_affordable
 from setwise.decisions._lists import among_candidates
 from setwise.decisions._majority import by_majority
+from setwise.decisions._presence import Law
 from setwise.decisions._probabilities import Probabilities, read_probabilities
 from setwise.decisions._ratio import by_integrals
 from setwise.decisions._samples import Sampler
@@ -34,6 +35,7 @@ def decide(
     groups: ArrayLike | None = None,
     sets: str = "auto",
     weights: ArrayLike | None = None,
+    presence: ArrayLike | None = None,
     label: int = 1,
     temperature: float = 1.0,
     n_samples: int = 2000,
@@ -46,8 +48,15 @@ def decide(
 
     independently. A threshold of 1/2 is the answer for the Hamming loss and for no measure of
     overlap: for the Jaccard and the Dice loss elements below 1/2 often belong to the best set.
-    Independence is an assumption: where the truth is empty more often than the product of 1 - p
-    says, an empty answer is chosen too rarely.
+    Independence is an assumption, and says how often a set is empty: with a probability of
+    prod (1 - p). Where that is known, or learnt, to be otherwise (every row has a label; most
+    classes are in no picture), ``presence`` says so:
+
+    .. math:: P(y = \emptyset) = 1 - \pi, \qquad P(y) = \frac1c \prod_{i \in y} c p_i
+        \prod_{i \notin y} (1 - c p_i) \quad (y \ne \emptyset), \qquad
+        c \, \pi = 1 - \prod_i (1 - c p_i),
+
+    so that element i still has probability p_i, and c = 1 is independence.
 
     ============  ==================================================================  =========
     method        losses                                                              cost
@@ -78,6 +87,11 @@ def decide(
         How often each element counts, in the shape of the probabilities; for Jaccard, Dice and
         F-beta. The best set is then not known to be one of the most probable elements: ``exact`` is
         False, and ``bound`` holds for all sets.
+    presence : array-like, optional
+        The probability that a set is not empty, a number for each set. Where it contradicts the
+        probabilities it is believed: they are lowered to it, or raised in proportion until they sum
+        to it. Increasing losses that do not look at the truth are no longer "majority" then, unless
+        they are sums over the elements.
     label : int
         Which label of a field the set is of.
     temperature : float
@@ -111,6 +125,8 @@ def decide(
     sampler = Sampler(as_generator(rng), as_count(n_samples, "n_samples", least=1))
     if isinstance(probabilities, DiverseResult | MarginalsResult):
         given = {"offsets": offsets, "groups": groups, "weights": weights}
+        if isinstance(probabilities, DiverseResult):
+            given["presence"] = presence
         for name, value in given.items():
             if value is not None:
                 raise ValueError(f"{name} must be None for the answer of a field, got {value!r}")
@@ -128,6 +144,14 @@ def decide(
     counted = None
     if weights is not None:
         counted = p.in_order(as_numbers(weights, "weights", shape=p.shape, nonnegative=True))
+    if presence is not None:
+        if weights is not None:
+            raise ValueError("presence must be None when weights are given, got both")
+        shape = () if p.single else (p.n,)
+        q = as_numbers(np.asarray(presence), "presence", shape=shape, nonnegative=True)
+        if q.size and q.max() > 1:
+            raise ValueError(f"presence must lie in [0, 1], got {q.max():g}")
+        p, law = p.with_presence(np.atleast_1d(q)), f"{law} of sets that are there or not"
     answers, method = _answers(loss, p, counted, sampler, threads)
     return _decision(p, answers, method, law)
 
@@ -143,9 +167,10 @@ def _answers(
     if ratio is not None:
         return _scaled(by_integrals(ratio, p, weights, threads), scale), "integrals"
     sizes = np.unique(np.diff(p.offsets))
-    if all(_is_increasing(loss, int(n)) and ignores_truth(loss, int(n)) for n in sizes):
+    simple = p.presence is None or loss._is_modular
+    if simple and all(_is_increasing(loss, int(n)) and ignores_truth(loss, int(n)) for n in sizes):
         return by_majority(loss, p, sampler), "majority"
-    parts = [_one_set(loss, p.row(i), sampler) for i in range(p.n)]
+    parts = [_one_set(loss, p.law(i), sampler) for i in range(p.n)]
     names = sorted({name for _, name in parts})
     mask = np.concatenate([np.zeros(0, np.bool_), *(a.mask for a, _ in parts)])
     columns = ("expected", "bound", "error", "exact")
@@ -153,15 +178,15 @@ def _answers(
     return Answers(mask, *joined), " and ".join(names) or "enumeration"
 
 
-def _one_set(loss: Loss, p: FloatArray, sampler: Sampler) -> tuple[Answers, str]:
-    if is_affordable(loss, len(p)):
-        return by_enumeration(loss, p), "enumeration"
+def _one_set(loss: Loss, law: Law, sampler: Sampler) -> tuple[Answers, str]:
+    if is_affordable(loss, len(law)):
+        return by_enumeration(loss, law), "enumeration"
     plain, scale = loss._unscaled()
-    if len(p) <= MOST_FOR_COUNTS:
-        found = by_counts(plain, p)
+    if len(law) <= MOST_FOR_COUNTS:
+        found = by_counts(plain, law)
         if found is not None:
             return _scaled(found, scale), "counts"
-    return sampler.decide(loss, p), "samples"
+    return sampler.decide(loss, law), "samples"
 
 
 def _is_increasing(loss: Loss, n: int) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise.decisions._answers import Answers, rounding
+from setwise.decisions._presence import Law
 from setwise.losses import Loss
 
 # Sets of mistakes to sum over: O(2^n), or O(n 2^n) for all decisions at once.
@@ -29,30 +30,37 @@ def is_affordable(loss: Loss, n: int) -> bool:
     return n <= (MOST_FOR_MISTAKES if ignores_truth(loss, n) else MOST_FOR_TRUTHS)
 
 
-def by_enumeration(loss: Loss, p: FloatArray) -> Answers:
+def by_enumeration(loss: Loss, law: Law) -> Answers:
     """The set of least expected loss among all 2^n."""
-    risks, largest = expected_losses(loss, p)
+    risks, largest = expected_losses(loss, law)
     best = int(np.argmin(risks))
-    error = np.array([rounding(len(p), largest)])
-    return Answers.best(all_masks(len(p))[best], risks[[best]], error)
+    error = np.array([rounding(len(law), largest)])
+    return Answers.best(all_masks(len(law))[best], risks[[best]], error)
 
 
-def expected_losses(loss: Loss, p: FloatArray) -> tuple[FloatArray, float]:
+def expected_losses(loss: Loss, law: Law) -> tuple[FloatArray, float]:
     r"""The expected loss of every set, by the number of its mask, and the largest loss met.
 
     Where l does not look at the truth, :math:`R(z) = \sum_y P(y) \, l(y \oplus z)` is a convolution
-    with a product: element i turns v into :math:`(1 - p_i) v(s) + p_i v(s \oplus i)`.
+    with a product: element i turns v into :math:`v + c p_i D_i v`, where
+    :math:`D_i v(s) = v(s \oplus i) - v(s)`. So the part of an empty truth and 1 / c times the
+    change that independent elements make are :math:`l + \sum_i p_i D_i v_i`.
     """
-    n = len(p)
+    p, n = law.p, len(law)
     masks = all_masks(n)
     if ignores_truth(loss, n):
         values = np.array(loss._set_function(np.zeros(n, np.bool_))._values(masks), np.float64)
         largest = float(np.abs(values).max())
+        risks = values.copy()
         for i in range(n):
             pairs = values.reshape(-1, 2, 1 << i)
-            values = ((1 - p[i]) * pairs + p[i] * pairs[:, ::-1]).reshape(-1)
-        return values, largest
-    chances = np.where(masks, p, 1 - p).prod(axis=1)
+            change = p[i] * (pairs[:, ::-1] - pairs).reshape(-1)
+            risks += change
+            values = values + law.scale * change
+        return risks, largest
+    chances = np.where(masks, law.chances, 1 - law.chances).prod(axis=1) / law.scale
+    if law.empty is not None:
+        chances[0] = law.empty
     risks, largest = np.zeros(1 << n), 0.0
     numbers = np.arange(1 << n)
     for truth in numbers:

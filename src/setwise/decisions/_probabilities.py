@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_array, as_choice
+from setwise.decisions._presence import Law, believed
 from setwise.losses._labels import _read_offsets
 
 
@@ -17,7 +18,8 @@ class Probabilities:
     """Of each element to be in the truth: flat, set i at [offsets[i], offsets[i + 1]).
 
     ``order`` says where each flat entry stands in the array that was given, None for the same
-    place; ``single`` that the caller asked about one set.
+    place; ``single`` that the caller asked about one set. ``scale`` and ``presence`` are those of
+    each set's law (``_presence.py``), None for independent elements.
     """
 
     flat: FloatArray
@@ -25,17 +27,28 @@ class Probabilities:
     shape: tuple[int, ...]
     single: bool
     order: IntArray | None = None
+    scale: FloatArray | None = None
+    presence: FloatArray | None = None
 
     @property
     def n(self) -> int:
         """How many sets."""
         return len(self.offsets) - 1
 
-    def row(self, i: int) -> FloatArray:
-        """The probabilities of set i."""
-        return self.flat[self.offsets[i] : self.offsets[i + 1]]
+    def law(self, i: int) -> Law:
+        """Of the truth of set i."""
+        p = self.flat[self.offsets[i] : self.offsets[i + 1]]
+        if self.scale is None or self.presence is None:
+            return Law(p)
+        return Law(p, float(self.scale[i]), float(1 - self.presence[i]))
 
-    def in_order(self, values: FloatArray) -> FloatArray:
+    def with_presence(self, presence: FloatArray) -> Probabilities:
+        """The same, where set i is not empty with probability presence[i]."""
+        number = np.repeat(np.arange(self.n), np.diff(self.offsets))
+        flat, scale, presence = believed(self.flat, number, presence)
+        return replace(self, flat=flat, scale=scale, presence=presence)
+
+    def in_order(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values an element, as the caller has them, set by set."""
         flat = values.reshape(-1)
         return flat if self.order is None else flat[self.order]

@@ -26,13 +26,21 @@ def by_integrals(
     factors is a product: see ``cpp/decisions/expected_ratio.hpp``. O(n Q) with Q about 100 nodes,
     after sorting.
 
+    Where a set is not empty with a given probability, the expected score of a set that is not empty
+    either is 1 / c times that of independent elements of c p (``_presence.py``), and the empty set
+    is right where the truth is empty.
+
     With weights that differ the best set need not be such a prefix: there is a bound by moments
     over all sets then, and no claim.
     """
     mask = np.empty(len(p.flat), np.uint8)
     scores, most = np.empty(p.n), np.empty(p.n)
     b = 1.0 if ratio.beta is None else ratio.beta**2
-    kept, weighted, offsets = p.flat, np.empty(0), p.offsets
+    kept, weighted, offsets, none = p.flat, np.empty(0), p.offsets, np.empty(0)
+    scale = 1.0 if p.scale is None else p.scale
+    if p.scale is not None and p.presence is not None:
+        kept = np.minimum(p.flat * np.repeat(p.scale, np.diff(offsets)), 1.0)
+        none = p.scale * (1 - p.presence)
     heavy = None
     if weights is not None:
         heavy = weights > 0  # a weight of 0 is an element that is not there
@@ -40,15 +48,15 @@ def by_integrals(
         offsets = np.concatenate([[0], np.cumsum(heavy)])[p.offsets]
         mask = np.empty(len(kept), np.uint8)
     _core.decide_ratio(
-        kept, weighted, offsets, ratio.beta is None, b, n_threads, mask, scores, most
+        kept, weighted, offsets, none, ratio.beta is None, b, n_threads, mask, scores, most
     )
     chosen = mask.view(np.bool_)
     if heavy is not None:
         chosen = np.zeros(len(p.flat), np.bool_)
         chosen[heavy] = mask.view(np.bool_)
-    expected = np.maximum(1.0 - scores, 0.0)
-    # A factor of the product is rounded four times.
-    error = _QUADRATURE + 4 * EPS * (np.diff(offsets) + 8)
+    expected = np.maximum(1.0 - scores / scale, 0.0)
+    # A factor of the product is rounded four times, and so is one of the equation for c.
+    error = _QUADRATURE + (4 if p.scale is None else 8) * EPS * (np.diff(offsets) + 8)
     if weights is None or _same_weights(weighted, offsets):
         return Answers.best(chosen, expected, error)
     bound = np.minimum(np.maximum(1.0 - most, 0.0), expected)

@@ -10,6 +10,7 @@ import numpy as np
 from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise.decisions._answers import Answers
 from setwise.decisions._enumeration import ignores_truth
+from setwise.decisions._presence import Law
 from setwise.functions import SetFunction
 from setwise.losses import Loss
 from setwise.losses._labels import Labels
@@ -22,7 +23,7 @@ _MOST_SIZES, _HELD, _SEARCHED = 65, 1 << 22, 1 << 21
 
 
 class Sampler:
-    """Draws truths of independent elements.
+    """Draws truths.
 
     By Hoeffding's inequality the mean of M losses in a range of width R is further than
     R sqrt(log(2 / delta) / (2 M)) from its expectation with a probability of at most delta.
@@ -31,12 +32,12 @@ class Sampler:
     def __init__(self, rng: np.random.Generator, n_samples: int) -> None:
         self.rng, self.n_samples = rng, n_samples
 
-    def draws(self, p: FloatArray) -> Iterator[BoolArray]:
+    def draws(self, law: Law) -> Iterator[BoolArray]:
         """Samples (m, n), a few at a time."""
-        at_once = max(1, _HELD // max(len(p), 1))
+        at_once = max(1, _HELD // max(len(law), 1))
         for start in range(0, self.n_samples, at_once):
             rows = min(at_once, self.n_samples - start)
-            yield self.rng.random((rows, len(p))) < p
+            yield law.draws(self.rng, rows)
 
     def width(self, events: int = 1) -> float:
         """How far a mean may be off, in units of the range, for each of so many events."""
@@ -44,21 +45,21 @@ class Sampler:
 
     def expected_of_mistakes(self, function: SetFunction, wrong: FloatArray) -> tuple[float, float]:
         """The mean of an increasing function of independent mistakes, and its error."""
-        total = sum(float(function._values(mistakes).sum()) for mistakes in self.draws(wrong))
+        total = sum(float(function._values(mistakes).sum()) for mistakes in self.draws(Law(wrong)))
         largest = float(function._values(np.ones((1, len(wrong)), np.bool_))[0])
         return total / self.n_samples, largest * self.width()
 
-    def decide(self, loss: Loss, p: FloatArray) -> Answers:
+    def decide(self, loss: Loss, law: Law) -> Answers:
         """A good set by one half of the samples, its loss by the other.
 
         Candidates are the k most probable elements and, where that is affordable, what changes of
         single elements make of the best. A loss that increases costs at least what any one mistake
         does, which bounds every set.
         """
-        truths = np.concatenate(list(self.draws(p))) if p.size else np.zeros((1, 0), np.bool_)
-        mask = self._search(loss, p, truths)
-        values = np.concatenate([_values(loss, fresh, mask) for fresh in self.draws(p)])
-        spread = _range(loss, len(p))
+        truths = np.concatenate(list(self.draws(law))) if len(law) else np.zeros((1, 0), np.bool_)
+        mask = self._search(loss, law.p, truths)
+        values = np.concatenate([_values(loss, fresh, mask) for fresh in self.draws(law)])
+        spread = _range(loss, len(law))
         error = spread * self.width()
         bound = -inf
         if loss.is_increasing:

@@ -98,7 +98,15 @@ class VariableCoverage(Diversity):
         )
         return scaled
 
+    def _check_size(self, n: int) -> None:
+        if self.regions is not None and len(self.regions.regions) != n:
+            raise ValueError(
+                f"regions must have an entry for each of the {n} variables, got "
+                f"{len(self.regions.regions)}"
+            )
+
     def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
+        self._check_size(len(labels))
         counts = np.count_nonzero(labelings == labels, axis=0)
         gain = self.weight * float(self.h.steps(len(labelings))[counts].sum())
         if self.regions is None or self.consistency == 0.0:
@@ -107,6 +115,7 @@ class VariableCoverage(Diversity):
         return gain - self.consistency * float(split[0])
 
     def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+        self._check_size(labelings.shape[1])
         prices: list[tuple[IntArray, FloatArray]] = []
         if self.weight > 0.0 and len(labelings):
             steps = self.weight * self.h.steps(len(labelings))

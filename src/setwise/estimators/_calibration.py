@@ -16,6 +16,7 @@ from setwise._foundation._arguments import FloatArray
 # Probabilities of 0 and 1 have no logit; what lies beyond these is as certain.
 _CERTAIN = 1e-7
 METHODS = ("sigmoid", "isotonic")
+_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,22 @@ class Calibration:
         """Calibrated probabilities, in the shape given."""
         mapped = [g(x) for g, x in zip(self.maps, np.atleast_2d(p.T), strict=True)]
         return np.stack(mapped, axis=1).reshape(p.shape)
+
+
+def better_calibration(p: FloatArray, positive: NDArray[np.bool_]) -> str:
+    """The method with the lower log loss on rows held out, over all labels; of equals the sigmoid.
+
+    Probabilities are kept a row's share off 0 and 1, which a monotone map says of few rows.
+    """
+    folds = np.arange(len(p)) % _FOLDS
+    losses = dict.fromkeys(METHODS, 0.0)
+    for fold in range(_FOLDS):
+        train, test = folds != fold, folds == fold
+        for method in METHODS:
+            told = Calibration.fit(method, p[train], positive[train])(p[test])
+            told = np.clip(told, 1.0 / len(p), 1.0 - 1.0 / len(p))
+            losses[method] -= float(np.log(np.where(positive[test], told, 1.0 - told)).sum())
+    return min(METHODS, key=losses.__getitem__)
 
 
 class _Sigmoid:

@@ -12,6 +12,7 @@ from torch import Tensor
 from setwise.losses import get
 from setwise.torch._inputs._labels import voids
 from setwise.torch._inputs._sets import FLOATS, Options, as_rows, check_dense
+from setwise.torch._presence import as_presence, independent
 
 if TYPE_CHECKING:
     from setwise.losses import Loss
@@ -67,13 +68,15 @@ def decide(
     per_class: bool = False,
     target: Tensor | None = None,
     ignore_index: int | None = None,
+    presence: Tensor | None = None,
 ) -> MaskDecision:
     """The masks of least expected loss, from the scores of a network that is already trained.
 
     Which elements form a set is said as for the losses: all of them, or those of each image, of
     each class, of each class of each image. Probabilities are taken to be independent, and to mean
     what they say: calibrate first. Where a class may be absent from an image, pixels are not
-    independent, and an empty mask is never expected to be best: decide first whether it is there.
+    independent, and an empty mask is never expected to be best: give the probability that it is
+    there as ``presence``. The guide on decisions shows how to learn it from validation images.
 
     Parameters
     ----------
@@ -88,6 +91,9 @@ def decide(
     target, ignore_index : tensor and int, optional
         Pixels whose target is ``ignore_index`` belong to no set, and to no mask. The target has the
         input's shape, or lacks its dimension of classes.
+    presence : tensor, optional
+        The probability that each set is not empty, in the shape of ``expected``; the law is that of
+        ``sw.decide``.
 
     Returns
     -------
@@ -116,10 +122,11 @@ def decide(
         p = torch.where(valid, p, 0.0)
     rows = as_rows(p, options)
     kept = None if valid is None else as_rows(valid, options)
-    mask, expected, bound, exact, method = _decided(rows, kept, judged)
     shape: tuple[int, ...] = ()
     if per_image or per_class:
         shape = tuple(input.shape[k] for k, own in enumerate((per_image, per_class)) if own)
+    there = None if presence is None else as_presence(presence, shape, input.device)
+    mask, expected, bound, exact, method = _decided(rows, kept, judged, there)
     return MaskDecision(
         _as_input(mask, input.shape, options),
         expected.view(shape),
@@ -177,7 +184,7 @@ def _valid(input: Tensor, target: Tensor | None, ignore_index: int | None) -> Te
 
 
 def _decided(
-    p: Tensor, valid: Tensor | None, loss: Loss
+    p: Tensor, valid: Tensor | None, loss: Loss, presence: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor, bool, str]:
     """Masks (S, n), expected losses and bounds (S,)."""
     plain, scale = loss._unscaled()
@@ -186,12 +193,16 @@ def _decided(
         from setwise.torch._cuda._decide import decide_ratio
 
         b = 1.0 if ratio.beta is None else ratio.beta**2
+        chances, none, c = p, None, torch.ones((), dtype=torch.float64, device=p.device)
+        if presence is not None:
+            chances, c, there = independent(p, presence)
+            none = c * (1 - there)
         # An element of probability 0 changes no expectation of a ratio, and no best set has one.
-        answer = decide_ratio(p, ratio.beta is None, b)
+        answer = decide_ratio(chances, ratio.beta is None, b, none)
         if answer is not NotImplemented:
             mask, score = answer
-            expected = (scale * (1 - score)).clamp(min=0)
-            error = scale * (1e-12 + 4 * 2.2e-16 * (p.shape[1] + 8))
+            expected = (scale * (1 - score / c)).clamp(min=0)
+            error = scale * (1e-12 + 8 * 2.2e-16 * (p.shape[1] + 8))
             proved = bool(torch.isfinite(expected).all())  # not where a score was no number
             return mask & (p > 0), expected, expected - error, proved, "integrals"
     from setwise.decisions import decide as on_host
@@ -199,7 +210,8 @@ def _decided(
     counts = torch.full((len(p),), p.shape[1]) if valid is None else valid.sum(1).cpu()
     flat = (p if valid is None else p[valid]).double().cpu().numpy().reshape(-1)
     offsets = torch.cat([torch.zeros(1, dtype=torch.int64), counts.cumsum(0)]).numpy()
-    found = on_host(flat, loss, offsets=offsets)
+    gate = None if presence is None else presence.cpu().numpy()
+    found = on_host(flat, loss, offsets=offsets, presence=gate)
     mask = torch.from_numpy(found.mask)
     if valid is None:
         mask = mask.view(p.shape).to(p.device)

@@ -9,7 +9,7 @@ from reference._boosting import (
     stump_columns,
     stump_gain,
 )
-from reference._decisions import expected_loss, subsets, weighted_ratio
+from reference._decisions import expected_loss, law_of_presence, subsets, weighted_ratio
 from reference._fields import all_labelings, field_energy, lifted, potential_energy, term_energy
 from reference._functions import (
     TOLERANCE,
@@ -91,6 +91,7 @@ __all__ = [
     "is_submodular",
     "is_supermodular",
     "largest_gain",
+    "law_of_presence",
     "least_by_size",
     "least_energy",
     "least_objective",

@@ -12,7 +12,7 @@ from setwise._foundation._arguments import FloatArray, IntArray, as_count, as_nu
 from setwise._foundation._randomness import as_generator
 
 # So many folds choose C where the rows are few; with more rows one part is enough.
-_FOLDS, _FEW_ROWS = 3, 2000
+_FOLDS, _FEW_ROWS = 3, 1000
 MANY_ROWS = 10_000  # beyond them a fit stops early unless told otherwise
 
 

@@ -24,7 +24,7 @@ from setwise.estimators._boosting._price import USUAL, Path, least_price
 from setwise.learning import BoostFit, WeakLearnerSearch
 from setwise.learning._boosting._problem import Risk
 
-_PATH_TOLERANCE = 1e-2  # of the fits that choose C
+_PATH_TOLERANCE = 0.1  # of the fits that choose C
 _PATH_TIME = 0.5  # of a time limit
 
 

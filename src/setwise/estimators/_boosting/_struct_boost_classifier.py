@@ -98,7 +98,7 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         else of folds. "softmax": one temperature and a bias a class; the others take each class
         against the rest and divide by the sum.
     n_folds : int, default=None
-        How many folds choose C and calibrate. None: 3, and beyond 2000 rows one third held out.
+        How many folds choose C and calibrate. None: 3, and beyond 1000 rows one third held out.
     tol : float, default=1e-3
         Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
         (``ConvergenceWarning``).

@@ -78,7 +78,7 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
     n_iter_no_change : int, default=10
         The patience of early stopping, in rounds.
     n_folds : int, default=None
-        How many folds choose C, of whole groups. None: 3, and beyond 2000 rows one third held out.
+        How many folds choose C, of whole groups. None: 3, and beyond 1000 rows one third held out.
     tol : float, default=1e-3
         Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
         (``ConvergenceWarning``).

@@ -13,6 +13,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import _safe_indexing
 
 from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._deadline import Deadline
 
 
 def first_estimator(estimator: Any, *, matrix: bool) -> Any:
@@ -56,8 +57,13 @@ def out_of_fold(
     positive: Any,
     folds: list[tuple[IntArray, IntArray]],
     weight: FloatArray | None,
+    deadline: Deadline,
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Probabilities by models that did not see the sample, and which samples have one."""
+    """Probabilities by models that did not see the sample, and which samples have one.
+
+    No fit begins when the time is over. A fold that has lost a class, with an estimator that cannot
+    do without it, is left out.
+    """
     if issparse(X):
         X = X.tocsr()
     elif not hasattr(X, "iloc"):
@@ -65,9 +71,23 @@ def out_of_fold(
     found = np.zeros(target.shape)
     seen = np.zeros(len(target), np.bool_)
     for train, test in folds:
+        if deadline.over():
+            break
         model = clone(estimator)
         options = {} if weight is None else {"sample_weight": weight[train]}
-        model.fit(_safe_indexing(X, train), target[train], **options)
+        try:
+            model.fit(_safe_indexing(X, train), target[train], **options)
+        except ValueError:
+            if not _lost_a_class(target, train):
+                raise
+            continue
         found[test] = positive_probabilities(model, _safe_indexing(X, test), positive)
         seen[test] = True
     return found, seen
+
+
+def _lost_a_class(target: NDArray[Any], train: IntArray) -> bool:
+    """Whether a label that varies does not vary in a part."""
+    whole, part = np.atleast_2d(target.T), np.atleast_2d(target[train].T)
+    pairs = zip(whole, part, strict=True)
+    return any(len(np.unique(b)) < len(np.unique(a)) for a, b in pairs)

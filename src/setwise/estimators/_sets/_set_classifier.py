@@ -48,9 +48,10 @@ class SetClassifier(LinearModel):
     - y of shape (n,) with ``groups=``: each group is a set, weights shared (bags, tracks, images);
     - y of shape (n,) alone: the whole sample is one set.
 
-    A Lovász hinge of rows or groups is solved by dual blocks where the samples are few beside the
-    features, all else by one-slack cutting planes. ``gap_`` says how far the objective P can be
-    from its minimum, as a share of what there is to gain over W = 0. A fit that ends above ``tol``
+    Where the samples are few beside the features, a Lovász hinge of rows or groups is solved by
+    dual blocks and any other convex surrogate of rows by a few kept planes of each; all else by
+    one-slack cutting planes. ``gap_`` says how far the objective P can be from its minimum, as a
+    share of what there is to gain over W = 0. A fit that ends above ``tol``
     warns (``ConvergenceWarning``), and so does one that predicts no positive on its own sample
     (``UserWarning``): the minimum of the surrogate lies there then, however well it was found.
 
@@ -120,7 +121,7 @@ class SetClassifier(LinearModel):
         Whether the surrogate is known to be convex and was computed exactly, so that ``gap_`` is a
         certificate.
     learner_ : str
-        Which learner ran, "dual_blocks" or "one_slack", or both, in this order.
+        Which learner ran, "dual_blocks", "kept_planes" or "one_slack", or several, in this order.
     n_iter_ : int
         Rounds.
     interrupted_ : bool

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_flag, as_number
 from setwise._foundation._callers import callers_level
+from setwise._foundation._deadline import Deadline, TimeUp
 from setwise._foundation._interrupts import whole
 from setwise.estimators._sets._folds import (
     Sample,
@@ -58,6 +60,12 @@ class SetClassifierCV(LinearModel):
     refit : bool, default=True
         Fit the whole sample with the best C. False: the mean of the weights that each fold's own
         best C gave, and ``C_`` the mean of those.
+    time_limit : float, default=None
+        The most seconds that ``fit`` may take, None for no limit. Each fold and the last fit have
+        an equal share. A fold ends with the values of C that it had time for, the smallest first
+        (the first round of the smallest at least); those that all folds have are compared, and the
+        last fit ends with the best weights so far. It warns (``ConvergenceWarning``). What was
+        learned then depends on the machine and on what else it does.
     n_jobs : int, default=None
         Threads, over folds; None is one, -1 all cores. The answer does not depend on it.
     verbose : bool, default=False
@@ -70,7 +78,7 @@ class SetClassifierCV(LinearModel):
     Cs_ : array of shape (n_Cs,)
         All of them, as they were given.
     scores_ : array of shape (n_folds, n_Cs)
-        The score of each fold for each C.
+        The score of each fold for each C; nan where there was no time for it.
     coef_, intercept_, classes_, n_features_in_
         As in ``SetClassifier``.
     gap_ : float
@@ -78,7 +86,7 @@ class SetClassifierCV(LinearModel):
     certified_ : bool
         Whether the gaps are certificates.
     n_iter_ : array of shape (n_folds, n_Cs)
-        Rounds.
+        Rounds; 0 where there was no time.
     interrupted_ : bool
         Whether Ctrl-C ended the last fit, that of the whole sample, with the best weights so far.
         In a fold nothing is kept: ``KeyboardInterrupt`` comes through.
@@ -105,6 +113,7 @@ class SetClassifierCV(LinearModel):
         reduction: Reduction = "sum",
         tol: float = 1e-3,
         max_iter: int = 10_000,
+        time_limit: float | None = None,
         fit_intercept: bool = True,
         sets: Sets = "auto",
         pos_label: Any = None,
@@ -121,6 +130,7 @@ class SetClassifierCV(LinearModel):
         self.reduction = reduction
         self.tol = tol
         self.max_iter = max_iter
+        self.time_limit = time_limit
         self.fit_intercept = fit_intercept
         self.sets = sets
         self.pos_label = pos_label
@@ -156,19 +166,26 @@ class SetClassifierCV(LinearModel):
         as_flag(self.fit_intercept, "fit_intercept")
         as_flag(self.verbose, "verbose")
         scoring = as_scoring(self.scoring)
+        deadline = Deadline.of(self.time_limit, armed=False)
         self.Cs_ = as_grid(self.Cs)
         X, labels, positive = self._read(X, y)
         sample = Sample.of(X, labels, positive, groups, sample_weight)
         folds = split_into_folds(self.cv, sample)
+        share = None
+        if deadline.seconds is not None:
+            share = deadline.seconds / (-(-len(folds) // n_jobs) + refit)
         executor = Serial() if n_jobs == 1 else Threads(n_jobs)
         try:
             with threadpool_limits(1, user_api="blas"):
-                paths = executor.map(lambda fold: self._path(sample, *fold, scoring), folds)
-                self.scores_ = np.array([[step.score for step in path] for path in paths])
-                self.n_iter_ = np.array([[step.n_iter for step in path] for path in paths])
-                self._warn_of_gaps([step for path in paths for step in path])
+                paths = executor.map(lambda fold: self._path(sample, *fold, scoring, share), folds)
+                self.scores_ = np.full((len(folds), len(self.Cs_)), np.nan)
+                self.n_iter_ = np.zeros(self.scores_.shape, np.int64)
+                for i, path in enumerate(paths):
+                    for k, step in path.items():
+                        self.scores_[i, k], self.n_iter_[i, k] = step.score, step.n_iter
+                self._warn_of_gaps([step for path in paths for step in path.values()])
                 if refit:
-                    self._refit(sample, paths, executor)
+                    self._refit(sample, paths, executor, deadline)
                 else:
                     self._average(paths)
         finally:
@@ -176,16 +193,29 @@ class SetClassifierCV(LinearModel):
         return self
 
     def _path(
-        self, sample: Sample, train: IntArray, test: IntArray, scoring: Scoring | None
-    ) -> list[_Step]:
-        """One fold for every C, each from the last, the smallest first."""
+        self,
+        sample: Sample,
+        train: IntArray,
+        test: IntArray,
+        scoring: Scoring | None,
+        seconds: float | None,
+    ) -> dict[int, _Step]:
+        """One fold for every C, each from the last, the smallest first, by number."""
+        deadline = Deadline(seconds, armed=False)
         fitted, judged = sample.take(train), sample.take(test)
         problem = self._pose(fitted, Serial(), warn=False)
         model = self._without_weights()
         path: dict[int, _Step] = {}
         last: Fit | None = None
         for k in np.argsort(self.Cs_, kind="stable").tolist():
-            last = whole(problem.minimize(self.Cs_[k], self, init=last))
+            learn = partial(problem.minimize, self.Cs_[k], self, init=last)
+            try:
+                fit = whole(deadline.run(partial(learn, time_limit=deadline.inherited)))
+            except TimeUp:
+                break
+            if deadline.struck and last is not None:
+                break
+            last = fit
             model.C = self.Cs_[k]
             model._keep_weights(last.w)
             score = _score(model, judged, scoring)
@@ -198,7 +228,9 @@ class SetClassifierCV(LinearModel):
                     f"C {self.Cs_[k]:.3g}: score {score:.4f}, {last.n_iter} rounds, relative gap "
                     f"{last.relative_gap:.1e}\n"
                 )
-        return [path[k] for k in range(len(self.Cs_))]
+            if deadline.struck:
+                break
+        return path
 
     def _without_weights(self) -> SetClassifier:
         """What a scorer is shown, for weights to come."""
@@ -217,14 +249,22 @@ class SetClassifierCV(LinearModel):
         weight = weigh_classes(self.class_weight, self.classes_, sample.labels, sample.weight)
         return pose(self, sample.X, sample.positive, sample.groups, weight, executor, warn=warn)
 
-    def _refit(self, sample: Sample, paths: list[list[_Step]], executor: Executor) -> None:
-        best = int(np.argmax(self.scores_.mean(axis=0)))
+    def _refit(
+        self,
+        sample: Sample,
+        paths: list[dict[int, _Step]],
+        executor: Executor,
+        deadline: Deadline,
+    ) -> None:
+        means = self.scores_.mean(axis=0)  # nan where a fold had no time
+        best = int(np.nanargmax(means))
         self.C_ = float(self.Cs_[best])
         problem = self._pose(sample, executor, warn=True)
         start = None
         if not problem.begins_with_blocks:
             start = np.mean([path[best].w for path in paths], axis=0)
-        fit = problem.minimize(self.C_, self, init=start)
+        learn = partial(problem.minimize, self.C_, self, init=start)
+        fit = deadline.run(partial(learn, time_limit=deadline.inherited))
         warn_of_gap("SetClassifierCV", fit, self.tol, self.max_iter)
         self._keep_weights(fit.w)
         self.gap_, self.certified_ = fit.relative_gap, problem.certified
@@ -242,9 +282,9 @@ class SetClassifierCV(LinearModel):
                 rows=self._rows,
             )
 
-    def _average(self, paths: list[list[_Step]]) -> None:
-        chosen = np.argmax(self.scores_, axis=1)
-        steps = [path[k] for path, k in zip(paths, chosen, strict=True)]
+    def _average(self, paths: list[dict[int, _Step]]) -> None:
+        chosen = np.nanargmax(self.scores_, axis=1)
+        steps = [path[k] for path, k in zip(paths, chosen.tolist(), strict=True)]
         self.C_ = float(self.Cs_[chosen].mean())
         self._keep_weights(np.mean([step.w for step in steps], axis=0))
         self.gap_ = max(step.gap for step in steps)
@@ -252,6 +292,14 @@ class SetClassifierCV(LinearModel):
         self.interrupted_ = False
 
     def _warn_of_gaps(self, steps: list[_Step]) -> None:
+        left = self.scores_.size - len(steps)
+        if left:
+            warnings.warn(
+                f"SetClassifierCV: {Deadline.of(self.time_limit).sentence}, {left} of "
+                f"{self.scores_.size} fits of folds were left out: raise it, or give fewer Cs",
+                ConvergenceWarning,
+                stacklevel=callers_level(),
+            )
         open_gaps = [step.gap for step in steps if not step.converged]
         if open_gaps:
             warnings.warn(

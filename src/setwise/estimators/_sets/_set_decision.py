@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from setwise._foundation._arguments import FloatArray, as_choice
+from setwise._foundation._callers import callers_level
+from setwise._foundation._deadline import Deadline
 from setwise._foundation._sample_weights import as_sample_weights
 from setwise.decisions import Decision, decide
-from setwise.estimators._calibration import METHODS, Calibration
+from setwise.decisions._probabilities import Probabilities, read_probabilities
+from setwise.estimators._calibration import METHODS, Calibration, better_calibration
 from setwise.estimators._checked import checked_labels, naming_x
 from setwise.estimators._sets._folds import Sample, split_into_folds
 from setwise.estimators._sets._label_encoding import Encoding, learn_encoding
+from setwise.estimators._sets._presence_model import PresenceModel
 from setwise.estimators._sets._probability_models import (
     first_estimator,
     out_of_fold,
@@ -27,6 +33,8 @@ from setwise.losses import Loss, get
 from setwise.losses._scoring._layout import Kind, Sets, arrange
 from setwise.losses._scoring._score import score_of_sets
 
+# Fewer sets do not tell how often one is empty.
+_LEAST_SETS = 5
 # Other estimators sum weights as they are.
 _HEAVIEST = 1e100
 
@@ -40,7 +48,9 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Jaccard, Dice, F-beta and every increasing loss of counts. A threshold of 1/2 is best for the
     Hamming loss alone.
 
-    Rows of labels, and groups, are decided set by set. Where a set is made of many samples
+    Rows of labels, and groups, are decided set by set. Independent elements would make a set empty
+    with a probability of prod (1 - p); how likely that is in truth is learnt out of fold
+    (``presence``): rows that always have a label get one. Where a set is made of many samples
     (``sets="sample"``, "columns", "cells"), a label must not hang on which others are predicted in
     the same call: the best set of the training sample, under probabilities out of fold, gives a
     threshold, one for each column, that ``predict`` then uses. ``decide`` gives the exact best set
@@ -57,11 +67,21 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         What is judged together, as in ``SetClassifier``.
     pos_label : label, default=None
         Which class of a one-dimensional y is the positive one; None for the second in sorted order.
-    calibrate : {None, "sigmoid", "isotonic"}, default=None
+    calibrate : {"auto", None, "sigmoid", "isotonic"}, default="auto"
         Map the probabilities of each label to frequencies met out of fold. Decisions are as good as
-        probabilities are true.
+        probabilities are true. "auto": "sigmoid" for a matrix Y where folds are fitted anyway, for
+        presence or thresholds, else None.
+    presence : {"fit", None}, default="fit"
+        Where rows or groups are sets, learn the probability that a set is not empty: a logistic
+        regression on the largest probability, their sum, and the chance of none, out of fold. None,
+        and with fewer than 5 sets: that of independent elements.
     cv : int, splitter or iterable, default=None
-        The folds of calibration and of thresholds; 5 by default, which keep groups whole.
+        The folds of calibration, presence and thresholds; 5 by default, which keep groups whole.
+    time_limit : float, default=None
+        Seconds after which ``fit`` begins no further fit, None for no limit. The whole sample is
+        always fitted, and comes first; calibration, presence and thresholds are of the folds that
+        there was time for. It warns (``ConvergenceWarning``). What was learned then depends on the
+        machine and on what else it does.
     n_jobs : int, default=None
         Threads of the decisions; None is one, -1 all cores.
 
@@ -92,8 +112,10 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         sets: Sets = "auto",
         pos_label: Any = None,
-        calibrate: str | None = None,
+        calibrate: str | None = "auto",
+        presence: str | None = "fit",
         cv: Any = None,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -101,7 +123,9 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.sets = sets
         self.pos_label = pos_label
         self.calibrate = calibrate
+        self.presence = presence
         self.cv = cv
+        self.time_limit = time_limit
         self.n_jobs = n_jobs
 
     def fit(
@@ -130,7 +154,10 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         loss = get(self.loss)
         threads(self.n_jobs)
         if self.calibrate is not None:
-            as_choice(self.calibrate, "calibrate", METHODS)
+            as_choice(self.calibrate, "calibrate", ("auto", *METHODS))
+        if self.presence is not None:
+            as_choice(self.presence, "presence", ("fit",))
+        deadline = Deadline.of(self.time_limit)
         labels = checked_labels(y)
         with naming_x(X):
             check_consistent_length(X, labels)
@@ -161,19 +188,58 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 setattr(self, name, getattr(self.estimator_, name))
         self.thresholds_: FloatArray | None = None
         self._calibration: Calibration | None = None
-        if self.calibrate is not None or self._spans:
-            folds = split_into_folds(
-                self.cv, Sample.of(np.zeros((len(positive), 0)), labels, positive, groups, None)
-            )
+        self._presence: PresenceModel | None = None
+        # A sum over elements knows them one by one.
+        gated = self.presence is not None and not self._spans and not loss._is_modular
+        gated = gated and arranged.n_sets >= _LEAST_SETS
+        calibrate = self.calibrate
+        if calibrate == "auto":
+            calibrate = "auto" if matrix and (self._spans or gated) else None
+        if calibrate is not None or self._spans or gated:
+            sample = Sample.of(np.zeros((len(positive), 0)), labels, positive, groups, None)
+            folds = split_into_folds(self.cv, sample)
             with naming_x(X):
-                p, seen = out_of_fold(model, X, target, self._positive_class, folds, weight)
-            if self.calibrate is not None:
-                self._calibration = Calibration.fit(self.calibrate, p[seen], positive[seen])
+                p, seen = out_of_fold(
+                    model, X, target, self._positive_class, folds, weight, deadline
+                )
+            if deadline.struck:
+                _warn_of_time(deadline)
+            if not seen.any():
+                p = self._chances(X)
+                return self._settle(loss, p, positive, sample.groups, weight, gated=False)
+            if calibrate == "auto":
+                calibrate = better_calibration(p[seen], positive[seen])
+            if calibrate is not None:
+                self._calibration = Calibration.fit(calibrate, p[seen], positive[seen])
                 p = self._calibration(p)
-            if self._spans:
-                counts = None if weight is None else weight[seen]
-                self.thresholds_ = _thresholds(p[seen], loss, self._kind, counts)
+            names = None if sample.groups is None else sample.groups[seen]
+            counts = None if weight is None else weight[seen]
+            self._settle(loss, p[seen], positive[seen], names, counts, gated=gated)
         return self
+
+    def _settle(
+        self,
+        loss: Loss,
+        p: FloatArray,
+        positive: NDArray[np.bool_],
+        groups: NDArray[Any] | None,
+        weight: FloatArray | None,
+        *,
+        gated: bool,
+    ) -> Self:
+        """Thresholds, or how likely a set is not to be empty."""
+        if self._spans:
+            self.thresholds_ = _thresholds(p, loss, self._kind, weight)
+        elif gated:
+            sets = self._sets_of(np.clip(p, 0.0, 1.0), groups)
+            truth = sets.in_order(positive)
+            rows = weight if self._kind == "rows" else None
+            self._presence = PresenceModel.fit(sets, truth, rows)
+        return self
+
+    def _sets_of(self, p: FloatArray, groups: ArrayLike | None) -> Probabilities:
+        sets = self._kind if p.ndim == 2 else "auto"
+        return read_probabilities(p, offsets=None, groups=groups, sets=sets)
 
     _kind: Kind
 
@@ -219,7 +285,10 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self._kind != "groups" and groups is not None:
             raise ValueError("groups must be None, as they were in fit")
         sets = self._kind if p.ndim == 2 else "auto"
-        return decide(p, self.loss, sets=sets, groups=groups, n_jobs=threads(self.n_jobs))
+        there = None if self._presence is None else self._presence(self._sets_of(p, groups))
+        return decide(
+            p, self.loss, sets=sets, groups=groups, presence=there, n_jobs=threads(self.n_jobs)
+        )
 
     def predict(self, X: Any, *, groups: ArrayLike | None = None) -> NDArray[Any]:
         """The labels, in the encoding that ``fit`` was given."""
@@ -262,6 +331,14 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.multi_label = own.classifier_tags.multi_label
         tags.target_tags.multi_output = own.target_tags.multi_output
         return tags
+
+
+def _warn_of_time(deadline: Deadline) -> None:
+    warnings.warn(
+        f"SetDecision: {deadline.sentence} before all folds were fitted: raise it, or lower cv",
+        ConvergenceWarning,
+        stacklevel=callers_level(),
+    )
 
 
 def _thresholds(p: FloatArray, loss: Loss, kind: Kind, weight: FloatArray | None) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -54,14 +55,18 @@ class LinearRisk:
         self._X, self._sets = X, sets
         self._shards = _cut(X, sets)
 
-    def linear_sets(self) -> LinearSets:
-        """All that a learner may know of the risk."""
+    @cached_property
+    def _linear_sets(self) -> LinearSets:
         sets = self._sets
         offsets = None if sets.kind == "rows" else sets.offsets
         labels = replace(read_labels(sets.positive, offsets), kept={})
         return LinearSets(
             self._X, labels, sets.weights, self._surrogate, self._intercept, self, self._executor
         )
+
+    def linear_sets(self) -> LinearSets:
+        """All that a learner may know of the risk; inner products are made once for all prices."""
+        return self._linear_sets
 
     @property
     def dimension(self) -> int:

@@ -29,7 +29,7 @@ from setwise.inference._map._solve_map import solve_map
 # Cuts for each item of a list: more make the medians finer, and the list slower.
 _CUTS_AN_ITEM = 2
 # A path with fewer pieces than items is looked for once more, so many times as far.
-_FARTHER = (1.0, 4.0, 16.0)
+_FARTHER = (1.0, 4.0)
 # The weights that a step tries, of the usual preference for a label.
 _WEIGHTS = 2.0 ** np.arange(-6.0, 4.0)
 

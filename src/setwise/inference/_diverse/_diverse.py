@@ -152,4 +152,4 @@ def _as_candidates(candidates: ArrayLike | None, field: Field) -> IntArray:
     array = as_array(candidates, "candidates")
     if array.ndim != 2 or array.shape[1] != field.n_variables:
         raise ValueError(f"candidates must have shape (K, {field.n_variables}), got {array.shape}")
-    return as_integers(array, "candidates", below=field.n_labels)
+    return np.ascontiguousarray(as_integers(array, "candidates", below=field.n_labels))

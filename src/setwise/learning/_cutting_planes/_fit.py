@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from setwise._foundation._arguments import FloatArray
+from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._certificate import Measured
 from setwise._foundation._timings import Timings
 from setwise.learning._history import History
@@ -26,6 +26,23 @@ class Planes:
 
     slopes: FloatArray
     offsets: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class PlaneShares:
+    """Planes below the surrogate of each set in its scores, and their shares, which sum to 1.
+
+    Set i has ``counts[i]`` of them, those of one set after those of the other: what a dual over
+    planes of every set ends with, a start for any price.
+    """
+
+    counts: IntArray
+    shares: FloatArray
+    heights: FloatArray
+    slopes: FloatArray
+
+
+Dual = FloatArray | PlaneShares
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +74,10 @@ class Fit(Measured):
     rounding : float
         The rounding error of the sums that value and bound are: a smaller gap is none.
     learner : str
-        Which one ran: "one_slack", "n_slack", "block_frank_wolfe" or "dual_blocks".
-    dual : array or None
-        The share of each element in the weights, divided by C, where the learner keeps it: a start
-        for any other C.
+        Which one ran: "one_slack", "n_slack", "block_frank_wolfe", "dual_blocks" or "kept_planes".
+    dual : array, PlaneShares or None
+        Where the learner keeps it, a start for any other C: the share of each element in the
+        weights, divided by C, or the shares of planes of each set.
     certified : bool
         Whether the bound is a proof. True: that the risk is convex and the oracle's answers are its
         subgradients is taken from the caller.
@@ -96,7 +113,7 @@ class Fit(Measured):
     least_risk: float | None
     rounding: float
     learner: str
-    dual: FloatArray | None = field(default=None, repr=False)
+    dual: Dual | None = field(default=None, repr=False)
     certified: bool = True
     reason: str = ""
     timings: Timings = field(default_factory=Timings)

@@ -18,7 +18,7 @@ from setwise._foundation._certificate import relative_gap
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._progress import Progress, stops
 from setwise._foundation._timings import Stopwatch
-from setwise.learning._cutting_planes._fit import Fit, Planes
+from setwise.learning._cutting_planes._fit import Dual, Fit, Planes
 from setwise.learning._history import History, columns_of
 from setwise.learning._room import BELOW_LEAST, CANCELLED, ROUNDING, room_of
 
@@ -156,9 +156,7 @@ class Search:
             raise KeyboardInterrupt
         self.interrupted = True
 
-    def fit(
-        self, learner: str, planes: Planes | None = None, dual: FloatArray | None = None
-    ) -> Fit:
+    def fit(self, learner: str, planes: Planes | None = None, dual: Dual | None = None) -> Fit:
         """The record of it all; without planes another fit starts from the weights alone."""
         if planes is None:
             planes = Planes(np.empty((0, len(self.best))), np.empty(0))

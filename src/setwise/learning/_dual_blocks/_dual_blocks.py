@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from itertools import pairwise
 from typing import TypeVar
@@ -13,69 +12,62 @@ from numpy.typing import NDArray
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._progress import Progress
-from setwise.learning._cutting_planes._fit import Fit, Planes
+from setwise.learning._cutting_planes._fit import Dual, Fit, Planes
 from setwise.learning._cutting_planes._search import Search
 from setwise.learning._dual_blocks._acceleration import Acceleration
+from setwise.learning._dual_blocks._blocks import ENOUGH, Blocks, PulledBlocks
 from setwise.learning._dual_blocks._linear_sets import LinearSets
+from setwise.learning._dual_blocks._plane_blocks import PlaneBlocks
 from setwise.losses._families import Polymatroids
 
 T = TypeVar("T", bound=np.generic)
 
-# The passes see gaps that later steps of the same pass have changed.
-_ENOUGH = 0.8
-# The most passes of a stage, and of the first, which has nothing to be measured by.
-_STAGE, _FIRST = 50, 3
 # The passes of the first round, and the most; in between half as many as all before.
 _BEGIN, _MOST = 4, 100
 # Of so many examples a feature at the most, a label by itself converges soon without a pull.
 _WIDE = 3.0
 
 
-class Blocks(ABC):
+class ElementBlocks(Blocks):
     """b in C c_i times the polymatroid of each set, and W = sum of (y * b) x'."""
 
-    def __init__(self, sets: LinearSets, C: float, start: FloatArray | None) -> None:
+    name = "dual_blocks"
+
+    def __init__(self, sets: LinearSets, C: float, start: Dual | None) -> None:
         self.features = sets.features
         labels = sets.labels
         self._shape = (sets.n, sets.p)
         self._signs = np.where(labels.positive.view(np.bool_), 1.0, -1.0)
-        self.b = np.zeros(len(labels.positive)) if start is None else start
-        if start is not None:
+        self.b = np.zeros(len(labels.positive))
+        if isinstance(start, np.ndarray):
+            self.b = start
+            self.renew()
             # As far along the ray as the dual rises: C where most elements are at their bounds.
-            W = self.weights()
-            squares = float(np.vdot(W, W))
-            self.b = min(C, float(start.sum()) / squares if squares > 0.0 else C) * start
-        self.passes = 0
-        self.W = self.inner = self.weights()
+            squares = float(np.vdot(self.W, self.W))
+            self.b = min(C, self.total / squares if squares > 0.0 else C) * start
+        self.renew()
+        self.inner = self.W
 
-    def weights(self) -> FloatArray:
-        """W of the b at hand, summed anew: rounding of many small steps does not build up."""
-        return self.features.weights((self._signs * self.b).reshape(self._shape))
+    def renew(self) -> None:
+        """From b."""
+        self.W = self.features.weights((self._signs * self.b).reshape(self._shape))
+        self.total = float(self.b.sum())
 
-    @abstractmethod
-    def improve(self, passes: int, tol: float, room: float) -> None:
-        """So many passes, or fewer if they are enough, and then W of the new b.
-
-        ``inner`` is where the steps have led, W or near it.
-        """
-
-    @abstractmethod
-    def excess(self) -> float:
-        """By which factor b must shrink to be where it belongs: 1 but for rounding."""
+    def dual(self, C: float) -> Dual:
+        """b, divided by C."""
+        return self.b / C
 
 
-class LabelBlocks(Blocks):
+class LabelBlocks(ElementBlocks):
     """Boxes: a modular loss is a sum over the labels, and each is learned alone."""
 
-    def __init__(
-        self, sets: LinearSets, C: float, most: FloatArray, start: FloatArray | None
-    ) -> None:
+    def __init__(self, sets: LinearSets, C: float, most: FloatArray, start: Dual | None) -> None:
         super().__init__(sets, C, start)
         self._executor = sets.executor
         self._most = self._by_label(most)
         self._truth = self._by_label(sets.labels.positive)
         self._left = np.ones(sets.p, np.bool_)
-        self._share = _ENOUGH
+        self._share = ENOUGH
 
     def improve(self, passes: int, tol: float, room: float) -> None:
         """Each label that is not done yet, over threads."""
@@ -94,7 +86,8 @@ class LabelBlocks(Blocks):
         self.b = b.T.ravel()
         self._left[left] = np.array(done) == passes
         self.passes += passes
-        self.W = self.inner = self.weights()
+        self.renew()
+        self.inner = self.W
 
     def excess(self) -> float:
         """A box is kept to the last bit."""
@@ -105,7 +98,7 @@ class LabelBlocks(Blocks):
         return np.array(flat.reshape(self._shape).T, order="C")
 
 
-class SetBlocks(Blocks):
+class SetBlocks(ElementBlocks, PulledBlocks):
     """Polymatroids in general, one set after the other on one thread."""
 
     def __init__(
@@ -114,7 +107,7 @@ class SetBlocks(Blocks):
         C: float,
         found: Polymatroids,
         scales: FloatArray,
-        start: FloatArray | None,
+        start: Dual | None,
     ) -> None:
         super().__init__(sets, C, start)
         labels = sets.labels
@@ -131,35 +124,22 @@ class SetBlocks(Blocks):
         self._gaps = np.zeros(labels.n)
         self._rest = np.zeros((labels.n, 2), np.int32)
 
-    def improve(self, passes: int, tol: float, room: float) -> None:
-        """Stages of passes, each with its pull."""
-        end = self.passes + passes
-        pulled = self._acceleration
-        while self.passes < end:
-            W = pulled.begin(self.W)
-            self._rest[:, 0] = 0
-            most, target = end - self.passes, _ENOUGH * tol * room
-            if pulled.pull:
-                most, target = min(most, _STAGE), pulled.accuracy
-            done = _core.set_passes(
-                self.features.rows,
-                self._sets,
-                self._of_labels,
-                target,
-                most if pulled.accuracy or not pulled.pull else min(most, _FIRST),
-                self.passes,
-                pulled.gain,
-                self.b,
-                self.features.state(W).ravel(),
-                self._gaps,
-                self._curvature,
-                self._rest.ravel(),
-            )
-            self.passes += done
-            self.W = self.weights()
-            self.inner = pulled.end(self.W)
-            if not pulled.pull:
-                break
+    def _stage(self, most: int, target: float) -> None:
+        self._rest[:, 0] = 0
+        self.passes += _core.set_passes(
+            self.features.rows,
+            self._sets,
+            self._of_labels,
+            target,
+            most,
+            self.passes,
+            self._acceleration.gain,
+            self.b,
+            self.features.state(self._acceleration.begin(self.W)).ravel(),
+            self._gaps,
+            self._curvature,
+            self._rest.ravel(),
+        )
 
     def excess(self) -> float:
         """As the kernel of the family measures it."""
@@ -189,8 +169,9 @@ def dual_blocks(
     coordinate descent for each label. A round is some passes over the sets in random order, always
     the same, and then W anew, the risk there and the bound. A pass costs O(n d p + n p log p).
 
-    The surrogate must be such a maximum. ``init`` is a fit of the same risk at any C, whose dual is
-    a start; ``most_passes`` ends the fit as ``max_iter`` does.
+    Any other convex surrogate of the labels of a row has the dual over planes below it, of which
+    some are kept for each set (``PlaneBlocks``). ``init`` is a fit of the same risk at any C, whose
+    dual is a start; ``most_passes`` ends the fit as ``max_iter`` does.
     """
     search = Search(sets.dimension, C, tol, max_iter, callback, time_limit=time_limit)
     blocks = _blocks(sets, search.C, None if init is None else init.dual)
@@ -204,7 +185,7 @@ def dual_blocks(
             _offer(blocks.inner, sets, search)
             if blocks.inner is not blocks.W:
                 _offer(blocks.W, sets, search)
-            total, squares = float(blocks.b.sum()), 0.5 * float(np.vdot(blocks.W, blocks.W))
+            total, squares = blocks.total, 0.5 * float(np.vdot(blocks.W, blocks.W))
             shrink = 1.0 / blocks.excess()
             lower = shrink * (total - shrink * squares)
             if search.end_round(max(lower, known), total + squares):
@@ -215,7 +196,7 @@ def dual_blocks(
             blocks.improve(passes, search.tol, search.room)
     except KeyboardInterrupt:
         search.interrupt()
-    return search.fit("dual_blocks", _plane(blocks, search.C), blocks.b / search.C)
+    return search.fit(blocks.name, _plane(blocks, search.C), blocks.dual(search.C))
 
 
 def _offer(W: FloatArray, sets: LinearSets, search: Search) -> None:
@@ -226,17 +207,24 @@ def _offer(W: FloatArray, sets: LinearSets, search: Search) -> None:
 
 
 def _plane(blocks: Blocks, C: float) -> Planes:
-    """b is a plane below the risk, which proves the same bound at C and some at every other."""
+    """The dual is a plane below the risk, which proves the same bound at C, some at every other."""
+    blocks.renew()
     share = 1.0 / (blocks.excess() * C)
-    return Planes(-share * blocks.weights().reshape(1, -1), np.array([share * blocks.b.sum()]))
+    return Planes(-share * blocks.W.reshape(1, -1), np.array([share * blocks.total]))
 
 
-def _blocks(sets: LinearSets, C: float, start: FloatArray | None) -> Blocks:
+def goes_by_label(sets: LinearSets, found: Polymatroids) -> bool:
+    """Whether each label is learned alone."""
+    return found.kind == Polymatroids.MODULAR and sets.n <= _WIDE * sets.columns
+
+
+def _blocks(sets: LinearSets, C: float, start: Dual | None) -> Blocks:
     answer = sets.surrogate._polymatroids(sets.labels)
-    assert answer is not None
+    if answer is None:
+        return PlaneBlocks(sets, C, start)
     found, factor = answer
     scales = C * factor * sets.weights
-    if found.kind == Polymatroids.MODULAR and sets.n <= _WIDE * sets.columns:
+    if goes_by_label(sets, found):
         most = np.repeat(scales, sets.labels.sizes) * found.tables
         return LabelBlocks(sets, C, most, start)
     return SetBlocks(sets, C, found, scales, start)

@@ -14,8 +14,9 @@ from setwise._foundation._deadline import Deadline
 from setwise._foundation._progress import Progress
 from setwise.learning._cutting_planes._fit import Fit, Planes
 from setwise.learning._cutting_planes._one_slack import one_slack
-from setwise.learning._dual_blocks._dual_blocks import dual_blocks
+from setwise.learning._dual_blocks._dual_blocks import dual_blocks, goes_by_label
 from setwise.learning._dual_blocks._linear_sets import LinearSets
+from setwise.learning._dual_blocks._plane_blocks import takes_planes
 from setwise.learning._history import History
 
 Stage = tuple[Literal["planes", "blocks"], int]
@@ -25,6 +26,8 @@ Stage = tuple[Literal["planes", "blocks"], int]
 # others is alone.
 _TALL, _VERY_TALL = 20.0, 200.0
 _FEW_WEIGHTS = 64
+# Fewer where a set has planes of its own and no projection: a pass does less, and is tried a while.
+_WIDE_OF_PLANES = 5.0
 _FOR_EVER = 1 << 40
 # A stage of blocks that leaves more of the gap is not worth another.
 _HELP = 0.5
@@ -38,6 +41,16 @@ _OF_TALL: tuple[Stage, ...] = (
     ("blocks", 3000),
     ("planes", _FOR_EVER),
 )
+_OF_TALL_PLANES: tuple[Stage, ...] = (
+    ("planes", 600),
+    ("blocks", 300),
+    ("planes", 1000),
+    ("blocks", 3000),
+    ("planes", _FOR_EVER),
+)
+_OF_MEDIUM_PLANES: tuple[Stage, ...] = (("blocks", 300), *_OF_TALL_PLANES)
+# Each label by itself, as liblinear does: planes of all labels together are no help.
+_OF_LABELS: tuple[Stage, ...] = (("blocks", 100_000), ("planes", _FOR_EVER))
 _OF_WIDE: tuple[Stage, ...] = (
     ("blocks", 3000),
     ("planes", 300),
@@ -124,14 +137,22 @@ def stages(sets: LinearSets) -> tuple[Stage, ...]:
     few = sets.dimension <= _FEW_WEIGHTS or sets.labels.n <= 1
     if few or sets.n > _VERY_TALL * sets.columns:
         return _PLANES
-    if sets.surrogate._polymatroids(sets.labels) is None:
+    answer = sets.surrogate._polymatroids(sets.labels)
+    if answer is None and not takes_planes(sets):
         return _PLANES
     squares = _column_squares(sets)
     total = float(squares.sum())
     if not (np.isfinite(total) and 0.0 < total < _MOST_SQUARES):
         return _PLANES
     shares = squares / total
-    return _OF_TALL if sets.n * float(shares @ shares) > _TALL else _OF_WIDE
+    examples = sets.n * float(shares @ shares)
+    if answer is None:
+        if examples > _TALL:
+            return _OF_TALL_PLANES
+        return _OF_MEDIUM_PLANES if examples > _WIDE_OF_PLANES else _OF_WIDE
+    if examples > _TALL:
+        return _OF_TALL
+    return _OF_LABELS if goes_by_label(sets, answer[0]) else _OF_WIDE
 
 
 def _column_squares(sets: LinearSets) -> FloatArray:
@@ -164,7 +185,7 @@ def _joined(before: Fit, fit: Fit) -> Fit:
     seconds = np.concatenate([first.seconds, second.seconds + first.seconds[-1]])
     names = [name for name in before.learner.split(", ") if name != fit.learner]
     planes = fit.planes
-    if fit.learner == "dual_blocks":
+    if fit.learner != "one_slack":
         planes = Planes(
             np.vstack([before.planes.slopes, planes.slopes]),
             np.concatenate([before.planes.offsets, planes.offsets]),

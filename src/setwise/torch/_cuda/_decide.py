@@ -19,8 +19,11 @@ _TYPES = {torch.float32: "float", torch.float64: "double"}
 _AT_ONCE = 1 << 28
 
 
-def decide_ratio(p: torch.Tensor, jaccard: bool, b: float) -> Any:
-    """Masks (R, N) and expected scores (R,) of the best sets of rows of probabilities (R, N)."""
+def decide_ratio(p: torch.Tensor, jaccard: bool, b: float, none: torch.Tensor | None) -> Any:
+    """Masks (R, N) and expected scores (R,) of the best sets of rows of probabilities (R, N).
+
+    ``none`` (R,) has the scores of the empty sets, None for those of independent elements.
+    """
     rows, n = p.shape
     if p.dtype not in _TYPES or not n or not rows or n >= 1 << 31:
         return NotImplemented
@@ -39,11 +42,14 @@ def decide_ratio(p: torch.Tensor, jaccard: bool, b: float) -> Any:
     if any(program is None for program in programs):
         return NotImplemented
     at_once = max(1, _AT_ONCE // n)
-    parts = [_of_rows(p[k : k + at_once], jaccard, b, programs) for k in range(0, rows, at_once)]
+    some = [slice(k, k + at_once) for k in range(0, rows, at_once)]
+    parts = [_of_rows(p[k], jaccard, b, None if none is None else none[k], programs) for k in some]
     return torch.cat([mask for mask, _ in parts]), torch.cat([score for _, score in parts])
 
 
-def _of_rows(p: torch.Tensor, jaccard: bool, b: float, programs: list[Any]) -> Any:
+def _of_rows(
+    p: torch.Tensor, jaccard: bool, b: float, none: torch.Tensor | None, programs: list[Any]
+) -> Any:
     rows, n = p.shape
     device = p.device
     ordered, order = torch.sort(p, dim=1, descending=True, stable=True)
@@ -70,6 +76,8 @@ def _of_rows(p: torch.Tensor, jaccard: bool, b: float, programs: list[Any]) -> A
 
     launch(programs[0], products)
     torch.cumsum(sums, 1, out=before[:, 1:])
+    if none is not None:  # in the place of the sum of log(1 - p)
+        before[:, -1, 2] = torch.log(none)
     for program in programs[1:4]:
         launch(program, products)
     joined = torch.stack([products[:, :, 0].prod(1), products[:, :, 1].sum(1)], 1).contiguous()

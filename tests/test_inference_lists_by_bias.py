@@ -269,6 +269,9 @@ def test_the_largest_part_is_that_of_the_graph():
         ),
         (lambda f: inference.bias_path(picture(0, 3)), ValueError, "field must have two labels"),
         (lambda f: inference.bias_path(f).labeling(1e9), ValueError, "bias must lie within"),
+        (lambda f: inference.bias_path(f).pieces([10**6]), ValueError, "numbers must"),
+        (lambda f: inference.bias_path(f).pieces(0), ValueError, r"numbers must have shape \(m,\)"),
+        (lambda f: inference.bias_path(f).labeling("0"), TypeError, "bias must"),
         (lambda f: d.Alternatives(1.5), ValueError, "least_difference must be a share"),
         (
             lambda f: d.VariableCoverage(consistency=1.0),

@@ -1,0 +1,110 @@
+r"""Laws of the truth of a set: independent elements, or those of a set that may be empty.
+
+With a probability :math:`\pi` that a set is not empty, and probabilities :math:`p_i` of its
+elements,
+
+.. math:: P(\emptyset) = 1 - \pi, \qquad
+    P(y) = \frac{1}{c} \prod_{i \in y} c p_i \prod_{i \notin y} (1 - c p_i), \quad y \ne \emptyset,
+
+elements that are independent but for the emptiness. The probability of each element is
+:math:`p_i` for every c, and there is one c for which the rest is :math:`\pi`:
+
+.. math:: c \, \pi = 1 - \prod_i (1 - c \, p_i).
+
+The right-hand side is concave in c, so that c > 0 is unique; it is there while
+:math:`\max p_i \le \pi < \sum p_i`. Where :math:`\pi` is what independent elements give, c = 1.
+Above it c < 1, and at the sum of the probabilities, c = 0, there is never more than one element.
+An expectation of what is 0 for an empty truth is 1 / c times that of independent elements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setwise._foundation._arguments import BoolArray, FloatArray
+
+# Probabilities of two elements at once are in proportion to c: these are below rounding.
+LEAST_SCALE = 1e-13
+_MOST_STEPS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """Of the truth of one set: ``p`` of its elements, c, and the probability to be empty.
+
+    Elements are independent where ``empty`` is None; c is 1 then.
+    """
+
+    p: FloatArray
+    scale: float = 1.0
+    empty: float | None = None
+
+    def __len__(self) -> int:
+        return len(self.p)
+
+    @property
+    def chances(self) -> FloatArray:
+        """c p: of the independent elements that an expectation is taken over."""
+        return self.p if self.empty is None else np.minimum(self.scale * self.p, 1.0)
+
+    def draws(self, rng: np.random.Generator, rows: int) -> BoolArray:
+        """Truths (rows, n)."""
+        r = self.chances
+        truths: BoolArray = rng.random((rows, len(r))) < r
+        if self.empty is None or not len(r):
+            return truths
+        # The first element of a set that is not empty; those after it are independent of it.
+        with np.errstate(divide="ignore"):
+            by_then = -np.expm1(np.cumsum(np.log1p(-r)))
+        first = np.searchsorted(by_then, rng.random(rows) * by_then[-1], side="right")
+        first = np.minimum(first, len(r) - 1)
+        truths[np.arange(len(r)) < first[:, None]] = False
+        truths[np.arange(rows), first] = True
+        truths[rng.random(rows) < self.empty] = False
+        return truths
+
+
+def believed(
+    p: FloatArray, number: NDArray[np.intp], presence: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Probabilities that agree with ``presence``, the c of each set, and its presence.
+
+    ``number`` is the set of each element. Where the two contradict each other the presence is
+    believed: an element is in the set at most as often as the set has one, and elements whose
+    probabilities sum to less are raised in proportion. A set whose elements are all impossible is
+    empty.
+    """
+    n = len(presence)
+
+    def sums(values: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(number, values, minlength=n), np.float64)
+
+    p = np.minimum(p, presence[number])
+    total = sums(p)
+    presence = np.where(total > 0, presence, 0.0)
+    short = (total <= presence * (1 + LEAST_SCALE)) & (total > 0)
+    p = p * np.where(short, presence / np.where(short, total, 1.0), 1.0)[number]
+    scale = np.ones(n)
+    scale[short] = LEAST_SCALE
+    active = (presence > 0) & ~short
+    scale[active] = 1 / presence[active]
+    # Newton's method from the right of a concave function's root: c decreases all the way.
+    for _ in range(_MOST_STEPS):
+        if not active.any():
+            break
+        at = active[number]
+        where, some = number[at], p[at]
+        r = np.minimum(scale[where] * some, 1.0)
+        with np.errstate(divide="ignore"):
+            logs = np.bincount(where, np.log1p(-r), minlength=n)
+        product = np.exp(logs)
+        value = -np.expm1(logs) - scale * presence
+        odds = some / np.maximum(1 - r, 1e-200)
+        slope = product * np.bincount(where, odds, minlength=n) - presence
+        step = np.where(active & (value < 0) & (slope < 0), value / np.minimum(slope, -1e-300), 0.0)
+        scale = np.where(active, np.maximum(scale - step, LEAST_SCALE), scale)
+        active = active & (step > 1e-16 * scale) & (scale > LEAST_SCALE)
+    return p, scale, presence

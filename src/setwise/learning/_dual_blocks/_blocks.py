@@ -1,0 +1,79 @@
+"""What a dual with a block for each set keeps, and stages of passes that are held back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from setwise._foundation._arguments import FloatArray
+from setwise.learning._cutting_planes._fit import Dual
+from setwise.learning._dual_blocks._acceleration import Acceleration
+from setwise.learning._dual_blocks._features import Features
+
+# The passes see gaps that later steps of the same pass have changed.
+ENOUGH = 0.8
+# The most passes of a stage, and of the first, which has nothing to be measured by.
+_STAGE, _FIRST = 50, 3
+
+
+class Blocks(ABC):
+    """Dual variables, the weights W that they make, and what they add to the dual beside |W|^2.
+
+    Attributes
+    ----------
+    W : array of shape (p, D)
+    total : float
+        The dual is total - 1/2 |W|^2.
+    inner : array of shape (p, D)
+        Where the steps have led, W or near it.
+    passes : int
+        Made so far.
+    """
+
+    name: ClassVar[str]
+    features: Features
+    W: FloatArray
+    total: float
+    inner: FloatArray
+    passes: int = 0
+
+    @abstractmethod
+    def renew(self) -> None:
+        """W and total, summed anew: rounding of many small steps does not build up."""
+
+    @abstractmethod
+    def improve(self, passes: int, tol: float, room: float) -> None:
+        """So many passes, or fewer if they are enough, and then W of the new dual."""
+
+    @abstractmethod
+    def excess(self) -> float:
+        """By which factor the dual must shrink to be where it belongs: 1 but for rounding."""
+
+    @abstractmethod
+    def dual(self, C: float) -> Dual:
+        """A start for any other C."""
+
+
+class PulledBlocks(Blocks):
+    """Passes over all sets at once, in stages that are pulled back where the price is high."""
+
+    _acceleration: Acceleration
+
+    @abstractmethod
+    def _stage(self, most: int, target: float) -> None:
+        """So many passes, or fewer if the gap to the weights they lead to is within the target."""
+
+    def improve(self, passes: int, tol: float, room: float) -> None:
+        """Stages of passes, each with its pull."""
+        end = self.passes + passes
+        pulled = self._acceleration
+        while self.passes < end:
+            most, target = end - self.passes, ENOUGH * tol * room
+            if pulled.pull:
+                target = pulled.accuracy
+                most = min(most, _STAGE if target else _FIRST)
+            self._stage(most, target)
+            self.renew()
+            self.inner = pulled.end(self.W)
+            if not pulled.pull:
+                break

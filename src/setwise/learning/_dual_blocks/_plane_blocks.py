@@ -1,0 +1,136 @@
+"""Blocks of the dual for any convex surrogate: a few planes of each set, and their shares."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from setwise._foundation import _kernels as _core
+from setwise.learning._cutting_planes._fit import Dual, PlaneShares
+from setwise.learning._dual_blocks._acceleration import Acceleration
+from setwise.learning._dual_blocks._blocks import PulledBlocks
+from setwise.learning._dual_blocks._linear_sets import LinearSets
+
+# Planes kept of a set: beyond its elements a few, since a face of so many holds the best mixture.
+_SPARE, _FEWEST, _MOST = 12, 16, 60
+# All of them take 256 megabytes at the most.
+_MOST_NUMBERS = 1 << 25
+# A price beyond this one is reached in steps: passes at the one before until the gap is a share of
+# the dual, or so many.
+_HIGH, _RISE, _COARSE, _RAMP = 300.0, 10.0, 0.1, 300
+_PULL = 3.0
+
+
+def takes_planes(sets: LinearSets) -> bool:
+    """Whether the surrogate's subgradients are planes below it, and there is room for them."""
+    if not (sets.by_label and sets.surrogate.is_convex):
+        return False
+    return sets.n * _kept(sets) * (sets.p + _kept(sets)) <= _MOST_NUMBERS
+
+
+def _kept(sets: LinearSets) -> int:
+    return min(max(sets.p + _SPARE, _FEWEST), _MOST)
+
+
+def _first_share(price: float) -> float:
+    """1, or the first step towards a high price."""
+    if not _HIGH < price < np.inf:
+        return 1.0
+    return float(_RISE ** -np.ceil(np.log(price / _HIGH) / np.log(_RISE)))
+
+
+class PlaneBlocks(PulledBlocks):
+    r"""Shares of planes :math:`S_i(g) \ge h_k + \langle a_k, g \rangle`, a simplex for each set.
+
+    .. math:: \max_\alpha\ \sum_i C c_i \langle \alpha_i, h_i \rangle - \tfrac12 |W|^2, \qquad
+        W = -\sum_i C c_i \sum_k \alpha_{ik}\, a_{ik} x_i^T.
+
+    A pass asks the surrogate of all sets at once where W has led, which gives each set a plane more
+    (block Frank-Wolfe: N. Shah, V. Kolmogorov, C. H. Lampert, A multi-plane block-coordinate
+    Frank-Wolfe algorithm, 2015), and then goes from set to set: its shares move from the lowest
+    plane to the highest until they are near the best, all others fixed. The plane 0 is one of them,
+    so that a dual for a lower price is one for C, and a high price is reached in steps.
+    """
+
+    name = "kept_planes"
+    _gap: float
+
+    def __init__(self, sets: LinearSets, C: float, start: Dual | None) -> None:
+        self.features = sets.features
+        self._sets, self._shape = sets, (sets.n, sets.p)
+        scales = C * sets.weights
+        self._squares = self.features.squares()
+        self._price = float(scales.mean() * self._squares.mean()) if sets.n else 0.0
+        warm = isinstance(start, PlaneShares)
+        # The share of the price that is paid so far.
+        self._paid = 1.0 if warm else _first_share(self._price)
+        self._planes = _core.KeptPlanes(sets.labels.offsets, self._paid * scales, _kept(sets))
+        if isinstance(start, PlaneShares):
+            self._planes.begin_with(start.counts, start.shares, start.heights, start.slopes)
+            self.renew()
+            self._planes.raise_price(1.0, min(self._along(), 1.0))
+        self._hold()
+
+    def _along(self) -> float:
+        """As far along the ray from 0 as the dual rises."""
+        squares = float(np.vdot(self.W, self.W))
+        return max(self.total / squares, 0.0) if squares > 0.0 else 1.0
+
+    def _hold(self) -> None:
+        """The weights of a price, and how they are held back at it."""
+        self.renew()
+        self.inner = self.W
+        self._acceleration = Acceleration(
+            self._paid * self._price, self._sets.n, self._sets.columns, self.W, least=_PULL
+        )
+        self._curvature = np.maximum(self._acceleration.gain * self._squares, 1e-300)
+        self._since = self.passes
+
+    def renew(self) -> None:
+        """From the shares, brought to the sum 1."""
+        v = np.empty(self._shape)
+        self.total = self._planes.dual(v.ravel())
+        self.W = self.features.weights(v)
+
+    def improve(self, passes: int, tol: float, room: float) -> None:
+        """Passes at the price so far; where they have led far enough, it rises."""
+        while self._paid < 1.0:
+            super().improve(passes, 0.0, 0.0)
+            dual = self.total - 0.5 * float(np.vdot(self.W, self.W))
+            if self._gap > _COARSE * (dual + self._gap) and self.passes - self._since < _RAMP:
+                return
+            rise = min(_RISE, 1.0 / self._paid)
+            self._paid = 1.0 if rise < _RISE else rise * self._paid
+            self._planes.raise_price(rise, min(max(self._along(), 1.0), rise) / rise)
+            self._hold()
+        super().improve(passes, tol, room)
+
+    def _stage(self, most: int, target: float) -> None:
+        """Passes until the gap where they have led is small, at least one."""
+        rows, gain = self.features.rows, self._acceleration.gain
+        state = self.features.state(self._acceleration.begin(self.W)).ravel()
+        scores = np.empty(self._shape)
+        for done in range(most):
+            _core.plane_scores(rows, self._planes, state, scores.ravel())
+            values, slopes = self._sets.surrogate._of_labels(self._sets.labels, scores)
+            planes = np.asarray(values, np.float64), np.asarray(slopes, np.float64).ravel()
+            self._gap = self._planes.add(scores.ravel(), *planes)
+            if done and self._gap <= target:
+                break
+            _core.plane_pass(rows, self._planes, self.passes, gain, state, self._curvature)
+            self.passes += 1
+
+    def excess(self) -> float:
+        """Shares sum to 1."""
+        return 1.0
+
+    def dual(self, C: float) -> Dual:
+        """Shares do not depend on C."""
+        if self._paid < 1.0:
+            self._planes.raise_price(1.0 / self._paid, self._paid)
+        counts = np.empty(self._shape[0], np.int64)
+        self._planes.count_used(counts)
+        used = int(counts.sum())
+        shares, heights = np.empty(used), np.empty(used)
+        slopes = np.empty(used * self._shape[1])
+        self._planes.copy_used(shares, heights, slopes)
+        return PlaneShares(counts, shares, heights, slopes)

@@ -1,0 +1,73 @@
+"""How likely a set of pixels is not empty, and what that means for them.
+
+The law stands in ``setwise.decisions._presence``; this is its equation for tensors.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+# As in setwise.decisions._presence.
+_LEAST_SCALE, _MOST_STEPS = 1e-13, 60
+# Probabilities in float64 that are held at once.
+_AT_ONCE = 1 << 25
+
+
+def as_presence(presence: object, shape: tuple[int, ...], device: torch.device) -> Tensor:
+    """Numbers in [0, 1], one for each set, flat."""
+    if not isinstance(presence, Tensor):
+        raise TypeError(f"presence must be a tensor, got {type(presence).__name__}")
+    if presence.dtype.is_complex or presence.dtype == torch.bool:
+        raise TypeError(f"presence must hold real numbers, got {presence.dtype}")
+    if tuple(presence.shape) != shape:
+        raise ValueError(
+            f"presence must have a number for each set, shape {shape}, got {tuple(presence.shape)}"
+        )
+    if presence.device != device:
+        raise ValueError(
+            f"presence must be on the device of input, {device}, got {presence.device}"
+        )
+    flat = presence.detach().double().reshape(-1)
+    if flat.numel():
+        low, high = (float(x) for x in torch.aminmax(flat))
+        if not (low >= 0 and high <= 1):
+            raise ValueError(f"presence must lie in [0, 1], got {low if not low >= 0 else high}")
+    return flat
+
+
+def independent(p: Tensor, presence: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """c p (S, n) in the type of p, c (S,) and the presence believed (S,)."""
+    at_once = max(1, _AT_ONCE // max(p.shape[1], 1))
+    rows = range(0, len(p), at_once)
+    parts = [_independent(p[k : k + at_once], presence[k : k + at_once]) for k in rows]
+    chances, scales, there = zip(*parts, strict=True)
+    return torch.cat(chances), torch.cat(scales), torch.cat(there)
+
+
+def _independent(given: Tensor, presence: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    p = torch.minimum(given.double(), presence[:, None])
+    total = p.sum(1)
+    presence = torch.where(total > 0, presence, 0.0)
+    short = (total <= presence * (1 + _LEAST_SCALE)) & (total > 0)
+    p = p * torch.where(short, presence / torch.where(short, total, 1.0), 1.0)[:, None]
+    active = (presence > 0) & ~short
+    scale = torch.where(active, 1 / torch.where(active, presence, 1.0), 1.0)
+    scale = torch.where(short, _LEAST_SCALE, scale)
+    for _ in range(_MOST_STEPS):
+        rows = active.nonzero()[:, 0]
+        if not len(rows):
+            break
+        some, c, there = p[rows], scale[rows], presence[rows]
+        r = (c[:, None] * some).clamp(max=1.0)
+        logs = torch.log1p(-r).sum(1)
+        product = logs.exp()
+        value = -torch.expm1(logs) - c * there
+        odds = (some / (1 - r).clamp(min=1e-200)).sum(1)
+        slope = product * odds - there
+        falls = (value < 0) & (slope < 0)
+        step = torch.where(falls, value / slope.clamp(max=-1e-300), 0.0)
+        c = (c - step).clamp(min=_LEAST_SCALE)
+        scale[rows] = c
+        active[rows] = (step > 1e-16 * c) & (c > _LEAST_SCALE)
+    return (scale[:, None] * p).clamp(max=1.0).to(given.dtype), scale, presence
