@@ -125,7 +125,7 @@ def compute(job: tuple[str, int, str], seed: int) -> dict[str, object]:
     best, chosen, seconds, least = None, 0.0, 0.0, np.inf
     for setting, model in candidates(method, name).items():
         start = process_time()
-        with warnings.catch_warnings(), threadpool_limits(1):
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of the gap, and of liblinear
             warnings.simplefilter("ignore", UserWarning)  # of C below what any learner asks for
             model.fit(train.X, train.y)
@@ -146,7 +146,8 @@ def run(job: tuple[str, int, str], seed: int) -> Answer:
     words = "_".join(method.replace(",", "").split())
     path = cache_folder() / "table2" / f"{name}-{seed + repeat}-{words}.npz"
     if not path.exists():
-        keep(path, **compute(job, seed))
+        with threadpool_limits(1):
+            keep(path, **compute(job, seed))
     with np.load(path) as arrays:
         return dict(arrays)
 
