@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
 
 import setwise as sw
 from benchmarks.problems import Problem, attempt
@@ -133,6 +134,12 @@ def followed(n_frames: int, **options: Any) -> Any:
     return [np.array(boxes), tracker.score_boxes(frame, boxes[-3:]), tracker]
 
 
+def thinned(ensemble: Any, X: Any, y: Any) -> Any:
+    """Trees kept, weights and certificate of a ``ThinnedEnsemble``."""
+    found = sw.thin(ensemble, X, y, 20.0)
+    return [found.indices_, found.weights_, found.value_, found.bound_, found.decision_function(X)]
+
+
 def wide() -> Iterator[Problem]:
     for surrogate in SURROGATES:
         for kind in ("rows", "weighted rows", "sample", "groups", "weighted groups"):
@@ -196,6 +203,8 @@ def wide() -> Iterator[Problem]:
     make = partial(sw.StructBoostRanker, n_estimators=12, C=20.0)
     queries = {"groups": np.arange(150) % 5, "sample_weight": weight}
     yield "StructBoostRanker groups", partial(quietly, boosted, make, X, Y[:, 0], **queries)
+    forest = RandomForestClassifier(20, random_state=0).fit(X[:75], Y[:75, 0])
+    yield "thin", partial(quietly, attempt, thinned, forest, X[75:], Y[75:, 0])
     for L in (2, 3):
         data = graphs(3, 6, L)
         for weighted in (False, True):

@@ -27,6 +27,10 @@ def all_diversities(shape: Shape, L: int) -> dict[str, d.Diversity | d.Concatena
     ball, labels = d.HammingBall(4.0, 0.3), d.LabelDiversity("min1", 1.5)
     return {
         "div-m-best": d.DivMBest(0.4),
+        "variables": d.VariableCoverage("sqrt", 0.4),
+        "regions": d.VariableCoverage(
+            weight=0.4, regions=np.arange(shape[0] * shape[1]) // 3, consistency=0.3
+        ),
         "ball": ball,
         "wide ball": d.HammingBall(8.0, 0.1),
         "coverage": d.BallCoverage(2.0, 1),
@@ -104,6 +108,14 @@ def wide() -> Iterator[Problem]:
                     f"{name}/{kind}/{method}",
                     partial(attempt, listed, make, 4, diversity, method),
                 )
+        for wanted in (d.Alternatives(), d.Alternatives(0.0, 0.0, 2.0)):
+            yield f"{name}/{wanted}", partial(attempt, listed, make, 4, wanted, "auto")
+        for kind, diversity in (
+            ("div-m-best", d.DivMBest(0.4)),
+            ("variables", d.VariableCoverage()),
+        ):
+            yield f"{name}/{kind}/joint", partial(attempt, listed, make, 4, diversity, "joint")
+        yield f"{name}/path", partial(attempt, lambda make=make: inference.bias_path(make()))
     field = partial(field_of, "potts", (5, 6), 3)
     for name in ("perturbed_list", "sampled_list"):
         yield (
@@ -154,6 +166,7 @@ def timed() -> Iterator[Problem]:
         ("ball", two, 6, d.HammingBall(20.0, 0.01)),
         ("wide ball", two, 4, d.HammingBall(200.0, 0.05)),
         ("div-m-best", two, 6, d.DivMBest(0.2)),
+        ("alternatives", two, 6, d.Alternatives()),
         ("label costs", many, 8, d.LabelDiversity("min1", 20.0)),
         ("label costs by root", many, 8, d.LabelDiversity("sqrt", 20.0)),
         ("ball on superpixels", small, 3, d.HammingBall(5.0, 0.1)),
