@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import setwise as sw
 from setwise import diversities as d
 from setwise import fields, inference
+from setwise.inference._diverse import _bias_path
 from setwise.inference._diverse._path_medians import Medians, largest_part
 
 seeds = st.integers(0, 2**32 - 1)
@@ -387,3 +388,20 @@ def test_alternatives_of_seeds_alone_reach_as_far_as_pairs_weigh(unit):
     some = np.zeros((100, 2))  # most variables without a preference, and no pairs
     some[:20, 1] = unit
     assert sw.inference.bias_path(sw.fields.Field(some)).reach == unit
+
+
+def test_a_cut_that_lost_something_to_rounding_is_not_called_best(monkeypatch):
+    field = picture(0, shape=(70, 70))  # large enough to be cut straight from its arrays
+    best = sw.diverse(field, 4)
+    straight, asked = _bias_path.cut_potts, []
+
+    def lossy(*arguments):
+        asked.append(arguments)
+        return straight(*arguments)._replace(gap=1e-3, labels=np.zeros(4900, np.int64))
+
+    monkeypatch.setattr(_bias_path, "cut_potts", lossy)
+    again = sw.diverse(field, 4)
+    assert asked
+    assert again.exact
+    np.testing.assert_array_equal(again.labelings[0], best.labelings[0])
+    np.testing.assert_allclose(again.values[0], best.values[0])

@@ -158,7 +158,8 @@ class _Steps:
         self._enough = True
         two = np.partition(base.field.unary, min(1, base.field.n_labels - 1), axis=1)
         apart = two[:, min(1, two.shape[1] - 1)] - two[:, 0]
-        self._usual = wanted.reach or usual_reach(base.field, apart) or 1.0
+        own = usual_reach(base.field, apart) or 1.0
+        self._usual = own if wanted.reach is None else wanted.reach
 
     def first(self) -> MapResult:
         """The best labelling."""

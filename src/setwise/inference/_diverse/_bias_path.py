@@ -278,13 +278,14 @@ class Cuts:
         """The ones of a large field of pairs, by a cut straight from its arrays; None of another.
 
         A grid's cut from nothing takes less than a general graph's from the flow of another bias,
-        which every variable has a part in.
+        which every variable has a part in. None too where rounding took something from the flow:
+        the labels are then not proved best.
         """
         if self._potts is None:
             return None
         unary = self._potts.unary + np.array([0.0, bias])
         found = cut_potts(unary, self._potts.pairs, self._n_threads)
-        return None if found is None else found.labels.astype(np.bool_)
+        return None if found is None or found.gap > 0.0 else found.labels.astype(np.bool_)
 
     def path(
         self, reach: float, difference: float, most: int, best: Piece | None = None
