@@ -10,7 +10,7 @@ from torch import Tensor
 from setwise.losses import Jaccard, Loss
 from setwise.torch._distributed import gathered
 from setwise.torch._inputs._class_targets import check_degrees
-from setwise.torch._inputs._labels import read_target, voids
+from setwise.torch._inputs._labels import NO_MIXTURE, read_target, voids
 from setwise.torch._inputs._loss_words import constant, loss_of, word_of
 from setwise.torch._inputs._sets import (
     Method,
@@ -78,11 +78,25 @@ def of_masks(
     if y.is_floating_point() and is_jaccard(loss):
         void = voids(y, options.ignore_index)
         if not is_transformed() and not torch.compiler.is_compiling():
-            check_degrees(y, void)
-        values = soft_jaccard(p, y.to(wide), None if void is None else ~void, options.counted)
+            _check_degrees(y, void)
+        truth = torch.where(y == -1, 0.0, y.to(wide))
+        values = soft_jaccard(p, truth, None if void is None else ~void, options.counted)
     else:
         values = _of_labels(p, y, word_of(loss), options)
     return reduced(values, input.shape, weight, options)
+
+
+def _check_degrees(y: Tensor, void: Tensor | None) -> None:
+    """Soft labels in [0, 1], or labels in {-1, +1}."""
+    minus, other = y == -1, (y >= 0) & (y < 1)
+    if void is not None:
+        minus, other = minus & ~void, other & ~void
+    check_degrees(y, minus if void is None else void | minus)
+    mixed = minus.any() & other.any()
+    if y.device.type != "cpu":
+        torch._assert_async(~mixed, NO_MIXTURE)
+    elif bool(mixed):
+        raise ValueError(NO_MIXTURE)
 
 
 def _of_labels(p: Tensor, target: Tensor, word: str, options: Options) -> Tensor:
