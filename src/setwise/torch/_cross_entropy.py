@@ -20,9 +20,10 @@ from setwise.torch._score_loss import SurrogateLoss
 def _share(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number in [0, 1], got {value!r}")
-    if not 0 <= value <= 1:
-        raise ValueError(f"{name} must lie in [0, 1], got {value}")
-    return float(value)
+    share = float(value)
+    if not 0 <= share <= 1:
+        raise ValueError(f"{name} must lie in [0, 1], got {share:g}")
+    return share
 
 
 class WithCrossEntropy(nn.Module):

@@ -109,7 +109,7 @@ def _of_labels(p: Tensor, target: Tensor, word: str, options: Options) -> Tensor
     both = torch.stack([1 - p, p], 1)
     if is_transformed():
         return class_values(both, labels, *rest)[:, 0]
-    values, _ = probabilities(both, labels.contiguous(), *rest)
+    values: Tensor = probabilities(both, labels.contiguous(), *rest)[0]
     return values[:, 0]
 
 

@@ -55,6 +55,8 @@ class SetScore(nn.Module):
     0.75
     """
 
+    weight: Tensor | None
+
     def __init__(
         self,
         loss: Loss | str = "jaccard",

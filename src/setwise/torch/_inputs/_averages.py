@@ -28,7 +28,7 @@ def check_average(average: object, worst: object, per_image: bool) -> None:
     if worst is not None:
         if isinstance(worst, bool) or not isinstance(worst, Real):
             raise TypeError(f"worst must be a number in (0, 1] or None, got {worst!r}")
-        if not 0 < worst <= 1:
+        if not 0 < float(worst) <= 1:
             raise ValueError(f"worst must lie in (0, 1] or be None, got {worst}")
     if (average != "images" or worst is not None) and not per_image:
         raise ValueError(

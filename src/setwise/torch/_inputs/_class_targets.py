@@ -109,9 +109,8 @@ def labels_of_one_hot(target: Tensor, ignore: int | None) -> Tensor:
     if target.device.type != "cpu":
         torch._assert_async(good.all(), _ONE_HOT)
     elif not bool(good.all()):
-        where = tuple(int(i) for i in (~good).nonzero()[0])
-        pixel = target[(where[0], slice(None), *where[1:])].tolist()
-        raise ValueError(f"{_ONE_HOT}, got {pixel}")
+        pixel = target.movedim(1, -1)[~good][0]
+        raise ValueError(f"{_ONE_HOT}, got {pixel.tolist()}")
     labels = (target == 1).to(torch.uint8).argmax(1)
     return labels if dropped is None else torch.where(dropped, _as_label(ignore), labels)
 
