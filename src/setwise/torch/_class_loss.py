@@ -15,6 +15,7 @@ from setwise.torch._inputs._class_targets import (
     ClassTable,
     is_soft,
     labels_of_one_hot,
+    of_classes,
     read_table,
 )
 from setwise.torch._inputs._sets import HALVES, check_flags, check_input
@@ -119,10 +120,11 @@ def of_probabilities(
     named = options.named(input.shape[1])
     p = probabilities_of(input, activation)
     table = read_table(p, target, options.ignore_index, named, options.per_image)
-    chosen = torch.as_tensor(named, device=p.device)
-    values = of_sets(p[:, chosen], table)
+    values = of_sets(of_classes(p, named), table)
     counts = table.met() if options.classes == "present" else table.some()
-    return combined(values, counts, None if weight is None else weight[chosen], options)
+    if weight is not None:
+        weight = of_classes(weight[None], named)[0]
+    return combined(values, counts, weight, options)
 
 
 class ClassLoss(nn.Module):

@@ -24,8 +24,9 @@ from setwise.torch._inputs._sets import (
 )
 from setwise.torch._inputs._weights import on_device
 from setwise.torch._lovasz_hinge import check_extension
-from setwise.torch._operators._derivatives import class_values
+from setwise.torch._operators._derivatives import class_values, hinge_values
 from setwise.torch._operators._eager import is_transformed
+from setwise.torch._operators._scores import hinge
 from setwise.torch._operators._softmax import probabilities
 from setwise.torch._reference._soft_jaccard import soft_jaccard
 from setwise.torch._score_loss import SurrogateLoss, checked_weight
@@ -100,16 +101,27 @@ def _check_degrees(y: Tensor, void: Tensor | None) -> None:
 
 
 def _of_labels(p: Tensor, target: Tensor, word: str, options: Options) -> Tensor:
-    """Values (S,) of hard labels: class 1 of two classes, every set an image of its own."""
+    """Values (S,) of hard labels.
+
+    A submodular loss has a hinge, whose errors at the score p of a positive and p - 1 of a negative
+    are 1 - p and p. Any other is class 1 of two classes, every set an image of its own.
+    """
     positive, valid = read_target(target, options.ignore)
+    if loss_of(word).is_submodular:
+        scores = torch.where(positive, p, p - 1)
+        rest = ("lovasz", word, options.ignore, options.counted, 1.0)
+        if is_transformed():
+            return hinge_values(scores, target, *rest)
+        of_sets: Tensor = hinge(scores, target, *rest)[0]
+        return of_sets
     labels = positive.to(torch.uint8)
     if valid is not None:
         labels = torch.where(valid, labels, 255)
-    rest = (word, None if valid is None else 255, [1], True, options.counted)
+    how = (word, None if valid is None else 255, [1], True, options.counted)
     both = torch.stack([1 - p, p], 1)
     if is_transformed():
-        return class_values(both, labels, *rest)[:, 0]
-    values: Tensor = probabilities(both, labels.contiguous(), *rest)[0]
+        return class_values(both, labels, *how)[:, 0]
+    values: Tensor = probabilities(both, labels.contiguous(), *how)[0]
     return values[:, 0]
 
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from setwise.losses import Loss, get
 from setwise.torch._distributed import gathered
 from setwise.torch._inputs._averages import Average, mean_of_sets
+from setwise.torch._inputs._class_targets import of_classes
 from setwise.torch._inputs._labels import check_classes, comparable, read_target, voids
 from setwise.torch._inputs._sets import INTEGERS
 from setwise.torch._inputs._softmax_options import Classes, SoftmaxOptions, read_classes
@@ -179,15 +180,15 @@ class SetScore(nn.Module):
 
     def _score(self, counts: Tensor) -> Tensor:
         """The score of counts (T, C, 4)."""
-        chosen = torch.as_tensor(self.options.named(self.n_classes), device=counts.device)
-        m, missed, added, elements = counts[:, chosen].double().unbind(2)
+        named = self.options.named(self.n_classes)
+        m, missed, added, elements = of_classes(counts, named).double().unbind(2)
         a, c, d = self._constants
         below = c * m - d * missed + added
         ratio = (a * missed + added) / torch.where(below > 0, below, 1.0)
         losses = torch.where(m > 0, ratio, (added > 0).double()) * self._factor
         counted = m > 0 if self.options.classes == "present" else elements > 0
         weight = on_device(self.weight, counts)
-        weight = None if weight is None else weight[chosen]
+        weight = None if weight is None else of_classes(weight[None], named)[0]
         if self.options.reduction == "none":
             scores = torch.where(counted, 1 - losses, torch.nan)
             return scores if self.options.per_image else scores[0]

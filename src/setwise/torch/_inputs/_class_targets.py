@@ -51,6 +51,13 @@ class ClassTable:
         return elements.transpose(0, 1).reshape(elements.shape[1], -1)
 
 
+def of_classes(tensor: Tensor, classes: Sequence[int]) -> Tensor:
+    """(N, K, ...): some classes of (N, C, ...); the tensor itself where they are all of them."""
+    if list(classes) == list(range(tensor.shape[1])):
+        return tensor
+    return tensor[:, torch.as_tensor(classes, device=tensor.device)]
+
+
 def is_soft(input: Tensor, target: Tensor) -> bool:
     """Whether the target gives each element of the input a degree, not each pixel a class."""
     return target.is_floating_point() and target.shape == input.shape
@@ -66,15 +73,16 @@ def read_table(
     """The table of classes (N, C, P) and targets (N, P), or (N, C, P) of soft labels or one-hot."""
     groups = len(probabilities) if per_image else 1
     target = comparable(target)
-    chosen = torch.as_tensor(classes, device=target.device)
     if target.ndim == probabilities.ndim:
         void = voids(target, ignore)
         check_degrees(target, void)
-        truth = target[:, chosen].to(probabilities.dtype)
-        valid = None if void is None else ~void[:, chosen]
+        truth = of_classes(target, classes).to(probabilities.dtype)
+        valid = None if void is None else ~of_classes(void, classes)
     else:
         check_classes(target, probabilities.shape[1], ignore)
-        truth = (target[:, None, :] == chosen[:, None]).to(probabilities.dtype)
+        every = torch.arange(probabilities.shape[1], device=target.device)
+        chosen = of_classes(every[None, :], classes)
+        truth = (target[:, None, :] == chosen[..., None]).to(probabilities.dtype)
         void = voids(target, ignore)
         valid = None if void is None else ~void[:, None, :].expand_as(truth)
     if valid is not None:
