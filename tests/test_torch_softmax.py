@@ -203,8 +203,8 @@ def test_any_other_loss_runs_on_the_host_and_says_so():
 
 def test_bad_input_in_one_sentence():
     logits, target = torch.zeros(2, 3, 4), torch.zeros(2, 4, dtype=torch.long)
-    with pytest.raises(ValueError, match="use DecomposedHingeLoss"):
-        t.LovaszSoftmaxLoss("dice")
+    with pytest.raises(ValueError, match="submodular or one of counts"):
+        t.LovaszSoftmaxLoss(sw.losses.SetLoss(lambda y, z: 1.0, submodular=False))
     with pytest.raises(ValueError, match="target must have shape"):
         t.lovasz_softmax(logits, target[:1])
     with pytest.raises(TypeError, match="integers or booleans"):

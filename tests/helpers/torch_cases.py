@@ -48,6 +48,7 @@ CRITERIA = [
     t.DecomposedHingeLoss(sw.losses.FBeta(0.5)),
     t.MarginRescalingLoss("jaccard", scale=0.5, per_image=True),
     t.SlackRescalingLoss("dice", per_image=True),
+    t.LovaszSigmoidLoss("dice", per_image=True),
 ]
 SOFTMAX = [
     t.LovaszSoftmaxLoss(),
@@ -61,6 +62,7 @@ FUNCTIONS = {
     t.decomposed_hinge: t.DecomposedHingeLoss,
     t.margin_rescaling: t.MarginRescalingLoss,
     t.slack_rescaling: t.SlackRescalingLoss,
+    t.lovasz_sigmoid: t.LovaszSigmoidLoss,
     t.lovasz_softmax: t.LovaszSoftmaxLoss,
 }
 

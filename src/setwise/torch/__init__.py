@@ -1,16 +1,26 @@
 """Set losses for PyTorch: autograd, every dtype, CPU and CUDA. NumPy and torch are all it needs."""
 
 try:
+    from setwise.torch._cross_entropy import WithCrossEntropy
     from setwise.torch._decide import MaskDecision, decide
     from setwise.torch._decomposed import DecomposedHingeLoss, decomposed_hinge
+    from setwise.torch._instances import InstanceLoss
     from setwise.torch._lovasz_hinge import LovaszHingeLoss, lovasz_hinge
+    from setwise.torch._lovasz_sigmoid import LovaszSigmoidLoss, lovasz_sigmoid
     from setwise.torch._lovasz_softmax import LovaszSoftmaxLoss, lovasz_softmax
+    from setwise.torch._overlaps import (
+        DiceSemimetricLoss,
+        JaccardMetricLoss,
+        SoftDiceLoss,
+        TverskyLoss,
+    )
     from setwise.torch._rescaling import (
         MarginRescalingLoss,
         SlackRescalingLoss,
         margin_rescaling,
         slack_rescaling,
     )
+    from setwise.torch._set_score import SetScore
 except ModuleNotFoundError as error:
     if error.name != "torch":
         raise
@@ -20,14 +30,23 @@ except ModuleNotFoundError as error:
 
 __all__ = [
     "DecomposedHingeLoss",
+    "DiceSemimetricLoss",
+    "InstanceLoss",
+    "JaccardMetricLoss",
     "LovaszHingeLoss",
+    "LovaszSigmoidLoss",
     "LovaszSoftmaxLoss",
     "MarginRescalingLoss",
     "MaskDecision",
+    "SetScore",
     "SlackRescalingLoss",
+    "SoftDiceLoss",
+    "TverskyLoss",
+    "WithCrossEntropy",
     "decide",
     "decomposed_hinge",
     "lovasz_hinge",
+    "lovasz_sigmoid",
     "lovasz_softmax",
     "margin_rescaling",
     "slack_rescaling",

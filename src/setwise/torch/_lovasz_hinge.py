@@ -10,6 +10,7 @@ from setwise.losses import Loss, get
 from setwise.torch._inputs._loss_words import constant
 from setwise.torch._inputs._sets import Method, Options, Reduction
 from setwise.torch._reference._buckets import has_blocks
+from setwise.torch._reference._gains import has_gains
 from setwise.torch._score_loss import SurrogateLoss, checked_weight, of_scores
 
 
@@ -54,10 +55,28 @@ def check_loss(loss: Loss | str, method: Method) -> None:
         raise ValueError(
             f"loss must be submodular for LovaszHingeLoss, got {whole!r}: use DecomposedHingeLoss"
         )
+    check_blocks(whole, method)
+
+
+@constant
+def check_extension(loss: Loss | str, method: Method) -> None:
+    """Submodular, or with gains on every device: what has an extension at errors in [0, 1]."""
+    whole = get(loss)
+    if whole.is_submodular is False and not has_gains(whole._unscaled()[0]):
+        raise ValueError(
+            f"loss must be submodular or one of counts for a loss of probabilities, got {whole!r}"
+        )
+    check_blocks(whole, method)
+
+
+@constant
+def check_blocks(loss: Loss | str, method: Method) -> None:
+    """For the bucket method, a loss whose blocks are known."""
+    whole = get(loss)
     if method == "bucket" and not has_blocks(whole._unscaled()[0]):
         raise ValueError(
-            "method must be 'exact' unless the loss is Jaccard or an increasing loss of the number "
-            f"of mistakes, got 'bucket' for {whole!r}"
+            "method must be 'exact' unless the loss is Jaccard, Dice, F-beta or an increasing loss "
+            f"of the number of mistakes, got 'bucket' for {whole!r}"
         )
 
 

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from setwise.losses import Loss
+from setwise.losses import Jaccard, Loss
+from setwise.torch._class_loss import (
+    Activation,
+    class_weight,
+    combined,
+    of_probabilities,
+    probabilities_of,
+    with_classes,
+)
 from setwise.torch._distributed import gathered
-from setwise.torch._inputs._class_sets import check_probabilities, coefficients
+from setwise.torch._inputs._averages import Average
+from setwise.torch._inputs._class_sets import coefficients
+from setwise.torch._inputs._class_targets import ClassTable, is_soft
 from setwise.torch._inputs._labels import comparable
-from setwise.torch._inputs._loss_words import HoldsLoss, word_of
-from setwise.torch._inputs._sets import HALVES, Method, Reduction, check_flags, check_input
+from setwise.torch._inputs._loss_words import HoldsLoss, constant, loss_of, word_of
+from setwise.torch._inputs._sets import Method, Reduction, check_flags, check_input
 from setwise.torch._inputs._softmax_options import Classes, SoftmaxOptions, read_classes
-from setwise.torch._inputs._weights import on_device, read_weight
-from setwise.torch._lovasz_hinge import check_loss
+from setwise.torch._inputs._weights import read_weight
+from setwise.torch._lovasz_hinge import check_extension
 from setwise.torch._operators._derivatives import class_values
 from setwise.torch._operators._eager import MeanOfClasses, is_eager, is_transformed
 from setwise.torch._operators._softmax import probabilities, softmax
+from setwise.torch._reference._soft_jaccard import soft_jaccard
 
 
 def lovasz_softmax(
@@ -34,6 +46,8 @@ def lovasz_softmax(
     from_logits: bool = True,
     method: Method = "exact",
     buckets: int = 8192,
+    average: Average = "images",
+    worst: float | None = None,
 ) -> Tensor:
     r"""Lovász-softmax of a set loss; see ``LovaszSoftmaxLoss`` for the arguments.
 
@@ -49,9 +63,17 @@ def lovasz_softmax(
     0.318
     """
     options = SoftmaxOptions(
-        read_classes(classes), per_image, ignore_index, reduction, from_logits, method, buckets
+        read_classes(classes),
+        per_image,
+        ignore_index,
+        reduction,
+        from_logits,
+        method,
+        buckets,
+        average,
+        worst,
     )
-    check_loss(loss, options.method)
+    check_extension(loss, options.method)
     return of_classes(input, target, loss, read_weight(weight), options)
 
 
@@ -60,35 +82,21 @@ def of_classes(
 ) -> Tensor:
     """The values of the classes, reduced."""
     check_input(input, target)
-    if target.is_floating_point():
-        raise TypeError(f"target must hold integers or booleans, got {target.dtype}")
-    if input.ndim == 0:
-        raise ValueError("input must have a dimension of classes, got a scalar")
-    if input.ndim == 1:
-        input, target = input.unsqueeze(0), target.unsqueeze(0)
-    if target.ndim == input.ndim and target.shape[1] == 1:
-        target = target.squeeze(1)
-    if target.shape != input.shape[:1] + input.shape[2:]:
-        raise ValueError(
-            f"target must have shape {tuple(input.shape[:1] + input.shape[2:])}, that of input "
-            f"without its classes, got {tuple(target.shape)}"
-        )
-    if weight is not None and weight.shape != input.shape[1:2]:
-        raise ValueError(
-            f"weight must have shape ({input.shape[1]},), one entry a class, "
-            f"got {tuple(weight.shape)}"
-        )
-    weight = on_device(weight, input)
-    n_images, n_classes = input.shape[:2]
-    logits = input.reshape(n_images, n_classes, target[:1].numel() if n_images else 0)
-    labels = comparable(target).reshape(n_images, logits.shape[2])
+    activation: Activation = "softmax" if options.from_logits else "none"
+    if is_soft(input, target):
+        check_soft(loss)
+        of_sets = partial(soft_values, buckets=options.counted)
+        return of_probabilities(of_sets, input, target, weight, activation, options)
+    logits, target = with_classes(input, target, options.ignore_index)
+    weight = class_weight(weight, input if input.ndim > 1 else input.unsqueeze(0))
+    n_classes, labels = logits.shape[1], comparable(target)
     word, ignore = word_of(loss), options.ignore_index
     present = options.classes == "present"
     named = options.named(n_classes)
     transformed = is_transformed()
     # The fused operator gives no derivative but that of the logits.
     whole = transformed or (weight is not None and weight.requires_grad)
-    if options.reduction == "mean" and not whole:
+    if options.is_plain and not whole:
         arguments = (
             logits.contiguous(),
             labels.contiguous(),
@@ -107,29 +115,38 @@ def of_classes(
         else:
             total = softmax(*arguments)[0]
         return total
-    if options.from_logits:
-        wide = torch.float64 if input.dtype == torch.float64 else torch.float32
-        p = torch.softmax(logits, 1, dtype=wide)
-    else:
-        p = logits.float() if logits.dtype in HALVES else logits
-        if not transformed and not torch.compiler.is_compiling():
-            check_probabilities(p)
+    p = probabilities_of(logits, activation)
     rest = (word, ignore, named, options.per_image, options.counted)
     if transformed:
         values = class_values(p, labels, *rest)
     else:
         values, _ = probabilities(p.contiguous(), labels.contiguous(), *rest)
-    if options.reduction == "mean":
+    if options.is_plain:
         scales = coefficients(labels, n_classes, ignore, named, present, weight, options.per_image)
         scales = scales / max(len(scales), 1)
         return torch.where(scales == 0, 0.0, scales * values).sum().to(values.dtype)
     counts = coefficients(labels, n_classes, ignore, named, present, None, options.per_image) > 0
-    values = torch.where(counts, values, 0.0)
     if weight is not None:
-        values = values * weight.to(values)[torch.as_tensor(named, device=values.device)]
-    if options.reduction == "sum":
-        return values.sum()
-    return values if options.per_image else values.squeeze(0)
+        weight = weight[torch.as_tensor(named, device=values.device)]
+    return combined(values, counts, weight, options)
+
+
+@constant
+def check_soft(loss: Loss | str) -> None:
+    """Jaccard, the one loss whose soft labels have a submodular function of the errors."""
+    whole = loss_of(word_of(loss))
+    if not isinstance(whole, Jaccard):
+        raise ValueError(
+            "loss must be 'jaccard' where target holds soft labels, floats in the shape of input, "
+            f"got {whole!r}: DiceSemimetricLoss takes soft labels for Dice"
+        )
+
+
+def soft_values(p: Tensor, table: ClassTable, buckets: int) -> Tensor:
+    """Values (T, K) of the Jaccard loss of soft labels."""
+    valid = None if table.valid is None else table.rows(table.valid)
+    values = soft_jaccard(table.rows(p), table.rows(table.truth), valid, buckets)
+    return values.view(table.groups, p.shape[1])
 
 
 class LovaszSoftmaxLoss(HoldsLoss):
@@ -151,8 +168,10 @@ class LovaszSoftmaxLoss(HoldsLoss):
     Parameters
     ----------
     loss : Loss or str
-        Submodular. Jaccard, losses of counts and of the number of mistakes, concave functions of
-        weights and sums of these run on the device; any other on the host, and a warning says so.
+        Any loss of counts (Jaccard, Dice, F-beta, your own), or a submodular one. Jaccard, losses
+        of counts and of the number of mistakes, concave functions of weights and sums of these run
+        on the device; any other on the host, and a warning says so. A class is convex in p where
+        the loss is submodular; for Dice and F-beta it is not, but bounded and exact all the same.
     classes : {"present", "all"} or list of int
         The mean is over the classes that occur in the targets of a set, over all, or over these,
         distinct integers in any order.
@@ -174,14 +193,28 @@ class LovaszSoftmaxLoss(HoldsLoss):
     from_logits : bool
         False: the input holds probabilities, in [0, 1]; on the CPU others are refused.
     method : {"exact", "bucket"}
-        "bucket" rounds the errors to ``buckets`` equal steps of [0, 1] and counts, for Jaccard and
-        losses of the number of mistakes that increase. The value of a class is off by at most half
-        the width of a step times the 1-norm of the gains: for Jaccard 1 / (2 buckets). The gradient
-        is a subgradient at the rounded errors.
+        "bucket" rounds the errors to ``buckets`` equal steps of [0, 1] and counts, for Jaccard,
+        Dice, F-beta and losses of the number of mistakes that increase. The value of a class is off
+        by at most half the width of a step times the 1-norm of the gains: for Jaccard and Dice
+        1 / (2 buckets). The gradient is a subgradient at the rounded errors.
     buckets : int
         How many, 2 to 65536.
+    average : {"images", "classes"}
+        With ``per_image``: the mean over images of the mean over the classes that count there, or
+        the mean over classes of the mean over the images that have the class.
+    worst : float, optional
+        A share q of (0, 1], with ``per_image``: the mean is over the q n largest values of n, of
+        images or of the images of each class.
     across_ranks : bool
         In a process group, one loss over the batch of all ranks, as for ``LovaszHingeLoss``.
+
+    Notes
+    -----
+    Targets are classes (N, ...), one-hot integers or booleans (N, C, ...), or, for Jaccard, soft
+    labels (N, C, ...): floats in [0, 1], as label smoothing, mixup and distillation give them. With
+    y the soft labels of a class, :math:`e_i = |p_i - y_i|` and the loss of a set of errors A is
+    :math:`|A| / (\sum_i y_i + \sum_{i \in A} (1 - y_i))`, which increases and is submodular: the
+    value is 0 only at p = y, and that of hard labels where y is 0 or 1.
 
     Examples
     --------
@@ -208,13 +241,23 @@ class LovaszSoftmaxLoss(HoldsLoss):
         from_logits: bool = True,
         method: Method = "exact",
         buckets: int = 8192,
+        average: Average = "images",
+        worst: float | None = None,
         across_ranks: bool = False,
     ) -> None:
         super().__init__(loss)
         self.options = SoftmaxOptions(
-            read_classes(classes), per_image, ignore_index, reduction, from_logits, method, buckets
+            read_classes(classes),
+            per_image,
+            ignore_index,
+            reduction,
+            from_logits,
+            method,
+            buckets,
+            average,
+            worst,
         )
-        check_loss(self.loss, method)
+        check_extension(self.loss, method)
         check_flags(across_ranks=across_ranks)
         self.across_ranks = across_ranks
         self.register_buffer("weight", read_weight(weight), persistent=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor
@@ -9,6 +10,7 @@ from torch import Tensor
 from setwise.losses import Loss
 from setwise.torch._distributed import gathered
 from setwise.torch._inputs._loss_words import HoldsLoss, word_of
+from setwise.torch._inputs._margins import are_classes, one_against_the_rest
 from setwise.torch._inputs._sets import (
     Options,
     as_rows,
@@ -36,6 +38,14 @@ def of_scores(
 ) -> Tensor:
     """The surrogate of every set, reduced."""
     check_input(input, target)
+    if are_classes(input, target):
+        if not options.per_class:
+            raise ValueError(
+                "per_class must be True where target holds classes, one for each pixel of input "
+                f"{tuple(input.shape)}: every class is a set, got False"
+            )
+        input, target, void = one_against_the_rest(input, target, options.ignore_index)
+        options = replace(options, ignore_index=void)
     target = same_shape(input, target)
     fitting(weight, input.shape)
     weight = on_device(weight, input)

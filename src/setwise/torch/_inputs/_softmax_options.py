@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Literal
 
+from setwise.torch._inputs._averages import Average, check_average
 from setwise.torch._inputs._sets import (
     Method,
     Reduction,
@@ -54,9 +55,12 @@ class SoftmaxOptions:
     from_logits: bool = True
     method: Method = "exact"
     buckets: int = 8192
+    average: Average = "images"
+    worst: float | None = None
 
     def __post_init__(self) -> None:
         check_flags(per_image=self.per_image, from_logits=self.from_logits)
+        check_average(self.average, self.worst, self.per_image)
         check_ignore(self.ignore_index)
         check_reduction(self.reduction)
         check_method(self.method, self.buckets)
@@ -65,6 +69,11 @@ class SoftmaxOptions:
     def counted(self) -> int:
         """How many buckets; 0 stands for sorting."""
         return self.buckets if self.method == "bucket" else 0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the mean is that of the fused operator: over the sets, of the classes."""
+        return self.reduction == "mean" and self.average == "images" and self.worst is None
 
     def named(self, n_classes: int) -> list[int]:
         """The classes that may count."""

@@ -1,0 +1,167 @@
+"""What the losses of probabilities have in common: sets of classes, their values, one mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from setwise.torch._distributed import gathered
+from setwise.torch._inputs._averages import mean_of_sets
+from setwise.torch._inputs._class_sets import check_probabilities
+from setwise.torch._inputs._class_targets import (
+    ClassTable,
+    is_soft,
+    labels_of_one_hot,
+    of_classes,
+    read_table,
+)
+from setwise.torch._inputs._sets import HALVES, check_flags, check_input
+from setwise.torch._inputs._softmax_options import SoftmaxOptions
+from setwise.torch._inputs._weights import on_device, read_weight
+from setwise.torch._operators._eager import is_transformed
+
+Activation = Literal["softmax", "sigmoid", "none"]
+OfSets = Callable[[Tensor, ClassTable], Tensor]
+"""Probabilities (N, K, P) and their table: values (T, K)."""
+
+
+def check_activation(activation: object) -> None:
+    """One of the three words."""
+    if activation not in ("softmax", "sigmoid", "none"):
+        raise ValueError(f"activation must be 'softmax', 'sigmoid' or 'none', got {activation!r}")
+
+
+def with_classes(input: Tensor, target: Tensor, ignore: int | None) -> tuple[Tensor, Tensor]:
+    """Input (N, C, P), and class labels (N, P) or soft labels (N, C, P)."""
+    if input.ndim == 0:
+        raise ValueError("input must have a dimension of classes, got a scalar")
+    if input.ndim == 1:
+        input, target = input.unsqueeze(0), target.unsqueeze(0)
+    soft = is_soft(input, target)
+    if not soft:
+        if target.ndim == input.ndim and target.shape[1] == 1:
+            target = target.squeeze(1)
+        elif target.shape == input.shape:
+            target = labels_of_one_hot(target, ignore)
+        if target.shape != input.shape[:1] + input.shape[2:]:
+            raise ValueError(
+                f"target must have shape {tuple(input.shape[:1] + input.shape[2:])}, that of input "
+                f"without its classes, or that of input for soft labels, got {tuple(target.shape)}"
+            )
+        if target.is_floating_point():
+            raise TypeError(
+                "target must hold integers or booleans, or soft labels in the shape of input, "
+                f"{tuple(input.shape)}, got {target.dtype} of shape {tuple(target.shape)}"
+            )
+    n_images, n_classes = input.shape[:2]
+    n_pixels = input[:1, :1].numel() if n_images and n_classes else 0
+    target = (
+        target.reshape(n_images, n_classes, n_pixels)
+        if soft
+        else target.reshape(n_images, n_pixels)
+    )
+    return input.reshape(n_images, n_classes, n_pixels), target
+
+
+def class_weight(weight: Tensor | None, input: Tensor) -> Tensor | None:
+    """Weights (C,) on the device of input (N, C, ...)."""
+    if weight is not None and weight.shape != input.shape[1:2]:
+        raise ValueError(
+            f"weight must have shape ({input.shape[1]},), one entry a class, "
+            f"got {tuple(weight.shape)}"
+        )
+    return on_device(weight, input)
+
+
+def probabilities_of(input: Tensor, activation: Activation) -> Tensor:
+    """Probabilities in float32 or float64."""
+    wide = torch.float64 if input.dtype == torch.float64 else torch.float32
+    if activation == "softmax":
+        return torch.softmax(input, 1, dtype=wide)
+    if activation == "sigmoid":
+        return torch.sigmoid(input.to(wide))
+    p = input.float() if input.dtype in HALVES else input
+    if not is_transformed() and not torch.compiler.is_compiling():
+        check_probabilities(p)
+    return p
+
+
+def combined(
+    values: Tensor, counts: Tensor, weight: Tensor | None, options: SoftmaxOptions
+) -> Tensor:
+    """Values (T, K) as the reduction asks, of the sets that count, (T, K) bool."""
+    if options.reduction == "mean":
+        return mean_of_sets(values, counts, weight, options.average, options.worst)
+    values = torch.where(counts, values, 0.0)
+    if weight is not None:
+        values = values * weight.to(values)
+    if options.reduction == "sum":
+        return values.sum()
+    return values if options.per_image else values.squeeze(0)
+
+
+def of_probabilities(
+    of_sets: OfSets,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    activation: Activation,
+    options: SoftmaxOptions,
+) -> Tensor:
+    """A loss of class probabilities, reduced."""
+    check_input(input, target)
+    if activation == "sigmoid" and target.shape == input.shape and not target.is_floating_point():
+        target = target.to(input.dtype if input.dtype not in HALVES else torch.float32)
+    input, target = with_classes(input, target, options.ignore_index)
+    weight = class_weight(weight, input)
+    named = options.named(input.shape[1])
+    p = probabilities_of(input, activation)
+    table = read_table(p, target, options.ignore_index, named, options.per_image)
+    values = of_sets(of_classes(p, named), table)
+    counts = table.met() if options.classes == "present" else table.some()
+    if weight is not None:
+        weight = of_classes(weight[None], named)[0]
+    return combined(values, counts, weight, options)
+
+
+class ClassLoss(nn.Module):
+    """A module of a loss of class probabilities: its options, and ``forward``."""
+
+    weight: Tensor | None
+    activation: Activation
+
+    def __init__(
+        self, activation: Activation, weight: Any, across_ranks: bool, options: SoftmaxOptions
+    ) -> None:
+        super().__init__()
+        check_activation(activation)
+        check_flags(across_ranks=across_ranks)
+        self.activation, self.options, self.across_ranks = activation, options, across_ranks
+        self.register_buffer("weight", read_weight(weight), persistent=False)
+
+    def _of_sets(self, p: Tensor, table: ClassTable) -> Tensor:
+        """Values (T, K) of probabilities (N, K, P)."""
+        raise NotImplementedError
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The loss of logits (N, C, ...) and targets (N, ...) or (N, C, ...)."""
+        if self.across_ranks:
+            input, target = gathered(input), gathered(target)
+        return of_probabilities(
+            self._of_sets, input, target, self.weight, self.activation, self.options
+        )
+
+    def extra_repr(self) -> str:
+        """The options that are not the usual ones."""
+        usual = SoftmaxOptions()
+        changed = {
+            name: value
+            for name, value in vars(self.options).items()
+            if value != getattr(usual, name)
+        }
+        if self.activation != "softmax":
+            changed = {"activation": self.activation, **changed}
+        return ", ".join(f"{name}={value!r}" for name, value in changed.items())

@@ -1,0 +1,129 @@
+"""Targets of class probabilities in every form: class labels, one-hot, and soft labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from setwise.torch._inputs._labels import check_classes, comparable, voids
+
+_SOFT = "target must hold soft labels in [0, 1] or ignore_index where it is floating"
+_ONE_HOT = "target must be one-hot, one class a pixel, where it has the shape of input"
+
+
+@dataclass(frozen=True)
+class ClassTable:
+    """What the losses of probabilities read: truths of every class, and which elements count."""
+
+    truth: Tensor
+    """(N, K, P), in [0, 1], in the type of the probabilities."""
+    valid: Tensor | None
+    """(N, K, P), bool; None if every element counts."""
+    groups: int
+    """Images form this many sets: N with one each, or 1."""
+
+    def met(self) -> Tensor:
+        """(T, K), bool: which classes occur in each set of images."""
+        return self.over_sets(self.truth) > 0
+
+    def some(self) -> Tensor:
+        """(T, K), bool: which sets have an element that counts."""
+        if self.valid is None:
+            many = self.truth.numel() > 0
+            shape = (self.groups, self.truth.shape[1])
+            return torch.full(shape, many, device=self.truth.device)
+        return self.over_sets(self.valid.to(self.truth.dtype)) > 0
+
+    def over_sets(self, elements: Tensor) -> Tensor:
+        """(T, K): sums of (N, K, P) over the pixels that count, and over the images of a set."""
+        if self.valid is not None:
+            elements = torch.where(self.valid, elements, 0.0)
+        return elements.sum(2).reshape(self.groups, -1, elements.shape[1]).sum(1)
+
+    def rows(self, elements: Tensor) -> Tensor:
+        """(T K, n): the elements of each set."""
+        if self.groups == len(elements):
+            return elements.reshape(-1, elements.shape[2])
+        return elements.transpose(0, 1).reshape(elements.shape[1], -1)
+
+
+def of_classes(tensor: Tensor, classes: Sequence[int]) -> Tensor:
+    """(N, K, ...): some classes of (N, C, ...); the tensor itself where they are all of them."""
+    if list(classes) == list(range(tensor.shape[1])):
+        return tensor
+    return tensor[:, torch.as_tensor(classes, device=tensor.device)]
+
+
+def is_soft(input: Tensor, target: Tensor) -> bool:
+    """Whether the target gives each element of the input a degree, not each pixel a class."""
+    return target.is_floating_point() and target.shape == input.shape
+
+
+def read_table(
+    probabilities: Tensor,
+    target: Tensor,
+    ignore: int | None,
+    classes: Sequence[int],
+    per_image: bool,
+) -> ClassTable:
+    """The table of classes (N, C, P) and targets (N, P), or (N, C, P) of soft labels or one-hot."""
+    groups = len(probabilities) if per_image else 1
+    target = comparable(target)
+    if target.ndim == probabilities.ndim:
+        void = voids(target, ignore)
+        check_degrees(target, void)
+        truth = of_classes(target, classes).to(probabilities.dtype)
+        valid = None if void is None else ~of_classes(void, classes)
+    else:
+        check_classes(target, probabilities.shape[1], ignore)
+        every = torch.arange(probabilities.shape[1], device=target.device)
+        chosen = of_classes(every[None, :], classes)
+        truth = (target[:, None, :] == chosen[..., None]).to(probabilities.dtype)
+        void = voids(target, ignore)
+        valid = None if void is None else ~void[:, None, :].expand_as(truth)
+    if valid is not None:
+        truth = torch.where(valid, truth, 0.0)
+    return ClassTable(truth, valid, groups)
+
+
+def check_degrees(target: Tensor, void: Tensor | None) -> None:
+    """Numbers in [0, 1] where they count; on another device than the host, that asserts it."""
+    if target.numel() == 0 or target.dtype == torch.bool:
+        return
+    known = (target >= 0) & (target <= 1)
+    if void is not None:
+        known = known | void
+    if target.device.type != "cpu":
+        torch._assert_async(known.all(), _SOFT)
+    elif not bool(known.all()):
+        raise ValueError(f"{_SOFT}, got {target[~known][0].item()}")
+
+
+def labels_of_one_hot(target: Tensor, ignore: int | None) -> Tensor:
+    """Class labels (N, ...) of a one-hot target (N, C, ...) of integers or booleans.
+
+    A pixel is void where all its entries are ``ignore_index``.
+    """
+    target = comparable(target)
+    void = voids(target, ignore)
+    dropped = None if void is None else void.all(1)
+    good = (((target == 0) | (target == 1)).all(1)) & ((target == 1).sum(1) == 1)
+    if dropped is not None:
+        good = good | dropped
+    if target.device.type != "cpu":
+        torch._assert_async(good.all(), _ONE_HOT)
+    elif not bool(good.all()):
+        pixel = target.movedim(1, -1)[~good][0]
+        raise ValueError(f"{_ONE_HOT}, got {pixel.tolist()}")
+    labels = (target == 1).to(torch.uint8).argmax(1)
+    return labels if dropped is None else torch.where(dropped, _as_label(ignore), labels)
+
+
+def _as_label(ignore: int | None) -> int:
+    assert ignore is not None
+    assert math.isfinite(ignore)
+    return ignore

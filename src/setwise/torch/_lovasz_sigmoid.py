@@ -1,0 +1,187 @@
+"""Lovász-sigmoid: the set loss of masks from probabilities of their own, soft labels included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setwise.losses import Jaccard, Loss
+from setwise.torch._distributed import gathered
+from setwise.torch._inputs._class_targets import check_degrees
+from setwise.torch._inputs._labels import NO_MIXTURE, read_target, voids
+from setwise.torch._inputs._loss_words import constant, loss_of, word_of
+from setwise.torch._inputs._sets import (
+    Method,
+    Options,
+    Reduction,
+    as_rows,
+    check_input,
+    fitting,
+    reduced,
+    same_shape,
+)
+from setwise.torch._inputs._weights import on_device
+from setwise.torch._lovasz_hinge import check_extension
+from setwise.torch._operators._derivatives import class_values, hinge_values
+from setwise.torch._operators._eager import is_transformed
+from setwise.torch._operators._scores import hinge
+from setwise.torch._operators._softmax import probabilities
+from setwise.torch._reference._soft_jaccard import soft_jaccard
+from setwise.torch._score_loss import SurrogateLoss, checked_weight
+
+
+def lovasz_sigmoid(
+    input: Tensor,
+    target: Tensor,
+    loss: Loss | str = "jaccard",
+    *,
+    per_image: bool = False,
+    per_class: bool = False,
+    ignore_index: int | None = None,
+    reduction: Reduction = "mean",
+    weight: Any = None,
+    method: Method = "exact",
+    buckets: int = 8192,
+) -> Tensor:
+    """Lovász-sigmoid of a set loss; see ``LovaszSigmoidLoss`` for the arguments.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import setwise as sw
+    >>> soft = torch.tensor([0.9, 0.6, 0.1])
+    >>> round(sw.torch.lovasz_sigmoid(torch.logit(soft), soft).item(), 4)
+    0.0
+    """
+    options = Options(per_image, per_class, ignore_index, reduction, method, buckets)
+    check_extension(loss, options.method)
+    return of_masks(input, target, loss, checked_weight(weight, options), options)
+
+
+@constant
+def is_jaccard(loss: Loss | str) -> bool:
+    """Whether soft labels are defined for the loss."""
+    return isinstance(loss_of(word_of(loss)), Jaccard)
+
+
+def of_masks(
+    input: Tensor, target: Tensor, loss: Loss | str, weight: Tensor | None, options: Options
+) -> Tensor:
+    """The extension of every set, reduced."""
+    check_input(input, target)
+    target = same_shape(input, target)
+    fitting(weight, input.shape)
+    weight = on_device(weight, input)
+    wide = torch.float64 if input.dtype == torch.float64 else torch.float32
+    p, y = torch.sigmoid(as_rows(input, options).to(wide)), as_rows(target, options)
+    if y.is_floating_point() and is_jaccard(loss):
+        void = voids(y, options.ignore_index)
+        if not is_transformed() and not torch.compiler.is_compiling():
+            _check_degrees(y, void)
+        truth = torch.where(y == -1, 0.0, y.to(wide))
+        values = soft_jaccard(p, truth, None if void is None else ~void, options.counted)
+    else:
+        values = _of_labels(p, y, word_of(loss), options)
+    return reduced(values, input.shape, weight, options)
+
+
+def _check_degrees(y: Tensor, void: Tensor | None) -> None:
+    """Soft labels in [0, 1], or labels in {-1, +1}."""
+    minus, other = y == -1, (y >= 0) & (y < 1)
+    if void is not None:
+        minus, other = minus & ~void, other & ~void
+    check_degrees(y, minus if void is None else void | minus)
+    mixed = minus.any() & other.any()
+    if y.device.type != "cpu":
+        torch._assert_async(~mixed, NO_MIXTURE)
+    elif bool(mixed):
+        raise ValueError(NO_MIXTURE)
+
+
+def _of_labels(p: Tensor, target: Tensor, word: str, options: Options) -> Tensor:
+    """Values (S,) of hard labels.
+
+    A submodular loss has a hinge, whose errors at the score p of a positive and p - 1 of a negative
+    are 1 - p and p. Any other is class 1 of two classes, every set an image of its own.
+    """
+    positive, valid = read_target(target, options.ignore)
+    if loss_of(word).is_submodular:
+        scores = torch.where(positive, p, p - 1)
+        rest = ("lovasz", word, options.ignore, options.counted, 1.0)
+        if is_transformed():
+            return hinge_values(scores, target, *rest)
+        of_sets: Tensor = hinge(scores, target, *rest)[0]
+        return of_sets
+    labels = positive.to(torch.uint8)
+    if valid is not None:
+        labels = torch.where(valid, labels, 255)
+    how = (word, None if valid is None else 255, [1], True, options.counted)
+    both = torch.stack([1 - p, p], 1)
+    if is_transformed():
+        return class_values(both, labels, *how)[:, 0]
+    values: Tensor = probabilities(both, labels.contiguous(), *how)[0]
+    return values[:, 0]
+
+
+class LovaszSigmoidLoss(SurrogateLoss):
+    r"""The Lovász extension of a set loss on the errors of masks, for multi-label logits.
+
+    With p the sigmoid of the logits and y the truth, the errors are :math:`e_i = |p_i - y_i|`;
+    sorted in decreasing order, with mu the gains of the loss along that order, a set has the value
+    :math:`\sum_i e_i \mu_i`. It is the loss itself where p is 0 or 1 and bounded by that of
+    everything wrong; in the logits it is not convex, where ``LovaszHingeLoss`` is.
+
+    For Jaccard, floating targets are soft labels in [0, 1], as for ``LovaszSoftmaxLoss``. Other
+    losses take floats that are 0 or 1.
+
+    Parameters
+    ----------
+    loss : Loss or str
+        Any loss of counts, or a submodular one.
+    per_image, per_class, ignore_index, reduction, weight, across_ranks
+        As for ``LovaszHingeLoss``.
+    method, buckets
+        As for ``LovaszSoftmaxLoss``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import setwise as sw
+    >>> criterion = sw.torch.LovaszSigmoidLoss("dice", per_image=True)
+    >>> criterion(torch.zeros(2, 1, 8, 8), torch.ones(2, 1, 8, 8)).item()
+    0.5
+    """
+
+    def __init__(
+        self,
+        loss: Loss | str = "jaccard",
+        *,
+        per_image: bool = False,
+        per_class: bool = False,
+        ignore_index: int | None = None,
+        reduction: Reduction = "mean",
+        weight: Any = None,
+        method: Method = "exact",
+        buckets: int = 8192,
+        across_ranks: bool = False,
+    ) -> None:
+        super().__init__(
+            loss,
+            per_image=per_image,
+            per_class=per_class,
+            ignore_index=ignore_index,
+            reduction=reduction,
+            weight=weight,
+            method=method,
+            buckets=buckets,
+            across_ranks=across_ranks,
+        )
+        check_extension(self.loss, method)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The loss of logits and their targets."""
+        if self.across_ranks:
+            input, target = gathered(input), gathered(target)
+        return of_masks(input, target, self._word, self.weight, self.options)

@@ -1,0 +1,223 @@
+r"""Losses that are a quotient of sums over a set: soft Dice, Tversky, and the two metric losses.
+
+With probabilities x and truths y of one class, in [0, 1]: :math:`|x| = \sum_i x_i`.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, TypedDict, Unpack
+
+import torch
+from torch import Tensor
+
+from setwise.torch._class_loss import Activation, ClassLoss
+from setwise.torch._inputs._averages import Average
+from setwise.torch._inputs._class_targets import ClassTable
+from setwise.torch._inputs._sets import Reduction
+from setwise.torch._inputs._softmax_options import Classes, SoftmaxOptions, read_classes
+
+
+def _number(name: str, value: object, least: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    number = float(value)
+    if not least <= number < float("inf"):
+        raise ValueError(f"{name} must be finite and at least {least:g}, got {number:g}")
+    return number
+
+
+def _share(above: Tensor, below: Tensor) -> Tensor:
+    """above / below, and 1 where nothing is there to be missed."""
+    return torch.where(below > 0, above / torch.where(below > 0, below, 1.0), 1.0)
+
+
+class ClassOptions(TypedDict, total=False):
+    """How classes and images form sets, and how the values of the sets combine."""
+
+    activation: Activation
+    classes: Classes
+    per_image: bool
+    ignore_index: int | None
+    reduction: Reduction
+    weight: Any
+    average: Average
+    worst: float | None
+    across_ranks: bool
+
+
+class _OverlapLoss(ClassLoss):
+    """What these losses share: their options, those of ``LovaszSoftmaxLoss``."""
+
+    def __init__(
+        self,
+        *,
+        activation: Activation = "softmax",
+        classes: Classes = "present",
+        per_image: bool = False,
+        ignore_index: int | None = None,
+        reduction: Reduction = "mean",
+        weight: Any = None,
+        average: Average = "images",
+        worst: float | None = None,
+        across_ranks: bool = False,
+    ) -> None:
+        options = SoftmaxOptions(
+            read_classes(classes),
+            per_image,
+            ignore_index,
+            reduction,
+            average=average,
+            worst=worst,
+        )
+        super().__init__(activation, weight, across_ranks, options)
+
+
+class SoftDiceLoss(_OverlapLoss):
+    r"""The soft Dice loss, the baseline of segmentation.
+
+    Of a class, :math:`1 - (2 \langle x, y \rangle + s) / (|x| + |y| + s)`. Equal to the Dice loss
+    where x and y are 0 or 1 and s = 0. With soft labels its least value is not at x = y; that of
+    ``DiceSemimetricLoss`` is.
+
+    Parameters
+    ----------
+    smooth : float
+        s >= 0. Where a class has no truth the gradient is 0 unless s > 0.
+    activation : {"softmax", "sigmoid", "none"}
+        How logits become probabilities: of one class a pixel, of every class by itself, or not at
+        all because they are probabilities. Classes are dimension 1 in each case, so that a binary
+        mask has shape (N, 1, ...).
+    classes, per_image, ignore_index, reduction, weight, average, worst, across_ranks
+        As for ``LovaszSoftmaxLoss``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import setwise as sw
+    >>> criterion = sw.torch.SoftDiceLoss(activation="sigmoid", per_image=True)
+    >>> criterion(torch.zeros(2, 1, 8, 8), torch.ones(2, 1, 8, 8)).round(decimals=4).item()
+    0.333...
+    """
+
+    def __init__(self, *, smooth: float = 0.0, **options: Unpack[ClassOptions]) -> None:
+        super().__init__(**options)
+        self.smooth = _number("smooth", smooth, 0.0)
+
+    def _of_sets(self, p: Tensor, table: ClassTable) -> Tensor:
+        both = table.over_sets(p * table.truth)
+        total = table.over_sets(p) + table.over_sets(table.truth)
+        return 1 - _share(2 * both + self.smooth, total + self.smooth)
+
+
+class TverskyLoss(_OverlapLoss):
+    r"""The Tversky loss: false positives and false negatives with weights of their own.
+
+    Of a class, with :math:`t = \langle x, y \rangle`,
+    :math:`1 - (t + s) / (t + \alpha (|x| - t) + \beta (|y| - t) + s)`. With alpha =
+    beta = 1/2 it is soft Dice, with alpha = beta = 1 soft Jaccard. To the power of ``gamma`` it is
+    the focal Tversky loss.
+
+    Parameters
+    ----------
+    alpha, beta : float
+        What a false positive and a false negative weigh, not negative.
+    gamma : float
+        The power; below 1 small losses are pulled up, above 1 pressed down.
+    smooth, activation, classes, per_image, ignore_index, reduction, weight, average, worst, \
+across_ranks
+        As for ``SoftDiceLoss``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import setwise as sw
+    >>> logits, target = torch.zeros(1, 2, 4), torch.tensor([[0, 0, 0, 1]])
+    >>> round(sw.torch.TverskyLoss(alpha=0.3, beta=0.7)(logits, target).item(), 4)
+    0.5299
+    >>> focal = sw.torch.TverskyLoss(alpha=0.3, beta=0.7, gamma=0.75)
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.5,
+        beta: float = 0.5,
+        gamma: float = 1.0,
+        smooth: float = 0.0,
+        **options: Unpack[ClassOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.alpha, self.beta = _number("alpha", alpha, 0.0), _number("beta", beta, 0.0)
+        self.gamma, self.smooth = _number("gamma", gamma, 0.0), _number("smooth", smooth, 0.0)
+
+    def _of_sets(self, p: Tensor, table: ClassTable) -> Tensor:
+        both = table.over_sets(p * table.truth)
+        false = table.over_sets(p) - both
+        missed = table.over_sets(table.truth) - both
+        below = both + self.alpha * false + self.beta * missed + self.smooth
+        values = 1 - _share(both + self.smooth, below)
+        if self.gamma == 1:
+            return values
+        # The power of 0 has no finite slope below 1: a set without loss has none at all.
+        some = values > 0
+        return torch.where(some, torch.where(some, values, 1.0) ** self.gamma, 0.0)
+
+
+class JaccardMetricLoss(_OverlapLoss):
+    r"""The Jaccard metric loss, for soft labels too.
+
+    Of a class, :math:`1 - (|x| + |y| - |x - y|) / (|x| + |y| + |x - y|)`, which is
+    :math:`1 - \sum_i \min(x_i, y_i) / \sum_i \max(x_i, y_i)`: a metric on [0, 1]^n, 0 only at
+    x = y, and the Jaccard loss where x and y are 0 or 1 (Wang, Ning and Blaschko 2023).
+
+    Parameters
+    ----------
+    activation, classes, per_image, ignore_index, reduction, weight, average, worst, across_ranks
+        As for ``SoftDiceLoss``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import setwise as sw
+    >>> p = torch.tensor([[[0.9, 0.2], [0.1, 0.8]]])
+    >>> criterion = sw.torch.JaccardMetricLoss(activation="none")
+    >>> criterion(p, p.clone()).item()
+    0.0
+    """
+
+    def __init__(self, **options: Unpack[ClassOptions]) -> None:
+        super().__init__(**options)
+
+    def _of_sets(self, p: Tensor, table: ClassTable) -> Tensor:
+        total = table.over_sets(p) + table.over_sets(table.truth)
+        apart = table.over_sets((p - table.truth).abs())
+        return 1 - _share(total - apart, total + apart)
+
+
+class DiceSemimetricLoss(_OverlapLoss):
+    r"""The Dice semimetric loss, for soft labels too.
+
+    Of a class, :math:`|x - y| / (|x| + |y|)`: 0 only at x = y, and the Dice loss where x and y are
+    0 or 1 (Wang, Popordanoska, Bertels, Lemmens and Blaschko 2023).
+
+    Parameters
+    ----------
+    activation, classes, per_image, ignore_index, reduction, weight, average, worst, across_ranks
+        As for ``SoftDiceLoss``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import setwise as sw
+    >>> logits, target = torch.zeros(1, 2, 4), torch.tensor([[0, 0, 0, 1]])
+    >>> round(sw.torch.DiceSemimetricLoss(classes="all")(logits, target).item(), 4)
+    0.5333
+    """
+
+    def __init__(self, **options: Unpack[ClassOptions]) -> None:
+        super().__init__(**options)
+
+    def _of_sets(self, p: Tensor, table: ClassTable) -> Tensor:
+        total = table.over_sets(p) + table.over_sets(table.truth)
+        return 1 - _share(total - table.over_sets((p - table.truth).abs()), total)
