@@ -9,6 +9,7 @@ import numpy as np
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise._foundation._progress import Progress
 from setwise._foundation._timings import Timings
+from setwise.fields._pixels._in_image import in_image
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +164,8 @@ class DiverseResult:
     timings : mapping of str to float
         Where the time went, in seconds: "set-up", "first item", "next items" and "answer". No part
         of the answer.
+    shape : tuple of int, or None
+        The field's: the sides of the image, where they are known.
 
     Examples
     --------
@@ -190,6 +193,18 @@ class DiverseResult:
     shares: FloatArray | None = None
     probabilities: FloatArray | None = None
     timings: Timings = field(default_factory=Timings)
+    shape: tuple[int, ...] | None = None
+
+    @property
+    def label_images(self) -> IntArray:
+        """``labelings`` in the shape of the image, the items first: (m, H, W)."""
+        return in_image(self.labelings, self.shape, axis=1)
+
+    @property
+    def probability_image(self) -> FloatArray | None:
+        """``probabilities`` in the shape of the image; None where there are none."""
+        given = self.probabilities
+        return None if given is None else in_image(given, self.shape)
 
     @property
     def gaps(self) -> FloatArray:

@@ -8,6 +8,7 @@ from setwise._foundation._arguments import IntArray
 from setwise._foundation._certificate import Certificate
 from setwise._foundation._progress import Progress
 from setwise._foundation._timings import Timings
+from setwise.fields._pixels._in_image import in_image
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +61,8 @@ class MapResult(Certificate):
     timings : mapping of str to float
         Where the time went, in seconds: "set-up", "search", "bound" where the method has none of
         its own, and "answer", what it took to write it down. No part of the answer.
+    shape : tuple of int, or None
+        The field's: the sides of the image, where they are known.
 
     Examples
     --------
@@ -80,3 +83,9 @@ class MapResult(Certificate):
     relative_gap: float
     exact: bool
     timings: Timings = field(default_factory=Timings)
+    shape: tuple[int, ...] | None = None
+
+    @property
+    def label_image(self) -> IntArray:
+        """``labels`` in the shape of the image."""
+        return in_image(self.labels, self.shape)
