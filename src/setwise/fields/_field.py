@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_float64, as_integers
+from setwise._foundation._html import Row, as_html
 from setwise._foundation._immutable import Immutable
+from setwise._foundation._pictures import label_picture
 from setwise.fields._base import Potential
 from setwise.fields._edges import grid_of
 from setwise.fields._pixels._grid import as_sides
@@ -151,6 +153,15 @@ class Field(Immutable):
     def __repr__(self) -> str:
         parts = [f"Field({self.n_variables} variables, {self.n_labels} labels)"]
         return " + ".join([*parts, *(repr(potential) for potential in self.potentials)])
+
+    def _repr_html_(self) -> str:
+        rows: list[Row] = [("variables", self.n_variables), ("labels", self.n_labels)]
+        rows += [("potential", potential) for potential in self.potentials]
+        if self.shape is None:
+            return as_html("Field", rows)
+        least = self.unary.argmin(axis=1).reshape(self.shape)
+        pictures = [("labels of least unaries", label_picture(least))] if least.size else []
+        return as_html("Field", [*rows, ("shape", self.shape)], pictures)
 
 
 def _as_shape(shape: Sequence[int] | None, n_variables: int) -> tuple[int, ...] | None:

@@ -92,7 +92,7 @@ def _split(sample: FloatArray, shares: FloatArray) -> np.ndarray[tuple[int], np.
 
 
 def _widest(sample: FloatArray, shares: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-    """How much weighted colours vary along the direction in which they vary most, it, and the mean."""
+    """The largest variance of weighted colours along a direction, that direction, and the mean."""
     mass = shares.sum()
     mean = shares @ sample / mass
     away = sample - mean

@@ -3,33 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from setwise._foundation._arguments import IntArray
+from setwise._foundation._pictures import Bytes
 from setwise.images._pixels import Pixels
-
-Bytes = NDArray[np.uint8]
-
-# Okabe and Ito's colours, blue and orange first: they differ to most eyes, and in grey.
-PALETTE: Bytes = np.array(
-    [
-        [0, 114, 178],
-        [230, 159, 0],
-        [0, 158, 115],
-        [204, 121, 167],
-        [86, 180, 233],
-        [213, 94, 0],
-        [240, 228, 66],
-        [0, 0, 0],
-        [255, 255, 255],
-    ],
-    np.uint8,
-)
-
-
-def label_colors(n_labels: int) -> Bytes:
-    """Colours (L, 3) of labels; beyond nine they come again."""
-    return PALETTE[np.arange(n_labels) % len(PALETTE)]
 
 
 def as_bytes(pixels: Pixels) -> Bytes:

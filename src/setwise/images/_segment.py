@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_count, as_flag, as_number
+from setwise._foundation._html import as_html, certificate_rows
+from setwise._foundation._pictures import label_colors
 from setwise.fields import Field
 from setwise.images._field import field_from_image, sides_of
-from setwise.images._overlay import as_bytes, label_colors, overlaid
+from setwise.images._overlay import as_bytes, overlaid
 from setwise.images._pixels import as_pixels
 from setwise.inference import (
     DiverseResult,
@@ -159,6 +161,15 @@ class Segmentation:
         if as_flag(scribbles, "scribbles") and self.scribbles is not None:
             picture = overlaid(picture, self.scribbles, colors, 1.0)
         return picture
+
+    def _repr_html_(self) -> str:
+        best = self.result
+        rows = certificate_rows(best.value, best.bound, best.relative_gap, best.exact)
+        rows += [("shape", self.shape), ("labels", self.field.n_labels)]
+        picture = self.overlay()
+        while picture.ndim > 3:
+            picture = picture[len(picture) // 2]
+        return as_html("Segmentation", rows, [("labels", picture)])
 
 
 def _as_labels(labels: ArrayLike, field: Field) -> IntArray:

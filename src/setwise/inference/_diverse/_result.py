@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
+from setwise._foundation._html import Row, as_html
+from setwise._foundation._pictures import label_picture
 from setwise._foundation._progress import Progress
 from setwise._foundation._timings import Timings
 from setwise.fields._pixels._in_image import in_image
+
+_SHOWN = 6  # items of a list in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +215,19 @@ class DiverseResult:
         """(m,): E(y) - d(y | S) - bound of each step, never negative."""
         gaps: FloatArray = (self.values - self.gains - self.bounds).clip(min=0.0)
         return gaps
+
+    def _repr_html_(self) -> str:
+        rows: list[Row] = [("items", len(self.values)), ("exact", self.exact)]
+        rows += [("reason", self.reason)]
+        pictures = []
+        if self.shape is not None and self.labelings.size:
+            pictures = [
+                (f"{k}: energy {value:.6g}", label_picture(labels))
+                for k, (labels, value) in enumerate(
+                    zip(self.label_images[:_SHOWN], self.values[:_SHOWN], strict=True), start=1
+                )
+            ]
+        return as_html("DiverseResult", rows, pictures)
 
 
 def repeats(labelings: IntArray) -> BoolArray:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from setwise._foundation._arguments import IntArray
 from setwise._foundation._certificate import Certificate
+from setwise._foundation._html import as_html, certificate_rows
+from setwise._foundation._pictures import label_picture
 from setwise._foundation._progress import Progress
 from setwise._foundation._timings import Timings
 from setwise.fields._pixels._in_image import in_image
@@ -89,3 +91,11 @@ class MapResult(Certificate):
     def label_image(self) -> IntArray:
         """``labels`` in the shape of the image."""
         return in_image(self.labels, self.shape)
+
+    def _repr_html_(self) -> str:
+        rows = certificate_rows(self.value, self.bound, self.relative_gap, self.exact)
+        rows += [("method", self.method), ("reason", self.reason)]
+        pictures = []
+        if self.shape is not None and self.labels.size:
+            pictures = [("labels", label_picture(self.label_image))]
+        return as_html("MapResult", rows, pictures)

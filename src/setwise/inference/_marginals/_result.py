@@ -8,6 +8,8 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._certificate import Certificate
+from setwise._foundation._html import Row, as_html
+from setwise._foundation._pictures import heat_picture, label_picture
 from setwise._foundation._progress import Progress
 from setwise._foundation._timings import Timings
 from setwise.fields._pixels._in_image import in_image
@@ -161,3 +163,20 @@ class MarginalsResult(Certificate):
     def entropy_image(self) -> FloatArray:
         """``entropy`` in the shape of the image."""
         return in_image(self.entropy, self.shape)
+
+    def _repr_html_(self) -> str:
+        rows: list[Row] = [
+            ("log Z at most", self.log_partition_upper),
+            ("log Z at least", self.log_partition_lower),
+            ("relative gap", self.relative_gap),
+            ("method", self.method),
+            ("reason", self.reason),
+        ]
+        pictures = []
+        if self.shape is not None and self.probabilities.size:
+            most = float(np.log(max(self.probabilities.shape[1], 2)))
+            pictures = [
+                ("labels", label_picture(self.label_image)),
+                ("entropy", heat_picture(self.entropy_image, most)),
+            ]
+        return as_html("MarginalsResult", rows, pictures)
