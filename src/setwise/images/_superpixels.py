@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import IntArray, as_array
 from setwise._foundation._imports import load
 from setwise.images._pixels import Pixels
 
+Regions = ArrayLike | Mapping[str, Any] | Sequence[Any] | int | None
 
-def as_layers(regions: Any, pixels: Pixels) -> list[IntArray]:
+
+def as_layers(regions: Regions, pixels: Pixels) -> list[IntArray]:
     """Layers (N,) of regions, -1 for none, from what ``field_from_image`` takes."""
     if regions is None:
         return []
