@@ -35,7 +35,8 @@ class ColorModel:
         self.kind = kind
         values = pixels.values
         low, high = values.min(axis=0), values.max(axis=0)
-        self._scale = np.maximum(high.astype(np.float64) - low, np.finfo(np.float64).tiny)
+        scale = high.astype(np.float64) - low
+        scale[scale == 0] = 1.0
         axes = values if values.shape[1] <= 4 else _principal(values)
         self._cells = _CELLS[axes.shape[1]]
         self._grid = (self._cells,) * axes.shape[1]
@@ -50,7 +51,7 @@ class ColorModel:
         """(K,): pixels of each cell."""
         sums = [np.bincount(self.codes, channel, minlength=len(self._used)) for channel in values.T]
         means = np.stack(sums, axis=1) / self.counts[:, None]
-        self.colors: FloatArray = (means - low) / self._scale
+        self.colors: FloatArray = np.clip((means - low) / scale, 0.0, 1.0)
         """(K, C): the mean colour of each cell, every channel from 0 to 1."""
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise._foundation._arguments import IntArray, as_array
+from setwise._foundation._arguments import SQUARABLE, IntArray, as_array
 
 # Channels that the last axis of an image usually has: grey, colours, colours and opacity.
 _USUAL = (1, 3, 4)
@@ -57,6 +57,9 @@ def as_pixels(
         values = values.astype(np.float64)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise ValueError(f"image must be finite, got {values[~np.isfinite(values)][0]}")
+    most = max(float(values.max()), -float(values.min()))
+    if most > SQUARABLE:
+        raise ValueError(f"image must be at most {SQUARABLE:g} in size, got {most:g}")
     return Pixels(np.ascontiguousarray(values), shape)
 
 

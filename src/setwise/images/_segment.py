@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_count, as_flag, as_number
 from setwise._foundation._html import as_html, certificate_rows
+from setwise._foundation._interrupts import whole
 from setwise._foundation._pictures import label_colors
 from setwise.fields import Field
 from setwise.images._field import LOCATION, SMOOTHNESS, field_from_image
@@ -109,10 +110,15 @@ class Segmentation:
         """Whether no labelling is better, up to rounding."""
         return self.result.exact
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the search for the labels; the bound holds all the same."""
+        return self.result.interrupted
+
     @cached_property
     def marginals(self) -> MarginalsResult:
-        """The probabilities of the labels."""
-        return marginals(self.field, temperature=self.temperature)
+        """The probabilities of the labels; Ctrl-C raises ``KeyboardInterrupt``."""
+        return whole(marginals(self.field, temperature=self.temperature))
 
     @property
     def entropy(self) -> FloatArray:
@@ -131,8 +137,8 @@ class Segmentation:
 
     @cached_property
     def alternatives(self) -> DiverseResult:
-        """Other labellings of low energy, the best one first: what ``sw.diverse`` gives."""
-        return diverse(self.field, self.n_alternatives)
+        """Other labellings of low energy, the best one first, as ``sw.diverse`` gives them."""
+        return whole(diverse(self.field, self.n_alternatives))
 
     def overlay(
         self,
