@@ -26,6 +26,9 @@ from setwise.inference import (
     solve_map,
 )
 
+# Of the marginals: their entropy is looked at, not added up.
+_TOL = 1e-2
+
 
 @dataclass(frozen=True, eq=False)
 class Segmentation:
@@ -118,7 +121,7 @@ class Segmentation:
     @cached_property
     def marginals(self) -> MarginalsResult:
         """The probabilities of the labels; Ctrl-C raises ``KeyboardInterrupt``."""
-        return whole(marginals(self.field, temperature=self.temperature))
+        return whole(marginals(self.field, temperature=self.temperature, tol=_TOL))
 
     @property
     def entropy(self) -> FloatArray:
@@ -206,7 +209,7 @@ def segment(
     channel_axis: int | str | None = "auto",
     n_alternatives: int = 6,
     temperature: float = 1.0,
-    tol: float = 1e-9,
+    tol: float = 1e-3,
     time_limit: float | None = None,
     n_jobs: int | None = None,
 ) -> Segmentation:
@@ -222,7 +225,8 @@ def segment(
     temperature : float
         That of the marginals, whose entropy says where the answer is unsure.
     tol, time_limit, n_jobs
-        As in ``sw.solve_map``, for the labels.
+        As in ``sw.solve_map``, for the labels. With two labels these are the best ones whatever the
+        tolerance; with more a proof to many digits may take much longer than the labels.
 
     Returns
     -------
