@@ -13,7 +13,7 @@ from setwise._foundation._html import as_html, certificate_rows
 from setwise._foundation._interrupts import whole
 from setwise._foundation._pictures import label_colors
 from setwise.fields import Field
-from setwise.images._field import LOCATION, SMOOTHNESS, field_from_image
+from setwise.images._field import LOCATION, field_from_image
 from setwise.images._overlay import as_bytes, overlaid
 from setwise.images._pixels import as_pixels
 from setwise.images._superpixels import Regions
@@ -200,7 +200,7 @@ def segment(
     boxes: ArrayLike | None = None,
     n_labels: int | None = None,
     colors: str = "mixture",
-    smoothness: float = SMOOTHNESS,
+    smoothness: float | None = None,
     beta: float | None = None,
     location: float = LOCATION,
     neighbors: int | None = None,
