@@ -10,10 +10,15 @@ from numpy.typing import ArrayLike
 from setwise._foundation._arguments import as_array, as_count
 
 
-def as_sides(shape: Sequence[int], n_variables: int) -> tuple[int, int]:
-    """Height and width of an image with a pixel for each variable."""
+def as_sides(
+    shape: Sequence[int] | None, n_variables: int, known: Sequence[int] | None
+) -> tuple[int, int]:
+    """Height and width of an image with a pixel for each variable, given or known."""
+    told = known if shape is None else shape
+    if told is None:
+        raise ValueError("shape must be given where the result does not know it, got None")
     sides = tuple(
-        as_count(side, "shape", least=1) for side in as_array(shape, "shape").ravel().tolist()
+        as_count(side, "shape", least=1) for side in as_array(told, "shape").ravel().tolist()
     )
     if len(sides) != 2 or sides[0] * sides[1] != n_variables:
         raise ValueError(
