@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_float64, as_integers
+from setwise._foundation._html import Row, as_html
 from setwise._foundation._immutable import Immutable
+from setwise._foundation._pictures import label_picture
 from setwise.fields._base import Potential
+from setwise.fields._edges import grid_of
+from setwise.fields._pixels._grid import as_sides
 from setwise.fields._terms._base import Term
 from setwise.fields._terms._fold import Folded, fold
 
@@ -26,6 +32,18 @@ class Field(Immutable):
     ----------
     unary : array of shape (N, L)
         ``+inf`` forbids a label; each row needs a finite entry.
+    shape : sequence of int, optional
+        The sides of the image or volume whose pixels are the variables, in C order. Without it a
+        field takes that of the first ``grid_edges`` over all variables in a potential added to it.
+        Results know it too, and give their labels in it.
+
+    Attributes
+    ----------
+    unary : array of shape (N, L)
+        Read-only.
+    potentials : tuple of Potential
+    shape : tuple of int, or None
+        The sides of the image, where they are known.
 
     Examples
     --------
@@ -38,12 +56,14 @@ class Field(Immutable):
 
     unary: FloatArray
     potentials: tuple[Potential, ...]
+    shape: tuple[int, ...] | None
 
     # An array is no potential: NumPy would add the field to each of its entries.
     __array_ufunc__ = None
 
-    def __init__(self, unary: ArrayLike) -> None:
-        self._set(unary=_as_unary(unary), potentials=())
+    def __init__(self, unary: ArrayLike, *, shape: Sequence[int] | None = None) -> None:
+        array = _as_unary(unary)
+        self._set(unary=array, potentials=(), shape=_as_shape(shape, len(array)))
 
     @property
     def n_variables(self) -> int:
@@ -65,7 +85,8 @@ class Field(Immutable):
         if not isinstance(potential, Potential):
             return NotImplemented
         potential.check(self.n_variables, self.n_labels)
-        return Field._of(self.unary, (*self.potentials, potential))
+        shape = self.shape or _shape_of(potential, self.n_variables)
+        return Field._of(self.unary, (*self.potentials, potential), shape)
 
     def with_unary(self, unary: ArrayLike) -> Field:
         """The same potentials over other unaries of the same shape."""
@@ -76,15 +97,20 @@ class Field(Immutable):
 
     def _over(self, unary: FloatArray) -> Field:
         """The same potentials, translated once, over checked unaries."""
-        field = Field._of(unary, self.potentials)
+        field = Field._of(unary, self.potentials, self.shape)
         field._remember("terms", self._terms)
         return field
 
     @classmethod
-    def _of(cls, unary: FloatArray, potentials: tuple[Potential, ...]) -> Field:
+    def _of(
+        cls,
+        unary: FloatArray,
+        potentials: tuple[Potential, ...],
+        shape: tuple[int, ...] | None = None,
+    ) -> Field:
         """A field of parts that are known to fit."""
         field = Field.__new__(Field)
-        field._set(unary=unary, potentials=potentials)
+        field._set(unary=unary, potentials=potentials, shape=shape)
         return field
 
     def energy(self, labels: ArrayLike) -> float | FloatArray:
@@ -127,6 +153,34 @@ class Field(Immutable):
     def __repr__(self) -> str:
         parts = [f"Field({self.n_variables} variables, {self.n_labels} labels)"]
         return " + ".join([*parts, *(repr(potential) for potential in self.potentials)])
+
+    def _repr_html_(self) -> str:
+        rows: list[Row] = [("variables", self.n_variables), ("labels", self.n_labels)]
+        rows += [("potential", potential) for potential in self.potentials]
+        if self.shape is None:
+            return as_html("Field", rows)
+        least = self.unary.argmin(axis=1).reshape(self.shape)
+        pictures = [("labels of least unaries", label_picture(least))] if least.size else []
+        return as_html("Field", [*rows, ("shape", self.shape)], pictures)
+
+
+def _as_shape(shape: Sequence[int] | None, n_variables: int) -> tuple[int, ...] | None:
+    """The sides of an image with a pixel for each variable."""
+    if shape is None:
+        return None
+    sides = as_sides(shape)
+    if not sides or prod(sides) != n_variables:
+        raise ValueError(
+            f"shape must be the sides of an image of {n_variables} pixels, one for each row of "
+            f"unary, got {sides}"
+        )
+    return sides
+
+
+def _shape_of(potential: Potential, n_variables: int) -> tuple[int, ...] | None:
+    """The sides of the grid that a potential's edges are, if it has all variables."""
+    grid = grid_of(getattr(potential, "edges", None))
+    return grid.sides if grid is not None and prod(grid.sides) == n_variables else None
 
 
 def _as_unary(unary: ArrayLike) -> FloatArray:

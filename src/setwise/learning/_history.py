@@ -11,7 +11,7 @@ from setwise._foundation._arguments import FloatArray
 from setwise._foundation._progress import Progress
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class History:
     """How a fit went, one entry a round.
 
@@ -22,6 +22,8 @@ class History:
     >>> fit = sw.learning.one_slack(lambda w: (abs(w[0] - 1), np.sign(w - 1)), 1, C=0.5)
     >>> bool((fit.history.primal >= fit.history.dual).all())
     True
+    >>> print(fit.history)
+    History(2 rounds, primal 0.5 to 0.375, dual 0.375 to 0.375, ... seconds)
     """
 
     primal: FloatArray
@@ -35,6 +37,16 @@ class History:
     def gap(self) -> FloatArray:
         """Primal - dual."""
         return self.primal - self.dual
+
+    def __repr__(self) -> str:
+        n = len(self.primal)
+        if n == 0:
+            return "History(0 rounds)"
+        ends = (
+            f"{name} {values[0]:.4g} to {values[-1]:.4g}"
+            for name, values in (("primal", self.primal), ("dual", self.dual))
+        )
+        return f"History({n} rounds, {', '.join(ends)}, {self.seconds[-1]:.3g} seconds)"
 
 
 def columns_of(rounds: Sequence[Progress]) -> FloatArray:

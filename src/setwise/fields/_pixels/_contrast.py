@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._foundation._arguments import FloatArray, as_array, as_number
-from setwise.fields._edges import as_edges, check_edges
+from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_number
+from setwise.fields._edges import as_edges, check_edges, grid_of
+from setwise.fields._pixels._grid import pair_slices
 
 
 def contrast_weights(
@@ -67,15 +70,45 @@ def contrast_weights(
         raise ValueError(f"image must be finite, got {pixels[~np.isfinite(pixels)][0]}")
     pairs = as_edges(edges)
     check_edges(pairs, len(pixels))
-    halves = pixels / 2  # no difference of them overflows
-    change = halves[pairs[:, 0]] - halves[pairs[:, 1]]
+    change = _changes(pixels / 2, pairs)  # of halves, which do not overflow
     if beta is None:
         # The scale is of no matter: with the largest change near 1 its square does not overflow.
-        _, exponent = np.frexp(np.abs(change).max(initial=0.0))
-        change = np.ldexp(change, -exponent)
+        _, exponent = np.frexp(max(change.max(initial=0.0), -change.min(initial=0.0)))
+        np.ldexp(change, -exponent, out=change)
         total = float(np.square(change).sum())
         root = np.sqrt(len(change) / (2 * total)) if total > 0 else 0.0
     else:
         root = 2 * np.sqrt(as_number(beta, "beta", nonnegative=True))
     with np.errstate(over="ignore"):  # to a weight of 0
-        return np.asarray(np.exp(-np.square(root * change).sum(axis=1)))
+        change *= root
+        np.square(change, out=change)
+        sums = _sums(change)
+        np.negative(sums, out=sums)
+        return np.asarray(np.exp(sums, out=sums))
+
+
+def _changes(pixels: FloatArray, edges: IntArray) -> FloatArray:
+    """Differences (E, C) of pixels (N, C) along edges; those of a grid without looking them up."""
+    grid = grid_of(edges)
+    if grid is None or prod(grid.sides) != len(pixels):
+        return np.asarray(pixels[edges[:, 0]] - pixels[edges[:, 1]])
+    image = pixels.reshape(*grid.sides, -1)
+    changes = np.empty((len(edges), pixels.shape[1]))
+    start = 0
+    for step in grid.steps:
+        first, second = pair_slices(grid.sides, step)
+        sides = image[first].shape
+        end = start + prod(sides[:-1])
+        np.subtract(image[first], image[second], out=changes[start:end].reshape(sides))
+        start = end
+    return changes
+
+
+def _sums(rows: FloatArray) -> FloatArray:
+    """Of each row. NumPy adds few numbers one after the other, and is slow at it along rows."""
+    if not 1 <= rows.shape[1] < 8:
+        return np.asarray(rows.sum(axis=1))
+    sums = rows[:, 0].copy()
+    for column in rows.T[1:]:
+        sums += column
+    return sums

@@ -100,16 +100,24 @@ def count_pairs(sides: tuple[int, ...], offset: Offset) -> int:
 
 def _write_pairs(pixels: IntArray, offset: Offset, edges: IntArray) -> None:
     """Each pixel beside the one at the offset, where there is one."""
+    first, second = pair_slices(pixels.shape, offset)
+    edges[:, 0] = pixels[first].ravel()
+    edges[:, 1] = pixels[second].ravel()
+
+
+def pair_slices(
+    sides: tuple[int, ...], offset: Offset
+) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """Where in a grid the pixels are that have a neighbour at the offset, and the neighbours."""
     first = tuple(
         slice(max(-step, 0), max(side - max(step, 0), 0))
-        for step, side in zip(offset, pixels.shape, strict=True)
+        for step, side in zip(offset, sides, strict=True)
     )
     second = tuple(
         slice(max(step, 0), max(side + min(step, 0), 0))
-        for step, side in zip(offset, pixels.shape, strict=True)
+        for step, side in zip(offset, sides, strict=True)
     )
-    edges[:, 0] = pixels[first].ravel()
-    edges[:, 1] = pixels[second].ravel()
+    return first, second
 
 
 def _directions(connectivity: int | ArrayLike | None, dimensions: int) -> list[Offset]:

@@ -114,4 +114,5 @@ class Items:
             interrupted=interrupted,
             relative_gaps=np.array([found.relative_gap for found in self._found]),
             exact=all(found.exact for found in self._found),
+            shape=self._field.shape,
         )

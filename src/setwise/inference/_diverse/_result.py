@@ -7,8 +7,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
+from setwise._foundation._html import Row, as_html
+from setwise._foundation._pictures import label_picture
 from setwise._foundation._progress import Progress
 from setwise._foundation._timings import Timings
+from setwise.fields._pixels._in_image import in_image
+
+_SHOWN = 6  # items of a list in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +168,8 @@ class DiverseResult:
     timings : mapping of str to float
         Where the time went, in seconds: "set-up", "first item", "next items" and "answer". No part
         of the answer.
+    shape : tuple of int, or None
+        The field's: the sides of the image, where they are known.
 
     Examples
     --------
@@ -190,12 +197,37 @@ class DiverseResult:
     shares: FloatArray | None = None
     probabilities: FloatArray | None = None
     timings: Timings = field(default_factory=Timings)
+    shape: tuple[int, ...] | None = None
+
+    @property
+    def label_images(self) -> IntArray:
+        """``labelings`` in the shape of the image, the items first: (m, H, W)."""
+        return in_image(self.labelings, self.shape, axis=1)
+
+    @property
+    def probability_image(self) -> FloatArray | None:
+        """``probabilities`` in the shape of the image; None where there are none."""
+        given = self.probabilities
+        return None if given is None else in_image(given, self.shape)
 
     @property
     def gaps(self) -> FloatArray:
         """(m,): E(y) - d(y | S) - bound of each step, never negative."""
         gaps: FloatArray = (self.values - self.gains - self.bounds).clip(min=0.0)
         return gaps
+
+    def _repr_html_(self) -> str:
+        rows: list[Row] = [("items", len(self.values)), ("exact", self.exact)]
+        rows += [("reason", self.reason)]
+        pictures = []
+        if self.shape is not None and self.labelings.size:
+            pictures = [
+                (f"{k}: energy {value:.6g}", label_picture(labels))
+                for k, (labels, value) in enumerate(
+                    zip(self.label_images[:_SHOWN], self.values[:_SHOWN], strict=True), start=1
+                )
+            ]
+        return as_html("DiverseResult", rows, pictures)
 
 
 def repeats(labelings: IntArray) -> BoolArray:

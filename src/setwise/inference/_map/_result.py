@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 
 from setwise._foundation._arguments import IntArray
 from setwise._foundation._certificate import Certificate
+from setwise._foundation._html import as_html, certificate_rows
+from setwise._foundation._pictures import label_picture
 from setwise._foundation._progress import Progress
 from setwise._foundation._timings import Timings
+from setwise.fields._pixels._in_image import in_image
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +63,8 @@ class MapResult(Certificate):
     timings : mapping of str to float
         Where the time went, in seconds: "set-up", "search", "bound" where the method has none of
         its own, and "answer", what it took to write it down. No part of the answer.
+    shape : tuple of int, or None
+        The field's: the sides of the image, where they are known.
 
     Examples
     --------
@@ -80,3 +85,17 @@ class MapResult(Certificate):
     relative_gap: float
     exact: bool
     timings: Timings = field(default_factory=Timings)
+    shape: tuple[int, ...] | None = None
+
+    @property
+    def label_image(self) -> IntArray:
+        """``labels`` in the shape of the image."""
+        return in_image(self.labels, self.shape)
+
+    def _repr_html_(self) -> str:
+        rows = certificate_rows(self.value, self.bound, self.relative_gap, self.exact)
+        rows += [("method", self.method), ("reason", self.reason)]
+        pictures = []
+        if self.shape is not None and self.labels.size:
+            pictures = [("labels", label_picture(self.label_image))]
+        return as_html("MapResult", rows, pictures)

@@ -141,7 +141,8 @@ def solve_map(
             best = None
         if best is not None:
             reason = METHODS["cut"].because if method == "auto" else "asked for"
-            return replace(best, timings=watch.timings("answer"), **_told(best, reason, deadline))
+            told = _told(best, reason, deadline)
+            return replace(best, timings=watch.timings("answer"), shape=field.shape, **told)
     parts = ground(field)
     grounded = parts.field
     problem = without_hopeless(grounded)
@@ -170,7 +171,7 @@ def solve_map(
     if grounded is not field:
         value = float(field._energies(result.labels[None])[0])
         told |= {"value": value, "bound": difference_below(value, result.gap)}
-    return replace(result, timings=watch.timings("answer"), **told)
+    return replace(result, timings=watch.timings("answer"), shape=field.shape, **told)
 
 
 def _told(result: MapResult, reason: str, deadline: Deadline) -> dict[str, Any]:

@@ -208,6 +208,7 @@ def marginals(
         interrupted=interrupted and not deadline.struck,
         state=solution.state,
         timings=watch.timings("answer"),
+        shape=field.shape,
     )
 
 

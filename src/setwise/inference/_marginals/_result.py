@@ -8,8 +8,11 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._certificate import Certificate
+from setwise._foundation._html import Row, as_html
+from setwise._foundation._pictures import heat_picture, label_picture
 from setwise._foundation._progress import Progress
 from setwise._foundation._timings import Timings
+from setwise.fields._pixels._in_image import in_image
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +85,8 @@ class MarginalsResult(Certificate):
     timings : mapping of str to float
         Where the time went, in seconds: "set-up", "search", "bound" (the lower one) and "answer".
         No part of the answer.
+    shape : tuple of int, or None
+        The field's: the sides of the image, where they are known.
 
     Examples
     --------
@@ -109,6 +114,7 @@ class MarginalsResult(Certificate):
     interrupted: bool = False
     state: FloatArray | None = field(default=None, repr=False)
     timings: Timings = field(default_factory=Timings)
+    shape: tuple[int, ...] | None = None
 
     @property
     def value(self) -> float:
@@ -142,3 +148,35 @@ class MarginalsResult(Certificate):
         """(N,): the most probable label of each variable."""
         labels: IntArray = self.probabilities.argmax(axis=1)
         return labels
+
+    @property
+    def label_image(self) -> IntArray:
+        """``labels`` in the shape of the image."""
+        return in_image(self.labels, self.shape)
+
+    @property
+    def probability_image(self) -> FloatArray:
+        """``probabilities`` in the shape of the image, the labels last: (H, W, L)."""
+        return in_image(self.probabilities, self.shape)
+
+    @property
+    def entropy_image(self) -> FloatArray:
+        """``entropy`` in the shape of the image."""
+        return in_image(self.entropy, self.shape)
+
+    def _repr_html_(self) -> str:
+        rows: list[Row] = [
+            ("log Z at most", self.log_partition_upper),
+            ("log Z at least", self.log_partition_lower),
+            ("relative gap", self.relative_gap),
+            ("method", self.method),
+            ("reason", self.reason),
+        ]
+        pictures = []
+        if self.shape is not None and self.probabilities.size:
+            most = float(np.log(max(self.probabilities.shape[1], 2)))
+            pictures = [
+                ("labels", label_picture(self.label_image)),
+                ("entropy", heat_picture(self.entropy_image, most)),
+            ]
+        return as_html("MarginalsResult", rows, pictures)

@@ -1,0 +1,82 @@
+"""`setwise info`: what a report of a fault should say of the machine."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import click
+
+from setwise import __version__
+from setwise._commands._output import example, json_option, print_json
+from setwise._foundation._threads import as_threads
+
+_PACKAGES = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "highspy",
+    "torch",
+    "matplotlib",
+    "scikit-image",
+    "pillow",
+    "starlette",
+    "anywidget",
+)
+
+
+@click.command(epilog=example("setwise info --json"))
+@json_option
+def info(as_json: bool) -> None:
+    """Versions, processor and CUDA: what a report of a fault should say."""
+    found = gathered()
+    if as_json:
+        print_json(found)
+        return
+    for name, value in found.items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{part} {number or 'none'}" for part, number in value.items())
+        click.echo(f"{name}: {value}")
+
+
+def gathered() -> dict[str, Any]:
+    """Versions of setwise and what it uses, the processor, the graphics card if there is one."""
+    return {
+        "setwise": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cpu": _processor(),
+        "cores": as_threads(None),
+        "cuda": _cuda(),
+        "packages": {name: _version(name) for name in _PACKAGES},
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    listing = Path("/proc/cpuinfo")
+    if sys.platform == "linux" and listing.exists():
+        for line in listing.read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _cuda() -> str:
+    """The graphics card that torch sees, if it is there."""
+    if _version("torch") is None:
+        return "not looked for: torch is not installed"
+    import torch
+
+    if not torch.cuda.is_available():
+        return "none"
+    return f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}"

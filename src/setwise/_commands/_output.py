@@ -1,0 +1,89 @@
+"""Where answers go: files or stdout, JSON or words; and what is read from stdin."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="Only the answer.")
+
+
+def example(*commands: str) -> str:
+    """The end of a command's help, which is not wrapped."""
+    return "\b\n" + "\n".join(f"Example: {command}" for command in commands)
+
+
+def say(words: str, quiet: bool) -> None:
+    """Words for a reader, on stderr: stdout is for the answer."""
+    if not quiet:
+        click.echo(words, err=True)
+
+
+def shows_progress(quiet: bool) -> bool:
+    """Whether a bar has a terminal to be in."""
+    return not quiet and sys.stderr.isatty()
+
+
+def print_json(answer: dict[str, Any]) -> None:
+    """An object on one line; what JSON has no number for is null."""
+    click.echo(json.dumps(_plain(answer), allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(entry) for name, entry in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return str(value) if isinstance(value, Path) else value
+
+
+def write_text(text: str, output: str | None) -> None:
+    """Text into a file, or on stdout."""
+    if output is None or output == "-":
+        click.echo(text, nl=False)
+    else:
+        Path(output).write_text(text, encoding="utf-8")
+
+
+def read_bytes(source: str) -> bytes:
+    """A file, or what comes on stdin."""
+    if source == "-":
+        return click.get_binary_stream("stdin").read()
+    return Path(source).read_bytes()
+
+
+def read_array(source: str, name: str) -> NDArray[Any]:
+    """An array of a .npy file, or a table of numbers in a text file."""
+    data = read_bytes(source)
+    try:
+        if data[:6] == b"\x93NUMPY":
+            return np.asarray(np.load(io.BytesIO(data), allow_pickle=False))
+        text = data.decode("utf-8").replace(",", " ")
+        return np.loadtxt(io.StringIO(text), ndmin=1)
+    except (ValueError, UnicodeDecodeError, EOFError) as error:
+        raise ValueError(f"{name} must be a .npy file or a table of numbers: {error}") from None
+
+
+def write_array(values: NDArray[Any], output: str) -> None:
+    """An array as .npy, into a file or on stdout."""
+    if output == "-":
+        buffer = io.BytesIO()
+        np.save(buffer, values, allow_pickle=False)
+        click.get_binary_stream("stdout").write(buffer.getvalue())
+    else:
+        with Path(output).open("wb") as file:
+            np.save(file, values, allow_pickle=False)

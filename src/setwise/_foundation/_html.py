@@ -1,0 +1,55 @@
+"""What a notebook shows of an object: a small table, and pictures where there are some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from setwise._foundation._pictures import Bytes, data_uri
+
+Row = tuple[str, object]
+
+
+def shown(value: object) -> str:
+    """A value in a few characters."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, tuple):
+        return " x ".join(map(str, value))
+    return str(value)
+
+
+def as_html(title: str, rows: Iterable[Row], pictures: Sequence[tuple[str, Bytes]] = ()) -> str:
+    """A table with a title, names beside values, and captioned pictures to its right."""
+    lines = "".join(
+        f'<tr><th style="text-align:left">{escape(name)}</th>'
+        f'<td style="text-align:left">{escape(shown(value))}</td></tr>'
+        for name, value in rows
+    )
+    figures = "".join(_figure(caption, picture) for caption, picture in pictures)
+    return (
+        '<div style="display:flex;flex-wrap:wrap;gap:1em;align-items:flex-start">'
+        f"<table><caption>{escape(title)}</caption><tbody>{lines}</tbody></table>{figures}</div>"
+    )
+
+
+def _figure(caption: str, picture: Bytes) -> str:
+    look = "image-rendering:pixelated;min-width:64px;max-width:320px;max-height:240px"
+    words = escape(caption)
+    return (
+        f'<figure style="margin:0"><img alt="{words}" src="{data_uri(picture)}" style="{look}">'
+        f"<figcaption>{words}</figcaption></figure>"
+    )
+
+
+def certificate_rows(value: float, bound: float, relative_gap: float, exact: bool) -> list[Row]:
+    """A certificate, in words as well."""
+    if exact:
+        proved = "no labelling is better"
+    elif relative_gap < float("inf"):
+        proved = f"at most {relative_gap:.2g} of what there was to gain is left"
+    else:
+        proved = "nothing is proved"
+    return [("value", value), ("bound", bound), ("certificate", proved)]

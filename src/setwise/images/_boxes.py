@@ -1,0 +1,75 @@
+"""An object in a box: colours from labels and labels from colours, in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_array
+from setwise.fields import Field
+from setwise.images._colors import ColorModel
+from setwise.inference import solve_map
+
+# Rounds are few, some five to twenty; a mixture is fitted by steps, so they might go in circles.
+_MOST_ROUNDS = 100
+
+
+def as_boxes(boxes: ArrayLike, shape: tuple[int, ...]) -> IntArray:
+    """Boxes (B, 2, d): first corners, and corners one past the last."""
+    array = as_array(boxes, "boxes")
+    axes = len(shape)
+    if array.ndim == 1:
+        array = array[None]
+    if array.ndim != 2 or array.shape[1] != 2 * axes or not len(array):
+        raise ValueError(
+            f"boxes must have shape (B, {2 * axes}) in {axes} dimensions, got {np.shape(boxes)}"
+        )
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"boxes must hold integers, got dtype {array.dtype}")
+    corners = array.astype(np.int64).reshape(-1, 2, axes)
+    for first, last in corners:
+        if (first < 0).any() or (last > shape).any() or (first >= last).any():
+            raise ValueError(
+                f"boxes must lie within the image of shape {shape} and have a pixel, "
+                f"got {[*first.tolist(), *last.tolist()]}"
+            )
+    return corners
+
+
+def inside_boxes(corners: IntArray, shape: tuple[int, ...]) -> BoolArray:
+    """Which pixels (N,) are in a box."""
+    inside = np.zeros(shape, np.bool_)
+    for first, last in corners:
+        inside[tuple(slice(low, high) for low, high in zip(first, last, strict=True))] = True
+    return inside.ravel()
+
+
+def refit_until_still(
+    model: ColorModel,
+    inside: BoolArray,
+    marks: IntArray | None,
+    field_of: Callable[[FloatArray], Field],
+) -> Field:
+    """The field whose best labelling has the colours that the field was made from (GrabCut).
+
+    At first all that is in a box has label 1. Outside it stays 0, and what is marked as marked.
+    """
+    fixed = np.where(inside, -1, 0)
+    if marks is not None:
+        fixed = np.where(marks >= 0, marks, fixed)
+    labels = np.where(fixed >= 0, fixed, 1)
+    known = fixed >= 0
+    barred = np.zeros((len(fixed), 2), np.bool_)
+    barred[known, 1 - fixed[known]] = True
+    seen: set[bytes] = set()
+    for _ in range(_MOST_ROUNDS):
+        unary = model.costs(labels, 2)
+        unary[barred] = np.inf
+        field = field_of(unary)
+        if not (labels == 1).any() or labels.tobytes() in seen:
+            break
+        seen.add(labels.tobytes())
+        labels = solve_map(field, tol=np.inf, init=labels).labels
+    return field

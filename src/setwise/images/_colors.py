@@ -1,0 +1,119 @@
+"""What each label looks like: densities of colours, learned from a few labelled pixels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
+
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise.images._mixture import mixture_densities
+from setwise.images._pixels import Pixels
+
+# Cells along each axis of the space of colours, by how many axes there are.
+_CELLS = {1: 256, 2: 64, 3: 32, 4: 16}
+_FLOOR = 1e-2  # of the density that is the same for all colours
+_SPREAD = 1.0  # of a histogram's counts, in cells
+
+
+class ColorModel:
+    r"""Costs of labels by colour, for the pixels of one image.
+
+    The colours are sorted into cells once: 256 of grey, 32 x 32 x 32 of three channels, 16 along
+    each of four; of more channels, along the four directions in which the colours vary most. What
+    is asked of a label's colours is then asked of the cells, a few thousand, not of the pixels: a
+    stroke becomes costs in some milliseconds.
+
+    A label's cost at a colour c is :math:`-\log(p(c) + 0.01 / V)`, p the density of the colours
+    that have the label and V the volume of all colours: nothing costs more than a colour that a
+    label has never had, and a colour that none has had costs the same under all.
+    """
+
+    def __init__(self, pixels: Pixels, kind: str = "mixture") -> None:
+        self.kind = kind
+        values = pixels.values
+        low, high = values.min(axis=0), values.max(axis=0)
+        self._scale = np.maximum(high.astype(np.float64) - low, np.finfo(np.float64).tiny)
+        axes = values if values.shape[1] <= 4 else _principal(values)
+        self._cells = _CELLS[axes.shape[1]]
+        self._grid = (self._cells,) * axes.shape[1]
+        codes = _codes(axes, self._cells)
+        count = np.bincount(codes, minlength=self._cells ** axes.shape[1])
+        self._used = np.flatnonzero(count)
+        place = np.zeros(len(count), np.int32)
+        place[self._used] = np.arange(len(self._used), dtype=np.int32)
+        self.codes: NDArray[np.int32] = place[codes]
+        """(N,): the cell of each pixel, among those that have a pixel."""
+        self.counts: FloatArray = count[self._used].astype(np.float64)
+        """(K,): pixels of each cell."""
+        means = [
+            np.bincount(self.codes, channel, minlength=len(self._used)) for channel in values.T
+        ]
+        means = np.stack(means, axis=1) / self.counts[:, None]
+        self.colors: FloatArray = (means - low) / self._scale
+        """(K, C): the mean colour of each cell, every channel from 0 to 1."""
+
+    @property
+    def n(self) -> int:
+        """N, the number of pixels."""
+        return len(self.codes)
+
+    def costs(self, marks: IntArray, n_labels: int) -> FloatArray:
+        """Costs (N, L), from labels (N,) with -1 where the label is not known."""
+        return np.asarray(self.cell_costs(marks, n_labels)[self.codes])
+
+    def cell_costs(self, marks: IntArray, n_labels: int) -> FloatArray:
+        """Costs (K, L) of the cells: ``costs`` are those of each pixel's cell.
+
+        A label that nobody has drawn is forbidden; but where one label alone is drawn, the next
+        one stands for the whole image.
+        """
+        marks = marks.ravel()
+        known = np.flatnonzero(marks >= 0)
+        cells = len(self._used)
+        keys = marks[known].astype(np.int64) * cells + self.codes[known]
+        drawn = np.bincount(keys, minlength=n_labels * cells).reshape(n_labels, cells)
+        weights = drawn.astype(np.float64)
+        seen = weights.any(axis=1)
+        if seen.sum() < 2:
+            rest = int(np.flatnonzero(~seen)[0]) if n_labels > 1 else None
+            for label in range(n_labels) if not seen.any() else () if rest is None else (rest,):
+                weights[label], seen[label] = self.counts, True
+        costs = np.full((cells, n_labels), np.inf)
+        for label in np.flatnonzero(seen):
+            costs[:, label] = -np.log(self._densities(weights[label]) + _FLOOR)
+        return costs
+
+    def _densities(self, weights: FloatArray) -> FloatArray:
+        """The density (K,) at each cell, of the colours with some weights; 1 if all are alike."""
+        if self.kind == "histogram":
+            table = np.zeros(self._grid)
+            table.ravel()[self._used] = weights / weights.sum()
+            smooth = gaussian_filter(table, _SPREAD, mode="nearest", truncate=3.0)
+            return np.asarray(smooth.ravel()[self._used] * table.size)
+        return mixture_densities(self.colors, weights, 1.0 / self._cells)
+
+
+def _codes(values: NDArray[np.generic], cells: int) -> NDArray[np.int64]:
+    """The cell of each row, all axes in one number."""
+    codes = np.zeros(len(values), np.int64)
+    for channel in values.T:
+        if channel.dtype == np.uint8:
+            steps = np.arange(256)
+            low, high = int(channel.min()), int(channel.max())
+            table = np.clip((steps - low) * cells // max(high - low + 1, 1), 0, cells - 1)
+            codes = codes * cells + table[channel]
+        else:
+            low, high = float(channel.min()), float(channel.max())
+            step = cells / (high - low) if high > low else 0.0
+            place = ((channel.astype(np.float64) - low) * step).astype(np.int64)
+            codes = codes * cells + np.minimum(place, cells - 1)
+    return codes
+
+
+def _principal(values: NDArray[np.generic]) -> FloatArray:
+    """The four coordinates (N, 4) in which channels, each from 0 to 1, vary most."""
+    rows = values.astype(np.float64)
+    rows = (rows - rows.mean(axis=0)) / np.maximum(np.ptp(rows, axis=0), 1e-300)
+    _, vectors = np.linalg.eigh(rows.T @ rows)
+    return np.asarray(rows @ vectors[:, -4:])

@@ -1,0 +1,35 @@
+"""Edges between the pixels of an image, weaker where its colours change."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise.fields import contrast_weights, grid_edges
+from setwise.fields._edges import grid_of
+from setwise.images._pixels import Pixels
+
+
+def contrast_edges(
+    pixels: Pixels, neighbors: int | ArrayLike | None = None, beta: float | None = None
+) -> tuple[IntArray, FloatArray]:
+    r"""Edges (E, 2) and weights (E,) :math:`\exp(-\beta |I_i - I_j|^2) / |i - j|`, of a grid.
+
+    The distance of the pixels is in the denominator, so that the length of a border is about the
+    same in all directions. ``beta`` is by default one over twice the mean square of the changes.
+    """
+    edges = grid_edges(pixels.shape, neighbors)
+    image = pixels.values.reshape(*pixels.shape, -1)
+    weights = contrast_weights(image, edges, beta, channels=True)
+    grid = grid_of(edges)
+    assert grid is not None
+    start = 0
+    for step in grid.steps:
+        length = float(np.linalg.norm(step))
+        sides = zip(step, pixels.shape, strict=True)
+        end = start + int(np.prod([max(side - abs(along), 0) for along, side in sides]))
+        if length != 1.0:
+            weights[start:end] /= length
+        start = end
+    return edges, weights

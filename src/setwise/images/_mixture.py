@@ -1,0 +1,100 @@
+"""Mixtures of Gaussians over weighted colours, fast enough to be fitted while a hand draws."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray
+
+_COMPONENTS = 5
+_ROUNDS = 8
+
+
+def mixture_densities(colors: FloatArray, weights: FloatArray, width: float) -> FloatArray:
+    """The density (K,) at colours (K, C) of a mixture fitted to them with weights (K,).
+
+    The weighted colours are split in two along the direction in which the widest part varies most,
+    until there are five parts (Orchard and Bouman); some rounds of expectation and maximisation
+    follow. Every Gaussian is at least as wide as the cells that stand for colours, ``width``.
+    """
+    inside = np.flatnonzero(weights > 0)
+    sample, shares = colors[inside], weights[inside] / weights.sum()
+    parts = _split(sample, shares)
+    memberships = (parts[:, None] == np.arange(parts.max() + 1)).astype(np.float64)
+    depth = sample.shape[1]
+    squares = (sample[:, :, None] * sample[:, None, :]).reshape(len(sample), -1)
+    least = np.eye(depth) * width**2
+    model = _fit(sample, squares, shares, memberships, least)
+    for _ in range(_ROUNDS if len(sample) > 1 else 0):
+        logs = _log_densities(sample, model)
+        logs -= logs.max(axis=1, keepdims=True)
+        memberships = np.exp(logs)
+        memberships /= memberships.sum(axis=1, keepdims=True)
+        model = _fit(sample, squares, shares, memberships, least)
+    return np.asarray(np.exp(_log_densities(colors, model)).sum(axis=1))
+
+
+_Model = tuple[FloatArray, FloatArray, FloatArray]
+"""Shares (M,), means (M, C) and covariances (M, C, C) of the parts."""
+
+
+def _fit(
+    sample: FloatArray,
+    squares: FloatArray,
+    shares: FloatArray,
+    memberships: FloatArray,
+    least: FloatArray,
+) -> _Model:
+    joint = memberships * shares[:, None]
+    masses = joint.sum(axis=0)
+    kept = masses > 1e-6
+    joint, masses = joint[:, kept], masses[kept]
+    means = (joint.T @ sample) / masses[:, None]
+    moments = ((joint.T @ squares) / masses[:, None]).reshape(-1, *least.shape)
+    return masses, means, moments - means[:, :, None] * means[:, None, :] + least
+
+
+def _log_densities(colors: FloatArray, model: _Model) -> FloatArray:
+    """Of each colour under each part, times its share: (K, M)."""
+    masses, means, covariances = model
+    depth = colors.shape[1]
+    roots = np.linalg.cholesky(covariances)
+    whitening = np.linalg.inv(roots)  # (M, C, C)
+    flat = whitening.reshape(-1, depth)
+    away = colors @ flat.T - np.einsum("mij,mj->mi", whitening, means).ravel()
+    squares = np.square(away).reshape(len(colors), len(masses), depth).sum(axis=2)
+    sizes = np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
+    return np.asarray(np.log(masses) - sizes - 0.5 * depth * np.log(2 * np.pi) - 0.5 * squares)
+
+
+def _split(sample: FloatArray, shares: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The part (K,) of each colour, at most five parts."""
+    parts = np.zeros(len(sample), np.int64)
+    widths = [_widest(sample, shares)]
+    while len(widths) < _COMPONENTS:
+        chosen = int(np.argmax([width for width, _, _ in widths]))
+        width, direction, center = widths[chosen]
+        if width <= 1e-12:
+            break
+        members = np.flatnonzero(parts == chosen)
+        moved = members[(sample[members] - center) @ direction > 0]
+        if len(moved) in (0, len(members)):
+            break
+        parts[moved] = len(widths)
+        for part in (chosen, len(widths)):
+            rows = parts == part
+            widest = _widest(sample[rows], shares[rows])
+            if part == chosen:
+                widths[chosen] = widest
+            else:
+                widths.append(widest)
+    return parts
+
+
+def _widest(sample: FloatArray, shares: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+    """The largest variance of weighted colours along a direction, that direction, and the mean."""
+    mass = shares.sum()
+    mean = shares @ sample / mass
+    away = sample - mean
+    values, vectors = np.linalg.eigh((away * shares[:, None]).T @ away)
+    return float(values[-1]), vectors[:, -1], mean

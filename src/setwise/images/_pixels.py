@@ -1,0 +1,121 @@
+"""An image as its pixels: which axes are sides, and which, if any, holds the channels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from setwise._foundation._arguments import IntArray, as_array
+
+# Channels that the last axis of an image usually has: grey, colours, colours and opacity.
+_USUAL = (1, 3, 4)
+
+
+@dataclass(frozen=True, eq=False)
+class Pixels:
+    """The pixels of an image or a volume, in C order."""
+
+    values: NDArray[Any]
+    """(N, C): finite numbers, of the image's own type."""
+    shape: tuple[int, ...]
+    """The sides: two of an image, three of a volume."""
+
+    @property
+    def n(self) -> int:
+        """N."""
+        return len(self.values)
+
+
+def as_pixels(
+    image: ArrayLike,
+    channel_axis: object = "auto",
+    sides: tuple[int, ...] | None = None,
+) -> Pixels:
+    """The pixels of an image; ``sides``, where something else of its shape tells them."""
+    array = as_array(image, "image")
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"image must hold real numbers, got dtype {array.dtype}")
+    axis = _channel_axis(array.shape, channel_axis, sides)
+    if axis is None:
+        shape, values = array.shape, array.reshape(-1, 1)
+    else:
+        moved = np.moveaxis(array, axis, -1)
+        shape = moved.shape[:-1]
+        values = moved.reshape(prod(shape), moved.shape[-1])
+    if len(shape) not in (2, 3) or 0 in array.shape:
+        raise ValueError(
+            "image must have two sides, or three of a volume, and at least one pixel and channel, "
+            f"got shape {array.shape} with channel_axis={axis}"
+        )
+    if values.dtype.kind == "b":
+        values = values.astype(np.uint8)
+    if values.dtype == np.float16 or values.dtype.itemsize > 8:
+        values = values.astype(np.float64)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise ValueError(f"image must be finite, got {values[~np.isfinite(values)][0]}")
+    return Pixels(np.ascontiguousarray(values), shape)
+
+
+def _channel_axis(
+    shape: tuple[int, ...], given: object, sides: tuple[int, ...] | None
+) -> int | None:
+    """The axis of the channels; None where each pixel is a number."""
+    if given is None:
+        return None
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        if not -len(shape) <= given < len(shape):
+            raise ValueError(
+                f"channel_axis must be an axis of an image of shape {shape}, got {given}"
+            )
+        return int(given) % len(shape)
+    if not (isinstance(given, str) and given == "auto"):
+        raise (ValueError if isinstance(given, str) else TypeError)(
+            f"channel_axis must be an axis, None or 'auto', got {given!r}"
+        )
+    if sides is not None:
+        if shape == sides:
+            return None
+        for axis in (len(shape) - 1, *range(len(shape) - 1)):
+            if shape[:axis] + shape[axis + 1 :] == sides:
+                return axis
+    return _usual_axis(shape)
+
+
+def _usual_axis(shape: tuple[int, ...]) -> int | None:
+    """Where the channels are, when the shape alone has to tell."""
+    if len(shape) == 2:
+        return None
+    last = shape[-1] in _USUAL if shape else False
+    first = len(shape) == 3 and shape[0] in _USUAL
+    if last and not (first and len(shape) == 3 and shape[1] not in _USUAL and shape[0] != 1):
+        return len(shape) - 1
+    if len(shape) == 3 and not first and not last and min(shape) > 16:
+        return None
+    raise ValueError(
+        f"channel_axis must be given for an image of shape {shape}: the axis of its channels, or "
+        "None for a volume with a number in each pixel"
+    )
+
+
+def as_marks(marks: ArrayLike | None, shape: tuple[int, ...], name: str) -> IntArray | None:
+    """Labels drawn on an image, flat, -1 where there is none."""
+    if marks is None:
+        return None
+    array = as_array(marks, name)
+    if array.dtype.kind not in "iu":
+        raise TypeError(
+            f"{name} must hold integers, labels from 0 on and -1 where nothing was drawn, "
+            f"got dtype {array.dtype}"
+        )
+    if array.shape != shape:
+        raise ValueError(f"{name} must have the image's shape {shape}, got {array.shape}")
+    if array.size and (array.min() < -1 or array.max() > 10**6):
+        bad = array.min() if array.min() < -1 else array.max()
+        raise ValueError(
+            f"{name} must hold labels from 0 on, and -1 where nothing was drawn, got {bad}"
+        )
+    return array.ravel().astype(np.int64)

@@ -1,0 +1,218 @@
+"""An image and a few strokes: the best labelling, how sure it is, and what else could be meant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from setwise._foundation._arguments import FloatArray, IntArray, as_count, as_flag, as_number
+from setwise._foundation._html import as_html, certificate_rows
+from setwise._foundation._pictures import label_colors
+from setwise.fields import Field
+from setwise.images._field import field_from_image, sides_of
+from setwise.images._overlay import as_bytes, overlaid
+from setwise.images._pixels import as_pixels
+from setwise.inference import (
+    DiverseResult,
+    MapResult,
+    MarginalsResult,
+    diverse,
+    marginals,
+    solve_map,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Segmentation:
+    """The labels of an image's pixels, with their certificate.
+
+    What takes longer than the labels is computed when it is first asked for, and kept: ``entropy``
+    and ``marginals``, ``alternatives``.
+
+    Attributes
+    ----------
+    field : Field
+        The energy.
+    result : MapResult
+        Its best labelling: ``value``, ``bound``, ``gap``, ``exact``.
+    image : array of uint8 of shape (H, W, 3), of a volume (D, H, W, 3)
+        The image as ``overlay`` shows it.
+    scribbles : array of int of shape (H, W), or None
+        As given.
+    n_alternatives : int
+        How many ``alternatives`` there are to be.
+    temperature : float
+        That of the marginals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> image = np.repeat([[10, 12, 11, 200, 203, 198]], 4, axis=0)
+    >>> scribbles = np.full((4, 6), -1)
+    >>> scribbles[0, 0], scribbles[3, 5] = 0, 1
+    >>> found = sw.images.segment(image, scribbles, n_alternatives=2)
+    >>> found.label_image[0].tolist(), found.exact
+    ([0, 0, 0, 1, 1, 1], True)
+    >>> found.entropy_image.shape, found.alternatives.label_images.shape, found.overlay().shape
+    ((4, 6), (2, 4, 6), (4, 6, 3))
+    """
+
+    field: Field
+    result: MapResult
+    image: NDArray[np.uint8]
+    scribbles: IntArray | None
+    n_alternatives: int
+    temperature: float
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The image's sides."""
+        return self.image.shape[:-1]
+
+    @property
+    def labels(self) -> IntArray:
+        """(N,): the label of each pixel."""
+        return self.result.labels
+
+    @property
+    def label_image(self) -> IntArray:
+        """(H, W): the same in the shape of the image."""
+        return self.result.label_image
+
+    @property
+    def certificate(self) -> MapResult:
+        """``result``, which knows how far from the best the labels can be."""
+        return self.result
+
+    @property
+    def value(self) -> float:
+        """The energy of the labels."""
+        return self.result.value
+
+    @property
+    def bound(self) -> float:
+        """No labelling has a lower energy."""
+        return self.result.bound
+
+    @property
+    def gap(self) -> float:
+        """Value - bound."""
+        return self.result.gap
+
+    @property
+    def exact(self) -> bool:
+        """Whether no labelling is better, up to rounding."""
+        return self.result.exact
+
+    @cached_property
+    def marginals(self) -> MarginalsResult:
+        """The probabilities of the labels."""
+        return marginals(self.field, temperature=self.temperature)
+
+    @property
+    def entropy(self) -> FloatArray:
+        """(N,): how unsure each pixel is, in nats; 0 where its label is certain."""
+        return self.marginals.entropy
+
+    @property
+    def entropy_image(self) -> FloatArray:
+        """(H, W): the same in the shape of the image."""
+        return self.marginals.entropy_image
+
+    @property
+    def probability_image(self) -> FloatArray:
+        """(H, W, L): the probabilities of the labels."""
+        return self.marginals.probability_image
+
+    @cached_property
+    def alternatives(self) -> DiverseResult:
+        """Other labellings of low energy, the best one first: what ``sw.diverse`` gives."""
+        return diverse(self.field, self.n_alternatives)
+
+    def overlay(
+        self,
+        labels: ArrayLike | None = None,
+        *,
+        opacity: float = 0.5,
+        scribbles: bool = True,
+    ) -> NDArray[np.uint8]:
+        """The image with its labels as colours, (H, W, 3) uint8.
+
+        Parameters
+        ----------
+        labels : array-like of int of shape (N,) or (H, W), optional
+            Those to show: an alternative for instance. By default the best ones.
+        opacity : float
+            Of the colours, 0 to 1.
+        scribbles : bool
+            Whether they are shown, opaque.
+        """
+        share = as_number(opacity, "opacity", nonnegative=True)
+        if share > 1:
+            raise ValueError(f"opacity must be at most 1, got {share:g}")
+        shown = self.labels if labels is None else _as_labels(labels, self.field)
+        colors = label_colors(self.field.n_labels)
+        picture = overlaid(self.image, shown.reshape(self.shape), colors, share)
+        if as_flag(scribbles, "scribbles") and self.scribbles is not None:
+            picture = overlaid(picture, self.scribbles, colors, 1.0)
+        return picture
+
+    def _repr_html_(self) -> str:
+        best = self.result
+        rows = certificate_rows(best.value, best.bound, best.relative_gap, best.exact)
+        rows += [("shape", self.shape), ("labels", self.field.n_labels)]
+        picture = self.overlay()
+        while picture.ndim > 3:
+            picture = picture[len(picture) // 2]
+        return as_html("Segmentation", rows, [("labels", picture)])
+
+
+def _as_labels(labels: ArrayLike, field: Field) -> IntArray:
+    array = np.asarray(labels)
+    flat = array.ravel()
+    if array.shape not in ((field.n_variables,), field.shape):
+        raise ValueError(
+            f"labels must have shape {field.shape} or ({field.n_variables},), got {array.shape}"
+        )
+    field.energy(flat)  # which checks them
+    return flat
+
+
+def segment(
+    image: ArrayLike,
+    scribbles: ArrayLike | None = None,
+    *,
+    n_alternatives: int = 6,
+    temperature: float = 1.0,
+    **options: Any,
+) -> Segmentation:
+    """Label the pixels of an image, from scribbles, boxes or probabilities.
+
+    Parameters
+    ----------
+    image, scribbles
+        As in ``field_from_image``: scribbles are labels, -1 where nothing was drawn.
+    n_alternatives : int
+        How many labellings ``alternatives`` holds, the best one among them.
+    temperature : float
+        That of the marginals, whose entropy says where the answer is unsure.
+    **options
+        The other arguments of ``field_from_image``.
+
+    Returns
+    -------
+    Segmentation
+        ``labels``, ``label_image``, ``certificate``, ``entropy``, ``alternatives``, ``overlay``.
+    """
+    count = as_count(n_alternatives, "n_alternatives", least=1)
+    heat = as_number(temperature, "temperature", positive=True)
+    field = field_from_image(image, scribbles, **options)
+    sides = sides_of(scribbles, options.get("probabilities"))
+    pixels = as_pixels(image, options.get("channel_axis", "auto"), sides)
+    marks = None if scribbles is None else np.array(scribbles, np.int64)
+    return Segmentation(field, solve_map(field), as_bytes(pixels), marks, count, heat)

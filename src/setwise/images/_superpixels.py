@@ -1,0 +1,63 @@
+"""Layers of superpixels of an image, given or made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from setwise._foundation._arguments import IntArray, as_array
+from setwise._foundation._imports import load
+from setwise.images._pixels import Pixels
+
+
+def as_layers(regions: Any, pixels: Pixels) -> list[IntArray]:
+    """Layers (N,) of regions, -1 for none, from what ``field_from_image`` takes."""
+    if regions is None:
+        return []
+    if isinstance(regions, int | np.integer | Mapping) or not isinstance(regions, Sequence):
+        return [_layer(regions, pixels)]
+    if not regions:
+        return []
+    if isinstance(regions[0], int | np.integer | Mapping | np.ndarray):
+        return [_layer(one, pixels) for one in regions]
+    return [_layer(regions, pixels)]
+
+
+def _layer(given: Any, pixels: Pixels) -> IntArray:
+    if isinstance(given, bool):
+        raise TypeError("regions must be a number of superpixels, a layer or a list of these")
+    if isinstance(given, int | np.integer):
+        if given < 1:
+            raise ValueError(f"regions must be at least 1 superpixel, got {given}")
+        return slic_layer(pixels, n_segments=int(given))
+    if isinstance(given, Mapping):
+        return slic_layer(pixels, **given)
+    array = as_array(given, "regions")
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"regions must hold integers, got dtype {array.dtype}")
+    if array.shape != pixels.shape:
+        raise ValueError(f"regions must have the image's shape {pixels.shape}, got {array.shape}")
+    return array.ravel().astype(np.int64)
+
+
+def slic_layer(pixels: Pixels, **options: Any) -> IntArray:
+    """Superpixels (N,) by scikit-image's SLIC."""
+    try:
+        slic = load("skimage.segmentation").slic
+    except ImportError:
+        raise ImportError(
+            "regions by SLIC need scikit-image: install setwise with the extra app"
+        ) from None
+    values = pixels.values
+    image = values.reshape(*pixels.shape, -1)
+    asked = {"start_label": 0, "compactness": 10.0, **options}
+    if values.dtype.kind == "f" or values.dtype != np.uint8:
+        low, high = float(values.min()), float(values.max())
+        image = (image.astype(np.float64) - low) / (high - low if high > low else 1.0)
+    if image.shape[-1] == 1:
+        found = slic(image[..., 0], channel_axis=None, **asked)
+    else:
+        found = slic(image, channel_axis=-1, **asked)
+    return np.asarray(found, np.int64).ravel()
