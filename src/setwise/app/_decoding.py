@@ -123,9 +123,3 @@ def sample(name: str) -> NDArray[np.uint8]:
         raise Refused(f"sample must be one of {', '.join(SAMPLES)}", 404)
     return as_picture(getattr(load("skimage.data"), name)())
 
-
-def encode(picture: NDArray[np.uint8], level: int = 1) -> bytes:
-    """A PNG of bytes (H, W) or (H, W, 3)."""
-    out = io.BytesIO()
-    load("PIL.Image").fromarray(picture).save(out, "PNG", compress_level=level)
-    return out.getvalue()

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setwise._foundation._arguments import BoolArray
-from setwise.app._decoding import Refused, decode, encode
+from setwise._foundation._pictures import png
+from setwise.app._decoding import Refused, decode
 from setwise.app._drawing import Drawing
 from setwise.app._drawing_answers import AlternativeList
 from setwise.app._drawing_levels import Tilt, resampled
@@ -28,7 +29,7 @@ _MOST_AGAINST = 64
 
 def mask_png(labels: Labels) -> bytes:
     """A PNG of one byte a pixel: k is label k - 1, as in the scribble files of the command line."""
-    return encode((labels + 1).astype(np.uint8), 6)
+    return png((labels + 1).astype(np.uint8))
 
 
 def mask_npy(labels: Labels) -> bytes:
@@ -146,7 +147,7 @@ def drawing_json(drawing: Drawing) -> dict[str, Any]:
         "format": _FORMAT,
         "format_version": _FORMAT_VERSION,
         "name": drawing.name,
-        "image": base64.b64encode(encode(drawing.image, 6)).decode(),
+        "image": base64.b64encode(png(drawing.image)).decode(),
         "original": list(drawing.original),
         "smoothness": drawing.smoothness,
         "steps": [_step_json(step.stroke, step.tilt) for step in drawing.steps],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
-import sys
 import webbrowser
 from pathlib import Path
 from secrets import token_urlsafe
+
+import numpy as np
 
 from setwise._foundation._arguments import as_count
 from setwise._foundation._imports import load
@@ -18,7 +20,9 @@ from setwise.app._drawing import Drawing
 _MOST_BYTES_A_MESSAGE = 8 * 2**20
 
 
-def serve(image: object = None, *, port: int = 0, open_browser: bool = True) -> None:
+def serve(
+    image: object = None, *, port: int = 0, open_browser: bool = True, as_json: bool = False
+) -> None:
     """Opens the page: scribble on a photograph, get a proved mask; until Ctrl-C.
 
     It listens on 127.0.0.1 alone. The first line that it prints is its address, which has a token
@@ -32,6 +36,8 @@ def serve(image: object = None, *, port: int = 0, open_browser: bool = True) -> 
         By default a free one.
     open_browser : bool
         Whether to open the address in the browser.
+    as_json : bool
+        Whether to print the address as JSON: ``{"address": "http://..."}``.
 
     Examples
     --------
@@ -42,8 +48,9 @@ def serve(image: object = None, *, port: int = 0, open_browser: bool = True) -> 
     number = as_count(port, "port")
     if number > 65535:
         raise ValueError(f"port must be at most 65535, got {number}")
-    if not isinstance(open_browser, bool):
-        raise TypeError(f"open_browser must be True or False, got {type(open_browser).__name__}")
+    for given, name in ((open_browser, "open_browser"), (as_json, "as_json")):
+        if not isinstance(given, bool | np.bool_):
+            raise TypeError(f"{name} must be True or False, got {type(given).__name__}")
     first = _first(image)
     uvicorn = load("uvicorn")
     from setwise.app._server import make_app
@@ -60,11 +67,9 @@ def serve(image: object = None, *, port: int = 0, open_browser: bool = True) -> 
         if first is not None:
             app.state.first = app.state.drawings.add(first).key
         address = f"http://127.0.0.1:{number}/?token={token}"
-        print(address, flush=True)
+        print(json.dumps({"address": address}) if as_json else address, flush=True)
         if open_browser:
             webbrowser.open(address)
-        else:
-            print("Ctrl-C ends it", file=sys.stderr, flush=True)
         server = uvicorn.Server(
             uvicorn.Config(
                 app,

@@ -21,8 +21,9 @@ from starlette.types import ASGIApp, Receive, Scope
 from starlette.types import Send as ASGISend
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from setwise._foundation._pictures import png
 from setwise.app import _exports
-from setwise.app._decoding import MOST_BYTES, SAMPLES, Refused, decode, encode, sample
+from setwise.app._decoding import MOST_BYTES, SAMPLES, Refused, decode, sample
 from setwise.app._drawing import Drawing
 from setwise.app._drawing_levels import resampled
 from setwise.app._drawings import MEMORY_LIMIT, Drawings, Entry
@@ -153,7 +154,7 @@ def _entry(request: Request | WebSocket) -> Entry:
 async def _sample(request: Request) -> Response:
     picture = await _in_thread(sample, request.path_params["name"])
     step = max(picture.shape[:2]) // 200 + 1
-    return Response(encode(picture[::step, ::step].copy()), media_type="image/png")
+    return Response(png(picture[::step, ::step].copy()), media_type="image/png")
 
 
 async def _open(request: Request) -> Response:
@@ -212,7 +213,7 @@ async def _describe(request: Request) -> Response:
 
 async def _image(request: Request) -> Response:
     entry = _entry(request)
-    return Response(await _in_thread(encode, entry.drawing.image), media_type="image/png")
+    return Response(await _in_thread(png, entry.drawing.image), media_type="image/png")
 
 
 async def _export(request: Request) -> Response:

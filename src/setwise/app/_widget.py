@@ -11,7 +11,8 @@ import anywidget
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise.app._decoding import encode, working_picture
+from setwise._foundation._pictures import png
+from setwise.app._decoding import working_picture
 from setwise.app._drawing import Drawing
 from setwise.app._drawing_answers import Answer
 from setwise.app._drawing_levels import resampled
@@ -68,7 +69,7 @@ class SegmentWidget(anywidget.AnyWidget):  # type: ignore[misc]
 
     def _told(self, message: dict[str, Any], buffers: Sequence[bytes]) -> None:
         if message["type"] == "drawing":
-            buffers = [encode(self._entry.drawing.image)]
+            buffers = [png(self._entry.drawing.image)]
         self.send(message, list(buffers))
 
     def _answer(self) -> Answer | None:

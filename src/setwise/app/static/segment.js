@@ -3,7 +3,7 @@
 // the `receive(message, buffers)` that mount returns. Nothing here knows who computes.
 
 const LABELS = 9;
-const COLORS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#f0e442", "#7a52c7", "#8a5a3c"];
+const COLORS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#7a52c7", "#8a5a3c"];
 const RGB = COLORS.map((c) => [1, 3, 5].map((k) => parseInt(c.slice(k, k + 2), 16)));
 // Labels differ by more than colour: a pattern of 16 x 16 pixels each.
 const PATTERNS = [
@@ -33,9 +33,10 @@ const pack = ([r, g, b], a) => (little ? (a << 24) | (b << 16) | (g << 8) | r : 
 const shade = (c, t) => c.map((v) => Math.round(t > 0 ? v + (255 - v) * t : v * (1 + t)));
 // For each label: plain, in the pattern, on the border.
 const PAINT = Uint32Array.from(RGB.flatMap((c) => [pack(c, 165), pack(shade(c, 0.45), 215), pack(shade(c, -0.55), 255), 0]));
+// From clear over violet to a bright yellow: what is sure is seen as it is.
 const HEAT = Uint32Array.from({ length: 256 }, (_, k) => {
   const t = k / 255;
-  return pack([Math.min(255, 90 + 330 * t), Math.max(0, 420 * t - 170), Math.max(0, 130 - 260 * t)].map(Math.round), Math.round(235 * Math.min(1, t * 1.6)));
+  return pack([110 + 145 * Math.min(1, 2 * t), 20 + 220 * t * t, 140 * (1 - t)].map(Math.round), Math.round(225 * t ** 1.5));
 });
 
 function element(tag, given = {}, ...children) {
@@ -426,7 +427,7 @@ export function mount(root, host) {
       const energy = k ? `+${whole(item.above)}` : whole(item.energy);
       const what = k ? `${(100 * item.differs).toFixed(1)} %: ${item.words}` : "the mask above";
       return element("button", { type: "button", "data-alternative": String(k), title: what, "aria-label": k ? `alternative ${k + 1}, energy ${energy}, differs in ${what}` : "the best mask", onclick: () => take(k) },
-        canvas, element("span", { class: "sw-energy" }, `${k + 1} · energy ${energy}`), element("span", { class: "sw-what" }, what));
+        canvas, element("span", { class: "sw-number" }, `${k + 1}`), element("span", { class: "sw-energy" }, `energy ${energy}`), element("span", { class: "sw-what" }, what));
     }));
   }
   function doubt(on) {
