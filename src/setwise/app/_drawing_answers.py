@@ -121,15 +121,14 @@ Event = Answer | AlternativeList | Doubt | Working | Failed
 
 
 def as_percent(share: float) -> str:
-    """A share in words, rounded upwards to two digits: 0.3 %."""
+    """A share in words, rounded upwards to a digit or two: 0.3 %."""
     percent = 100.0 * share
     if percent >= 10.0:
         return f"{np.ceil(percent):.0f} %"
     for digits in range(1, 7):
-        rounded = np.ceil(percent * 10**digits) / 10**digits
-        if rounded >= 3 * 10.0**-digits:
-            return f"{rounded:.{digits}f} %"
-    return "0.000001 %"
+        if percent * 10**digits >= 3.0:
+            return f"{np.ceil(percent * 10**digits) / 10**digits:.{digits}f}".rstrip("0") + " %"
+    return "0.000003 %"
 
 
 def where(mask: NDArray[np.bool_]) -> str:
