@@ -205,6 +205,7 @@ def test_shares_are_rounded_upwards_in_words():
     assert as_percent(0.003) == "0.3 %"
     assert as_percent(0.00291) == "0.3 %"
     assert as_percent(0.00301) == "0.4 %"
+    assert as_percent(0.03) == "3 %"
     assert as_percent(0.12001) == "13 %"
     assert as_percent(0.0000421) == "0.005 %"
 

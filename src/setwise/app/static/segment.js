@@ -300,6 +300,7 @@ export function mount(root, host) {
   }
   function sendStroke(stroke = state.stroke, last = false) {
     state.began = last ? performance.now() : null;
+    root.dataset.mask = "waiting";
     state.waiting = true;
     clearTimeout(state.timer);
     state.timer = setTimeout(() => { state.waiting = false; }, PREVIEW_WAIT);
@@ -308,6 +309,7 @@ export function mount(root, host) {
   function act(message) {
     penUp();
     state.began = performance.now();
+    root.dataset.mask = "waiting";
     host.send(message);
   }
 
@@ -489,6 +491,7 @@ export function mount(root, host) {
       if (state.uncertain) host.send({ type: "want", what: "uncertainty", on: true });
     },
     history(message) {
+      if (root.dataset.version !== String(message.version)) root.dataset.mask = "waiting";
       state.version = message.version;
       state.empty = message.empty;
       ui.undo.disabled = !message.undo;
