@@ -96,6 +96,7 @@ class Hand:
         return box["x"] + x * box["width"], box["y"] + y * box["height"]
 
     def stroke(self, label, *points, steps=4):
+        self.page.bring_to_front()  # a tab behind another has no frames to wait for
         self.page.locator(f"{self.root} .sw-labels button").nth(label - 1).click()
         self.page.mouse.move(*self.at(*points[0]))
         self.page.mouse.down()

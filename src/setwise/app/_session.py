@@ -29,6 +29,7 @@ class Session:
     def __init__(self, entry: Entry, send: Send) -> None:
         self.entry = entry
         self._send = send
+        self._echo: int | None = None
         self._stop = entry.watch(self._told)
 
     def begin(self) -> None:
@@ -48,6 +49,7 @@ class Session:
             },
             [],
         )
+        self._echo = None
         self._tell_history(whole=True)
         work = self.entry.work
         for event in (work.answer, work.alternatives, work.doubt):
@@ -99,6 +101,8 @@ class Session:
             case other:
                 raise ValueError(f"there is no message {str(other)[:40]!r}")
         work.changed()
+        number = message.get("n")
+        self._echo = number if isinstance(number, int) else None
         self.entry.tell(Changed(drawing.version, self, message["type"] != "stroke"))
 
     def _told(self, event: Event | Changed) -> None:
@@ -125,6 +129,7 @@ class Session:
         message: dict[str, Any] = {
             "type": "history",
             "version": drawing.version,
+            "echo": self._echo,
             "undo": drawing.can_undo,
             "redo": drawing.can_redo,
             "empty": drawing.empty,

@@ -107,6 +107,7 @@ class SegmentWidget(anywidget.AnyWidget):  # type: ignore[misc]
 
     def close(self) -> None:
         """Ends the widget and all work for it."""
-        self._session.close()
-        self._drawings.close()
+        if hasattr(self, "_session"):  # it was made
+            self._session.close()
+            self._drawings.close()
         super().close()

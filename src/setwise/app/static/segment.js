@@ -79,7 +79,7 @@ export function mount(root, host) {
   const state = {
     width: 0, height: 0, label: 1, tool: "brush", radius: 6, opacity: 0.6, version: -1, empty: true,
     zoom: 1, x: 0, y: 0, stroke: null, waiting: false, cursor: null, uncertain: false, began: null, steps: [],
-    alternatives: null, doubt: null,
+    alternatives: null, doubt: null, sent: 0, echoed: 0,
   };
   const ui = build();
   root.classList.add("setwise");
@@ -300,17 +300,20 @@ export function mount(root, host) {
   }
   function sendStroke(stroke = state.stroke, last = false) {
     state.began = last ? performance.now() : null;
-    root.dataset.mask = "waiting";
     state.waiting = true;
     clearTimeout(state.timer);
     state.timer = setTimeout(() => { state.waiting = false; }, PREVIEW_WAIT);
-    host.send({ type: "stroke", stroke });
+    tell({ type: "stroke", stroke });
+  }
+  // Every change has a number, which comes back with the version that it made.
+  function tell(message) {
+    root.dataset.mask = "waiting";
+    host.send({ ...message, n: ++state.sent });
   }
   function act(message) {
     penUp();
     state.began = performance.now();
-    root.dataset.mask = "waiting";
-    host.send(message);
+    tell(message);
   }
 
   // ---- mouse, finger, pen
@@ -476,7 +479,7 @@ export function mount(root, host) {
   }
   const told = {
     async drawing(message, buffers) {
-      Object.assign(state, { width: message.width, height: message.height, version: -1, steps: [], alternatives: null, doubt: null, stroke: null });
+      Object.assign(state, { width: message.width, height: message.height, version: -1, steps: [], alternatives: null, doubt: null, stroke: null, sent: 0, echoed: 0 });
       for (const canvas of Object.values(ui.layers)) { canvas.width = message.width; canvas.height = message.height; }
       ui.start.hidden = true;
       root.dataset.ready = "false";
@@ -492,11 +495,15 @@ export function mount(root, host) {
     },
     history(message) {
       if (root.dataset.version !== String(message.version)) root.dataset.mask = "waiting";
+      if (message.echo !== null) state.echoed = message.echo;
       state.version = message.version;
       state.empty = message.empty;
+      const focused = document.activeElement;
       ui.undo.disabled = !message.undo;
       ui.redo.disabled = !message.redo;
       ui.clear.disabled = message.empty;
+      // A button that is disabled loses the focus, and with it the keys would be lost.
+      if (focused?.disabled && ui.head.contains(focused)) ui.stage.focus({ preventScroll: true });
       ui.smooth.input.value = ui.smooth.output.value = message.smoothness;
       if (message.steps) { state.steps = message.steps; repaintMarks(); if (state.stroke) paintStroke(state.stroke); }
       if (message.empty) {
@@ -506,7 +513,7 @@ export function mount(root, host) {
         ui.proof.dataset.state = "";
         state.alternatives = null;
         root.dataset.version = String(message.version);
-        root.dataset.mask = "none";
+        if (state.sent === state.echoed) root.dataset.mask = "none";
       }
       showAlternatives();
       showDoubt();
@@ -528,7 +535,7 @@ export function mount(root, host) {
       ui.proof.dataset.state = message.exact ? "proved" : "";
       ui.figures.textContent = `${Math.max(1, Math.round(message.milliseconds))} ms` + (message.energy === null ? "" : ` · energy ${whole(message.energy)}`);
       root.dataset.version = String(message.version);
-      root.dataset.mask = message.factor > 1 ? "reduced" : message.final ? "final" : "full";
+      if (state.sent === state.echoed) root.dataset.mask = message.factor > 1 ? "reduced" : message.final ? "final" : "full";
       painted(message);
     },
     alternatives(message, buffers) {
@@ -551,7 +558,7 @@ export function mount(root, host) {
       ui.busy.hidden = message.share >= 1;
       ui.busy.replaceChildren(`${message.what} `, element("progress", { max: "1", value: String(message.share), "aria-label": message.what }));
     },
-    error(message) { state.waiting = false; say(message.words); },
+    error(message) { state.waiting = false; state.echoed = state.sent; say(message.words); },
   };
   // After the next frame is on the screen: how long the stroke has waited for its mask.
   function painted(message) {
@@ -570,7 +577,7 @@ export function mount(root, host) {
   function begin() { ui.start.hidden = false; }
   async function bring(what) {
     ui.note.hidden = true;
-    root.dataset.ready = "false";
+    root.dataset.ready = root.dataset.mask = "false";
     try { await host.open(what); } catch (error) { say(error.message); }
   }
   async function save(event, name) {
