@@ -15,7 +15,7 @@ from setwise.images._field import SMOOTHNESS
 from setwise.images._pixels import as_pixels
 
 # A first look is at no more pixels than these: some milliseconds.
-QUICK_PIXELS = 80_000
+QUICK_PIXELS = 50_000
 MOST_STEPS = 10_000
 
 

@@ -62,7 +62,7 @@ class Work:
         self._busy: set[str] = set()
         self._again: set[str] = set()
         self._wanted: set[str] = {ALTERNATIVES}
-        self._closed = False
+        self._closed = self._live = False
         self.answer: Answer | None = None
         self.alternatives: AlternativeList | None = None
         self.doubt: Doubt | None = None
@@ -70,10 +70,10 @@ class Work:
 
     # ---- from the host
 
-    def changed(self) -> None:
-        """The drawing is another one: begin."""
-        self._start("quick")
-        self._start("slow")
+    def changed(self, *, live: bool = False) -> None:
+        """The drawing is another one: begin. While a stroke is ``live`` a first look is enough."""
+        self._live = live
+        self._start("quick" if self.drawing.quick_factor > 1 else "slow")
 
     def want(self, what: str, wanted: bool) -> None:
         """Whether alternatives, or uncertainty, are to be computed at all."""
@@ -139,11 +139,13 @@ class Work:
                 self._busy.discard(job)
         if more:
             self._submit(job)
+        elif job == "quick" and not self._live:  # what takes longer takes nothing from it
+            self._start("slow")
 
     def _look(self) -> None:
-        """A first look, where the picture is so large that the whole takes longer."""
+        """A first look at a picture so large that the whole takes longer."""
         factor = self.drawing.quick_factor
-        if factor > 1 and not self.drawing.empty:
+        if not self.drawing.empty:
             begin, state = perf_counter(), self.drawing.state()
             found = self.drawing.level(factor).solve(state)
             self._tell(_as_answer(state, found, factor, perf_counter() - begin, final=False))

@@ -65,8 +65,9 @@ class Session:
             self._send({"type": "error", "words": str(error)}, [])
 
     def close(self) -> None:
-        """Nothing more is told."""
+        """Nothing more is told; a stroke that was under the pen ends here."""
         self._stop()
+        self.entry.work.changed()
 
     def _do(self, message: object) -> None:
         if not isinstance(message, dict):
@@ -100,7 +101,7 @@ class Session:
                 return
             case other:
                 raise ValueError(f"there is no message {str(other)[:40]!r}")
-        work.changed()
+        work.changed(live=message.get("live") is True)
         number = message.get("n")
         self._echo = number if isinstance(number, int) else None
         self.entry.tell(Changed(drawing.version, self, message["type"] != "stroke"))

@@ -133,7 +133,7 @@ export function mount(root, host) {
       exports,
       element("details", {}, element("summary", {}, "Keys"), element("div", { class: "sw-keys" }, ...KEYS.map(([k, said]) => element("span", {}, element("kbd", {}, k), ` ${said}`)))));
 
-    const layers = Object.fromEntries(["picture", "mask", "heat", "marks"].map((name) => [name, element("canvas", { class: `sw-${name}` })]));
+    const layers = Object.fromEntries(["picture", "mask", "look", "heat", "marks"].map((name) => [name, element("canvas", { class: `sw-${name}` })]));
     const paper = element("div", { class: "sw-paper" }, ...Object.values(layers));
     const over = svg("svg", { class: "sw-over", "aria-hidden": "true" });
     const regions = svg("g"), cursor = svg("g");
@@ -181,7 +181,7 @@ export function mount(root, host) {
     state.opacity = share;
     ui.opacity.input.value = Math.round(100 * share);
     ui.opacity.output.value = `${Math.round(100 * share)} %`;
-    ui.layers.mask.style.opacity = share;
+    ui.layers.mask.style.opacity = ui.layers.look.style.opacity = share;
   }
 
   // ---- zoom and pan
@@ -303,7 +303,7 @@ export function mount(root, host) {
     state.waiting = true;
     clearTimeout(state.timer);
     state.timer = setTimeout(() => { state.waiting = false; }, PREVIEW_WAIT);
-    tell({ type: "stroke", stroke });
+    tell({ type: "stroke", stroke, live: !last });
   }
   // Every change has a number, which comes back with the version that it made.
   function tell(message) {
@@ -411,9 +411,11 @@ export function mount(root, host) {
     const listed = state.alternatives;
     if (listed && number > 0 && number < listed.items.length && listed.version === state.version) act({ type: "take", number });
   }
-  function showAlternatives() {
+  function showAlternatives(again = false) {
     const listed = state.alternatives;
     ui.strip.dataset.stale = String(Boolean(listed) && listed.version !== state.version);
+    if (listed === state.listed && !again) return;
+    state.listed = listed;
     if (!listed) {
       ui.strip.replaceChildren(...Array.from({ length: 6 }, (_, k) =>
         element("div", { class: "sw-empty" }, k ? "" : "alternatives come here")));
@@ -472,7 +474,6 @@ export function mount(root, host) {
 
   // ---- what the core tells
 
-  const reduced = document.createElement("canvas");
   function receive(message, buffers) {
     const act = told[message.type];
     if (act) act(message, buffers);
@@ -489,7 +490,7 @@ export function mount(root, host) {
       ui.smooth.input.value = ui.smooth.output.value = message.smoothness;
       const picture = await createImageBitmap(await host.image(message, buffers));
       ui.layers.picture.getContext("2d").drawImage(picture, 0, 0);
-      if (state.alternatives) showAlternatives();
+      showAlternatives(true);
       root.dataset.ready = "true";
       if (state.uncertain) host.send({ type: "want", what: "uncertainty", on: true });
     },
@@ -508,6 +509,7 @@ export function mount(root, host) {
       if (message.steps) { state.steps = message.steps; repaintMarks(); if (state.stroke) paintStroke(state.stroke); }
       if (message.empty) {
         ui.layers.mask.getContext("2d").clearRect(0, 0, ui.layers.mask.width, ui.layers.mask.height);
+        ui.layers.look.hidden = true;
         ui.words.textContent = "draw a stroke on what you want, and one beside it";
         ui.figures.textContent = "";
         ui.proof.dataset.state = "";
@@ -521,16 +523,15 @@ export function mount(root, host) {
     labels(message, [bytes]) {
       if (message.version < state.version) return;
       state.waiting = false;
-      const mask = ui.layers.mask;
-      if (message.factor === 1) paintLabels(mask, bytes, message.height, message.width);
-      else {
-        paintLabels(reduced, bytes, message.height, message.width, message.factor);
-        if (mask.width !== state.width) { mask.width = state.width; mask.height = state.height; }
-        const context = mask.getContext("2d");
-        context.clearRect(0, 0, state.width, state.height);
-        context.imageSmoothingEnabled = true;
-        context.drawImage(reduced, 0, 0, message.width * message.factor, message.height * message.factor);
+      // A first look has a canvas of its own, which is stretched and not painted anew.
+      const { mask, look } = ui.layers, small = message.factor > 1;
+      paintLabels(small ? look : mask, bytes, message.height, message.width, message.factor);
+      if (small) {
+        look.style.width = `${(100 * message.factor * message.width) / state.width}%`;
+        look.style.height = `${(100 * message.factor * message.height) / state.height}%`;
       }
+      look.hidden = !small;
+      mask.hidden = small;
       ui.words.textContent = message.words;
       ui.proof.dataset.state = message.exact ? "proved" : "";
       ui.figures.textContent = `${Math.max(1, Math.round(message.milliseconds))} ms` + (message.energy === null ? "" : ` · energy ${whole(message.energy)}`);
@@ -562,7 +563,7 @@ export function mount(root, host) {
   };
   // After the next frame is on the screen: how long the stroke has waited for its mask.
   function painted(message) {
-    const began = state.began;
+    const began = state.sent === state.echoed ? state.began : null;
     requestAnimationFrame(() => {
       const port = new MessageChannel();
       port.port1.onmessage = () => root.dispatchEvent(new CustomEvent("setwise:painted", {
@@ -608,7 +609,7 @@ export function mount(root, host) {
   pick("brush");
   resize(6);
   seeThrough(0.6);
-  showAlternatives();
+  showAlternatives(true);
   for (const b of [ui.undo, ui.redo, ui.clear]) b.disabled = true;
   return { receive, say, begin, close: () => fresh.abort() };
 }
