@@ -6,5 +6,7 @@ from pathlib import Path
 
 project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
 extras = project["optional-dependencies"]
-for requirement in sorted({*project["dependencies"], *extras["plot"], *extras["demo"], *extras["app"]}):
+for requirement in sorted(
+    {*project["dependencies"], *extras["plot"], *extras["demo"], *extras["app"]}
+):
     print(re.sub(">=", "==", requirement))

@@ -3,6 +3,7 @@
 It runs on the wheel, in an environment that holds what the wheel asks for and nothing else.
 """
 
+import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -45,6 +46,10 @@ def main() -> None:
     best = sw.solve_map(field)
     assert best.exact
     assert best.labels.tolist() == [0, 0, 0]
+    image = np.repeat([[10, 12, 11, 200, 203, 198]], 4, axis=0)
+    scribbles = np.full((4, 6), -1)
+    scribbles[0, 0], scribbles[3, 5] = 0, 1
+    assert sw.images.segment(image, scribbles).label_image[0].tolist() == [0, 0, 0, 1, 1, 1]
     post = sw.marginals(field, tol=1e-6)
     assert post.log_partition_lower <= post.log_partition_upper
     assert sw.inference.maxflow([[0, 1]], [3], source=0, sink=1).value == 3
@@ -55,6 +60,10 @@ def main() -> None:
     model = sw.SetClassifier(C=10.0).fit(X, y)
     assert model.gap_ <= 1e-3
     assert model.score(X, y) == 1.0
+    # Without its extra the command says which one it needs.
+    command = subprocess.run([sys.executable, "-m", "setwise"], capture_output=True, text=True)
+    assert command.returncode == 1
+    assert "pip install 'setwise[app]'" in command.stderr
     print(f"setwise {sw.__version__} from {Path(sw.__file__).parent}: all well")
 
 

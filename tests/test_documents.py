@@ -161,7 +161,7 @@ def a_torch_loss() -> object:
 
 CALLS = {
     "From scores to coefficients": fit_a_set_classifier,
-    "From a field to a labelling": lambda: sw.solve_map(a_field()).gap,
+    "From a field to a labelling": lambda: sw.solve_map(a_field()).label_image,
     "From a field to marginals": lambda: sw.marginals(a_field()).width,
     "To a list": lambda: sw.diverse(a_field(), 3, sw.diversities.HammingBall(20.0, 0.05)).gaps,
     "A torch loss on the CPU": a_torch_loss,

@@ -12,6 +12,7 @@ import inspect
 
 import examples_of_fields
 import examples_of_functions
+import examples_of_images
 import examples_of_learning
 import numpy as np
 import public_api
@@ -34,7 +35,7 @@ def in_a_folder_of_its_own(tmp_path_factory):
 
 
 # They fill the registry.
-LISTS = (examples_of_functions, examples_of_fields, examples_of_learning)
+LISTS = (examples_of_functions, examples_of_fields, examples_of_images, examples_of_learning)
 
 # What the library makes, and others only read; what one derives from; what has laws of its own.
 RECORDS = {
@@ -42,6 +43,7 @@ RECORDS = {
     "setwise.functions.Decomposition",
     "setwise.functions.Maximum",
     "setwise.functions.Minimum",
+    "setwise.images.Segmentation",
     "setwise.inference.DiverseProgress",
     "setwise.inference.DiverseResult",
     "setwise.inference.Flow",
@@ -110,7 +112,10 @@ def test_every_public_callable_has_an_example_with_all_its_arguments():
         assert {*EXAMPLES[name].arguments} == arguments, name
 
 
-LAYERS = ("functions", "fields", "diversities", "inference", "learning", "losses", "surrogates")
+LAYERS = (
+    *("functions", "fields", "images", "diversities", "inference", "learning", "losses"),
+    "surrogates",
+)
 
 
 @pytest.mark.parametrize("layer", [*LAYERS, "estimators and plots"])

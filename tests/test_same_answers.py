@@ -49,7 +49,7 @@ def test_one_bit_is_a_difference() -> None:
     "layer",
     [
         *("functions", "losses", "surrogates", "fields", "diversities", "inference", "learning"),
-        *("estimators", "torch"),
+        *("estimators", "images", "torch"),
     ],
 )
 def test_every_public_callable_has_a_problem(layer: str) -> None:

@@ -14,6 +14,7 @@ from concurrent.futures import CancelledError
 
 import examples_of_fields  # noqa: F401  fills the registry
 import examples_of_functions  # noqa: F401
+import examples_of_images  # noqa: F401
 import examples_of_learning
 import field_registry
 import numpy as np
@@ -40,7 +41,14 @@ FIELDS = {name: field_registry.of_seed(name, 0) for name in KINDS}
 LIMITED = [name for name, example in EXAMPLES.items() if "time_limit" in example.arguments]
 LONG = {
     *("functions.minimize", "functions.maximize", "inference.solve_map", "inference.marginals"),
-    *("inference.diverse", "inference.tune_diversity", "SetClassifier", "FieldSVM", "FieldBoost"),
+    *(
+        "images.segment",
+        "inference.diverse",
+        "inference.tune_diversity",
+        "SetClassifier",
+        "FieldSVM",
+        "FieldBoost",
+    ),
     *(
         "SetClassifierCV",
         "SetDecision",

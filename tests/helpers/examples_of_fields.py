@@ -93,7 +93,7 @@ TERMS: dict[str, dict[str, Any]] = {
 }
 for name, arguments in TERMS.items():
     listed(f"fields.{name}", lambda term: added(Just(term)), **arguments)
-listed("fields.Field", energies, unary=UNARY[:, :3])
+listed("fields.Field", energies, unary=UNARY[:, :3], shape=array(2, 2))
 method("fields.Field.energy", lambda: FIELD, labels=LABELINGS)
 method("fields.Field.with_unary", lambda: FIELD, energies, unary=UNARY + 1.0)
 

@@ -87,6 +87,7 @@ ALSO_NAMED = {
 # Strange values that have a meaning: to stop at once, a constant stump, what a map is told to do.
 TAKEN = {
     ("setwise.inference.solve_map", "tol", "inf"),
+    ("setwise.images.segment", "tol", "inf"),
     ("setwise.learning.Stump", "threshold", "-inf"),
     ("setwise.learning.Serial.map", "function", "function of nan"),
     ("setwise.learning.Threads.map", "function", "function of nan"),

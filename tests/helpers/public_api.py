@@ -17,6 +17,7 @@ MODULES = (
     "setwise.estimators",
     "setwise.fields",
     "setwise.functions",
+    "setwise.images",
     "setwise.inference",
     "setwise.learning",
     "setwise.losses",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 import numpy as np
 
+import setwise as sw
 from setwise._commands._output import (
     example,
     json_option,
@@ -15,8 +16,6 @@ from setwise._commands._output import (
     write_array,
     write_text,
 )
-from setwise.decisions import decide as find_decision
-from setwise.losses import names
 
 
 @click.command(
@@ -24,7 +23,12 @@ from setwise.losses import names
 )
 @click.argument("probabilities", metavar="PROBABILITIES.npy")
 @click.option(
-    "--loss", type=click.Choice(sorted(names())), default="dice", show_default=True, metavar="NAME"
+    "--loss",
+    default="dice",
+    show_default=True,
+    metavar="NAME",
+    shell_complete=lambda *_: list(sw.losses.names()),
+    help="A loss that the library knows by name, such as jaccard.",
 )
 @click.option(
     "--sets",
@@ -45,7 +49,7 @@ def decide(
     """
     given = read_array(probabilities, "probabilities")
     flat = given if given.ndim <= 2 else given.ravel()
-    answer = find_decision(flat, loss, sets=sets)
+    answer = sw.decide(flat, loss, sets=sets)
     mask = answer.mask.reshape(given.shape)
     if as_json:
         print_json(

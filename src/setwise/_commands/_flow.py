@@ -8,6 +8,7 @@ from typing import NamedTuple
 import click
 import numpy as np
 
+import setwise as sw
 from setwise._commands._output import (
     example,
     json_option,
@@ -18,7 +19,6 @@ from setwise._commands._output import (
     write_text,
 )
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise.inference import maxflow
 
 
 class Problem(NamedTuple):
@@ -43,7 +43,7 @@ def flow(file: str, output: str | None, as_json: bool, quiet: bool) -> None:
     is theirs too: a line "s VALUE", and a line "f FROM TO FLOW" for each arc that carries some.
     """
     problem = read_dimacs(read_bytes(file), file)
-    found = maxflow(
+    found = sw.inference.maxflow(
         problem.edges, problem.capacities, n=problem.n, source=problem.source, sink=problem.sink
     )
     carried = np.flatnonzero(found.flows)

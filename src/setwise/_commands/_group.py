@@ -68,6 +68,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # of `setwise map model.uai | head`
         sys.stderr.close()
         return 1
+    except ModuleNotFoundError as error:
+        return _fail(f"this needs pip install 'setwise[app]': {error}", 1)
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         return _fail(str(error) or type(error).__name__, 1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -72,11 +73,15 @@ def _processor() -> str:
 
 
 def _cuda() -> str:
-    """The graphics card that torch sees, if it is there."""
-    if _version("torch") is None:
-        return "not looked for: torch is not installed"
-    import torch
-
-    if not torch.cuda.is_available():
+    """The graphics card, as CUDA's driver tells it."""
+    try:
+        driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
         return "none"
-    return f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}"
+    count, number, name = ctypes.c_int(), ctypes.c_int(), ctypes.create_string_buffer(100)
+    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) or count.value == 0:
+        return "a driver without a card"
+    driver.cuDriverGetVersion(ctypes.byref(number))
+    driver.cuDeviceGetName(name, len(name), 0)
+    version = f"{number.value // 1000}.{number.value % 1000 // 10}"
+    return f"{count.value} x {name.value.decode()}, CUDA {version}"

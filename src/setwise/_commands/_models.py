@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+import setwise as sw
 from setwise._commands._output import (
     example,
     json_option,
@@ -18,9 +19,6 @@ from setwise._commands._output import (
     shows_progress,
     write_text,
 )
-from setwise.fields import Field, read_uai
-from setwise.inference import marginals as find_marginals
-from setwise.inference import solve_map
 
 _model = click.argument("model", metavar="MODEL.uai")
 _output = click.option("-o", "--output", metavar="FILE", help="Where to; stdout by default.")
@@ -52,7 +50,9 @@ def map_(
     number of variables, a label for each.
     """
     field = _read(model)
-    best = solve_map(field, method, tol=tol, time_limit=time_limit, verbose=shows_progress(quiet))
+    best = sw.solve_map(
+        field, method, tol=tol, time_limit=time_limit, verbose=shows_progress(quiet)
+    )
     if as_json:
         print_json(
             {
@@ -99,7 +99,7 @@ def marginals(
     number of variables, and for each its number of labels and their probabilities.
     """
     field = _read(model)
-    post = find_marginals(
+    post = sw.marginals(
         field,
         method,
         tol=tol,
@@ -133,19 +133,19 @@ def marginals(
     )
 
 
-def _of_own_labels(field: Field, probabilities: np.ndarray) -> list[list[float]]:
+def _of_own_labels(field: sw.fields.Field, probabilities: np.ndarray) -> list[list[float]]:
     """The probabilities of each variable, without the labels beyond those that its model has."""
     allowed = np.isfinite(field.unary)
     last = field.n_labels - np.argmax(allowed[:, ::-1], axis=1)
     return [row[:n].tolist() for row, n in zip(probabilities, last, strict=True)]
 
 
-def _read(model: str) -> Field:
+def _read(model: str) -> sw.fields.Field:
     if model != "-":
-        return read_uai(model)
+        return sw.fields.read_uai(model)
     with tempfile.TemporaryDirectory() as folder:
         data = read_bytes(model)
         packed = data[:2] == b"\x1f\x8b"
         path = Path(folder, "stdin.uai.gz" if packed else "stdin.uai")
         path.write_bytes(data)
-        return read_uai(path)
+        return sw.fields.read_uai(path)

@@ -62,7 +62,7 @@ def write_text(text: str, output: str | None) -> None:
 def read_bytes(source: str) -> bytes:
     """A file, or what comes on stdin."""
     if source == "-":
-        return click.get_binary_stream("stdin").read()
+        return sys.stdin.buffer.read()
     return Path(source).read_bytes()
 
 
@@ -83,7 +83,7 @@ def write_array(values: NDArray[Any], output: str) -> None:
     if output == "-":
         buffer = io.BytesIO()
         np.save(buffer, values, allow_pickle=False)
-        click.get_binary_stream("stdout").write(buffer.getvalue())
+        sys.stdout.buffer.write(buffer.getvalue())
     else:
         with Path(output).open("wb") as file:
             np.save(file, values, allow_pickle=False)

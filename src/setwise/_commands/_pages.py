@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import json
+import sys
+from contextlib import nullcontext, redirect_stdout
+
 import click
 
 from setwise._commands._output import example, json_option, print_json
+from setwise._foundation._imports import load
 
 
 @click.command(epilog=example("setwise app cup.jpg"))
@@ -17,9 +23,24 @@ def app(image: str | None, port: int, no_browser: bool, as_json: bool) -> None:
 
     It is served to this machine alone, until Ctrl-C. The first line printed is its address.
     """
-    from setwise.app import serve
+    serve = load("setwise.app").serve
+    with redirect_stdout(_FirstLineAsJson()) if as_json else nullcontext():
+        serve(image, port=port, open_browser=not no_browser)
 
-    serve(image, port=port, open_browser=not no_browser, as_json=as_json)
+
+class _FirstLineAsJson(io.TextIOBase):
+    """Takes the address, which the page's server prints first, and prints an object with it."""
+
+    def __init__(self) -> None:
+        self._out, self._line = sys.stdout, ""
+
+    def write(self, text: str) -> int:
+        """Nothing is printed until a line is there."""
+        *lines, self._line = (self._line + text).split("\n")
+        for line in lines:
+            self._out.write(json.dumps({"address": line}) + "\n")
+            self._out.flush()
+        return len(text)
 
 
 @click.command(epilog=example("setwise demo --quick --out report"))

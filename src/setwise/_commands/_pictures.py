@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
+import sys
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
@@ -51,7 +51,7 @@ def write_picture(picture: NDArray[Any], output: str) -> None:
     if output == "-":
         buffer = io.BytesIO()
         image.save(buffer, "PNG")
-        click.get_binary_stream("stdout").write(buffer.getvalue())
+        sys.stdout.buffer.write(buffer.getvalue())
         return
     if Path(output).suffix.lower() in (".jpg", ".jpeg") and picture.ndim == 2:
         raise ValueError(f"{output} must not be a JPEG, which would change the numbers: use .png")

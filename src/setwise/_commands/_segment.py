@@ -11,6 +11,7 @@ from typing import Any
 import click
 import numpy as np
 
+import setwise as sw
 from setwise._commands._output import (
     example,
     json_option,
@@ -22,8 +23,6 @@ from setwise._commands._output import (
 )
 from setwise._commands._pictures import mask_numbers, read_image, read_marks, write_picture
 from setwise._foundation._pictures import heat_picture
-from setwise.images import Segmentation
-from setwise.images import segment as find_segmentation
 
 
 @click.command(
@@ -92,7 +91,7 @@ def segment(
         for image, drawn in steps:
             start = perf_counter()
             marks = None if drawn is None else read_marks(drawn)
-            found = find_segmentation(
+            found = sw.images.segment(
                 read_image(image), marks, n_alternatives=max(alternatives, 1), **options
             )
             told = _write(found, image, output, alternatives, entropy, overlay, many)
@@ -104,7 +103,7 @@ def segment(
 
 
 def _write(
-    found: Segmentation,
+    found: sw.images.Segmentation,
     image: str,
     output: str | None,
     alternatives: int,

@@ -37,7 +37,7 @@ def label_colors(n_labels: int) -> Bytes:
 def label_picture(labels: NDArray[np.int64]) -> Bytes:
     """Labels (H, W) as their colours (H, W, 3); of a volume the slice in the middle."""
     plane = _plane(labels)
-    return label_colors(int(plane.max(initial=0)) + 1)[plane]
+    return np.asarray(label_colors(int(plane.max(initial=0)) + 1)[plane])
 
 
 def heat_picture(values: NDArray[Any], most: float) -> Bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -63,6 +64,7 @@ class Field(Immutable):
 
     def __init__(self, unary: ArrayLike, *, shape: Sequence[int] | None = None) -> None:
         array = _as_unary(unary)
+        _warn_of_mistakes(array)
         self._set(unary=array, potentials=(), shape=_as_shape(shape, len(array)))
 
     @property
@@ -162,6 +164,34 @@ class Field(Immutable):
         least = self.unary.argmin(axis=1).reshape(self.shape)
         pictures = [("labels of least unaries", label_picture(least))] if least.size else []
         return as_html("Field", [*rows, ("shape", self.shape)], pictures)
+
+
+def _warn_of_mistakes(unary: FloatArray) -> None:
+    """Say so where energies (N, L) look like something else; a few rows tell in most cases."""
+    n, labels = unary.shape
+    if labels > 256 and labels > 8 * n:
+        told = (
+            f"unary has {n} variables with {labels} labels each: rows are variables and columns "
+            "labels, so unary.T may be what was meant"
+        )
+        warnings.warn(told, UserWarning, stacklevel=3)
+    if n >= 16 and _are_probabilities(unary[:: n // 16]) and _are_probabilities(unary):
+        told = (
+            "unary looks like probabilities, as each row sums to 1, but the best label is the one "
+            "of least energy: -np.log(unary) may be what was meant"
+        )
+        warnings.warn(told, UserWarning, stacklevel=3)
+
+
+def _are_probabilities(rows: FloatArray) -> bool:
+    """Whether all rows sum to 1, and are neither ones and zeros nor all the same."""
+    if rows.shape[1] < 2 or not (rows.min() >= 0.0 and rows.max() <= 1.0):
+        return False
+    sums = rows.sum(axis=1)
+    inside = np.count_nonzero((rows > 0.0) & (rows < 1.0))
+    return bool(
+        np.abs(sums - 1.0).max() < 1e-5 and 2 * inside > rows.size and (rows != rows[0]).any()
+    )
 
 
 def _as_shape(shape: Sequence[int] | None, n_variables: int) -> tuple[int, ...] | None:

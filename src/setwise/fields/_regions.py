@@ -11,8 +11,9 @@ from setwise._foundation._arguments import IntArray, as_array
 def as_regions(regions: ArrayLike) -> IntArray:
     """Regions (N,), renumbered 0..R-1 in the order of their numbers, -1 for none."""
     array = as_array(regions, "regions")
-    if array.ndim != 1:
-        raise ValueError(f"regions must have shape (N,), got {array.shape}")
+    if array.ndim == 0:
+        raise ValueError("regions must have shape (N,) or that of an image, got ()")
+    array = array.ravel()
     if array.size == 0:
         return np.zeros(0, np.int64)
     if array.dtype.kind not in "iu":

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_array
+from setwise._foundation._interrupts import whole
 from setwise.fields import Field
 from setwise.images._colors import ColorModel
 from setwise.inference import solve_map
@@ -71,5 +72,5 @@ def refit_until_still(
         if not (labels == 1).any() or labels.tobytes() in seen:
             break
         seen.add(labels.tobytes())
-        labels = solve_map(field, tol=np.inf, init=labels).labels
+        labels = whole(solve_map(field, tol=np.inf, init=labels)).labels
     return field

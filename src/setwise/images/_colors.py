@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
@@ -12,7 +14,7 @@ from setwise.images._pixels import Pixels
 
 # Cells along each axis of the space of colours, by how many axes there are.
 _CELLS = {1: 256, 2: 64, 3: 32, 4: 16}
-_FLOOR = 1e-2  # of the density that is the same for all colours
+_FLOOR = 0.3  # times the density that is the same for all colours
 _SPREAD = 1.0  # of a histogram's counts, in cells
 
 
@@ -24,7 +26,7 @@ class ColorModel:
     is asked of a label's colours is then asked of the cells, a few thousand, not of the pixels: a
     stroke becomes costs in some milliseconds.
 
-    A label's cost at a colour c is :math:`-\log(p(c) + 0.01 / V)`, p the density of the colours
+    A label's cost at a colour c is :math:`-\log(p(c) + 0.3 / V)`, p the density of the colours
     that have the label and V the volume of all colours: nothing costs more than a colour that a
     label has never had, and a colour that none has had costs the same under all.
     """
@@ -33,7 +35,8 @@ class ColorModel:
         self.kind = kind
         values = pixels.values
         low, high = values.min(axis=0), values.max(axis=0)
-        self._scale = np.maximum(high.astype(np.float64) - low, np.finfo(np.float64).tiny)
+        scale = high.astype(np.float64) - low
+        scale[scale == 0] = 1.0
         axes = values if values.shape[1] <= 4 else _principal(values)
         self._cells = _CELLS[axes.shape[1]]
         self._grid = (self._cells,) * axes.shape[1]
@@ -46,11 +49,9 @@ class ColorModel:
         """(N,): the cell of each pixel, among those that have a pixel."""
         self.counts: FloatArray = count[self._used].astype(np.float64)
         """(K,): pixels of each cell."""
-        means = [
-            np.bincount(self.codes, channel, minlength=len(self._used)) for channel in values.T
-        ]
-        means = np.stack(means, axis=1) / self.counts[:, None]
-        self.colors: FloatArray = (means - low) / self._scale
+        sums = [np.bincount(self.codes, channel, minlength=len(self._used)) for channel in values.T]
+        means = np.stack(sums, axis=1) / self.counts[:, None]
+        self.colors: FloatArray = np.clip((means - low) / scale, 0.0, 1.0)
         """(K, C): the mean colour of each cell, every channel from 0 to 1."""
 
     @property
@@ -60,7 +61,7 @@ class ColorModel:
 
     def costs(self, marks: IntArray, n_labels: int) -> FloatArray:
         """Costs (N, L), from labels (N,) with -1 where the label is not known."""
-        return np.asarray(self.cell_costs(marks, n_labels)[self.codes])
+        return np.take(self.cell_costs(marks, n_labels), self.codes, axis=0)
 
     def cell_costs(self, marks: IntArray, n_labels: int) -> FloatArray:
         """Costs (K, L) of the cells: ``costs`` are those of each pixel's cell.
@@ -74,13 +75,13 @@ class ColorModel:
         keys = marks[known].astype(np.int64) * cells + self.codes[known]
         drawn = np.bincount(keys, minlength=n_labels * cells).reshape(n_labels, cells)
         weights = drawn.astype(np.float64)
-        seen = weights.any(axis=1)
-        if seen.sum() < 2:
-            rest = int(np.flatnonzero(~seen)[0]) if n_labels > 1 else None
-            for label in range(n_labels) if not seen.any() else () if rest is None else (rest,):
-                weights[label], seen[label] = self.counts, True
+        seen = [label for label in range(n_labels) if weights[label].any()]
+        if len(seen) < 2:
+            rest = [label for label in range(n_labels) if label not in seen][:1]
+            weights[rest] = self.counts
+            seen += rest
         costs = np.full((cells, n_labels), np.inf)
-        for label in np.flatnonzero(seen):
+        for label in seen:
             costs[:, label] = -np.log(self._densities(weights[label]) + _FLOOR)
         return costs
 
@@ -89,29 +90,32 @@ class ColorModel:
         if self.kind == "histogram":
             table = np.zeros(self._grid)
             table.ravel()[self._used] = weights / weights.sum()
-            smooth = gaussian_filter(table, _SPREAD, mode="nearest", truncate=3.0)
+            smooth = gaussian_filter(table, _SPREAD, mode="reflect", truncate=3.0)
             return np.asarray(smooth.ravel()[self._used] * table.size)
         return mixture_densities(self.colors, weights, 1.0 / self._cells)
 
 
-def _codes(values: NDArray[np.generic], cells: int) -> NDArray[np.int64]:
+def _codes(values: NDArray[Any], cells: int) -> NDArray[np.int64]:
     """The cell of each row, all axes in one number."""
     codes = np.zeros(len(values), np.int64)
     for channel in values.T:
         if channel.dtype == np.uint8:
-            steps = np.arange(256)
-            low, high = int(channel.min()), int(channel.max())
-            table = np.clip((steps - low) * cells // max(high - low + 1, 1), 0, cells - 1)
+            table = _places(np.arange(256), channel, cells)
             codes = codes * cells + table[channel]
         else:
-            low, high = float(channel.min()), float(channel.max())
-            step = cells / (high - low) if high > low else 0.0
-            place = ((channel.astype(np.float64) - low) * step).astype(np.int64)
-            codes = codes * cells + np.minimum(place, cells - 1)
+            codes = codes * cells + _places(channel, channel, cells)
     return codes
 
 
-def _principal(values: NDArray[np.generic]) -> FloatArray:
+def _places(values: NDArray[Any], channel: NDArray[Any], cells: int) -> NDArray[np.int64]:
+    """The cells of values, from the least to the largest of a channel."""
+    low, high = float(channel.min()), float(channel.max())
+    step = cells / (high - low) if high > low else 0.0
+    places = np.clip((values.astype(np.float64) - low) * step, 0, cells - 1)
+    return places.astype(np.int64)
+
+
+def _principal(values: NDArray[Any]) -> FloatArray:
     """The four coordinates (N, 4) in which channels, each from 0 to 1, vary most."""
     rows = values.astype(np.float64)
     rows = (rows - rows.mean(axis=0)) / np.maximum(np.ptp(rows, axis=0), 1e-300)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -16,15 +13,17 @@ from setwise._foundation._arguments import (
     as_count,
     as_number,
 )
-from setwise.fields import Field, Potts, RobustPn
+from setwise.fields import Field, Potential, Potts, RobustPn
 from setwise.images._boxes import as_boxes, inside_boxes, refit_until_still
 from setwise.images._colors import ColorModel
 from setwise.images._contrast import contrast_edges
+from setwise.images._location import location_costs
 from setwise.images._pixels import Pixels, as_marks, as_pixels
-from setwise.images._superpixels import as_layers
+from setwise.images._superpixels import Regions, as_layers
 
 COLORS = ("mixture", "histogram")
-SMOOTHNESS = 5.0
+SMOOTHNESS = 30.0
+LOCATION = 8.0
 # -log of the least probability that a network is believed to mean.
 _SUREST = 1e-6
 
@@ -39,8 +38,9 @@ def field_from_image(
     colors: str = "mixture",
     smoothness: float = SMOOTHNESS,
     beta: float | None = None,
+    location: float = LOCATION,
     neighbors: int | None = None,
-    regions: ArrayLike | Mapping[str, Any] | Sequence[Any] | int | None = None,
+    regions: Regions = None,
     region_weight: float = 1.0,
     channel_axis: int | str | None = "auto",
 ) -> Field:
@@ -50,7 +50,8 @@ def field_from_image(
         \frac{\exp(-\beta |I_i - I_j|^2)}{|i - j|} [x_i \ne x_j] + \sum_S \varphi_S(x)
 
     The unaries u come from the colours under ``scribbles``, from those inside and outside
-    ``boxes``, or are :math:`-\log p` of ``probabilities``. Scribbled pixels keep their label,
+    ``boxes``, or are :math:`-\log p` of ``probabilities``; what is near a stroke is more likely to
+    be meant by it. Scribbled pixels keep their label,
     whatever it costs: the unaries of the others are infinite there.
 
     Parameters
@@ -74,8 +75,11 @@ def field_from_image(
         s, the price of a unit of border where the image does not change, in nats.
     beta : float, optional
         By default one over twice the mean of :math:`|I_i - I_j|^2` over the edges.
+    location : float
+        What it costs to be far from the strokes of a label and near those of others, in nats: that
+        times the share of a pixel's distance in the sum of its distances to all labels' strokes.
     neighbors : int, optional
-        4 or 8 in an image, 6, 18 or 26 in a volume; by default 4 and 6.
+        4 or 8 in an image, 6, 18 or 26 in a volume; by default 8 and 6.
     regions : int, mapping, label map or a sequence of these, optional
         Layers of superpixels that prefer one label. An integer is how many superpixels
         scikit-image's SLIC is asked for, a mapping are its arguments, an array of the image's shape
@@ -103,13 +107,14 @@ def field_from_image(
     [0, 0, 0, 1, 1, 1]
     """
     as_choice(colors, "colors", COLORS)
-    pixels = as_pixels(image, channel_axis, sides_of(scribbles, probabilities))
+    pixels = as_pixels(image, channel_axis, _sides_of(scribbles, probabilities))
     marks = as_marks(scribbles, pixels.shape, "scribbles")
     inside = None if boxes is None else inside_boxes(as_boxes(boxes, pixels.shape), pixels.shape)
     chances = _as_probabilities(probabilities, pixels.shape)
     labels = _count_labels(n_labels, marks, chances)
     price = as_number(smoothness, "smoothness", nonnegative=True)
     scale = None if beta is None else as_number(beta, "beta", nonnegative=True)
+    place = as_number(location, "location", nonnegative=True)
     layers = as_layers(regions, pixels)
     strength = as_number(region_weight, "region_weight", nonnegative=True)
     if marks is None and chances is None and inside is None:
@@ -119,9 +124,8 @@ def field_from_image(
     if inside is not None and labels != 2:
         raise ValueError(f"n_labels must be 2 where boxes are given, got {labels}")
 
-    potentials = [
-        Potts(edges, price * weights) for edges, weights in [_edges(pixels, neighbors, scale)]
-    ]
+    edges, weights = _edges(pixels, neighbors, scale)
+    potentials: list[Potential] = [Potts(edges, price * weights)]
     for layer in layers:
         sizes = np.bincount(layer[layer >= 0])
         potentials.append(
@@ -142,17 +146,20 @@ def field_from_image(
     assert marks is not None
     if not (marks >= 0).any():
         raise ValueError("scribbles must mark at least one pixel, got -1 everywhere")
-    return field_of(seeded(model.costs(marks, labels), marks))
+    unary = model.costs(marks, labels)
+    if place > 0:
+        unary += place * location_costs(marks, pixels.shape, labels)
+    return field_of(seeded(unary, marks))
 
 
 def _edges(pixels: Pixels, neighbors: object, beta: float | None) -> tuple[IntArray, FloatArray]:
-    known = {2: (4, 8), 3: (6, 18, 26)}[len(pixels.shape)]
-    if neighbors is not None and as_count(neighbors, "neighbors") not in known:
+    axes = len(pixels.shape)
+    known = {2: (4, 8), 3: (6, 18, 26)}[axes]
+    count = {2: 8, 3: 6}[axes] if neighbors is None else as_count(neighbors, "neighbors")
+    if count not in known:
         words = " or ".join(map(str, known))
-        raise ValueError(
-            f"neighbors must be {words} in {len(pixels.shape)} dimensions, got {neighbors}"
-        )
-    return contrast_edges(pixels, neighbors, beta)  # type: ignore[arg-type]
+        raise ValueError(f"neighbors must be {words} in {axes} dimensions, got {count}")
+    return contrast_edges(pixels, count, beta)
 
 
 def seeded(unary: FloatArray, marks: IntArray | None) -> FloatArray:
@@ -164,7 +171,7 @@ def seeded(unary: FloatArray, marks: IntArray | None) -> FloatArray:
     return unary
 
 
-def sides_of(
+def _sides_of(
     scribbles: ArrayLike | None, probabilities: ArrayLike | None
 ) -> tuple[int, ...] | None:
     """The image's sides, if another array tells them."""
@@ -204,7 +211,7 @@ def _count_labels(
 ) -> int:
     largest = -1 if marks is None else int(marks.max())
     if chances is not None:
-        said = chances.shape[1]
+        said = int(chances.shape[1])
         if n_labels is not None and as_count(n_labels, "n_labels", least=1) != said:
             raise ValueError(f"n_labels must be the {said} of probabilities, got {n_labels}")
         if largest >= said:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise._foundation._arguments import IntArray, as_array
+from setwise._foundation._arguments import SQUARABLE, IntArray, as_array
 
 # Channels that the last axis of an image usually has: grey, colours, colours and opacity.
 _USUAL = (1, 3, 4)
@@ -52,11 +52,14 @@ def as_pixels(
             f"got shape {array.shape} with channel_axis={axis}"
         )
     if values.dtype.kind == "b":
-        values = values.astype(np.uint8)
+        values = values.astype(np.uint8) * np.uint8(255)
     if values.dtype == np.float16 or values.dtype.itemsize > 8:
         values = values.astype(np.float64)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise ValueError(f"image must be finite, got {values[~np.isfinite(values)][0]}")
+    most = max(float(values.max()), -float(values.min()))
+    if most > SQUARABLE:
+        raise ValueError(f"image must be at most {SQUARABLE:g} in size, got {most:g}")
     return Pixels(np.ascontiguousarray(values), shape)
 
 
@@ -79,7 +82,7 @@ def _channel_axis(
     if sides is not None:
         if shape == sides:
             return None
-        for axis in (len(shape) - 1, *range(len(shape) - 1)):
+        for axis in reversed(range(len(shape))):
             if shape[:axis] + shape[axis + 1 :] == sides:
                 return axis
     return _usual_axis(shape)
@@ -87,13 +90,15 @@ def _channel_axis(
 
 def _usual_axis(shape: tuple[int, ...]) -> int | None:
     """Where the channels are, when the shape alone has to tell."""
-    if len(shape) == 2:
+    if len(shape) < 3:
         return None
-    last = shape[-1] in _USUAL if shape else False
-    first = len(shape) == 3 and shape[0] in _USUAL
-    if last and not (first and len(shape) == 3 and shape[1] not in _USUAL and shape[0] != 1):
+    may_be_last, may_be_first = shape[-1] in _USUAL, shape[0] in _USUAL[1:]
+    if may_be_last and not (may_be_first and len(shape) == 3):
         return len(shape) - 1
-    if len(shape) == 3 and not first and not last and min(shape) > 16:
+    slim = min(shape[0], shape[-1]) <= 16 and 4 * min(shape[0], shape[-1]) <= min(
+        shape[1:] if shape[0] < shape[-1] else shape[:-1]
+    )
+    if len(shape) == 3 and not (may_be_last or may_be_first or slim or shape[-1] == 2):
         return None
     raise ValueError(
         f"channel_axis must be given for an image of shape {shape}: the axis of its channels, or "

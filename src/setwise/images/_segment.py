@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_count, as_flag, as_number
 from setwise._foundation._html import as_html, certificate_rows
+from setwise._foundation._interrupts import whole
 from setwise._foundation._pictures import label_colors
 from setwise.fields import Field
-from setwise.images._field import field_from_image, sides_of
+from setwise.images._field import LOCATION, SMOOTHNESS, field_from_image
 from setwise.images._overlay import as_bytes, overlaid
 from setwise.images._pixels import as_pixels
+from setwise.images._superpixels import Regions
 from setwise.inference import (
     DiverseResult,
     MapResult,
@@ -109,10 +110,15 @@ class Segmentation:
         """Whether no labelling is better, up to rounding."""
         return self.result.exact
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the search for the labels; the bound holds all the same."""
+        return self.result.interrupted
+
     @cached_property
     def marginals(self) -> MarginalsResult:
-        """The probabilities of the labels."""
-        return marginals(self.field, temperature=self.temperature)
+        """The probabilities of the labels; Ctrl-C raises ``KeyboardInterrupt``."""
+        return whole(marginals(self.field, temperature=self.temperature))
 
     @property
     def entropy(self) -> FloatArray:
@@ -131,8 +137,8 @@ class Segmentation:
 
     @cached_property
     def alternatives(self) -> DiverseResult:
-        """Other labellings of low energy, the best one first: what ``sw.diverse`` gives."""
-        return diverse(self.field, self.n_alternatives)
+        """Other labellings of low energy, the best one first, as ``sw.diverse`` gives them."""
+        return whole(diverse(self.field, self.n_alternatives))
 
     def overlay(
         self,
@@ -187,32 +193,70 @@ def segment(
     image: ArrayLike,
     scribbles: ArrayLike | None = None,
     *,
+    probabilities: ArrayLike | None = None,
+    boxes: ArrayLike | None = None,
+    n_labels: int | None = None,
+    colors: str = "mixture",
+    smoothness: float = SMOOTHNESS,
+    beta: float | None = None,
+    location: float = LOCATION,
+    neighbors: int | None = None,
+    regions: Regions = None,
+    region_weight: float = 1.0,
+    channel_axis: int | str | None = "auto",
     n_alternatives: int = 6,
     temperature: float = 1.0,
-    **options: Any,
+    tol: float = 1e-9,
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
 ) -> Segmentation:
     """Label the pixels of an image, from scribbles, boxes or probabilities.
 
     Parameters
     ----------
-    image, scribbles
+    image, scribbles, probabilities, boxes, n_labels, colors, smoothness, beta, location, \
+    neighbors, regions, region_weight, channel_axis
         As in ``field_from_image``: scribbles are labels, -1 where nothing was drawn.
     n_alternatives : int
         How many labellings ``alternatives`` holds, the best one among them.
     temperature : float
         That of the marginals, whose entropy says where the answer is unsure.
-    **options
-        The other arguments of ``field_from_image``.
+    tol, time_limit, n_jobs
+        As in ``sw.solve_map``, for the labels.
 
     Returns
     -------
     Segmentation
         ``labels``, ``label_image``, ``certificate``, ``entropy``, ``alternatives``, ``overlay``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> image = np.zeros((20, 30), np.uint8)
+    >>> image[5:15, 8:22] = 200
+    >>> found = sw.images.segment(image, boxes=[3, 4, 18, 26])
+    >>> bool((found.label_image == (image > 0)).all()), found.exact
+    (True, True)
     """
     count = as_count(n_alternatives, "n_alternatives", least=1)
     heat = as_number(temperature, "temperature", positive=True)
-    field = field_from_image(image, scribbles, **options)
-    sides = sides_of(scribbles, options.get("probabilities"))
-    pixels = as_pixels(image, options.get("channel_axis", "auto"), sides)
+    field = field_from_image(
+        image,
+        scribbles,
+        probabilities=probabilities,
+        boxes=boxes,
+        n_labels=n_labels,
+        colors=colors,
+        smoothness=smoothness,
+        beta=beta,
+        location=location,
+        neighbors=neighbors,
+        regions=regions,
+        region_weight=region_weight,
+        channel_axis=channel_axis,
+    )
+    best = solve_map(field, tol=tol, time_limit=time_limit, n_jobs=n_jobs)
+    shown = as_bytes(as_pixels(image, channel_axis, field.shape))
     marks = None if scribbles is None else np.array(scribbles, np.int64)
-    return Segmentation(field, solve_map(field), as_bytes(pixels), marks, count, heat)
+    return Segmentation(field, best, shown, marks, count, heat)

@@ -6,13 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import IntArray, as_array
 from setwise._foundation._imports import load
+from setwise.fields._regions import as_regions
 from setwise.images._pixels import Pixels
 
+Regions = ArrayLike | Mapping[str, Any] | Sequence[Any] | int | None
 
-def as_layers(regions: Any, pixels: Pixels) -> list[IntArray]:
+
+def as_layers(regions: Regions, pixels: Pixels) -> list[IntArray]:
     """Layers (N,) of regions, -1 for none, from what ``field_from_image`` takes."""
     if regions is None:
         return []
@@ -35,11 +39,9 @@ def _layer(given: Any, pixels: Pixels) -> IntArray:
     if isinstance(given, Mapping):
         return slic_layer(pixels, **given)
     array = as_array(given, "regions")
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"regions must hold integers, got dtype {array.dtype}")
     if array.shape != pixels.shape:
         raise ValueError(f"regions must have the image's shape {pixels.shape}, got {array.shape}")
-    return array.ravel().astype(np.int64)
+    return as_regions(array)
 
 
 def slic_layer(pixels: Pixels, **options: Any) -> IntArray:
@@ -57,7 +59,11 @@ def slic_layer(pixels: Pixels, **options: Any) -> IntArray:
         low, high = float(values.min()), float(values.max())
         image = (image.astype(np.float64) - low) / (high - low if high > low else 1.0)
     if image.shape[-1] == 1:
-        found = slic(image[..., 0], channel_axis=None, **asked)
+        image, asked = image[..., 0], {**asked, "channel_axis": None}
     else:
-        found = slic(image, channel_axis=-1, **asked)
+        asked["channel_axis"] = -1
+    try:
+        found = slic(image, **asked)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"regions must be arguments that SLIC takes: {error}") from error
     return np.asarray(found, np.int64).ravel()

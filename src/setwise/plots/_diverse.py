@@ -139,7 +139,7 @@ class DiverseDisplay:
             What ``sw.diverse`` gave for a field with a variable for each pixel, in C order, or for
             each superpixel.
         shape : pair of int, optional
-            Height H and width W of the image, where pixels are variables.
+            Height H and width W of the image, where pixels are variables; by default the result's.
         image, n_labels, colors
             As in the class.
         superpixels : array of int of shape (H, W), optional
@@ -153,12 +153,12 @@ class DiverseDisplay:
         """
         if not isinstance(result, DiverseResult):
             raise TypeError(f"result must be a DiverseResult, got {type(result).__name__}")
-        if (shape is None) == (superpixels is None):
-            raise ValueError("shape or superpixels must be given, and not both")
+        if shape is not None and superpixels is not None:
+            raise ValueError("shape must be left out where superpixels are given")
         n_items, n_variables = result.labelings.shape
         if superpixels is None:
-            assert shape is not None
-            maps = result.labelings.reshape(n_items, *as_sides(shape, n_variables))
+            sides = as_sides(shape, n_variables, result.shape)
+            maps = result.labelings.reshape(n_items, *sides)
         else:
             variables = as_integers(superpixels, "superpixels", below=n_variables)
             if variables.ndim != 2:

@@ -143,7 +143,7 @@ class MarginalsDisplay:
     def from_result(
         cls,
         result: MarginalsResult,
-        shape: Sequence[int],
+        shape: Sequence[int] | None = None,
         image: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         regions: ArrayLike | None = None,
@@ -159,8 +159,8 @@ class MarginalsDisplay:
         ----------
         result : MarginalsResult
             What ``sw.marginals`` gave for a field with a variable for each pixel, in C order.
-        shape : pair of int
-            Height H and width W of the image.
+        shape : pair of int, optional
+            Height H and width W of the image; by default those that the result knows.
         image, quantile, colors
             As in the class.
         labels : array of int of shape (H, W) or (N,), optional
@@ -178,7 +178,7 @@ class MarginalsDisplay:
         if not isinstance(result, MarginalsResult):
             raise TypeError(f"result must be a MarginalsResult, got {type(result).__name__}")
         n_variables, n_labels = result.probabilities.shape
-        sides = as_sides(shape, n_variables)
+        sides = as_sides(shape, n_variables, result.shape)
         chosen = result.labels if labels is None else labels
         display = cls(
             folded(chosen, sides, "labels"),

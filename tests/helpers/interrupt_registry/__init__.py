@@ -11,6 +11,7 @@ from interrupt_registry import (  # noqa: F401
     _estimators,
     _flows,
     _functions,
+    _images,
     _inference,
     _learning,
     _surrogates,

@@ -40,6 +40,7 @@ SHORT_METHODS = {
     "is_submodular",
     "is_supermodular",
     "map",
+    "overlay",
     "parts",
     "piece_of",
     "pieces",

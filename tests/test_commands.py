@@ -1,0 +1,347 @@
+"""The command `setwise`."""
+
+import gzip
+import io
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pytest
+from PIL import Image
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import maximum_flow
+
+import setwise as sw
+from setwise._commands._group import run
+from setwise._commands._group import setwise as group
+from setwise._commands._pictures import read_marks
+
+COMMANDS = sorted(group.commands)
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+class Answered:
+    """What a command answers: its code, what it prints, and its one line of error."""
+
+    def __init__(self, capture: pytest.CaptureFixture[str]) -> None:
+        self._capture = capture
+
+    def __call__(self, *arguments: str) -> tuple[int, str, str]:
+        code = run(list(arguments))
+        return (code, *self._capture.readouterr())
+
+    def json(self, *arguments: str) -> Any:
+        code, out, err = self(*arguments, "--json", *(["-q"] if "info" not in arguments else []))
+        assert (code, err) == (0, "")
+        return json.loads(out)
+
+
+@pytest.fixture
+def answered(capsys: pytest.CaptureFixture[str]) -> Answered:
+    return Answered(capsys)
+
+
+def on_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+# --------------------------------------------------------------------------------------- segment
+
+
+def write_case(name: str = "cup", seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """An image and its scribble file, in which 0 is unmarked; the image and the marks."""
+    rng = np.random.default_rng(seed)
+    image = rng.integers(0, 60, (20, 28, 3), dtype=np.uint8)
+    image[4:14, 6:18] += 150
+    marks = np.full((20, 28), -1)
+    marks[1, 2:22], marks[9, 8:16] = 0, 1
+    Image.fromarray(image).save(f"{name}.png")
+    Path("strokes").mkdir(exist_ok=True)
+    Image.fromarray((marks + 1).astype(np.uint8)).save(f"strokes/{name}.png")
+    return image, marks
+
+
+def test_a_mask_is_that_of_segment_and_is_a_scribble_file_again(answered: Answered) -> None:
+    image, marks = write_case()
+    found = sw.images.segment(image, marks, n_alternatives=3)
+    told = answered.json(
+        "segment", "cup.png", "-s", "strokes/cup.png", "-o", "mask.png", "--alternatives", "3",
+        "--entropy", "unsure.png", "--overlay", "over.png",
+    )  # fmt: skip
+    np.testing.assert_array_equal(read_marks("mask.png"), found.label_image)
+    np.testing.assert_array_equal(np.unique(np.asarray(Image.open("mask.png"))), [1, 2])
+    assert told["exact"] is True
+    assert told["value"] == found.value
+    assert told["shape"] == [20, 28]
+    assert sum(told["pixels"]) == 560
+    for entry, labels, value in zip(
+        told["alternatives"], found.alternatives.label_images, found.alternatives.values,
+        strict=True,
+    ):  # fmt: skip
+        np.testing.assert_array_equal(read_marks(entry["file"]), labels)
+        assert entry["value"] == value
+    shares = np.asarray(Image.open("unsure.png")) / 255
+    np.testing.assert_allclose(shares, found.entropy_image / np.log(2), atol=0.002)
+    np.testing.assert_array_equal(np.asarray(Image.open("over.png")), found.overlay())
+    # The mask as scribbles says all, and comes out as it went in.
+    assert answered("segment", "cup.png", "-s", "mask.png", "-o", "again.png", "-q")[0] == 0
+    assert (read_marks("again.png") == found.label_image).all()
+
+
+def test_many_files_go_into_a_folder(answered: Answered) -> None:
+    cases = {name: write_case(name, k) for k, name in enumerate(("one", "two", "three"))}
+    names = [f"{name}.png" for name in cases]
+    code, out, _ = answered("segment", *names, "-s", "strokes", "-o", "masks", "--json")
+    assert code == 0
+    for name, line in zip(cases, out.splitlines(), strict=True):
+        told = json.loads(line)
+        assert told["image"] == f"{name}.png"
+        found = sw.images.segment(*cases[name])
+        np.testing.assert_array_equal(read_marks(told["mask"]), found.label_image)
+    assert sorted(path.name for path in Path("masks").iterdir()) == [
+        "one_mask.png", "three_mask.png", "two_mask.png",
+    ]  # fmt: skip
+    code, _, err = answered("segment", *names, "-s", "strokes/one.png")
+    assert code == 2
+    assert "once for each of the 3 images" in err
+
+
+def test_boxes_probabilities_and_stdin(answered: Answered, monkeypatch: pytest.MonkeyPatch) -> None:
+    image, _ = write_case()
+    found = sw.images.segment(image, boxes=[2, 4, 17, 20])
+    on_stdin(monkeypatch, Path("cup.png").read_bytes())
+    answered.json("segment", "-", "--box", "2,4,17,20")
+    np.testing.assert_array_equal(read_marks("stdin_mask.png"), found.label_image)
+    chances = np.random.default_rng(0).dirichlet(np.ones(3), (20, 28))
+    np.save("chances.npy", chances)
+    answered.json("segment", "cup.png", "--probabilities", "chances.npy", "-o", "m.npy")
+    expected = sw.images.segment(image, probabilities=chances).label_image
+    np.testing.assert_array_equal(np.load("m.npy"), expected + 1)
+
+
+def test_palette_scribbles_are_their_numbers(answered: Answered) -> None:
+    image, marks = write_case()
+    picture = Image.fromarray((marks + 1).astype(np.uint8)).convert("P")
+    picture.putdata((marks + 1).ravel().tolist())
+    picture.putpalette([0, 0, 0, 200, 0, 0, 0, 0, 200])
+    picture.save("palette.png")
+    np.testing.assert_array_equal(read_marks("palette.png"), marks)
+    Image.fromarray(image).save("colours.png")
+    code, _, err = answered("segment", "cup.png", "-s", "colours.png")
+    assert code == 1
+    assert "grey or palette picture" in err
+
+
+# ---------------------------------------------------------------------------------------- models
+
+
+def a_model() -> sw.fields.Field:
+    rng = np.random.default_rng(0)
+    field = sw.fields.Field(rng.normal(size=(12, 3)))
+    field = field + sw.fields.Potts(sw.fields.grid_edges((3, 4)), 0.4)
+    sw.fields.write_uai(field, "grid.uai")
+    return sw.fields.read_uai("grid.uai")
+
+
+def test_map_answers_as_the_competitions_ask(
+    answered: Answered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    best = sw.solve_map(a_model())
+    code, out, err = answered("map", "grid.uai")
+    assert code == 0
+    assert out == f"MPE\n12 {' '.join(map(str, best.labels))}\n"
+    assert "no labelling is better" in err
+    told = answered.json("map", "grid.uai", "-o", "grid.MPE")
+    assert told["labels"] == best.labels.tolist()
+    assert told["value"] == best.value
+    assert Path("grid.MPE").read_text() == out
+    for data in (Path("grid.uai").read_bytes(), gzip.compress(Path("grid.uai").read_bytes())):
+        on_stdin(monkeypatch, data)
+        assert answered("map", "-", "-q") == (0, out, "")
+
+
+def test_marginals_answer_as_the_competitions_ask(answered: Answered) -> None:
+    post = sw.marginals(a_model())
+    code, out, _ = answered("marginals", "grid.uai", "-q")
+    task, numbers = out.splitlines()
+    assert (code, task) == (0, "MAR")
+    read = np.array(numbers.split(), float)
+    assert read[0] == 12
+    rows = read[1:].reshape(12, 4)
+    assert (rows[:, 0] == 3).all()
+    np.testing.assert_allclose(rows[:, 1:], post.probabilities, atol=1e-8)
+    told = answered.json("marginals", "grid.uai")
+    assert told["log_partition_upper"] == post.log_partition_upper
+    np.testing.assert_allclose(told["probabilities"], post.probabilities)
+
+
+def test_variables_have_the_labels_of_their_model(answered: Answered) -> None:
+    Path("two.uai").write_text("MARKOV 2  2 3  1  2 0 1  6  1 2 3 4 5 6")
+    told = answered.json("marginals", "two.uai", "-o", "two.MAR")
+    assert told["log_partition_upper"] is None  # mean field knows none, and JSON no infinity
+    words = Path("two.MAR").read_text().split()
+    assert words[:3] == ["MAR", "2", "2"]
+    assert words[5] == "3"
+    assert len(words) == 9
+
+
+def test_flows_are_those_of_scipy(answered: Answered, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    arcs = np.unique(rng.integers(0, 12, (60, 2)), axis=0)
+    capacities = rng.integers(1, 20, len(arcs))
+    lines = [f"a {i + 1} {j + 1} {c}" for (i, j), c in zip(arcs, capacities, strict=True)]
+    text = "\n".join(["c a graph", f"p max 12 {len(arcs)}", "n 1 s", "n 12 t", *lines, ""])
+    Path("graph.max").write_text(text)
+    graph = coo_array((capacities, arcs.T), shape=(12, 12)).tocsr().astype(np.int32)
+    value = maximum_flow(graph, 0, 11).flow_value
+    assert answered.json("flow", "graph.max")["value"] == value
+    on_stdin(monkeypatch, gzip.compress(text.encode()))
+    code, out, _ = answered("flow", "-")
+    assert code == 0
+    first, *rest = out.splitlines()
+    assert first == f"s {value}"
+    net = np.zeros(12, int)
+    for line in rest:
+        kind, tail, head, amount = line.split()
+        assert kind == "f"
+        assert 0 < int(amount) <= graph[int(tail) - 1, int(head) - 1]
+        net[int(tail) - 1] += int(amount)
+        net[int(head) - 1] -= int(amount)
+    assert net.tolist() == [value, *[0] * 10, -value]
+
+
+def test_decide_takes_arrays_and_tables(
+    answered: Answered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chances = np.random.default_rng(0).random((3, 8)).round(3)
+    np.save("p.npy", chances)
+    rows = sw.decide(chances, "jaccard")
+    told = answered.json("decide", "p.npy", "--loss", "jaccard")
+    assert told["mask"] == rows.mask.astype(int).tolist()
+    np.testing.assert_allclose(told["expected"], rows.expected)
+    cells = sw.decide(chances, "dice", sets="cells")
+    assert answered("decide", "p.npy", "--sets", "cells", "-o", "m.npy", "-q") == (0, "", "")
+    np.testing.assert_array_equal(np.load("m.npy"), cells.mask)
+    table = "\n".join(",".join(map(str, row)) for row in chances)
+    on_stdin(monkeypatch, table.encode())
+    code, out, _ = answered("decide", "-", "--loss", "jaccard", "-q")
+    assert code == 0
+    np.testing.assert_array_equal(np.loadtxt(io.StringIO(out)), rows.mask)
+
+
+# ----------------------------------------------------------------------------------- the command
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_an_example_in_its_help(command: str, answered: Answered) -> None:
+    code, out, _ = answered(command, "--help")
+    assert code == 0
+    example = re.search(r"^  Example: (.*)$", out, re.MULTILINE)
+    assert example is not None
+    words = example[1].split()
+    assert f"setwise {command}" in example[1]
+    options = {name for p in group.commands[command].params for name in p.opts}
+    assert {word for word in words if re.match(r"--?[a-z]", word)} <= options
+    known = {option.name for option in group.commands[command].params}
+    assert "as_json" in known or command == "completion"
+
+
+def test_no_command_is_help_and_a_version_is_printed(answered: Answered) -> None:
+    code, _, err = answered()
+    assert code == 2
+    assert all(command in err for command in COMMANDS)
+    assert answered("--version") == (0, f"setwise {sw.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["map", "missing.uai"], 1, "missing.uai"),
+        (["map", "text.png"], 1, "must begin with MARKOV or BAYES"),
+        (["map", "text.png", "--tol", "x"], 2, "is not a valid float"),
+        (["marginals"], 2, "Missing argument"),
+        (["flow", "text.png"], 1, "line 1 is not one of a flow problem"),
+        (["flow", "short.max"], 1, "the 2 arcs that it promises, got 1"),
+        (["flow", "far.max"], 1, "nodes from 1 to 2"),
+        (["segment", "text.png", "-s", "text.png"], 1, "must be a picture"),
+        (["segment", "text.png"], 2, "give --scribbles, --box or --probabilities"),
+        (["segment", "text.png", "--box", "1,a"], 2, "--box must be whole numbers"),
+        (["segment", "text.png", "-s", "empty"], 1, "must hold scribbles for text.png"),
+        (["decide", "text.png"], 1, "must be a .npy file or a table of numbers"),
+        (["decide", "p.txt", "--loss", "no"], 1, "got 'no'"),
+        (["nothing"], 2, "No such command"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_an_error_is_one_line(
+    arguments: list[str], code: int, words: str, answered: Answered
+) -> None:
+    Path("empty").mkdir()
+    Path("text.png").write_text("hello\nworld\n")
+    Path("p.txt").write_text("0.5 0.25")
+    Path("short.max").write_text("p max 2 2\nn 1 s\nn 2 t\na 1 2 3\n")
+    Path("far.max").write_text("p max 2 1\nn 1 s\nn 2 t\na 1 3 3\n")
+    got, out, err = answered(*arguments)
+    assert (got, out) == (code, "")
+    assert err.startswith("setwise: ")
+    assert err.count("\n") == 1
+    assert words in err
+
+
+def test_info_is_what_a_report_needs(answered: Answered) -> None:
+    told = answered.json("info")
+    assert told["setwise"] == sw.__version__
+    assert told["packages"]["numpy"] == np.__version__
+    assert {"python", "platform", "cpu", "cores", "cuda"} <= set(told)
+    code, out, _ = answered("info")
+    assert code == 0
+    assert f"numpy {np.__version__}" in out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete(shell: str, answered: Answered) -> None:
+    code, out, _ = answered("completion", shell)
+    assert code == 0
+    assert "_SETWISE_COMPLETE" in out
+
+
+def test_commands_complete_by_name() -> None:
+    context = click.Context(group)
+    assert [item.value for item in group.shell_complete(context, "ma")] == ["map", "marginals"]
+
+
+WITHOUT = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {absent}:
+            raise ModuleNotFoundError("No module named " + repr(name), name=name)
+sys.meta_path.insert(0, Absent())
+sys.argv = ["setwise", *{arguments}]
+from setwise.__main__ import main
+sys.exit(main())
+"""
+
+
+def test_without_the_extra_one_sentence_names_it() -> None:
+    program = WITHOUT.format(absent={"click", "rich"}, arguments=["info"])
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert re.fullmatch(r"setwise: .*pip install 'setwise\[app\]'.*\n", done.stderr)
+
+
+def test_python_m_setwise_is_the_same() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "setwise", "--version"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, f"setwise {sw.__version__}\n")
