@@ -16,13 +16,16 @@ from setwise.app._drawing_strokes import MOST_LABELS, Marks
 from setwise.fields import Field, Potts
 from setwise.images._colors import ColorModel
 from setwise.images._contrast import contrast_edges
+from setwise.images._field import LOCATION, SMOOTHNESS
+from setwise.images._location import location_costs
 from setwise.images._pixels import as_pixels
 from setwise.inference import FlowGraph, solve_map
 
 # About what a pixel takes: its edges, weights and colour, and its part of the flow.
-BYTES_A_PIXEL = 260
+BYTES_A_PIXEL = 420
 # Rounds of "colours from labels and labels from colours" for a box.
 _MOST_ROUNDS = 20
+_NEIGHBORS = 8
 _UNITS = 64  # in the last place: what the sums of a flow may lose
 
 
@@ -46,7 +49,7 @@ class State:
     boxes: tuple[tuple[int, int, int, int, int], ...] = ()
     """rows and columns (top, left, bottom, right), and the label of what is inside"""
     tilts: tuple[Tilt, ...] = ()
-    smoothness: float = 5.0
+    smoothness: float = SMOOTHNESS
 
     @cached_property
     def labels(self) -> tuple[int, ...]:
@@ -80,10 +83,11 @@ class Level:
         self.shape = ceil(self.full[0] / factor), ceil(self.full[1] / factor)
         self.factor = factor
         small = image if factor == 1 else reduced(image, factor)
-        self.edges, self.weights = contrast_edges(as_pixels(small, 2))
+        self.edges, self.weights = contrast_edges(as_pixels(small, 2), _NEIGHBORS)
         self._model = model
         self._codes = _samples(model.codes.reshape(self.full), factor)
         self._counts = np.bincount(self._codes.ravel(), minlength=len(model.counts))
+        self.n = self.shape[0] * self.shape[1]
         self._graph: FlowGraph | None = None
         self._smoothness = 0.0
         self._last: Solution | None = None
@@ -144,11 +148,21 @@ class Level:
         if self.factor > 1:
             rows, columns = np.divmod(places, self.full[1])
             places = rows // self.factor * self.shape[1] + columns // self.factor
-            marks = np.full(self.shape[0] * self.shape[1], -1, np.int8)
+            marks = np.full(self.n, -1, np.int8)
             marks[places] = numbers
             places = np.flatnonzero(marks >= 0)
             numbers = marks[places].astype(np.int64)
         return places, numbers
+
+    def _far(self, state: State, places: IntArray, numbers: IntArray) -> FloatArray | None:
+        """Costs (n, L) of being far from a label's strokes; none where a box says what is meant."""
+        if state.boxes:
+            return None
+        marks = np.full(self.n, -1)
+        marks[places] = numbers
+        found = location_costs(marks, self.shape, len(state.labels))
+        found *= LOCATION * self.factor**2
+        return found
 
     def _unary(self, state: State, fixed: Marks, learned: Marks) -> FloatArray:
         """Costs (n, L)."""
@@ -164,6 +178,9 @@ class Level:
                     for column, label in enumerate(labels):
                         unary[near == label, column] += self.factor**2 * tilt.weight
         places, numbers = self._sure(fixed)
+        far = self._far(state, places, numbers)
+        if far is not None:
+            unary += far
         unary[places] = np.inf
         unary[places, numbers] = 0.0
         return unary
@@ -185,19 +202,25 @@ class Level:
     def _cut(self, state: State, fixed: Marks, learned: Marks) -> Solution:
         """One cut, from the flow of the last one: only what two labels cost apart is computed."""
         if self._graph is None or self._smoothness != state.smoothness:
-            n = self.shape[0] * self.shape[1]
             prices = self._potts(state).weights
             self._smoothness = state.smoothness
-            self._graph = FlowGraph(n, self.edges, prices, prices, dtype=np.float64)
+            self._graph = FlowGraph(self.n, self.edges, prices, prices, dtype=np.float64)
         table = self._table(state, learned)
-        apart, least = table[:, 1] - table[:, 0], table.min(axis=1)
+        apart = table[:, 1] - table[:, 0]
         costs = apart[self._codes[0]]
         for codes in self._codes[1:]:
             costs += apart[codes]
         places, numbers = self._sure(fixed)
-        costs[places] = np.where(numbers == 1, -np.inf, np.inf)
+        far = self._far(state, places, numbers)
+        if far is not None:
+            costs += far[:, 1]
+            costs -= far[:, 0]
+        into = np.maximum(costs, 0.0)
+        into[places] = np.where(numbers == 1, 0.0, np.inf)
+        out = into - costs
+        out[places] = np.where(numbers == 1, np.inf, 0.0)
         graph = self._graph._graph  # what it is told here needs no second check
-        graph.set_all_terminals(np.maximum(-costs, 0.0), np.maximum(costs, 0.0))
+        graph.set_all_terminals(out, into)
         sent = float(graph.solve(1))
         names = np.array(state.labels, np.uint8)
         labels = names[self._graph.mask.view(np.int8)].reshape(self.shape)
@@ -205,7 +228,12 @@ class Level:
             return Solution(labels, np.nan, np.nan, np.inf, False)
         paid = max(float(graph.cut()), sent)
         unproved, flowing = graph.unproved()
-        alone = float(self._counts @ least - least[self._codes[0][places]].sum())
+        # The least of both labels: the first one's costs, less what the second saves.
+        out[places] = 0.0
+        first = table[:, 0]
+        alone = float(self._counts @ first - first[self._codes[0][places]].sum() - out.sum())
+        if far is not None:
+            alone += float(far[:, 0].sum() - far[places, 0].sum())
         gap = (paid - sent) / paid if paid > 0 else 0.0
         exact = bool(unproved <= _UNITS * EPS * flowing)
         return Solution(labels, alone + paid, alone + sent, gap, exact)

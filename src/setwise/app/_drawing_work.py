@@ -66,7 +66,7 @@ class Work:
         self.answer: Answer | None = None
         self.alternatives: AlternativeList | None = None
         self.doubt: Doubt | None = None
-        self._told: set[tuple[int, str]] = set()
+        self._done: dict[str, int] = {}
 
     # ---- from the host
 
@@ -166,10 +166,9 @@ class Work:
             if not final:
                 self._tell(self._proved(state, level, answer))
         for what, compute in ((DOUBT, self._doubts), (ALTERNATIVES, self._list)):
-            done = (state.version, what)
-            if what in self._wanted and done not in self._told:
+            if what in self._wanted and self._done.get(what) != state.version:
                 compute(state)
-                self._told = {(state.version, other) for _, other in self._told} | {done}
+                self._done[what] = state.version
 
     def _proved(self, state: State, level: Level, answer: Answer) -> Answer:
         """The same with the bound of the relaxation, which takes longer than the labels."""

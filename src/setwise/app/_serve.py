@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import webbrowser
 from pathlib import Path
 from secrets import token_urlsafe
 
-import numpy as np
-
-from setwise._foundation._arguments import as_count
+from setwise._foundation._arguments import as_count, as_flag
 from setwise._foundation._imports import load
 from setwise.app._decoding import decode, working_picture
 from setwise.app._drawing import Drawing
@@ -20,9 +17,7 @@ from setwise.app._drawing import Drawing
 _MOST_BYTES_A_MESSAGE = 8 * 2**20
 
 
-def serve(
-    image: object = None, *, port: int = 0, open_browser: bool = True, as_json: bool = False
-) -> None:
+def serve(image: object = None, *, port: int = 0, open_browser: bool = True) -> None:
     """Opens the page: scribble on a photograph, get a proved mask; until Ctrl-C.
 
     It listens on 127.0.0.1 alone. The first line that it prints is its address, which has a token
@@ -36,8 +31,6 @@ def serve(
         By default a free one.
     open_browser : bool
         Whether to open the address in the browser.
-    as_json : bool
-        Whether to print the address as JSON: ``{"address": "http://..."}``.
 
     Examples
     --------
@@ -48,9 +41,7 @@ def serve(
     number = as_count(port, "port")
     if number > 65535:
         raise ValueError(f"port must be at most 65535, got {number}")
-    for given, name in ((open_browser, "open_browser"), (as_json, "as_json")):
-        if not isinstance(given, bool | np.bool_):
-            raise TypeError(f"{name} must be True or False, got {type(given).__name__}")
+    shown = as_flag(open_browser, "open_browser")
     first = _first(image)
     uvicorn = load("uvicorn")
     from setwise.app._server import make_app
@@ -67,8 +58,8 @@ def serve(
         if first is not None:
             app.state.first = app.state.drawings.add(first).key
         address = f"http://127.0.0.1:{number}/?token={token}"
-        print(json.dumps({"address": address}) if as_json else address, flush=True)
-        if open_browser:
+        print(address, flush=True)
+        if shown:
             webbrowser.open(address)
         server = uvicorn.Server(
             uvicorn.Config(

@@ -116,7 +116,7 @@ export function mount(root, host) {
     };
     const size = slider("Brush size", "size", { min: "1", max: "60" }, (v) => resize(v));
     const opacity = slider("Opacity", "opacity", { min: "0", max: "100" }, (v) => seeThrough(v / 100));
-    const smooth = slider("Smoothness", "smoothness", { min: "0", max: "40", step: "0.5" }, (v) => { smooth.output.value = v; });
+    const smooth = slider("Smoothness", "smoothness", { min: "0", max: "100", step: "1" }, (v) => { smooth.output.value = v; });
     smooth.input.addEventListener("change", () => act({ type: "smoothness", value: +smooth.input.value }));
     const uncertain = button("Uncertainty", "u", () => doubt(!state.uncertain), { "aria-pressed": "false" });
     const next = element("ol", { class: "sw-next", hidden: true });
