@@ -221,6 +221,7 @@ def test_an_alternative_that_is_taken_is_the_best_labelling_from_then_on():
     assert all(item.above >= 0 for item in listed.items)
     chosen = listed.items[3]
     desk.work.take(3)
+    desk.work.changed()
     desk.run()
     np.testing.assert_array_equal(best(desk).labels, chosen.labels)
     assert best(desk).words == "no labelling is better, given your choice"
@@ -239,6 +240,7 @@ def test_an_alternative_of_three_labels_is_kept_too():
     listed = desk.work.alternatives
     chosen = listed.items[1]
     desk.work.take(1)
+    desk.work.changed()
     desk.run()
     agree = (best(desk).labels == chosen.labels).mean()
     assert agree > (best(desk).labels == listed.items[0].labels).mean()

@@ -93,7 +93,6 @@ class Work:
             raise ValueError("the alternatives are of an older drawing")
         if number:
             self.drawing.take(listed.items[number].tilt)
-            self.changed()
 
     def close(self) -> None:
         """Nothing more is told or begun."""

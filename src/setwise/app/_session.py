@@ -101,10 +101,11 @@ class Session:
                 return
             case other:
                 raise ValueError(f"there is no message {str(other)[:40]!r}")
-        work.changed(live=message.get("live") is True)
         number = message.get("n")
         self._echo = number if isinstance(number, int) else None
+        # The version is told before any answer to it.
         self.entry.tell(Changed(drawing.version, self, message["type"] != "stroke"))
+        work.changed(live=message.get("live") is True)
 
     def _told(self, event: Event | Changed) -> None:
         match event:
