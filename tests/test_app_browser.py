@@ -3,11 +3,13 @@
 import io
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from browser import CHROMIUM, Hand, chromium, needs_chromium, served
 from drawings import picture
+from page_screenshots import write_screenshots
 from PIL import Image
 
 from setwise.app._drawing import Drawing
@@ -39,10 +41,18 @@ def tab(browser, server):
     def watch(page):
         page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
         page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-        page.on("request", lambda asked: asked.url.startswith(("data:", "blob:"))
-                or f"//127.0.0.1:{server.port}/" in asked.url or wrong.append(asked.url))
-        page.on("websocket", lambda opened: f"//127.0.0.1:{server.port}/" in opened.url
-                or wrong.append(opened.url))
+        page.on(
+            "request",
+            lambda asked: (
+                asked.url.startswith(("data:", "blob:"))
+                or f"//127.0.0.1:{server.port}/" in asked.url
+                or wrong.append(asked.url)
+            ),
+        )
+        page.on(
+            "websocket",
+            lambda opened: f"//127.0.0.1:{server.port}/" in opened.url or wrong.append(opened.url),
+        )
 
     context.on("page", watch)
     context.wrong = wrong
@@ -142,9 +152,7 @@ def test_exports_are_what_is_seen(tab, server):
         with open(download.value.path(), "rb") as file:
             return file.read()
 
-    np.testing.assert_array_equal(
-        np.asarray(Image.open(io.BytesIO(saved("mask.png")))), labels + 1
-    )
+    np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(saved("mask.png")))), labels + 1)
     np.testing.assert_array_equal(np.load(io.BytesIO(saved("mask.npy"))), labels)
     assert len(json.loads(saved("coco.json"))["annotations"]) == 2
     drawing = saved("drawing.json")
@@ -316,3 +324,9 @@ def test_zoom_and_pan_keep_strokes_where_they_are_drawn(tab, server):
 
 def test_there_is_a_chromium():
     assert CHROMIUM
+
+
+def test_the_pictures_of_the_documents_can_be_made_anew(tmp_path, browser, server):
+    for path in write_screenshots(tmp_path, browser, server):
+        committed = Path(__file__).parents[1] / "docs" / "images" / path.name
+        assert Image.open(path).size == Image.open(committed).size

@@ -10,7 +10,7 @@ from drawings import Desk, line, picture, random_stroke, two_strokes
 
 import setwise as sw
 from setwise.app._drawing import Drawing
-from setwise.app._drawing_answers import Answer, AlternativeList, Doubt, Failed, as_percent
+from setwise.app._drawing_answers import AlternativeList, Answer, Doubt, Failed, as_percent
 from setwise.app._drawing_levels import Level, State, enlarged, factor_for
 from setwise.app._drawing_strokes import MOST_LABELS, Stroke, draw
 from setwise.app._drawings import Drawings
@@ -325,6 +325,10 @@ def wait(holds, seconds=30.0):
         time.sleep(0.005)
 
 
+def is_idle(work):
+    return lambda: work.idle
+
+
 def test_what_goes_wrong_is_told(monkeypatch):
     desk = Desk(picture())
     monkeypatch.setattr(Level, "solve", lambda level, state: 1 / 0)
@@ -390,7 +394,7 @@ def test_a_hundred_drawings_of_random_strokes_leave_nothing_behind():
             if rng.random() < 0.3:
                 entry.drawing.undo()
                 entry.work.changed()
-        wait(lambda: entry.work.idle)
+        wait(is_idle(entry.work))
         answer = entry.work.answer
         assert entry.drawing.empty or answer.version == entry.drawing.version
         stop()

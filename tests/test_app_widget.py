@@ -1,4 +1,4 @@
-"""The widget of notebooks: its Python side, and the same module in Chromium beside a host's model."""
+"""The widget of notebooks: its Python side, and its module in Chromium beside a host's model."""
 
 import base64
 import time

@@ -51,7 +51,9 @@ def decode(data: bytes) -> tuple[NDArray[np.uint8], tuple[int, int]]:
     except (images.DecompressionBombError, images.DecompressionBombWarning) as error:
         raise Refused(f"an image must have at most {MOST_PIXELS:,} pixels", 413) from error
     except images.UnidentifiedImageError as error:
-        raise Refused("the file must be a PNG, JPEG or TIFF image, got something else", 415) from error
+        raise Refused(
+            "the file must be a PNG, JPEG or TIFF image, got something else", 415
+        ) from error
     except Exception as error:
         raise Refused(f"the image cannot be decoded: {str(error)[:200]}", 422) from error
     return _working(_as_bytes(image), (height, width))
@@ -90,7 +92,7 @@ def as_picture(image: object) -> NDArray[np.uint8]:
     numbers = array.astype(np.float64)
     if not np.isfinite(numbers).all():
         raise ValueError("image must be finite, got nan or inf")
-    if array.dtype.kind == "f" and 0.0 <= numbers.min() and numbers.max() <= 1.0:
+    if array.dtype.kind == "f" and numbers.min() >= 0.0 and numbers.max() <= 1.0:
         low, high = 0.0, 1.0
     else:
         low, high = float(numbers.min()), float(numbers.max())
@@ -122,4 +124,3 @@ def sample(name: str) -> NDArray[np.uint8]:
     if name not in SAMPLES:
         raise Refused(f"sample must be one of {', '.join(SAMPLES)}", 404)
     return as_picture(getattr(load("skimage.data"), name)())
-

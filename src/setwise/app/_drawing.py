@@ -98,10 +98,9 @@ class Drawing:
     def add(self, stroke: Stroke) -> int:
         """Draws a stroke; one that has the key of the last stroke takes its place."""
         with self._lock:
-            last = self._done[-1] if self._done else None
-            if last is not None and last.stroke is not None and stroke.key:
-                if last.stroke.key == stroke.key:
-                    self._put_back(self._done.pop())
+            last = self._done[-1].stroke if self._done else None
+            if stroke.key and last is not None and last.key == stroke.key:
+                self._put_back(self._done.pop())
             if len(self._done) >= MOST_STEPS:
                 raise ValueError(f"a drawing must have at most {MOST_STEPS} steps")
             boxes, tilts = self._boxes, self._tilts

@@ -127,7 +127,10 @@ def as_percent(share: float) -> str:
         return f"{np.ceil(percent):.0f} %"
     for digits in range(1, 7):
         if percent * 10**digits >= 3.0:
-            return f"{np.ceil(percent * 10**digits) / 10**digits:.{digits}f}".rstrip("0").rstrip(".") + " %"
+            return (
+                f"{np.ceil(percent * 10**digits) / 10**digits:.{digits}f}".rstrip("0").rstrip(".")
+                + " %"
+            )
     return "0.000003 %"
 
 

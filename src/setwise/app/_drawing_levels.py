@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise._foundation._certificate import EPS
+from setwise._foundation._threads import as_threads
 from setwise.app._drawing_strokes import MOST_LABELS, Marks
 from setwise.fields import Field, Potts
 from setwise.images._colors import ColorModel
@@ -76,9 +77,7 @@ class Solution:
 class Level:
     """A picture and how its field is solved; ``factor`` is how many pixels a side become one."""
 
-    def __init__(
-        self, image: NDArray[np.uint8], model: ColorModel, factor: int = 1
-    ) -> None:
+    def __init__(self, image: NDArray[np.uint8], model: ColorModel, factor: int = 1) -> None:
         self.full: tuple[int, int] = image.shape[0], image.shape[1]
         self.shape = ceil(self.full[0] / factor), ceil(self.full[1] / factor)
         self.factor = factor
@@ -221,7 +220,7 @@ class Level:
         out[places] = np.where(numbers == 1, np.inf, 0.0)
         graph = self._graph._graph  # what it is told here needs no second check
         graph.set_all_terminals(out, into)
-        sent = float(graph.solve(1))
+        sent = float(graph.solve(as_threads(None)))
         names = np.array(state.labels, np.uint8)
         labels = names[self._graph.mask.view(np.int8)].reshape(self.shape)
         if self.factor > 1:  # a first look needs no proof
@@ -307,9 +306,7 @@ def block_sums(values: FloatArray, factor: int) -> FloatArray:
     return np.asarray(np.add.reduceat(rows, np.arange(0, values.shape[1], factor), axis=1))
 
 
-def enlarged(
-    labels: NDArray[np.uint8], shape: tuple[int, ...], factor: int
-) -> NDArray[np.uint8]:
+def enlarged(labels: NDArray[np.uint8], shape: tuple[int, ...], factor: int) -> NDArray[np.uint8]:
     """Every pixel as a block again."""
     if factor == 1:
         return labels

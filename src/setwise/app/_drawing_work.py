@@ -277,9 +277,9 @@ class Work:
         match event:
             case Answer():
                 before = self.answer
-                if before is not None and before.version == event.version:
-                    if before.factor < event.factor:  # the whole was faster than the first look
-                        return
+                same = before is not None and before.version == event.version
+                if before is not None and same and before.factor < event.factor:
+                    return  # the whole was faster than the first look
                 self.answer = event
             case AlternativeList():
                 self.alternatives = event
@@ -288,9 +288,7 @@ class Work:
         self._emit(event)
 
 
-def _as_answer(
-    state: State, found: Any, factor: int, seconds: float, *, final: bool
-) -> Answer:
+def _as_answer(state: State, found: Any, factor: int, seconds: float, *, final: bool) -> Answer:
     return Answer(
         version=state.version,
         labels=found.labels,

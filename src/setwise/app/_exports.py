@@ -56,6 +56,7 @@ def alternatives_zip(listed: AlternativeList, shape: tuple[int, int]) -> bytes:
 
 # ---- COCO
 
+
 def run_lengths(mask: BoolArray) -> list[int]:
     """COCO's run lengths: column after column, zeros first."""
     flat = np.asarray(mask, np.bool_).ravel(order="F")

@@ -9,10 +9,10 @@ from setwise._foundation._arguments import BoolArray, IntArray
 
 
 def outlines(mask: BoolArray) -> list[IntArray]:
-    """Rings of corners (x, y) around the pieces of a mask and around their holes.
+    r"""Rings of corners (x, y) around the pieces of a mask and around their holes.
 
     The mask is on the right of the way in a picture whose y grows downwards, so that the area
-    :math:`\\frac12 \\sum x_k y_{k+1} - x_{k+1} y_k` is positive around a piece and negative around
+    :math:`\frac12 \sum x_k y_{k+1} - x_{k+1} y_k` is positive around a piece and negative around
     a hole. Pieces that touch at a corner are apart. A pixel's sides are whole numbers, so that
     filling the rings by the even-odd rule gives back the mask.
     """

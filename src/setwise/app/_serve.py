@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 from secrets import token_urlsafe
 
@@ -73,10 +74,8 @@ def serve(image: object = None, *, port: int = 0, open_browser: bool = True) -> 
                 server_header=False,
             )
         )
-        try:
+        with suppress(KeyboardInterrupt):
             server.run(sockets=[listening])
-        except KeyboardInterrupt:
-            pass
 
 
 def _first(image: object) -> Drawing | None:

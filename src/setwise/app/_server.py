@@ -256,7 +256,9 @@ def exported(entry: Entry, name: str) -> tuple[bytes, str]:
         return _exports.mask_png(labels), "image/png"
     if name == "mask.npy":
         return _exports.mask_npy(labels), "application/octet-stream"
-    found = _exports.coco(labels, drawing.name) if name == "coco.json" else _exports.polygons(labels)
+    found = (
+        _exports.coco(labels, drawing.name) if name == "coco.json" else _exports.polygons(labels)
+    )
     return json.dumps(found).encode(), "application/json"
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from setwise.app._drawing_answers import AlternativeList, Answer, Doubt, Event, Failed, Working
 from setwise.app._drawing_levels import resampled
-from setwise.app._drawings import Changed, Entry
 from setwise.app._drawing_strokes import Stroke
+from setwise.app._drawings import Changed, Entry
 from setwise.app._outlines import outlines
 
 Send = Callable[[dict[str, Any], Sequence[bytes]], None]
@@ -201,9 +201,9 @@ def _doubt(doubt: Doubt) -> dict[str, Any]:
     height, width = doubt.heat.shape
     regions = []
     for region in doubt.regions:
+        corner = region.columns[0], region.rows[0]
         rings = [
-            ((ring + (region.columns[0], region.rows[0])) * doubt.factor).tolist()
-            for ring in outlines(region.mask)
+            ((ring + np.array(corner)) * doubt.factor).tolist() for ring in outlines(region.mask)
         ]
         regions.append({"doubt": region.doubt, "words": region.words, "rings": rings})
     return {
