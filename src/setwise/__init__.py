@@ -68,7 +68,7 @@ __all__ = [
 ]
 
 # Parts that need an extra: `from setwise import *` must work without it.
-_EXTRAS = ("torch",)
+_EXTRAS = ("app", "torch")
 
 # Names that stand for themselves at the root, and where they live.
 _HOMES = {

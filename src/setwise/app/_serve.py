@@ -1,0 +1,97 @@
+"""Opens the page on this machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_urlsafe
+
+from setwise._foundation._arguments import as_count, as_flag
+from setwise._foundation._imports import load
+from setwise.app._decoding import decode, working_picture
+from setwise.app._drawing import Drawing
+
+# A message is a stroke; the longest has some hundred thousand points.
+_MOST_BYTES_A_MESSAGE = 8 * 2**20
+
+
+def serve(image: object = None, *, port: int = 0, open_browser: bool = True) -> None:
+    """Opens the page: scribble on a photograph, get a proved mask; until Ctrl-C.
+
+    It listens on 127.0.0.1 alone. The first line that it prints is its address, which has a token
+    in it, without which nobody gets in. Nothing is written to disk.
+
+    Parameters
+    ----------
+    image : str, path or array-like of shape (H, W) or (H, W, 3), optional
+        A PNG, JPEG or TIFF file, or an array, to begin with.
+    port : int
+        By default a free one.
+    open_browser : bool
+        Whether to open the address in the browser.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> sw.app.serve("photograph.png")  # doctest: +SKIP
+    http://127.0.0.1:40123/?token=...
+    """
+    number = as_count(port, "port")
+    if number > 65535:
+        raise ValueError(f"port must be at most 65535, got {number}")
+    shown = as_flag(open_browser, "open_browser")
+    first = _first(image)
+    uvicorn = load("uvicorn")
+    from setwise.app._server import make_app
+
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind(("127.0.0.1", number))
+        except OSError as error:
+            raise ValueError(f"port must be free, got {number}: {error.strerror}") from error
+        number = listening.getsockname()[1]
+        token = token_urlsafe(24)
+        app = make_app(token, number)
+        if first is not None:
+            app.state.first = app.state.drawings.add(first).key
+        address = f"http://127.0.0.1:{number}/?token={token}"
+        print(address, flush=True)
+        if shown:
+            webbrowser.open(address)
+        server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                log_level="warning",
+                access_log=False,
+                ws="websockets-sansio",
+                ws_max_size=_MOST_BYTES_A_MESSAGE,
+                ws_per_message_deflate=False,
+                timeout_graceful_shutdown=1,
+                server_header=False,
+            )
+        )
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[listening])
+
+
+def _first(image: object) -> Drawing | None:
+    """The drawing to begin with."""
+    if image is None:
+        return None
+    if isinstance(image, str | os.PathLike):
+        path = Path(image)
+        try:
+            picture, original = decode(path.read_bytes())
+        except OSError as error:
+            raise ValueError(f"image must be a file that can be read: {error}") from error
+        name = path.name
+    else:
+        picture, original = working_picture(image)
+        name = "image"
+    drawing = Drawing(picture, name)
+    drawing.original = original
+    return drawing
