@@ -14,6 +14,7 @@ from setwise._foundation._progress import Progress
 from setwise.learning._cutting_planes._bundle import Bundle
 from setwise.learning._cutting_planes._fit import Fit
 from setwise.learning._cutting_planes._level import Level
+from setwise.learning._cutting_planes._parted_oracle import PartedOracle, recombine
 from setwise.learning._cutting_planes._search import MOST_WEIGHTS, Search
 from setwise.learning._cutting_planes._start import begin
 
@@ -142,6 +143,8 @@ def one_slack(
             along = slope * w
             size = abs(risk) + float(np.abs(along).sum())
             bundle.add(slope[None, :], np.array([risk - along.sum()]), np.array([size]))
+            if isinstance(oracle, PartedOracle):
+                recombine(oracle, bundle, search)
             lower = bundle.bound(search.C)
             bundle.drop_idle()
             if search.end_round(lower.value, lower.size):
