@@ -12,8 +12,6 @@ import pytest
 from dask_cluster import (  # noqa: F401
     Here,
     _time_limit,
-    client,
-    cluster,
     kill_a_worker,
     locally,
     rows,
@@ -54,7 +52,7 @@ def local():
     return HERE(**FEW).fit(*in_chunks(X, Y))
 
 
-def test_sums_have_the_bits_of_serial_for_any_number_of_shards(client):  # noqa: F811
+def test_sums_have_the_bits_of_serial_for_any_number_of_shards(client):
     rng = np.random.default_rng(1)
     shards = [rng.normal(size=(rng.integers(1, 300), 7)) for _ in range(19)]
     own = rng.normal(size=19)
@@ -78,7 +76,7 @@ def test_sums_have_the_bits_of_serial_for_any_number_of_shards(client):  # noqa:
         assert [a for a, _ in mapped] == [a for a, _ in answers]
 
 
-def test_a_fit_has_the_bits_of_one_process_and_the_answer_of_a_local_one(client, local):  # noqa: F811
+def test_a_fit_has_the_bits_of_one_process_and_the_answer_of_a_local_one(client, local):
     dX, dY = in_chunks(X, Y)
     model = DaskSetClassifier(**FEW, planes=2).fit(dX, dY.rechunk((100, 2)))
     same_fit(model, HERE(**FEW, planes=2).fit(dX, dY))
@@ -92,7 +90,7 @@ def test_a_fit_has_the_bits_of_one_process_and_the_answer_of_a_local_one(client,
     assert isinstance(model.predict(dX), da.Array)  # nothing is computed before it is asked for
 
 
-def test_kill_9_in_the_middle_of_a_fit_changes_no_bit(client, local):  # noqa: F811
+def test_kill_9_in_the_middle_of_a_fit_changes_no_bit(client, local):
     killed = []
 
     def kill(progress):
@@ -105,7 +103,7 @@ def test_kill_9_in_the_middle_of_a_fit_changes_no_bit(client, local):  # noqa: F
     same_fit(model, local)
 
 
-def test_restarts_in_the_middle_of_a_fit_change_no_bit(client, local):  # noqa: F811
+def test_restarts_in_the_middle_of_a_fit_change_no_bit(client, local):
     def restart(progress):
         if progress.n_iter == 3:
             client.restart(timeout=40)  # the scheduler forgets all that it was told
@@ -113,7 +111,7 @@ def test_restarts_in_the_middle_of_a_fit_change_no_bit(client, local):  # noqa: 
     same_fit(DaskSetClassifier(**FEW, callback=restart).fit(*in_chunks(X, Y)), local)
 
 
-def test_a_slow_worker_and_one_that_joins_change_no_bit(client, cluster, local):  # noqa: F811
+def test_a_slow_worker_and_one_that_joins_change_no_bit(client, cluster, local):
     slow = []
 
     def disturb(progress):
@@ -140,8 +138,8 @@ def fit_and_die(address):
     DaskSetClassifier(client=mine, callback=die, **FEW).fit(*in_chunks(X, Y))
 
 
-def test_a_client_that_goes_away_leaves_the_workers_to_others(client, cluster, local):  # noqa: F811
-    other = multiprocessing.get_context("spawn").Process(
+def test_a_client_that_goes_away_leaves_the_workers_to_others(client, cluster, local):
+    other = multiprocessing.get_context("forkserver").Process(
         target=fit_and_die, args=(cluster.scheduler_address,), daemon=True
     )
     other.start()
@@ -215,7 +213,7 @@ def test_several_planes_a_round_take_fewer_of_them():
     assert one.history_.dual[-1] <= high * (1 + 1e-12)
 
 
-def test_clones_share_the_client_and_pickles_leave_it(client):  # noqa: F811
+def test_clones_share_the_client_and_pickles_leave_it(client):
 
     model = DaskSetClassifier(client=client)
     assert clone(model).client is client

@@ -1,4 +1,4 @@
-"""A cluster of two processes, for the tests of setwise.dask; each test has a time limit."""
+"""What the tests of setwise.dask share: a time limit, a reference, what happens to workers."""
 
 import os
 import signal
@@ -6,27 +6,10 @@ import signal
 import dask
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
 
 from setwise.learning import Serial
 
-SECONDS = 60
-
-
-@pytest.fixture(scope="session")
-def cluster():
-    dask.config.set({"distributed.worker.daemon": True})
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=60
-    ) as made:
-        yield made
-
-
-@pytest.fixture
-def client(cluster):
-    with Client(cluster, set_as_default=True) as made:
-        made.wait_for_workers(2, timeout=SECONDS)
-        yield made
+SECONDS = 120
 
 
 @pytest.fixture(autouse=True)

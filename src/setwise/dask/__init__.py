@@ -2,5 +2,14 @@
 
 from setwise.dask._dask_set_classifier import DaskSetClassifier
 from setwise.dask._executor import DaskExecutor
+from setwise.dask._field_results import FieldResults, FieldRow
+from setwise.dask._map_fields import FieldMap, map_fields
 
-__all__ = ["DaskExecutor", "DaskSetClassifier"]
+__all__ = [
+    "DaskExecutor",
+    "DaskSetClassifier",
+    "FieldMap",
+    "FieldResults",
+    "FieldRow",
+    "map_fields",
+]

@@ -87,7 +87,7 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
     >>> from setwise.dask import DaskSetClassifier
     >>> X, Y = make_multilabel_classification(random_state=0)
     >>> X, Y = da.from_array(X, chunks=(40, -1)), da.from_array(Y, chunks=(40, -1))
-    >>> with Client(n_workers=1, processes=False, dashboard_address=None) as client:
+    >>> with Client(n_workers=1, processes=False, dashboard_address=":0") as client:
     ...     model = DaskSetClassifier("jaccard", client=client).fit(X, Y)
     ...     model.gap_ <= 1e-3, model.predict(X).chunks
     (True, ((40, 40, 20), (5,)))

@@ -51,7 +51,7 @@ class DaskExecutor:
     --------
     >>> from distributed import Client
     >>> from setwise.dask import DaskExecutor
-    >>> with Client(n_workers=1, processes=False, dashboard_address=None) as client:
+    >>> with Client(n_workers=1, processes=False, dashboard_address=":0") as client:
     ...     executor = DaskExecutor(client)
     ...     shards = executor.place([1, 2, 3])
     ...     executor.map(pow, shards, 2), executor.sums(pow, shards, 2)
