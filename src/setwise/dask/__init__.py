@@ -1,5 +1,6 @@
 """The same estimators and maps over many machines, with dask."""
 
+from setwise.dask._dask_field_svm import DaskFieldSVM
 from setwise.dask._dask_set_classifier import DaskSetClassifier
 from setwise.dask._executor import DaskExecutor
 from setwise.dask._field_results import FieldResults, FieldRow
@@ -7,6 +8,7 @@ from setwise.dask._map_fields import FieldMap, map_fields
 
 __all__ = [
     "DaskExecutor",
+    "DaskFieldSVM",
     "DaskSetClassifier",
     "FieldMap",
     "FieldResults",

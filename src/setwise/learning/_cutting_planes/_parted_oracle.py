@@ -12,6 +12,7 @@ from setwise.learning._cutting_planes._search import Search
 from setwise.learning._tree_sum import tree_sum
 
 Plane = tuple[float, FloatArray]
+Highest = Callable[[FloatArray], tuple[FloatArray, float, float]]
 
 _KEPT = 40  # planes of each part
 # A combination that raises the model's optimum by less, as a share of the gap, is not worth a
@@ -62,11 +63,11 @@ class PartedOracle:
         return slope, offset, size
 
 
-def recombine(oracle: PartedOracle, bundle: Bundle, search: Search) -> None:
+def recombine(highest: Highest, bundle: Bundle, search: Search) -> None:
     """Raise the model by combinations of the planes of parts, until none says more than it does."""
     for _ in range(_MOST):
         w, promised = bundle.near(search.C, search.best, 0.0)
-        slope, offset, size = oracle.highest(w)
+        slope, offset, size = highest(w)
         along = slope * w
         height = 0.5 * float(w @ w) + search.C * (offset + float(along.sum()))
         if height - promised <= _WORTH * (search.value - promised):
