@@ -39,7 +39,7 @@ FORCE:
 # Without build isolation nanobind stays in one place and the next build is an incremental one.
 .venv/.built: .venv/.tools .venv/.modules pyproject.toml CMakeLists.txt src/setwise/__init__.py \
 		$(KERNELS)
-	$(INSTALL) --no-build-isolation --editable ".[demo,plot]"
+	$(INSTALL) --no-build-isolation --editable ".[demo,plot,dask]"
 	@touch $@
 
 .venv/.dev: .venv/.tools pyproject.toml
@@ -121,7 +121,7 @@ oldest: .venv/.tools
 	.venv-oldest/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python tests/oldest.py > .venv-oldest/oldest.txt
 	.venv-oldest/bin/python -m pip install --quiet --constraint constraints.txt \
-		--constraint .venv-oldest/oldest.txt --group test "$$(ls dist/setwise-*.whl)[demo,plot,torch]"
+		--constraint .venv-oldest/oldest.txt --group test "$$(ls dist/setwise-*.whl)[demo,plot,dask,torch]"
 	.venv-oldest/bin/python -m pytest -n $(JOBS) tests
 
 docs: .venv/.built .venv/.docs .venv/.torch

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ("sklearn", "joblib", "highspy", "torch", "matplotlib")
+HEAVY = ("sklearn", "joblib", "highspy", "torch", "matplotlib", "dask", "distributed", "zarr")
 
 PROGRAM = """
 import sys

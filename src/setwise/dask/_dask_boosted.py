@@ -86,7 +86,7 @@ class DaskBoosted(DaskEstimator):
 
     def _lazily(self, X: Any, method: str, columns: int | None, dtype: Any) -> Any:
         check_is_fitted(self)
-        return lazily(X, Answered(self.to_local(), method, columns), columns=columns, dtype=dtype)
+        return lazily(X, Answered(self._to_send(), method, columns), columns=columns, dtype=dtype)
 
 
 @dataclass(frozen=True, eq=False)

@@ -174,7 +174,7 @@ class DaskFieldSVM(DaskEstimator, FieldSVM):
     def predict(self, X: Any) -> Any:
         """Labels of least energy, lazily: a Bag of a Bag, else a list of Delayed lists."""
         check_is_fitted(self)
-        local = self.to_local()
+        local = self._to_send()
         if isinstance(X, Bag):
             return X.map_partitions(_predicted, local)
         call = delayed(_predicted, pure=False)
@@ -185,7 +185,7 @@ class DaskFieldSVM(DaskEstimator, FieldSVM):
         check_is_fitted(self)
         executor = self._executor()
         rows = executor.place(_partitions(X=X, Y=Y, node_weights=node_weights))
-        right, whole = executor.sums(_right, rows, self.to_local())[0]
+        right, whole = executor.sums(_right, rows, self._to_send())[0]
         if whole == 0:
             raise ValueError("node_weights must not be zero for every node, got only zeros")
         return float(right / whole)

@@ -178,7 +178,7 @@ class DaskStructBoostClassifier(DaskBoosted, StructBoostClassifier):
         check_is_fitted(self)
         executor = self._executor()
         table = Table(executor, X, y=y, sample_weight=sample_weight)
-        found = executor.map(scores_of_table, table.rows, self.to_local())
+        found = executor.map(scores_of_table, table.rows, self._to_send())
         scores = self._by_class(np.concatenate(found, axis=1))
         places = np.searchsorted(self.classes_, table.seen.y).clip(max=len(self.classes_) - 1)
         if unknown := set(table.seen.y[self.classes_[places] != table.seen.y].tolist()):

@@ -145,7 +145,7 @@ class DaskStructBoostRanker(DaskBoosted, StructBoostRanker):
         check_is_fitted(self)
         executor = self._executor()
         table = Table(executor, X, y=y, groups=groups, sample_weight=sample_weight)
-        found = executor.map(scores_of_table, table.rows, self.to_local())
+        found = executor.map(scores_of_table, table.rows, self._to_send())
         places = known_places(table.seen.y, self.classes_)
         names = as_groups(table.seen.groups, len(places))
         examples = Examples(None, places, table.seen.weight, names)

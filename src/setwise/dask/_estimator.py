@@ -42,6 +42,10 @@ class DaskEstimator:
                 setattr(model, name, value)
         return model
 
+    def _to_send(self) -> Any:
+        """The local model for workers: what is the client's own stays here."""
+        return self.to_local().set_params(callback=None, verbose=False)
+
     def _params(self) -> dict[str, Any]:
         params: dict[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
         return params

@@ -21,7 +21,8 @@ from setwise.learning._executors import check_shards, with_own
 from setwise.learning._tree_sum import tree_level, tree_sum
 
 S = TypeVar("S")
-# Of so few nodes of the tree the client makes the last sums: workers would wait for one another.
+# Of so few nodes of the tree the client makes the last sums: workers would wait for one another,
+# and small vectors cost no more than the words around them.
 _AT_CLIENT = 8
 _SMALL = 1 << 15  # bytes
 # A round is asked again so often when the scheduler was told to forget it (``Client.restart``), or
@@ -93,7 +94,8 @@ class DaskExecutor:
         level, placed = as_count(most, "most", least=1), self._placed(shards)
         check_shards(placed, each)
         call = _Summed(as_function(function, "function"), level, len(placed))
-        top = max(level, _AT_CLIENT)
+        # Large answers, as large weights have, are summed where they are: one comes here.
+        top = max(level, _AT_CLIENT if all(map(_is_small, arguments)) else 1)
 
         def summed(parts: list[Delayed], name: str) -> list[Delayed]:
             if len(parts) <= top:
@@ -225,4 +227,6 @@ def _unheld(held: _Held) -> Any:
 
 def _is_small(argument: Any) -> bool:
     """Whether to send it with every task: one of its own, which others fetch from, costs more."""
-    return isinstance(argument, np.ndarray) and argument.nbytes <= _SMALL
+    if isinstance(argument, np.ndarray):
+        return argument.nbytes <= _SMALL
+    return argument is None or isinstance(argument, bool | int | float)
