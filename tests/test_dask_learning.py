@@ -3,10 +3,13 @@
 import multiprocessing
 import os
 import pickle
+import signal
+import threading
 import time
 
 import dask
 import dask.array as da
+import joblib
 import numpy as np
 import pytest
 from dask_cluster import (  # noqa: F401
@@ -19,6 +22,7 @@ from dask_cluster import (  # noqa: F401
 from distributed import Client
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 from threadpoolctl import threadpool_limits
 
 import setwise as sw
@@ -146,6 +150,30 @@ def test_a_client_that_goes_away_leaves_the_workers_to_others(client, cluster, l
     other.join(40)
     assert other.exitcode == 3
     same_fit(DaskSetClassifier(**FEW).fit(*in_chunks(X, Y)), local)
+
+
+def test_ctrl_c_ends_a_fit_with_the_best_weights_so_far(client):
+    def interrupt(progress):
+        if progress.n_iter == 2:
+            for address in client.nthreads():
+                client.submit(time.sleep, 1.0, workers=[address], pure=False, priority=10)
+            threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+
+    model = DaskSetClassifier(tol=1e-6, callback=interrupt).fit(*in_chunks(X, Y))
+    assert model.interrupted_
+    assert model.n_iter_ >= 2
+    assert np.isfinite(model.coef_).all()
+
+
+def test_searches_of_scikit_learn_run_on_the_workers(client):
+    search = GridSearchCV(sw.SetClassifier(), {"C": [0.1, 1.0]}, cv=2, n_jobs=2)
+    here = clone(search).fit(X, Y)
+    with joblib.parallel_backend("dask"):
+        there = clone(search).fit(X, Y)
+    assert there.cv_results_["mean_test_score"].tolist() == (
+        here.cv_results_["mean_test_score"].tolist()
+    )
+    assert np.array_equal(there.best_estimator_.coef_, here.best_estimator_.coef_)
 
 
 def test_frames_unknown_chunks_and_sparse_blocks(local):

@@ -23,7 +23,10 @@ from setwise.learning._tree_sum import tree_level, tree_sum
 S = TypeVar("S")
 # Of so few nodes of the tree the client makes the last sums: workers would wait for one another,
 # and small vectors cost no more than the words around them.
-_AT_CLIENT = 8
+_AT_CLIENT = 16
+# How many levels of the tree a task goes up: more are fewer tasks for the scheduler, and more
+# vectors that one worker waits for.
+_LEVELS, _LEVELS_OF_LARGE = 4, 2
 _SMALL = 1 << 15  # bytes
 # A round is asked again so often when the scheduler was told to forget it (``Client.restart``), or
 # when workers died under it more often than the scheduler allows.
@@ -95,15 +98,22 @@ class DaskExecutor:
         check_shards(placed, each)
         call = _Summed(as_function(function, "function"), level, len(placed))
         # Large answers, as large weights have, are summed where they are: one comes here.
-        top = max(level, _AT_CLIENT if all(map(_is_small, arguments)) else 1)
+        small = all(map(_is_small, arguments))
+        top, levels = max(level, _AT_CLIENT if small else 1), _LEVELS if small else _LEVELS_OF_LARGE
 
         def summed(parts: list[Delayed], name: str) -> list[Delayed]:
-            if len(parts) <= top:
-                return parts
-            places, plus = count(), delayed(_level_of_two, pure=False)
-            return tree_level(
-                parts, top, lambda a, b: plus(a, b, dask_key_name=f"{name}-sum-{next(places)}")
-            )
+            left = 0
+            while -(-len(parts) >> left) > top:
+                left += 1
+            places, plus = count(), delayed(_sum_of_nodes, pure=False)
+            while left:
+                width = 1 << min(left, levels)
+                left -= min(left, levels)
+                parts = [
+                    plus(*parts[i : i + width], dask_key_name=f"{name}-sum-{next(places)}")
+                    for i in range(0, len(parts), width)
+                ]
+            return parts
 
         found = self._computed(call, placed, arguments, each, summed)
         return tree_level([node for nodes in found for node in nodes], level)
@@ -205,8 +215,8 @@ def _ask(call: Callable[..., list[Any]], block: list[Any], each: Any, *arguments
         return call(with_own(block, given, None if each is None else aligned(each.value)))
 
 
-def _level_of_two(a: list[Any], b: list[Any]) -> list[Any]:
-    return [tree_sum([*a, *b])]
+def _sum_of_nodes(*nodes: list[Any]) -> list[Any]:
+    return [tree_sum(own for found in nodes for own in found)]
 
 
 class _Held:
