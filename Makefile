@@ -39,7 +39,7 @@ FORCE:
 # Without build isolation nanobind stays in one place and the next build is an incremental one.
 .venv/.built: .venv/.tools .venv/.modules pyproject.toml CMakeLists.txt src/setwise/__init__.py \
 		$(KERNELS)
-	$(INSTALL) --no-build-isolation --editable ".[demo,plot,app]"
+	$(INSTALL) --no-build-isolation --editable ".[demo,plot,app,dask]"
 	@touch $@
 
 .venv/.dev: .venv/.tools pyproject.toml
@@ -122,7 +122,8 @@ oldest: .venv/.tools
 	.venv-oldest/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python tests/oldest.py > .venv-oldest/oldest.txt
 	.venv-oldest/bin/python -m pip install --quiet --constraint constraints.txt \
-		--constraint .venv-oldest/oldest.txt --group test "$$(ls dist/setwise-*.whl)[demo,plot,app,torch]"
+		--constraint .venv-oldest/oldest.txt --group test \
+		"$$(ls dist/setwise-*.whl)[demo,plot,app,dask,torch]"
 	.venv-oldest/bin/python -m pytest -n $(JOBS) tests
 
 docs: .venv/.built .venv/.docs .venv/.torch

@@ -25,7 +25,7 @@ templates_path = ["_templates"]
 exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.md5"]
 nitpicky = True
 # Without intersphinx a reference to another project's page has nothing to point at.
-nitpick_ignore_regex = [("py:.*", r"(numpy|np|scipy|sklearn|matplotlib|torch|collections)\b.*")]
+nitpick_ignore_regex = [("py:.*", r"(numpy|np|scipy|sklearn|matplotlib|torch|dask|distributed|collections)\b.*")]
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"setwise {release}"
@@ -91,7 +91,7 @@ def skip_foreign(
 ) -> bool | None:
     """Leave out what base classes of scikit-learn and torch bring: their own references have it."""
     home = str(getattr(it, "__module__", ""))
-    return True if home.startswith(("sklearn.", "torch.")) else None
+    return True if home.startswith(("sklearn.", "torch.", "dask.", "distributed.")) else None
 
 
 def setup(app: Sphinx) -> None:

@@ -43,3 +43,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in left]
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """Two processes of dask, forked from one that has imported all: a new one is there soon."""
+    import dask
+    from distributed import LocalCluster
+    from distributed.utils import get_mp_context
+
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        get_mp_context().set_forkserver_preload(["distributed", "setwise.dask"])
+        with LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=60
+        ) as made:
+            yield made
+
+
+@pytest.fixture
+def client(cluster):
+    """A client of it, the default one."""
+    from distributed import Client
+
+    with Client(cluster, set_as_default=True) as made:
+        made.wait_for_workers(2, timeout=60)
+        yield made

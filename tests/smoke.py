@@ -12,7 +12,7 @@ import numpy as np
 
 import setwise as sw
 
-HEAVY = {"sklearn", "highspy", "torch", "matplotlib"}
+HEAVY = {"sklearn", "highspy", "torch", "matplotlib", "dask"}
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 HEAVY = ("sklearn", "joblib", "highspy", "torch", "matplotlib", "skimage", "PIL", "click", "rich")
+HEAVY += ("dask", "distributed", "zarr")
 
 PROGRAM = """
 import sys

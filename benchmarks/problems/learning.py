@@ -116,6 +116,8 @@ def wide() -> Iterator[Problem]:
         "executors",
         lambda: [
             learning.Serial().map(abs, [-1, 2]),
+            learning.Serial().sums(np.sqrt, np.arange(1.0, 12.0), most=3),
+            learning.tree_sum(np.sqrt(np.arange(1.0, 12.0))),
             in_threads(),
             fit.planes,
             fit.history.primal,

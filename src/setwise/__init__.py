@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         plots,
         surrogates,
     )
+    from setwise import dask as dask
     from setwise import torch as torch
     from setwise.decisions import decide
     from setwise.estimators import (
@@ -68,7 +69,7 @@ __all__ = [
 ]
 
 # Parts that need an extra: `from setwise import *` must work without it.
-_EXTRAS = ("app", "torch")
+_EXTRAS = ("app", "dask", "torch")
 
 # Names that stand for themselves at the root, and where they live.
 _HOMES = {

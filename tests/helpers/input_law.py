@@ -91,6 +91,8 @@ TAKEN = {
     ("setwise.learning.Stump", "threshold", "-inf"),
     ("setwise.learning.Serial.map", "function", "function of nan"),
     ("setwise.learning.Threads.map", "function", "function of nan"),
+    ("setwise.learning.Serial.sums", "function", "function of nan"),
+    ("setwise.learning.Threads.sums", "function", "function of nan"),
 }
 # Names of classes and groups may be of any kind; matplotlib leaves out pixels that are NaN.
 FREE = {

@@ -10,6 +10,7 @@ from setwise.learning._cutting_planes._n_slack import n_slack
 from setwise.learning._cutting_planes._one_slack import one_slack
 from setwise.learning._executors import Executor, Serial, Threads
 from setwise.learning._history import History
+from setwise.learning._tree_sum import tree_sum
 from setwise.learning._weak_learners._category_stumps import CategoryStump
 from setwise.learning._weak_learners._classifiers import ClassifierSearch, WeakClassifier
 from setwise.learning._weak_learners._perceptrons import Perceptron, PerceptronSearch
@@ -41,4 +42,5 @@ __all__ = [
     "n_slack",
     "one_slack",
     "struct_boost",
+    "tree_sum",
 ]

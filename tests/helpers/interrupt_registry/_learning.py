@@ -110,6 +110,18 @@ def serial(size: int) -> Call:
     return lambda: learning.Serial().map(labels_of_draws, batch)
 
 
+@long("learning.Serial.sums")
+def summed(size: int) -> Call:
+    batch = [grid_field(size, 3)] * 3
+    return lambda: learning.Serial().sums(labels_of_draws, batch)
+
+
+@long("learning.Threads.sums")
+def summed_by_threads(size: int) -> Call:
+    batch, pool = [grid_field(size, 3)] * 4, learning.Threads(2)
+    return lambda: pool.sums(labels_of_draws, batch)
+
+
 @long("learning.Threads.map")
 def threads(size: int) -> Call:
     batch, pool = [grid_field(size, 3)] * 4, learning.Threads(2)

@@ -50,13 +50,18 @@ class FieldOracle:
     ) -> None:
         nodes = graphs.nodes
         self._nodes = np.column_stack([nodes, np.ones(len(nodes))]) if intercept else nodes
-        self._couplings, self._risk, self._n, self.C = couplings, risk, len(graphs), C
-        self._kinds = len(risk.offsets) - 1 - len(couplings.features)
-        self.first_coupling = self._kinds * self._nodes.shape[1]
+        self._couplings, self._risk, self._n = couplings, risk, len(graphs)
+        kinds = len(risk.offsets) - 1 - len(couplings.features)
         widths = [features.shape[1] for features in couplings.features]
+        self._begin(kinds, self._nodes.shape[1], widths, C, risk.wrong)
+
+    def _begin(self, kinds: int, columns: int, widths: list[int], C: float, wrong: float) -> None:
+        """For so many segments of node scores, weights of each, and weights of the couplings."""
+        self._kinds, self.C = kinds, C
+        self.first_coupling = kinds * columns
         self._cuts = self.first_coupling + np.cumsum([0, *widths])  # where each part begins
         self.dimension = int(self._cuts[-1])
-        self.zero = C * risk.wrong  # no scores: everything is wrong
+        self.zero = C * wrong  # no scores: everything is wrong
         self.best = Proved(np.zeros(self.dimension), self.zero, exact=True)
         self.proved: list[float] = []  # the best value after each call
         self._thorough, self._least = False, np.inf
@@ -78,13 +83,12 @@ class FieldOracle:
 
     def __call__(self, w: FloatArray) -> Plane:
         """The sum of the risks as far as it was found, and the plane of these labels."""
-        scores = self._scores(w)
-        plane = self._plane(self._risk(scores))
+        plane = self._ask(w)
         if self.exact:
             objective = self._objective(w, plane[0])
             self._keep(w, objective, objective)
         elif self._thorough and self._objective(w, plane[0]) < self._least:
-            plane = self._plane(self._risk.afresh(scores))
+            plane = self._ask_afresh(w)
             if self._objective(w, plane[0]) < self._least:
                 plane = self.prove(w).plane
         self._least = min(self._least, self._objective(w, plane[0]))
@@ -93,9 +97,8 @@ class FieldOracle:
 
     def prove(self, w: FloatArray) -> Proof:
         """Search in full, and keep the weights if no others are known to be better."""
-        risk, slope, most = self._risk.prove(self._scores(w))
-        plane = self._plane((risk, slope))
-        least, most = (self._objective(w, risk) for risk in (plane[0], self._n * most))
+        plane, most = self._ask_in_full(w)
+        least, most = (self._objective(w, risk) for risk in (plane[0], most))
         self._keep(w, least, most)
         if self.proved:
             self.proved[-1] = min(self.proved[-1], self.best.value)
@@ -103,7 +106,22 @@ class FieldOracle:
 
     def at_most(self, w: FloatArray) -> float:
         """What the objective is not above, without a search."""
-        return self._objective(w, self._n * self._risk.at_most(self._scores(w)))
+        return self._objective(w, self._ask_at_most(w))
+
+    # The sums over all graphs, which may also be made elsewhere.
+
+    def _ask(self, w: FloatArray) -> Plane:
+        return self._plane(self._risk(self._scores(w)))
+
+    def _ask_afresh(self, w: FloatArray) -> Plane:
+        return self._plane(self._risk.afresh(self._scores(w)))
+
+    def _ask_in_full(self, w: FloatArray) -> tuple[Plane, float]:
+        risk, slope, most = self._risk.prove(self._scores(w))
+        return self._plane((risk, slope)), self._n * most
+
+    def _ask_at_most(self, w: FloatArray) -> float:
+        return self._n * self._risk.at_most(self._scores(w))
 
     def _keep(self, w: FloatArray, least: float, most: float) -> None:
         if most < self.best.value:

@@ -293,7 +293,7 @@ class SetClassifier(LinearModel):
 
     def _keep(self, fit: Fit) -> None:
         self._found = fit.converged
-        warn_of_gap("SetClassifier", fit, self.tol, self.max_iter)
+        warn_of_gap(type(self).__name__, fit, self.tol, self.max_iter)
         self._keep_weights(fit.w)
         self.gap_ = fit.relative_gap
         self.learner_ = fit.learner

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise.learning import Executor
+from setwise.learning import Executor, tree_sum
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.losses._labels import Labels, read_labels
 from setwise.losses._scoring._layout import Arrangement
@@ -53,7 +53,7 @@ class LinearRisk:
         if not _is_identity(sets.order, X.shape[0]):
             X = X[sets.order]
         self._X, self._sets = X, sets
-        self._shards = _cut(X, sets)
+        self._shards = executor.place(cut(X, sets))
 
     @cached_property
     def _linear_sets(self) -> LinearSets:
@@ -76,33 +76,47 @@ class LinearRisk:
     def __call__(self, w: FloatArray) -> tuple[float, FloatArray]:
         """The risk and a subgradient."""
         W = w.reshape(self.rows, self.columns)
-        answers = self._executor.map(lambda shard: self._of(shard, W), self._shards)
-        gradient = np.zeros((self.rows, self.columns))
-        risk = 0.0
-        for shard, (value, part) in zip(self._shards, answers, strict=True):
-            risk += value
-            gradient[shard.outputs] += part
-        return risk, gradient.ravel()
+        part = ShardRisk(self._surrogate, self._intercept)
+        if self._sets.kind != "columns":
+            risk, gradient = self._executor.sums(part, self._shards, W)[0]
+            return risk, gradient.ravel()
+        # Each column has weights of its own: their slopes lie side by side.
+        answers = self._executor.map(part, self._shards, W)
+        gradient = np.concatenate([own for _, own in answers])
+        return tree_sum(value for value, _ in answers), gradient.ravel()
 
-    def _of(self, shard: Shard, W: FloatArray) -> tuple[float, FloatArray]:
+
+@dataclass(frozen=True, eq=False)
+class ShardRisk:
+    """(shard, W) -> the risk of its sets and a subgradient in the rows of W that score them."""
+
+    surrogate: Surrogate
+    intercept: bool
+
+    def __call__(self, shard: Shard, W: FloatArray) -> tuple[float, FloatArray]:
         W = W[shard.outputs]
-        scores = linear_scores(shard.X, W, self._intercept)
+        scores = linear_scores(shard.X, W, self.intercept)
         labels = shard.labels
         given = scores.T if shard.across else scores
         if labels.layout == "rows":
-            values, slopes = self._surrogate._of_labels(labels, given)
+            values, slopes = self.surrogate._of_labels(labels, given)
             slopes = slopes * shard.weights[:, None]
         else:
-            values, slopes = self._surrogate._of_labels(labels, given.reshape(-1))
+            values, slopes = self.surrogate._of_labels(labels, given.reshape(-1))
             slopes = (slopes * np.repeat(shard.weights, labels.sizes)).reshape(given.shape)
         if shard.across:
             slopes = slopes.T
-        gradient = np.empty(W.shape)
-        features = shard.X.shape[1]
-        gradient[:, :features] = (shard.X.T @ slopes).T
-        if self._intercept:
-            gradient[:, features] = slopes.sum(axis=0)
-        return float(shard.weights @ np.asarray(values)), gradient
+        return float(shard.weights @ np.asarray(values)), slope_of(shard.X, slopes, self.intercept)
+
+
+def slope_of(X: Any, slopes: FloatArray, intercept: bool) -> FloatArray:
+    """The slope in W, (rows of W, columns), of slopes in the scores, (n, rows of W)."""
+    features = X.shape[1]
+    gradient = np.empty((slopes.shape[1], features + intercept))
+    gradient[:, :features] = (X.T @ slopes).T
+    if intercept:
+        gradient[:, features] = slopes.sum(axis=0)
+    return gradient
 
 
 def linear_scores(X: Any, W: FloatArray, intercept: bool) -> FloatArray:
@@ -114,7 +128,7 @@ def linear_scores(X: Any, W: FloatArray, intercept: bool) -> FloatArray:
     return scores
 
 
-def _cut(X: Any, sets: Arrangement) -> list[Shard]:
+def cut(X: Any, sets: Arrangement) -> list[Shard]:
     """Shards of whole sets, of about equal numbers of scores; X in their order."""
     # Elements of a row lie in a matrix of them; else the offsets count elements.
     cost = np.diff(sets.offsets) * (sets.positive.shape[1] if sets.positive.ndim == 2 else 1)

@@ -14,6 +14,7 @@ from setwise._foundation._progress import Progress
 from setwise.learning._cutting_planes._bundle import Bundle
 from setwise.learning._cutting_planes._fit import Fit
 from setwise.learning._cutting_planes._level import Level
+from setwise.learning._cutting_planes._parted_oracle import recombine
 from setwise.learning._cutting_planes._search import MOST_WEIGHTS, Search
 from setwise.learning._cutting_planes._start import begin
 
@@ -134,6 +135,7 @@ def one_slack(
     if init is not None:
         w = begin(init, oracle, search, bundle)
     level = Level()
+    highest = getattr(oracle, "highest", None)  # of parts that can be combined anew
     try:
         while True:
             risk, slope = search.ask(oracle, w)
@@ -142,6 +144,8 @@ def one_slack(
             along = slope * w
             size = abs(risk) + float(np.abs(along).sum())
             bundle.add(slope[None, :], np.array([risk - along.sum()]), np.array([size]))
+            if highest is not None:
+                recombine(highest, bundle, search)
             lower = bundle.bound(search.C)
             bundle.drop_idle()
             if search.end_round(lower.value, lower.size):

@@ -179,12 +179,16 @@ class StumpSearch:
     def __call__(self, weights: FloatArray) -> list[Column]:
         """The best stumps for weights of shape (n_segments m,), flat or (n_segments, m)."""
         segments = as_segments(weights, self.X.shape[0])
+        rounding = rounding_of(segments)
+        pairs = self._best_pairs(self._ranks(segments))
+        return [self._column(segments, rounding, *pair) for pair in pairs]
+
+    def _ranks(self, segments: FloatArray) -> FloatArray:
+        """The best gain of each feature and segment, equal where rounding alone tells apart."""
         gains = np.empty((self.X.shape[1], len(segments)))
         self._search.gains(segments, gains, self._n_threads)
-        rounding = _ROUNDING * max(float(np.abs(own).sum()) for own in segments)
-        ranks = np.round(gains / rounding) if rounding > 0 else gains
-        pairs = self._best_pairs(ranks)
-        return [self._column(segments, rounding, *pair) for pair in pairs]
+        rounding = rounding_of(segments)
+        return np.round(gains / rounding) if rounding > 0 else gains
 
     def _best_pairs(self, gains: FloatArray) -> list[tuple[int, int]]:
         """Pairs of feature and segment, best first."""
@@ -246,6 +250,11 @@ class StumpSearch:
         if issparse(self.X):
             return add_sparse(self._search, self.X, feature, trend)
         return add_dense(self._search, feature_of(self.X, feature), trend)
+
+
+def rounding_of(segments: FloatArray) -> float:
+    """What gains may differ by and still be equal."""
+    return _ROUNDING * max(float(np.abs(own).sum()) for own in segments)
 
 
 def midway(low: float, high: float) -> float:

@@ -1,0 +1,252 @@
+"""A structured support vector machine for fields whose graphs lie on many machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Self
+from uuid import uuid4
+
+import numpy as np
+from dask.bag import Bag
+from dask.delayed import Delayed, delayed
+from distributed import Client
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from setwise._foundation._arguments import as_count, as_flag, as_number
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._display import check_display, progress_callback
+from setwise.dask._estimator import DaskEstimator
+from setwise.dask._field_shards import (
+    FieldPart,
+    GraphRows,
+    SeenGraphs,
+    SpreadFieldOracle,
+    look_at_graphs,
+    rows_of_graphs,
+)
+from setwise.estimators import FieldSVM
+from setwise.estimators._fields._field_rounds import FieldRounds
+from setwise.learning import Progress
+
+
+class DaskFieldSVM(DaskEstimator, FieldSVM):
+    """``FieldSVM`` on a dask cluster: each partition of graphs is a shard, and stays on its worker.
+
+    The objective, its cutting planes and its certificate are those of ``FieldSVM``. A round sends
+    the weights to the workers, labels all graphs there and brings one vector back, summed along a
+    fixed tree. Every labelling is searched from the start, not from the last one's flow: so what a
+    worker says depends on the question alone, and the answer on the partitions alone, to the last
+    bit (``DaskExecutor``).
+
+    Parameters
+    ----------
+    C, truncation, label_costs, tol, max_iter, time_limit, fit_intercept
+        As those of ``FieldSVM``. Scores of a classifier and biases for a measure, which it learns
+        in folds, are not to be had here.
+    planes : int, default=1
+        How many planes a round may bring, as that of ``DaskSetClassifier``.
+    client : distributed.Client, default=None
+        By default the one that was made last in this process.
+    verbose, callback
+        As those of ``FieldSVM``: both on the client.
+
+    Attributes
+    ----------
+    client_ : distributed.Client
+    coef_, intercept_, edge_coef_, region_coef_, label_costs_, classes_
+        As those of ``FieldSVM``.
+    gap_, certified_, n_iter_, interrupted_, history_
+        As those of ``FieldSVM``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dask import delayed
+    >>> from distributed import Client
+    >>> from setwise.dask import DaskFieldSVM
+    >>> chain = np.array([[0, 1], [1, 2], [2, 3]])
+    >>> x = (np.array([[1.0], [2.0], [-0.5], [1.0]]), chain, np.ones((3, 1)))
+    >>> z = (np.array([[-1.0], [-2.0], [-1.5], [-1.0]]), chain, np.ones((3, 1)))
+    >>> X = [delayed([x]), delayed([z])]
+    >>> Y = [delayed([[1, 1, 1, 1]]), delayed([[0, 0, 0, 0]])]
+    >>> with Client(n_workers=1, processes=False, dashboard_address=":0") as client:
+    ...     model = DaskFieldSVM(C=10.0, client=client).fit(X, Y)
+    >>> model.to_local().predict([x])[0].tolist()
+    [1, 1, 1, 1]
+    """
+
+    _local = FieldSVM
+    scores = measure = cv = n_jobs = None
+    passthrough = False
+    decision = "bias"
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        truncation: float = 0.5,
+        label_costs: bool = False,
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        time_limit: float | None = None,
+        fit_intercept: bool = True,
+        planes: int = 1,
+        client: Client | None = None,
+        verbose: bool = False,
+        callback: Callable[[Progress], object] | None = None,
+    ) -> None:
+        self.C = C
+        self.truncation = truncation
+        self.label_costs = label_costs
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.fit_intercept = fit_intercept
+        self.planes = planes
+        self.client = client
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, Y: Any, node_weights: Any = None) -> Self:
+        """Fit the weights.
+
+        Parameters
+        ----------
+        X : dask Bag of graphs, or list of Delayed objects, each a list of graphs
+            A graph is a tuple (node_features, edges, edge_features), or with regions. Partitions
+            may be uneven and empty.
+        Y : dask Bag of arrays of shape (N,), or list of Delayed objects
+            In the same partitions.
+        node_weights : dask Bag of arrays of shape (N,), or list of Delayed objects, optional
+            What a mistake costs.
+
+        Returns
+        -------
+        self
+        """
+        C = as_number(self.C, "C", positive=True)
+        planes = as_count(self.planes, "planes", least=1)
+        truncation = as_number(self.truncation, "truncation", positive=True)
+        if truncation > 0.5:
+            raise ValueError(f"truncation must be at most 0.5, got {truncation:g}")
+        intercept = as_flag(self.fit_intercept, "fit_intercept")
+        priced = as_flag(self.label_costs, "label_costs")
+        check_display(self.verbose, self.callback)
+        deadline = Deadline.of(self.time_limit, armed=False)
+        executor = self._executor()
+        rows = executor.place(_partitions(X=X, Y=Y, node_weights=node_weights))
+        seen = executor.map(look_at_graphs, rows)
+        self._remember(seen)
+        n_labels, (d, k, layers) = len(self.classes_), self._widths
+        widths = [k, *([layers] if layers else []), *([n_labels] if priced else [])]
+        ask = partial(
+            FieldPart,
+            uuid4().hex,
+            classes=self.classes_,
+            widths=self._widths,
+            truncation=truncation,
+            priced=priced,
+            intercept=intercept,
+        )
+        oracle = SpreadFieldOracle(
+            executor,
+            rows,
+            lambda question, dimension: ask(question=question, dimension=dimension),
+            1 if n_labels == 2 else n_labels,
+            d + intercept,
+            widths,
+            C,
+            sum(part.wrong for part in seen),
+            planes,
+        )
+        with (
+            threadpool_limits(1, user_api="blas"),
+            progress_callback(self.verbose, self.tol, self.callback) as callback,
+        ):
+            rounds = FieldRounds(oracle, self.tol, self.max_iter, callback, deadline)
+            fit = deadline.run(self._solve, oracle, rounds)
+        self.bias_, self.temperature_, self.score_estimator_ = np.zeros(n_labels), 1.0, None
+        self._store(oracle, rounds, fit)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Labels of least energy, lazily: a Bag of a Bag, else a list of Delayed lists."""
+        check_is_fitted(self)
+        local = self._to_send()
+        if isinstance(X, Bag):
+            return X.map_partitions(_predicted, local)
+        call = delayed(_predicted, pure=False)
+        return [call(part, local) for part in _as_delayed(X, "X")]
+
+    def score(self, X: Any, Y: Any, node_weights: Any = None) -> float:
+        """The share of all nodes that are right, each counted with its weight; computed at once."""
+        check_is_fitted(self)
+        executor = self._executor()
+        rows = executor.place(_partitions(X=X, Y=Y, node_weights=node_weights))
+        right, whole = executor.sums(_right, rows, self._to_send())[0]
+        if whole == 0:
+            raise ValueError("node_weights must not be zero for every node, got only zeros")
+        return float(right / whole)
+
+    def _remember(self, seen: list[SeenGraphs]) -> None:
+        """The classes, and the numbers of features, of all partitions."""
+        known = [part for part in seen if part.widths is not None]
+        if not known:
+            raise ValueError("X must hold at least one graph, got none")
+        values = np.concatenate([part.labels for part in known])
+        if values.dtype.kind == "f" and not np.array_equal(values, np.round(values)):
+            raise ValueError("Y must hold labels, got numbers that are not whole")
+        self.classes_ = np.unique(values)
+        if len(self.classes_) < 2:
+            raise ValueError(f"Y must hold at least two labels, got {self.classes_.tolist()}")
+        # A partition without any edge does not know how many features edges have.
+        widths = np.array([part.widths for part in known])
+        most = widths.max(axis=0)
+        if ((widths != most) & ~((widths == 0) & [False, True, False])).any():
+            raise ValueError(
+                "X must have graphs of the same numbers of features and layers of regions in all "
+                f"partitions, got {sorted(set(map(tuple, widths.tolist())))}"
+            )
+        self._widths = int(most[0]), int(most[1]), int(most[2])
+        self.n_features_in_, self.n_edge_features_in_, self.n_region_layers_in_ = self._widths
+
+
+def _partitions(**collections: Any) -> list[Delayed]:
+    """Graphs, labels and weights of one partition after the other."""
+    parts = {
+        name: _as_delayed(values, name)
+        for name, values in collections.items()
+        if values is not None
+    }
+    counts = {name: len(own) for name, own in parts.items()}
+    if len(set(counts.values())) > 1:
+        raise ValueError(f"X and Y must have the same partitions, got {counts}: repartition one")
+    read = delayed(rows_of_graphs, pure=False)
+    return [read(**dict(zip(parts, own, strict=True))) for own in zip(*parts.values(), strict=True)]
+
+
+def _as_delayed(values: Any, name: str) -> list[Delayed]:
+    if isinstance(values, Bag):
+        return list(values.to_delayed())
+    if isinstance(values, list | tuple) and all(isinstance(part, Delayed) for part in values):
+        return list(values)
+    raise TypeError(
+        f"{name} must be a dask Bag, or a list of Delayed objects, each a list for some graphs, "
+        f"got {type(values).__name__}"
+    )
+
+
+def _predicted(part: Any, model: FieldSVM) -> list[Any]:
+    graphs = list(part)
+    return model.predict(graphs) if graphs else []
+
+
+def _right(rows: GraphRows, model: FieldSVM) -> tuple[float, float]:
+    """The weights of the nodes that are right, and of all."""
+    if not rows.X:
+        return 0.0, 0.0
+    found = np.concatenate(model.predict(rows.X))
+    _, labels, weights = rows.read()
+    return float(weights @ (found == labels)), float(weights.sum())

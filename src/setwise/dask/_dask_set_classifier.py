@@ -1,0 +1,304 @@
+"""A linear classifier of sets whose rows lie on many machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from distributed import Client
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from setwise._foundation._arguments import FloatArray, as_count, as_flag, as_number
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._display import check_display, progress_callback
+from setwise.dask._estimator import DaskEstimator
+from setwise.dask._partitions import lazily
+from setwise.dask._set_problem import (
+    WHOLE,
+    DaskSetProblem,
+    Sample,
+    encoding_of,
+    gather,
+    gathered_sets,
+    pose,
+)
+from setwise.dask._set_shards import Reading, Rows, counted_score, scores_of_rows
+from setwise.estimators import SetClassifier
+from setwise.estimators._sets._judgment import warn_of_no_positive
+from setwise.estimators._sets._label_encoding import Encoding
+from setwise.estimators._sets._set_problem import Reduction
+from setwise.estimators._sets._surrogate_choice import first_surrogate, own_loss
+from setwise.learning import Progress, one_slack
+from setwise.losses import Loss
+from setwise.losses._scoring._layout import Sets
+from setwise.losses._scoring._score import worst_losses
+from setwise.surrogates import Surrogate
+
+
+class DaskSetClassifier(DaskEstimator, SetClassifier):
+    r"""``SetClassifier`` on a dask cluster: each chunk of rows is a shard, and stays on its worker.
+
+    The objective is that of ``SetClassifier``. It is minimised by one-slack cutting planes, whose
+    rounds each send the weights to the workers and get one vector back, summed along a fixed tree:
+    so the answer depends on the chunks and not on the workers, to the last bit, and workers may
+    die, join and be restarted on the way (``DaskExecutor``).
+
+    Rows and groups are judged within a shard; a group that lies in two chunks is refused. A set
+    over the whole sample (``sets`` "sample", "columns" or "cells") is no sum over shards: its
+    scores come to the client, are judged there together, exactly, and slopes go back.
+
+    Parameters
+    ----------
+    loss, surrogate, C, reduction, tol, max_iter, time_limit, fit_intercept, sets, pos_label
+        As those of ``SetClassifier``.
+    threshold : float, default=0.0
+        A label is positive where its score is above it.
+    class_weight, warm_start
+        As those of ``SetClassifier``.
+    planes : int, default=1
+        How many planes a round may bring: the shards' own subgradients, in so many partial sums,
+        are kept and combined anew. More take fewer rounds and more bytes in each. The answer is as
+        good, but another one, within ``tol``.
+    client : distributed.Client, default=None
+        By default the one that was made last in this process.
+    verbose, callback
+        As those of ``SetClassifier``: both on the client.
+
+    Attributes
+    ----------
+    client_ : distributed.Client
+    coef_, intercept_, classes_, threshold_, gap_, certified_, n_iter_, interrupted_, history_
+        As those of ``SetClassifier``.
+    learner_ : str
+        "one_slack".
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from setwise.dask import DaskSetClassifier
+    >>> X, Y = make_multilabel_classification(random_state=0)
+    >>> X, Y = da.from_array(X, chunks=(40, -1)), da.from_array(Y, chunks=(40, -1))
+    >>> with Client(n_workers=1, processes=False, dashboard_address=":0") as client:
+    ...     model = DaskSetClassifier("jaccard", client=client).fit(X, Y)
+    ...     model.gap_ <= 1e-3, model.predict(X).chunks
+    (True, ((40, 40, 20), (5,)))
+    >>> type(model.to_local()).__name__
+    'SetClassifier'
+    """
+
+    _local = SetClassifier
+    calibrate = None
+    n_jobs = None
+
+    def __init__(
+        self,
+        loss: Loss | str = "jaccard",
+        surrogate: str | Surrogate = "auto",
+        C: float = 1.0,
+        *,
+        reduction: Reduction = "sum",
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        time_limit: float | None = None,
+        fit_intercept: bool = True,
+        sets: Sets = "auto",
+        pos_label: Any = None,
+        threshold: float = 0.0,
+        class_weight: dict[Any, float] | str | None = None,
+        warm_start: bool = False,
+        planes: int = 1,
+        client: Client | None = None,
+        verbose: bool = False,
+        callback: Callable[[Progress], object] | None = None,
+    ) -> None:
+        self.loss = loss
+        self.surrogate = surrogate
+        self.C = C
+        self.reduction = reduction
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.fit_intercept = fit_intercept
+        self.sets = sets
+        self.pos_label = pos_label
+        self.threshold = threshold
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.planes = planes
+        self.client = client
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the weights.
+
+        Parameters
+        ----------
+        X : dask array or DataFrame of shape (n, d)
+            Chunks may be uneven, empty and of unknown size; blocks of CSR matrices stay sparse.
+        y : dask array of shape (n, p) or (n,), DataFrame or Series
+        groups : dask array or Series of shape (n,), optional
+            Which set each sample belongs to; no group may lie in two chunks.
+        sample_weight : dask array or Series of shape (n,), optional
+            2 equals a repeated sample, 0 a removed one.
+
+        Returns
+        -------
+        self
+        """
+        first_surrogate(self.surrogate, self.loss)
+        planes = as_count(self.planes, "planes", least=1)
+        C, threshold = as_number(self.C, "C", positive=True), as_number(self.threshold, "threshold")
+        as_flag(self.fit_intercept, "fit_intercept")
+        check_display(self.verbose, self.callback)
+        deadline = Deadline.of(self.time_limit, armed=False)
+        before = self._last_weights() if as_flag(self.warm_start, "warm_start") else None
+        executor = self._executor()
+        sample = gather(executor, X, y=y, groups=groups, sample_weight=sample_weight)
+        encoding = encoding_of(sample, self.pos_label)
+        problem = pose(self, executor, sample, encoding, groups, planes)
+        self._remember(sample, encoding)
+        init = self._start(before, problem)
+        with (
+            threadpool_limits(1, user_api="blas"),  # of the client's own sums
+            progress_callback(self.verbose, self.tol, self.callback) as callback,
+        ):
+            learn = partial(
+                one_slack,
+                problem.oracle,
+                problem.shape[0] * problem.shape[1],
+                C * problem.share,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                init=init,
+                callback=callback,
+            )
+            fit = deadline.run(partial(learn, time_limit=deadline.inherited))
+        self.certified_ = problem.certified
+        self._keep(fit)
+        self.threshold_, self._calibration = threshold, None
+        self.intercept_ = self.intercept_ - encoding.sign * threshold
+        if self._found and not any(
+            executor.map(_any_positive, sample.rows, self._weights, encoding)
+        ):
+            zero = not (self.coef_.any() or self.intercept_.any())
+            name = type(self).__name__
+            warn_of_no_positive(name, problem.surrogate, self.gap_, zero=zero, rows=self._rows)
+        return self
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores, lazily: positive for ``classes_[1]``. A dask array (n, p), else (n,)."""
+        return self._lazily(X, np.dtype(np.float64), labels=False)
+
+    def predict(self, X: Any) -> Any:
+        """The labels, lazily, in the encoding that ``fit`` was given: a dask array.
+
+        Parameters
+        ----------
+        X : dask array or DataFrame of shape (n, d)
+
+        Returns
+        -------
+        dask array of shape (n, p), or (n,)
+        """
+        check_is_fitted(self)
+        return self._lazily(X, self.classes_.dtype, labels=True)
+
+    def score(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None) -> float:
+        """1 - the mean over the sets of (loss / loss of everything wrong), computed at once."""
+        check_is_fitted(self)
+        executor, loss = self._executor(), own_loss(self.surrogate, self.loss)
+        sample = gather(executor, X, y=y, groups=groups, sample_weight=sample_weight)
+        kind = sample.kind(self.sets, groups)
+        # As in score_of_sets: the share of mistakes is a mean, whatever the sets.
+        separate = loss._is_count and groups is None
+        reading = Reading(self._encoding, self.sets, None, separate)
+        if kind == "groups" and not separate:
+            sample.check_groups()
+        if kind not in WHOLE or separate:
+            lost, weight = executor.sums(
+                counted_score, sample.rows, reading, loss, self._weights, self._encoding.sign
+            )[0]
+            return 1.0 - lost / weight
+        scores = np.concatenate(executor.map(scores_of_rows, sample.rows, self._weights, True))
+        sets = gathered_sets(executor, sample, reading, loss)
+        if sets.multiplicity is not None:
+            loss = loss._with_multiplicity(sets.multiplicity)
+        found = self._is_positive(scores if self._rows else scores[:, 0])
+        losses = loss(sets.positive, sets.gather(found), offsets=sets.ragged_offsets)
+        worst = worst_losses(loss, sets)
+        shares = np.divide(losses, worst, out=np.zeros(sets.n_sets), where=worst > 0)
+        return 1.0 - float(np.average(shares, weights=sets.weights))
+
+    @property
+    def _weights(self) -> FloatArray:
+        """Of scores for the second class, the intercept last."""
+        return np.column_stack([self.coef_, self.intercept_])
+
+    def _remember(self, sample: Sample, encoding: Encoding) -> None:
+        one = sample.one
+        self._rows = bool(one.n_outputs)
+        self.classes_, self._positive = encoding.classes, encoding.positive
+        self.n_features_in_ = one.width
+        if one.names is not None:
+            self.feature_names_in_ = np.array(one.names, object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _start(self, before: FloatArray | None, problem: DaskSetProblem) -> FloatArray | None:
+        if before is not None and before.shape != problem.shape:
+            raise ValueError(
+                "warm_start must be False when the last fit had other labels or features, got "
+                f"True and weights of shape {before.shape} in the place of {problem.shape}"
+            )
+        return None if before is None else before.reshape(-1)
+
+    def _lazily(self, X: Any, dtype: Any, *, labels: bool) -> Any:
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        answer = _Answer(
+            self._weights,
+            self._rows,
+            self._encoding if labels else None,
+            None if names is None else names.tolist(),
+        )
+        return lazily(X, answer, columns=len(self.coef_) if self._rows else None, dtype=dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """What a fitted model says of a chunk of rows, however few: scores, or labels."""
+
+    W: FloatArray
+    rows: bool
+    encoding: Encoding | None
+    names: list[str] | None
+
+    def __call__(self, X: Any) -> NDArray[Any]:
+        if self.names is not None and hasattr(X, "columns") and list(X.columns) != self.names:
+            raise ValueError(f"X must have the columns of fit, {self.names}, got {list(X.columns)}")
+        X = check_array(
+            X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=0, input_name="X"
+        )
+        if X.shape[1] != self.W.shape[1] - 1:
+            raise ValueError(f"X must have {self.W.shape[1] - 1} features, got {X.shape[1]}")
+        scores = scores_of_rows(Rows(X, X, X, None, None), self.W, True)
+        scores = scores if self.rows else scores[:, 0]
+        if self.encoding is None:
+            return scores
+        return self.encoding.decode(scores > 0 if self.encoding.positive == 1 else scores < 0)
+
+
+def _any_positive(rows: Rows, W: FloatArray, encoding: Encoding) -> bool:
+    """Whether a positive is predicted, or there is none to be found."""
+    scores = encoding.sign * scores_of_rows(rows, W, True)
+    return bool((scores > 0).any())

@@ -1,0 +1,189 @@
+"""Boosting of stumps for many classes, with the features on many machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from distributed import Client
+from sklearn.utils.validation import check_is_fitted
+
+from setwise._foundation._arguments import as_choice
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._display import check_display
+from setwise._foundation._sample_weights import require_some, without_unit
+from setwise.dask._column_blocks import Table, distinct
+from setwise.dask._dask_boosted import DaskBoosted, scores_of_table
+from setwise.estimators import StructBoostClassifier
+from setwise.estimators._boosting._boosted import columns_a_round
+from setwise.estimators._boosting._class_merit import as_class_weights, class_merit
+from setwise.estimators._boosting._held_out import Examples
+from setwise.estimators._boosting._taxonomy import label_code
+from setwise.estimators._checked import check_targets
+from setwise.learning import BoostProgress
+
+
+class DaskStructBoostClassifier(DaskBoosted, StructBoostClassifier):
+    """``StructBoostClassifier`` with decision stumps on a dask cluster.
+
+    The table is cut into blocks of columns once; each block lies sorted on a worker. In a round
+    the workers get a weight for every score, search their stumps exactly, and send back their best
+    ones, a byte a row each. Labels, scores and the linear program are on the client. So the model
+    is that of ``StructBoostClassifier`` with the same parameters, to the last bit, for any chunks
+    and any workers, and also when some of them die on the way.
+
+    Parameters
+    ----------
+    n_estimators, taxonomy, class_weight, tol, columns, columns_per_round, time_limit
+        As those of ``StructBoostClassifier``.
+    C : float or "auto", default="auto"
+        "auto": 50 times the least for which a weak learner pays. No rows are held out here.
+    categorical_features : mask or indices, default=None
+        The columns whose numbers are categories.
+    monotonic_cst : array of shape (n_features,), default=None
+        As that of ``StructBoostClassifier``.
+    client : distributed.Client, default=None
+        By default the one that was made last in this process.
+    verbose, callback
+        As those of ``StructBoostClassifier``: both on the client.
+
+    Attributes
+    ----------
+    client_ : distributed.Client
+    classes_, C_, estimators_, estimator_weights_, estimator_segments_, code_, cost_, stages_
+        As those of ``StructBoostClassifier``.
+    gap_, certified_, n_iter_, interrupted_, history_, feature_importances_, n_features_in_
+        As those of ``StructBoostClassifier``.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from sklearn.datasets import load_iris
+    >>> from setwise.dask import DaskStructBoostClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = da.from_array(X, chunks=(60, -1)), da.from_array(y, chunks=60)
+    >>> with Client(n_workers=1, processes=False, dashboard_address=":0") as client:
+    ...     model = DaskStructBoostClassifier(C=10.0, client=client).fit(X, y)
+    >>> model.gap_ <= 1e-3, model.certified_, len(model.estimators_) > 1
+    (True, True, True)
+    """
+
+    _local = StructBoostClassifier
+    label_form = "coded"
+    scoring = calibrate = None
+
+    def __init__(
+        self,
+        n_estimators: int = 200,
+        C: float | str = "auto",
+        *,
+        taxonomy: Any = None,
+        class_weight: dict[Any, float] | str | None = None,
+        tol: float = 1e-3,
+        columns: str = "shared",
+        columns_per_round: int | None = None,
+        categorical_features: Any = None,
+        monotonic_cst: Any = None,
+        time_limit: float | None = None,
+        client: Client | None = None,
+        verbose: bool = False,
+        callback: Callable[[BoostProgress], object] | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.C = C
+        self.taxonomy = taxonomy
+        self.class_weight = class_weight
+        self.tol = tol
+        self.columns = columns
+        self.columns_per_round = columns_per_round
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.time_limit = time_limit
+        self.client = client
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
+        """Fit the weak learners and their weights.
+
+        Parameters
+        ----------
+        X : dask array or DataFrame of shape (n, d)
+            Chunks may be uneven, empty and of unknown size, by rows or by columns; blocks of CSR
+            matrices stay sparse. NaN stands for what is missing.
+        y : dask array or Series of shape (n,)
+        sample_weight : dask array or Series of shape (n,), optional
+            2 equals a repeated sample, 0 a removed one.
+
+        Returns
+        -------
+        self
+        """
+        shared = as_choice(self.columns, "columns", ("shared", "class")) == "shared"
+        columns_a_round(self.columns_per_round, 0)
+        check_display(self.verbose, self.callback)
+        deadline = Deadline.of(self.time_limit, armed=False)
+        table = Table(self._executor(), X, y=y, sample_weight=sample_weight)
+        given = table.seen
+        check_targets(given.y)
+        weight = without_unit(given.weight)
+        require_some(weight)
+        self.classes_ = np.unique(given.y[weight > 0])
+        if len(self.classes_) < 2:
+            raise ValueError(
+                "Classifier can't train when only one class is present: y must hold two classes, "
+                f"got {self.classes_.tolist()}"
+            )
+        labels = np.searchsorted(self.classes_, given.y).astype(np.int64)
+        weight = weight * as_class_weights(self.class_weight, self.classes_, labels, weight)
+        kept, weight = distinct(given, labels, without_unit(weight))
+        coding = label_code(self.taxonomy, self.classes_, augmented=False)
+        self.code_, self.cost_, self._augmented = coding.code, coding.cost, False
+        n_segments = self.code_.shape[1]
+        if self.monotonic_cst is not None and n_segments > 1:
+            raise ValueError(
+                "monotonic_cst must be None for more than one score: monotonic constraints are not "
+                "supported for multiclass classification, taxonomies or augmented labels"
+            )
+        self._width = columns_a_round(self.columns_per_round, n_segments * len(kept))
+        self._boosted(
+            table,
+            kept,
+            self._risk(Examples(None, labels[kept], weight)),
+            self._width,
+            deadline,
+            columns="shared" if shared and n_segments > 1 else "class",
+            columns_per_round=self._width,
+        )
+        return self
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores of the classes, lazily: a dask array (n, k), for two classes (n,)."""
+        check_is_fitted(self)
+        k = len(self.classes_)
+        return self._lazily(X, "decision_function", None if k == 2 else k, np.float64)
+
+    def predict(self, X: Any) -> Any:
+        """The class of the largest score, lazily: a dask array (n,)."""
+        check_is_fitted(self)
+        return self._lazily(X, "predict", None, self.classes_.dtype)
+
+    def score(self, X: Any, y: Any, *, sample_weight: Any = None) -> float:
+        """The share of the samples, by weight, whose class is the right one; computed at once.
+
+        In a taxonomy 1 - the mean of ``cost_``, as a share of its largest entry.
+        """
+        check_is_fitted(self)
+        executor = self._executor()
+        table = Table(executor, X, y=y, sample_weight=sample_weight)
+        found = executor.map(scores_of_table, table.rows, self._to_send())
+        scores = self._by_class(np.concatenate(found, axis=1))
+        places = np.searchsorted(self.classes_, table.seen.y).clip(max=len(self.classes_) - 1)
+        if unknown := set(table.seen.y[self.classes_[places] != table.seen.y].tolist()):
+            raise ValueError(
+                f"y must hold the classes of fit, {self.classes_.tolist()}, got {unknown}"
+            )
+        merit = class_merit(None, self.classes_, places, table.seen.weight, self.cost_)
+        return merit(scores)

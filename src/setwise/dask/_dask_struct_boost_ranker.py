@@ -1,0 +1,152 @@
+"""Boosting of stumps that ranks, with the features on many machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from distributed import Client
+from sklearn.utils.validation import check_is_fitted
+
+from setwise._foundation._arguments import as_choice, as_flag
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._display import check_display
+from setwise._foundation._sample_weights import without_unit
+from setwise.dask._column_blocks import Table
+from setwise.dask._dask_boosted import DaskBoosted, scores_of_table
+from setwise.estimators import StructBoostRanker
+from setwise.estimators._boosting._cut_points import cut_points
+from setwise.estimators._boosting._eval_set import known_places
+from setwise.estimators._boosting._held_out import Examples
+from setwise.estimators._boosting._rank_risk import as_groups
+from setwise.estimators._boosting._struct_boost_ranker import LOSSES
+from setwise.learning import BoostProgress
+
+
+class DaskStructBoostRanker(DaskBoosted, StructBoostRanker):
+    """``StructBoostRanker`` with decision stumps on a dask cluster.
+
+    As ``DaskStructBoostClassifier``: features by columns on the workers, scores on the client. A
+    ranking is no sum over shards, since every pair of rows counts; but all scores are on the client
+    in any case, so that its risk, and the area under the ROC curve, are exact, and groups may lie
+    in any chunks. The model is that of ``StructBoostRanker`` with the same parameters, to the last
+    bit.
+
+    Parameters
+    ----------
+    n_estimators, loss, tol, ordinal, time_limit
+        As those of ``StructBoostRanker``.
+    C : float or "auto", default="auto"
+        "auto": 50 times the least for which a weak learner pays. No rows are held out here.
+    categorical_features : mask or indices, default=None
+        The columns whose numbers are categories.
+    monotonic_cst : array of shape (n_features,), default=None
+        As that of ``StructBoostRanker``.
+    client : distributed.Client, default=None
+        By default the one that was made last in this process.
+    verbose, callback
+        As those of ``StructBoostRanker``: both on the client.
+
+    Attributes
+    ----------
+    client_ : distributed.Client
+    classes_, C_, estimators_, estimator_weights_, cut_points_, stages_, feature_importances_
+        As those of ``StructBoostRanker``.
+    gap_, certified_, n_iter_, interrupted_, history_, n_features_in_
+        As those of ``StructBoostRanker``.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from sklearn.datasets import make_classification
+    >>> from setwise.dask import DaskStructBoostRanker
+    >>> X, y = make_classification(weights=[0.9], random_state=0)
+    >>> X, y = da.from_array(X, chunks=(40, -1)), da.from_array(y, chunks=40)
+    >>> with Client(n_workers=1, processes=False, dashboard_address=":0") as client:
+    ...     model = DaskStructBoostRanker(C=10.0, client=client).fit(X, y)
+    ...     model.score(X, y) > 0.95
+    True
+    """
+
+    _local = StructBoostRanker
+
+    def __init__(
+        self,
+        n_estimators: int = 200,
+        C: float | str = "auto",
+        *,
+        loss: str = "auc",
+        tol: float = 1e-3,
+        ordinal: bool = False,
+        categorical_features: Any = None,
+        monotonic_cst: Any = None,
+        time_limit: float | None = None,
+        client: Client | None = None,
+        verbose: bool = False,
+        callback: Callable[[BoostProgress], object] | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.C = C
+        self.loss = loss
+        self.tol = tol
+        self.ordinal = ordinal
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.time_limit = time_limit
+        self.client = client
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the weak learners and their weights.
+
+        Parameters
+        ----------
+        X : dask array or DataFrame of shape (n, d)
+            As that of ``DaskStructBoostClassifier``.
+        y : dask array or Series of shape (n,)
+        groups : dask array or Series of shape (n,), optional
+            Only samples of the same group are compared.
+        sample_weight : dask array or Series of shape (n,), optional
+            As that of ``StructBoostRanker``.
+
+        Returns
+        -------
+        self
+        """
+        as_flag(self.ordinal, "ordinal")
+        as_choice(self.loss, "loss", LOSSES)
+        check_display(self.verbose, self.callback)
+        deadline = Deadline.of(self.time_limit, armed=False)
+        table = Table(self._executor(), X, y=y, groups=groups, sample_weight=sample_weight)
+        given = table.seen
+        places = self._learn_levels(given.y)
+        weight = without_unit(given.weight)
+        examples = Examples(None, places, weight, as_groups(given.groups, len(places)))
+        fit = self._boosted(table, None, self._risk(examples), 1, deadline)
+        self.cut_points_ = cut_points(fit.scores, places, weight, len(self.classes_))
+        return self
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores, lazily: a dask array (n,), higher for higher ranks."""
+        return self._lazily(X, "decision_function", None, np.float64)
+
+    def predict(self, X: Any) -> Any:
+        """The class or level of each row, lazily: a dask array (n,)."""
+        check_is_fitted(self)
+        return self._lazily(X, "predict", None, self.classes_.dtype)
+
+    def score(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None) -> float:
+        """1 - the loss, computed at once from all scores: the area under the ROC curve, or the mean
+        over the queries of average precision or normalised discounted gain.
+        """
+        check_is_fitted(self)
+        executor = self._executor()
+        table = Table(executor, X, y=y, groups=groups, sample_weight=sample_weight)
+        found = executor.map(scores_of_table, table.rows, self._to_send())
+        places = known_places(table.seen.y, self.classes_)
+        names = as_groups(table.seen.groups, len(places))
+        examples = Examples(None, places, table.seen.weight, names)
+        return self._risk(examples).merit(np.concatenate(found, axis=1)[0])

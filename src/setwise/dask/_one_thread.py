@@ -1,0 +1,41 @@
+"""Products on one thread: more of them would round differently with each number of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+_lock = threading.Lock()
+_held: list[Any] = []  # the limit, while some task has it, and how many do
+_users = 0
+
+
+@cache
+def _controller() -> Any:
+    return ThreadpoolController()  # looks through all libraries: once a process
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """BLAS on one thread, as long as any task of this process is inside.
+
+    A limit belongs to the process, so that the first task sets it and the last one lifts it: each
+    for itself, one would lift it while another computes.
+    """
+    global _users
+    with _lock:
+        if _users == 0:
+            _held.append(_controller().limit(limits=1, user_api="blas"))
+        _users += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if _users == 0:
+                _held.pop().restore_original_limits()

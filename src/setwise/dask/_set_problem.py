@@ -1,0 +1,216 @@
+"""The problem of a classifier of sets whose rows lie on workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from dask.delayed import delayed
+from sklearn.utils.class_weight import compute_class_weight
+
+from setwise._foundation._arguments import FloatArray, as_choice, as_flag
+from setwise.dask._partitions import row_parts
+from setwise.dask._set_shards import (
+    ChunkRisk,
+    Reading,
+    Seen,
+    labels_of_rows,
+    look,
+    merged,
+    read_rows,
+    truths,
+    worst,
+)
+from setwise.dask._whole_sets import WholeSetRisk
+from setwise.estimators._sets._judgment import is_certified
+from setwise.estimators._sets._label_encoding import Encoding, learn_encoding, weigh_classes
+from setwise.estimators._sets._surrogate_choice import first_surrogate, settled
+from setwise.learning import Executor
+from setwise.learning._cutting_planes._parted_oracle import PartedOracle
+from setwise.losses._scoring._layout import Arrangement, arrange
+from setwise.losses._scoring._score import worst_losses
+from setwise.surrogates import DecomposedHinge, Surrogate
+
+WHOLE = ("sample", "columns", "cells")
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows on workers, and what the client knows of them."""
+
+    rows: Sequence[Any]
+    seen: list[Seen]
+
+    @property
+    def lengths(self) -> list[int]:
+        """How many rows each part has."""
+        return [part.n for part in self.seen]
+
+    @property
+    def one(self) -> Seen:
+        """A part with rows in it."""
+        return next(part for part in self.seen if part.n)
+
+    def kind(self, sets: Any, groups: Any) -> str:
+        """What is judged together."""
+        shape = (1, self.one.n_outputs) if self.one.n_outputs else (1,)
+        named = None if groups is None else np.zeros(1)
+        return arrange(np.zeros(shape, np.bool_), sets, named, None).kind
+
+    def check_groups(self) -> None:
+        """Raise where a group lies in two parts."""
+        where: dict[Any, int] = {}
+        for place, part in enumerate(self.seen):
+            for name in () if part.groups is None else part.groups.tolist():
+                if name in where:
+                    raise ValueError(
+                        f"groups must lie in one chunk each, got group {name!r} in chunks "
+                        f"{where[name]} and {place}: rechunk X and the others where groups end, or "
+                        "repartition a DataFrame by df.shuffle(on=...) on the column of the groups"
+                    )
+                where[name] = place
+
+
+def gather(executor: Executor, X: Any, **others: Any) -> Sample:
+    """Place the rows of dask collections, checked, and look at them."""
+    read = delayed(read_rows, pure=False)
+    parts = row_parts(X, **others)
+    rows = executor.place([read(part, place) for place, part in enumerate(parts)])
+    sample = Sample(rows, executor.map(look, rows))
+    with_rows = [part for part in sample.seen if part.n]
+    if not with_rows:
+        raise ValueError("X must have at least one row, got 0 in all chunks")
+    for what in ("width", "n_outputs", "names"):
+        if len(kinds := {str(getattr(part, what)) for part in with_rows}) > 1:
+            raise ValueError(f"X and y must have the same columns in all chunks, got {kinds}")
+    if not any(part.counted for part in with_rows):
+        raise ValueError("sample_weight must not be zero for every sample, got only zeros")
+    return sample
+
+
+def encoding_of(sample: Sample, pos_label: Any) -> Encoding:
+    """The two classes, of all parts."""
+    labels = np.unique(np.concatenate([part.labels for part in sample.seen if part.n]))
+    values = labels.reshape(1, -1) if sample.one.n_outputs else labels
+    return learn_encoding(values, pos_label)[0]
+
+
+def class_weights(class_weight: Any, encoding: Encoding, sample: Sample) -> dict[Any, float] | None:
+    """The weight of each class, by its label; "balanced": n / (2 n_y)."""
+    if class_weight is None:
+        return None
+    classes = encoding.classes
+    if sample.one.n_outputs:  # says that a matrix has none
+        weigh_classes(class_weight, classes, np.zeros((1, 1)), None)
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        counts = np.zeros(2)
+        for part in sample.seen:
+            counts[np.searchsorted(classes, part.labels)] += part.counts
+        weights = counts.sum() / (2 * counts)
+    else:
+        weights = compute_class_weight(class_weight, classes=classes, y=classes)
+    return dict(zip(classes.tolist(), weights.tolist(), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class DaskSetProblem:
+    """1/2 |W|^2 + C share risk(W) of sets on workers."""
+
+    oracle: Callable[[FloatArray], tuple[float, FloatArray]]
+    shape: tuple[int, int]
+    surrogate: Surrogate
+    certified: bool
+    share: float
+
+
+def pose(
+    parameters: Any,
+    executor: Executor,
+    sample: Sample,
+    encoding: Encoding,
+    groups: Any,
+    planes: int,
+) -> DaskSetProblem:
+    """The problem of a sample, with the surrogate settled on all truths of it."""
+    as_choice(parameters.reduction, "reduction", ("sum", "mean"))
+    intercept = as_flag(parameters.fit_intercept, "fit_intercept")
+    first = first_surrogate(parameters.surrogate, parameters.loss)
+    kind = sample.kind(parameters.sets, groups)
+    weights = class_weights(parameters.class_weight, encoding, sample)
+    reading = Reading(encoding, parameters.sets, weights, first._is_separable)
+    whole = kind in WHOLE and not first._is_separable
+    if kind == "groups" and not first._is_separable:
+        sample.check_groups()
+    if whole:
+        sets = gathered_sets(executor, sample, reading, first)
+    else:
+        sets = known_truths(parameters, executor, sample, reading, first)
+    surrogate = settled(first, parameters.surrogate, sets)
+    if sets.multiplicity is not None:
+        surrogate = surrogate._with_multiplicity(sets.multiplicity)
+    certified = is_certified(surrogate, sets)
+    shape = max(1, sample.one.n_outputs), sample.one.width + intercept
+    share = 1.0
+    if parameters.reduction == "mean":
+        if whole:
+            total = float(sets.weights @ worst_losses(surrogate.loss, sets))
+        else:
+            total = executor.sums(worst, sample.rows, reading, surrogate.loss)[0]
+        share = 1.0 / total if total > 0 else 1.0
+    oracle: Any
+    if whole:
+        if planes > 1:
+            raise ValueError(
+                f"planes must be 1 where a set reaches over the whole sample, got {planes}: its "
+                "risk is no sum over shards"
+            )
+        oracle = WholeSetRisk(
+            executor, sample.rows, sample.lengths, sets, surrogate, shape[1], intercept
+        )
+    else:
+        part = ChunkRisk(uuid4().hex, reading, surrogate, intercept)
+
+        def asked(w: FloatArray) -> list[tuple[float, FloatArray]]:
+            return executor.sums(part, sample.rows, w.reshape(shape), most=planes)
+
+        oracle = PartedOracle(asked) if planes > 1 else _Summed(asked)
+    return DaskSetProblem(oracle, shape, surrogate, certified, share)
+
+
+@dataclass(frozen=True, eq=False)
+class _Summed:
+    """The first of one."""
+
+    ask: Callable[[FloatArray], list[tuple[float, FloatArray]]]
+
+    def __call__(self, w: FloatArray) -> tuple[float, FloatArray]:
+        risk, slope = self.ask(w)[0]
+        return risk, slope.ravel()
+
+
+def gathered_sets(
+    executor: Executor, sample: Sample, reading: Reading, surrogate: Surrogate
+) -> Arrangement:
+    """Sets over the whole sample, of labels that come to the client: a byte each."""
+    found = executor.map(labels_of_rows, sample.rows, reading)
+    positive, weight = (np.concatenate(part) for part in zip(*found, strict=True))
+    return arrange(positive, reading.sets, None, weight, fractional=surrogate._takes_multiplicity)
+
+
+def known_truths(
+    parameters: Any, executor: Executor, sample: Sample, reading: Reading, surrogate: Surrogate
+) -> Arrangement:
+    """A truth for each kind that the loss tells apart, where the choice of a surrogate asks."""
+    named, loss = parameters.surrogate, surrogate.loss
+    by_name = isinstance(named, str) and named in ("auto", "lovasz")
+    open_ = by_name and (loss.is_submodular is None or isinstance(surrogate, DecomposedHinge))
+    if not open_ and surrogate.is_exact and surrogate.is_convex:
+        return merged([])
+    found: dict[object, Any] = {}
+    for own in executor.map(truths, sample.rows, reading, loss):
+        for truth in own:
+            found.setdefault(loss._key(truth), truth)
+    return merged(list(found.values()))

@@ -1,0 +1,81 @@
+"""Sums along a tree that the number of parts alone decides, so that every machine rounds alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from setwise._foundation._arguments import as_function, as_list
+
+T = TypeVar("T")
+
+
+def tree_sum(parts: Iterable[T], add: Callable[[T, T], T] | None = None) -> T:
+    r"""The sum of parts along a fixed binary tree: neighbours first, then sums of neighbours.
+
+    .. math:: ((s_0 + s_1) + (s_2 + s_3)) + s_4
+
+    for five of them. The brackets depend on the number of parts alone, not on which of them was
+    ready first, so that sums of floats are equal to the last bit wherever they are made. Parts are
+    taken one by one, and :math:`O(\log n)` sums are held at a time.
+
+    Parameters
+    ----------
+    parts : iterable
+        At least one. Numbers, arrays, or tuples of these, which are added entry by entry.
+    add : callable, optional
+        (a, b) -> their sum, in the place of +: parts may be promises of what another process will
+        have.
+
+    Returns
+    -------
+    The sum.
+
+    Examples
+    --------
+    >>> from setwise.learning import tree_sum
+    >>> tree_sum("abcde", lambda a, b: f"({a}{b})")
+    '(((ab)(cd))e)'
+    >>> tree_sum([(1, 0.5), (2, 0.25)])
+    (3, 0.75)
+    """
+    plus = plain_sum if add is None else as_function(add, "add")
+    sums: list[tuple[int, Any]] = []  # of stretches of 2^k parts, k falling
+    for part in _each(parts):
+        size, total = 1, part
+        while sums and sums[-1][0] == size:
+            total = plus(sums.pop()[1], total)
+            size *= 2
+        sums.append((size, total))
+    if not sums:
+        raise ValueError("parts must hold at least one part, got none")
+    _, total = sums.pop()
+    while sums:
+        total = plus(sums.pop()[1], total)
+    whole: T = total
+    return whole
+
+
+def tree_level(parts: Iterable[T], most: int, add: Callable[[T, T], T] | None = None) -> list[T]:
+    """The nodes of the tree of ``tree_sum`` on its first level with at most so many of them."""
+    plus = plain_sum if add is None else add
+    if most == 1:
+        return [tree_sum(parts, add)]
+    nodes = list(parts)
+    while len(nodes) > most:
+        pairs = [plus(*nodes[i : i + 2]) for i in range(0, len(nodes) - 1, 2)]
+        nodes = pairs + nodes[2 * len(pairs) :]
+    return nodes
+
+
+def plain_sum(a: Any, b: Any) -> Any:
+    """a + b, entry by entry of tuples."""
+    if isinstance(a, tuple):
+        return tuple(plain_sum(x, y) for x, y in zip(a, b, strict=True))
+    return a + b
+
+
+def _each(parts: Iterable[T]) -> Iterable[T]:
+    if isinstance(parts, Iterable):
+        return parts
+    return as_list(parts, "parts", "parts")

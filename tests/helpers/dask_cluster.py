@@ -1,0 +1,55 @@
+"""What the tests of setwise.dask share: a time limit, a reference, what happens to workers."""
+
+import os
+import signal
+
+import dask
+import numpy as np
+import pytest
+
+from setwise.learning import Serial
+
+SECONDS = 120
+
+
+@pytest.fixture(autouse=True)
+def _time_limit():
+    """A test that hangs fails, and says where."""
+
+    def strike(number, frame):
+        raise TimeoutError(f"longer than {SECONDS} seconds")
+
+    before = signal.signal(signal.SIGALRM, strike)
+    signal.alarm(SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+class Here(Serial):
+    """Shards of delayed objects, in this process."""
+
+    def place(self, shards):
+        return list(dask.compute(*shards, scheduler="sync"))
+
+
+def locally(kind):
+    """An estimator on dask whose shards are in this process: the reference for every bit."""
+
+    class Local(kind):
+        def _executor(self):
+            return Here()
+
+    return Local
+
+
+def kill_a_worker(client):
+    """SIGKILL, which nothing can be done about."""
+    pids = client.run(os.getpid)
+    os.kill(next(iter(pids.values())), signal.SIGKILL)
+
+
+def rows(n=240, d=5, p=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, (X @ rng.normal(size=(d, p)) + rng.normal(size=(n, p)) > 0).astype(np.int64)
