@@ -32,6 +32,9 @@ _MOST_CUTS = 40
 _MOST_KEPT = 32
 # Of the height of a table: what is left to gain from better multipliers when the search ends.
 _SOLVED = 0.01
+# Of what a cut pays: what rounding may take from a flow before it is found from nothing. The bound is
+# lowered by it.
+_LOST = 1e-10
 # On fields of so many entries at most, multiples of the best multipliers are tried too where a gap
 # stays, and parts of every labelling that is kept.
 _SMALL, _SCALES = 100_000, (0.5, 1.5, 2.0, 3.0)
@@ -94,11 +97,11 @@ class HammingSearch:
         centers = np.array([ball.center for ball in balls], kind)
         centers = centers.reshape(len(balls), rest.n_variables)
         if not balls or not self._pool:
-            labels, exact = self._best(rest, centers[:0], np.zeros(0))
-            self._keep(rest, labels.astype(kind))
+            labels, lost = self._best(rest, centers[:0], np.zeros(0), 0.0)
+            self._keep(rest, labels)
             value = self._energies[-1]
             if not balls:
-                return Found(labels, value, value if exact else -np.inf, abs(value), 1)
+                return Found(labels.astype(np.int64), value, value - lost, abs(value), 1)
         return self._multiply(rest, centers, CountTables([ball.table for ball in balls]))
 
     def offer(self, labels: IntArray) -> None:
@@ -116,14 +119,13 @@ class HammingSearch:
             mixed = weights @ mixable
             model = float(weights @ energies) + float(tables.hull_heights(mixed).sum())
             multipliers = -tables.slopes(mixed)
-            found, exact = self._best(rest, centers, multipliers)
-            labels = found.astype(centers.dtype)
+            labels, lost = self._best(rest, centers, multipliers, _LOST)
             self._keep(rest, labels)
             counts.append(np.count_nonzero(centers != labels, axis=1))
             parts = [self._energies[-1], *(-multipliers * counts[-1]), *tables.intercepts(mixed)]
-            promise = fsum(parts)
+            promise = fsum(parts) - lost
             n_iter += 1
-            if exact and promise > bound:
+            if promise > bound:
                 bound, paid = promise, fsum(map(abs, parts))
             if model - promise <= tolerance or n_iter == _MOST_CUTS:
                 break
@@ -137,8 +139,8 @@ class HammingSearch:
             best = self._mix(recombination, rest, best, self._pool[k], centers, tables)
         if best.value - bound > tolerance and rest.unary.size <= _SMALL:
             for scale in _SCALES:
-                found, _ = self._best(rest, centers, scale * multipliers)
-                best = self._score(rest, best, found.astype(centers.dtype), centers, tables)
+                labels, _ = self._best(rest, centers, scale * multipliers, _LOST)
+                best = self._score(rest, best, labels, centers, tables)
             for labels in self._pool.copy():
                 best = self._mix(recombination, rest, best, labels, centers, tables)
         # The first is the best labelling of all, without which a mixture would have no anchor.
@@ -183,14 +185,17 @@ class HammingSearch:
         return rest
 
     def _best(
-        self, rest: Field, centers: IntArray, multipliers: FloatArray
-    ) -> tuple[IntArray, bool]:
-        """The best labelling for the multipliers, and whether it is proved so."""
+        self, rest: Field, centers: IntArray, multipliers: FloatArray, share: float
+    ) -> tuple[IntArray, float]:
+        """The best labelling for the multipliers, and by how much another may be better.
+
+        A ``share`` of what it pays may be lost to rounding; ``inf`` where nothing is proved.
+        """
         if self._cut is not None:
             costs = rest.unary[:, 1] - rest.unary[:, 0] - multipliers.sum()
             for center, multiplier in zip(centers, multipliers, strict=True):
                 costs += (2.0 * multiplier) * center
-            return self._cut.ones(costs).astype(np.int64), True
+            return self._cut.ones(costs, share).view(np.uint8), self._cut.lost
         unary = rest.unary.copy()
         everyone = np.arange(len(unary))
         for center, multiplier in zip(centers, multipliers, strict=True):
@@ -198,7 +203,7 @@ class HammingSearch:
         init = self._pool[-1].astype(np.int64) if self._pool else None
         changed = rest.with_unary(unary)
         found = whole(solve_map(changed, tol=np.inf, init=init, n_jobs=self._n_jobs))
-        return found.labels, False
+        return found.labels.astype(centers.dtype), np.inf
 
     def _keep(self, rest: Field, labels: IntArray) -> None:
         self._pool.append(labels)
