@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from setwise import _core
 from setwise._foundation._arguments import FloatArray
 from setwise.inference._relaxation._count_tables import CountTables
-
-_STEPS = 60
-_HALVINGS = 40
 
 
 def best_mixture(
@@ -35,40 +33,5 @@ def best_mixture(
         weights[int(alone.argmin())] = 1.0
     else:
         weights[: len(start)] = start
-    for _ in range(_STEPS):
-        mixed = weights @ counts
-        slopes = energies + counts @ tables.slopes(mixed)
-        to = int(slopes.argmin())
-        if float(weights @ slopes) - slopes[to] <= tolerance:
-            break
-        present = np.flatnonzero(weights)
-        away = int(present[slopes[present].argmax()])
-        rise, change = energies[to] - energies[away], counts[to] - counts[away]
-        step = _line_search(rise, mixed, change, float(weights[away]), tables)
-        if step == 0.0:
-            break
-        weights[to] += step
-        weights[away] = 0.0 if step == weights[away] else weights[away] - step
+    _core.best_mixture(energies, counts, *tables.hull_slopes, tolerance, weights)
     return weights
-
-
-def _line_search(
-    rise: float, start: FloatArray, change: FloatArray, most: float, tables: CountTables
-) -> float:
-    """The step in [0, most] where the slope along the way turns positive."""
-
-    def slope(step: float) -> float:
-        return rise + float(change @ tables.slopes(start + step * change))
-
-    if slope(most) <= 0.0:
-        return most
-    low, high, reach = 0.0, most, float(np.abs(change).max())
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        if slope(middle) <= 0.0:
-            low = middle
-        else:
-            high = middle
-        if (high - low) * reach < 0.25:  # a quarter of one variable
-            break
-    return low

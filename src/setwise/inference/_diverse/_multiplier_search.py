@@ -19,6 +19,7 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._interrupts import whole
+from setwise.diversities._base import distances
 from setwise.fields._base import Potential
 from setwise.fields._field import Field
 from setwise.inference._diverse._labeling_mixture import best_mixture
@@ -77,6 +78,9 @@ class HammingSearch:
         # Labellings in the smallest type that holds them, and their energies in the rest.
         self._pool: list[IntArray] = []
         self._energies: list[float] = []
+        # What label 1 costs more than 0, and the energy beyond what a cut counts.
+        self._costs: FloatArray = np.zeros(0)
+        self._level: float | None = None
 
     @property
     def is_exact(self) -> bool:
@@ -98,7 +102,7 @@ class HammingSearch:
         centers = centers.reshape(len(balls), rest.n_variables)
         if not balls or not self._pool:
             labels, lost = self._best(rest, centers[:0], np.zeros(0), 0.0)
-            self._keep(rest, labels)
+            self._keep(labels, _energy(rest, labels))
             value = self._energies[-1]
             if not balls:
                 return Found(labels.astype(np.int64), value, value - lost, abs(value), 1)
@@ -107,10 +111,11 @@ class HammingSearch:
     def offer(self, labels: IntArray) -> None:
         """A labelling that was found elsewhere, for the searches to come."""
         if self._rest is not None and self._pool:
-            self._keep(self._rest, labels.astype(self._pool[0].dtype))
+            labels = labels.astype(self._pool[0].dtype)
+            self._keep(labels, _energy(self._rest, labels))
 
     def _multiply(self, rest: Field, centers: IntArray, tables: CountTables) -> Found:
-        counts = [np.count_nonzero(centers != y, axis=1) for y in self._pool]
+        counts = [distances(y, centers) for y in self._pool]
         tolerance = _SOLVED * tables.spread
         bound, paid, n_iter, weights = -np.inf, 0.0, 0, None
         while True:
@@ -120,8 +125,8 @@ class HammingSearch:
             model = float(weights @ energies) + float(tables.hull_heights(mixed).sum())
             multipliers = -tables.slopes(mixed)
             labels, lost = self._best(rest, centers, multipliers, _LOST)
-            self._keep(rest, labels)
-            counts.append(np.count_nonzero(centers != labels, axis=1))
+            self._keep(labels, self._energy_found(rest, labels))
+            counts.append(distances(labels, centers))
             parts = [self._energies[-1], *(-multipliers * counts[-1]), *tables.intercepts(mixed)]
             promise = fsum(parts) - lost
             n_iter += 1
@@ -165,8 +170,8 @@ class HammingSearch:
         self, rest: Field, best: _Scored, labels: IntArray, centers: IntArray, tables: CountTables
     ) -> _Scored:
         """The better of two labellings; the second is kept for the searches to come."""
-        self._keep(rest, labels)
-        counts = np.count_nonzero(centers != labels, axis=1)
+        self._keep(labels, _energy(rest, labels))
+        counts = distances(labels, centers)
         value = self._energies[-1] + float(tables.heights(counts).sum())
         return _Scored(labels, value) if value < best.value else best
 
@@ -181,7 +186,8 @@ class HammingSearch:
         if rest is not self._rest:
             self._recombination = Recombination(rest)
             self._energies = [_energy(rest, labels) for labels in self._pool]
-            self._rest = rest
+            self._rest, self._level = rest, None
+            self._costs = rest.unary[:, -1] - rest.unary[:, 0]
         return rest
 
     def _best(
@@ -192,7 +198,7 @@ class HammingSearch:
         A ``share`` of what it pays may be lost to rounding; ``inf`` where nothing is proved.
         """
         if self._cut is not None:
-            costs = rest.unary[:, 1] - rest.unary[:, 0] - multipliers.sum()
+            costs = self._costs - multipliers.sum()
             for center, multiplier in zip(centers, multipliers, strict=True):
                 costs += (2.0 * multiplier) * center
             return self._cut.ones(costs, share).view(np.uint8), self._cut.lost
@@ -205,9 +211,18 @@ class HammingSearch:
         found = whole(solve_map(changed, tol=np.inf, init=init, n_jobs=self._n_jobs))
         return found.labels.astype(centers.dtype), np.inf
 
-    def _keep(self, rest: Field, labels: IntArray) -> None:
+    def _energy_found(self, rest: Field, labels: IntArray) -> float:
+        """The energy of the labelling found last: a cut knows that of its potentials."""
+        if self._cut is None:
+            return _energy(rest, labels)
+        counted = self._cut.value + float(self._costs[labels.view(np.bool_)].sum())
+        if self._level is None:
+            self._level = _energy(rest, labels) - counted
+        return self._level + counted
+
+    def _keep(self, labels: IntArray, energy: float) -> None:
         self._pool.append(labels)
-        self._energies.append(_energy(rest, labels))
+        self._energies.append(energy)
 
 
 def _are_same(some: tuple[Potential, ...], others: tuple[Potential, ...]) -> bool:

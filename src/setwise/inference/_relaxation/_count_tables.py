@@ -69,6 +69,11 @@ class CountTables:
         slopes: FloatArray = self._slopes[self._which, self.pieces(counts)]
         return slopes
 
+    @property
+    def hull_slopes(self) -> tuple[FloatArray, IntArray]:
+        """The slopes of the different hulls, a row each, and of each table its row."""
+        return self._slopes, self._which
+
     def intercepts(self, counts: FloatArray) -> FloatArray:
         """Where the tangents of ``slopes`` meet 0: the hulls are nowhere below them."""
         pieces = self.pieces(counts)
