@@ -15,12 +15,14 @@ from setwise._foundation._timings import Stopwatch
 from setwise.diversities._alternatives import Alternatives
 from setwise.diversities._hamming import DivMBest
 from setwise.fields._field import Field
-from setwise.inference._diverse._bias_path import BiasPath, Cuts, usual_reach
 from setwise.inference._diverse._items import Items, ends_at, within_digits
+from setwise.inference._diverse._path import BiasPath
+from setwise.inference._diverse._path_cuts import Cuts
 from setwise.inference._diverse._path_medians import DifferentPieces, edges_of, largest_part
 from setwise.inference._diverse._problem import StepProblem
 from setwise.inference._diverse._result import DiverseProgress, DiverseResult
 from setwise.inference._diverse._step import GreedyStep
+from setwise.inference._diverse._usual_reach import usual_reach
 from setwise.inference._map._enumerate import most_items
 from setwise.inference._map._ground import Ground, ground
 from setwise.inference._map._result import MapResult
