@@ -50,7 +50,8 @@ def alternative_list(
 ) -> DiverseResult:
     """The list of :func:`diverse` without a diversity, its arguments checked."""
     asked, m = m, most_items(field, m)
-    base, cuts = ground(field), Cuts.of(field, n_jobs)
+    cuts = Cuts.of(field, n_jobs)
+    base = ground(field) if cuts is None else cuts.base
     way = _Steps(base, wanted, n_jobs) if cuts is None else _OnPath(base, cuts, wanted)
     items = Items(field, base, perf_counter())
     watch.lap("set-up")
