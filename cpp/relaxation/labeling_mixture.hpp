@@ -9,8 +9,9 @@
 
 namespace setwise {
 
-// Convex functions g_s of 0..n by their slopes: that of function s on [k, k + 1] is
-// slopes[which[s] * n + k]; beyond n it is the last.
+// Convex functions g_s of 0..n by their slopes: that of function s in the middle of [k, k + 1] is
+// slopes[which[s] * n + k], linear in between, and constant before the first and after the last. A
+// slope that jumped at whole counts would hold steps up there.
 struct ConvexSlopes {
     const double* slopes;
     const std::int64_t* which;
@@ -18,8 +19,10 @@ struct ConvexSlopes {
 
     double at(std::int64_t s, double count) const {
         if (n == 0) return 0.0;
-        const auto k = std::clamp<std::int64_t>(static_cast<std::int64_t>(count), 0, n - 1);
-        return slopes[which[s] * n + k];
+        const double place = std::clamp(count - 0.5, 0.0, static_cast<double>(n - 1));
+        const auto low = static_cast<std::int64_t>(place), high = std::min(low + 1, n - 1);
+        const double *const row = slopes + which[s] * n, share = place - static_cast<double>(low);
+        return row[low] + share * (row[high] - row[low]);
     }
 };
 
@@ -78,7 +81,7 @@ class LabelingMixture {
     }
 
     // The step in [0, most] from one labelling to another where the slope on the way turns positive, to a
-    // quarter of one variable.
+    // hundredth of one variable.
     double line_search(std::int64_t to, std::int64_t away, double most) const {
         const double rise = energies_[to] - energies_[away];
         double reach = 0;
@@ -95,7 +98,7 @@ class LabelingMixture {
         };
         if (falls(most)) return most;
         double low = 0, high = most;
-        for (int k = 0; k < most_halvings && (k == 0 || (high - low) * reach >= 0.25); ++k) {
+        for (int k = 0; k < most_halvings && (k == 0 || (high - low) * reach >= 0.01); ++k) {
             const double middle = 0.5 * (low + high);
             (falls(middle) ? low : high) = middle;
         }

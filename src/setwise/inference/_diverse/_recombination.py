@@ -76,6 +76,15 @@ class Recombination:
         switched[chosen] = z[chosen]
         return switched
 
+    def parts(self, y: IntArray, z: IntArray) -> list[IntArray]:
+        """The variables of each part of the difference of two labellings."""
+        changed = np.flatnonzero(y != z)
+        if len(changed) == 0:
+            return []
+        part, rises = self._parts(y, z, changed)
+        order = np.argsort(part, kind="stable")
+        return np.split(changed[order], np.cumsum(np.bincount(part, minlength=len(rises)))[:-1])
+
     def _parts(self, y: IntArray, z: IntArray, changed: IntArray) -> tuple[IntArray, FloatArray]:
         """The part of each changed variable, and what the switch of each part costs."""
         place = np.full(len(y), -1)
