@@ -36,8 +36,8 @@ class LabelingPool:
         self._n_jobs = n_jobs
         self._rest: Field | None = None
         self._cut: TwoLabelCut | None = None
-        # What label 1 costs more than 0, the same without the variables that have no choice, and the
-        # energy beyond what is counted by these and a cut.
+        # What label 1 costs more than 0, the same without the variables that have no choice, and
+        # the energy beyond what is counted by these and a cut.
         self._costs: FloatArray = np.zeros(0)
         self._free: FloatArray = np.zeros(0)
         self._level: float | None = None
