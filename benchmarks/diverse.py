@@ -2,7 +2,7 @@
 
 Six alternatives by Hamming balls of a made-up scene of 320 x 213 pixels and two labels: CPU seconds
 of one thread over those of ``solve_map`` on the same field, target 10, with the largest gap of a
-step in units of the ball's weight. Fifteen alternatives by label costs of 500 superpixels and 21
+step in units of the ball's weight; small balls under strong smoothing by branches too. Fifteen alternatives by label costs of 500 superpixels and 21
 labels, every step with its bound: target 1 second. Then the growth in the number of items and in
 pixels.
 """
@@ -32,11 +32,11 @@ def seconds_of_map(field: sw.fields.Field) -> float:
 
 
 def seconds_of_list(
-    field: sw.fields.Field, m: int, diversity: sw.diversities.Diversity
+    field: sw.fields.Field, m: int, diversity: sw.diversities.Diversity, method: str = "auto"
 ) -> tuple[float, sw.inference.DiverseResult]:
     field = fresh(field)
     start = process_time()
-    found = sw.diverse(field, m, diversity, n_jobs=1)
+    found = sw.diverse(field, m, diversity, method=method, n_jobs=1)
     return process_time() - start, found
 
 
@@ -91,30 +91,37 @@ def main() -> None:
     repeats = 2 if args.quick else 7
     shape, n = ((40, 60), 60) if args.quick else ((213, 320), 500)
     table = [["field", "list", "best labelling", "list's time", "list / best", "largest gap"]]
-    data, ratios, slowest = [], [], 0.0
+    data, ratios, slowest, widest = [], [], 0.0, 0.0
     for strength in (0.5, 2.0, 8.0):
         field = scene(shape, strength)
-        for weight, gamma in BALLS:
+        small = [(*ball, "branches") for ball in BALLS[:2] if strength == 8.0]
+        for weight, gamma, method in [*((*ball, "auto") for ball in BALLS), *small]:
             ball = sw.diversities.HammingBall(weight, gamma)
             times = {"map": [], "list": []}
             for _ in range(repeats):
                 times["map"].append(seconds_of_map(field))
-                seconds, found = seconds_of_list(field, 6, ball)
+                seconds, found = seconds_of_list(field, 6, ball, method)
                 times["list"].append(seconds)
             longer = ratio(np.array(times["list"]), np.array(times["map"]))
-            ratios.append(longer["median"])
             gap = float(found.gaps.max()) / weight
+            if method == "auto":
+                ratios.append(longer["median"])
+            else:
+                widest = max(widest, gap)
             table.append(
                 [
                     f"two labels, strength {strength:g}",
-                    f"6, ball {weight:g}, {gamma:g}",
+                    f"6, ball {weight:g}, {gamma:g}" + ("" if method == "auto" else f", {method}"),
                     as_seconds(float(np.median(times["map"]))),
                     as_seconds(float(np.median(times["list"]))),
                     as_ratio(longer),
                     f"{100 * gap:.2g} % of the weight",
                 ]
             )
-            data.append({"strength": strength, "ball": [weight, gamma], "gap": gap, **times})
+            data.append(
+                {"strength": strength, "ball": [weight, gamma], "method": method, "gap": gap}
+                | times
+            )
     over_loop = {}
     joint = sw.diversities.DivMBest(0.2)
     for name, make in {
@@ -182,6 +189,8 @@ def main() -> None:
         ),
         f"six alternatives of 320 x 213 pixels: at most {max(ratios):.3g} times the best "
         f"labelling's time, target 10: {met(max(ratios), 10.0)}",
+        f"small balls under strong smoothing by branches: gaps of at most {100 * widest:.2g} % of "
+        f"the weight, target 5: {met(100 * widest, 5.0)}",
         f"fifteen alternatives by label costs: {slowest:.2f} s at most, target 1: "
         f"{met(slowest, 1.0)}",
     ]

@@ -119,6 +119,26 @@ def test_the_gains_of_a_list_are_those_of_its_diversity(name, field_name):
         assert guessed in (result.gains[k], ASKS)
 
 
+@pytest.mark.parametrize("kind", [d.BallCoverage, d.BallCoverageBound])
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_counted_balls_may_know_the_number_of_labels(kind, n_labels):
+    any_field, ball = kind(1.5, 1), kind(1.5, 1, n_labels)
+    items, y = np.array([[0, 0, 0], [1, 0, 1]]), [1, 0, 0]
+    both = 2.0 * (ball + d.DivMBest(0.5))
+    assert ball.gain(y, items) == ball.gain(y, items, n_labels) == any_field.gain(y, items, n_labels)
+    assert ball.value(items) == any_field.value(items, n_labels)
+    assert both.gain(y, items) == 2.0 * (ball.gain(y, items) + d.DivMBest(0.5).gain(y, items))
+    wrong = rf"n_labels must be {n_labels}, which .*n_labels={n_labels}\) is for, got 5"
+    with pytest.raises(ValueError, match=wrong):
+        ball.gain(y, items, 5)
+    with pytest.raises(ValueError, match=wrong):
+        sw.diverse(sw.fields.Field(np.zeros((3, 5))), 2, ball)
+    with pytest.raises(ValueError, match=r"terms must be for fields of as many labels, got \["):
+        ball + kind(1.0, 1, 7)
+    with pytest.raises(ValueError, match="labelings must"):
+        ball.gain([n_labels, 0, 0], items)
+
+
 def test_counted_balls_ask_for_the_number_of_labels():
     ball = d.BallCoverageBound(1.0, 1)
     with pytest.raises(ValueError, match=r"n_labels must be the number of labels .* got None"):

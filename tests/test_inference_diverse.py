@@ -14,7 +14,7 @@ from setwise import diversities as d
 from setwise import fields
 
 STEPS = [name for name, entry in DIVERSITIES.items() if entry.steps]
-METHODS = ["auto", "multipliers"]
+METHODS = ["auto", "multipliers", "branches"]
 SUBSET = [
     "potts-on-two-labels",
     "potts-on-three-labels",
@@ -75,7 +75,24 @@ def test_multipliers_bound_every_labelling(seed):
         diversity = diversity + d.DivMBest(rng.uniform(0.0, 0.3))
     if seed % 3 == 1:
         diversity = diversity + d.LabelDiversity("sqrt", rng.uniform(0.0, 1.0))
-    check_steps(field, diversity, sw.diverse(field, 3, diversity, method="multipliers"))
+    for method in ("multipliers", "branches"):
+        check_steps(field, diversity, sw.diverse(field, 3, diversity, method=method))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_branches_close_what_small_balls_under_strong_smoothing_leave(seed):
+    """Parts that only a mixture can halve: multipliers alone bound them by what a half costs."""
+    rng = np.random.default_rng(seed)
+    blocks = (rng.normal(size=(6, 6)) + 0.3).repeat(5, axis=0).repeat(5, axis=1).ravel()
+    unary = np.stack([0.1 * blocks, -0.1 * blocks], axis=1)
+    unary += 0.05 * rng.normal(size=unary.shape)
+    field = sw.fields.Field(unary) + sw.fields.Potts(sw.fields.grid_edges((30, 30)), 0.2)
+    ball = d.HammingBall(2.0, 0.1)
+    plain = sw.diverse(field, 4, ball, method="multipliers")
+    closed = sw.diverse(field, 4, ball, method="branches")
+    assert plain.gaps.max() > 0.09 * 2.0
+    assert closed.gaps.max() <= 0.05 * 2.0
+    assert closed.bounds[1] >= plain.bounds[1] - 1e-9
 
 
 @pytest.mark.parametrize("field_name", ["potts-on-two-labels", "segmentation", "submodular-tables"])
@@ -314,7 +331,7 @@ FIELD = fields.Field(np.zeros((3, 2)))
         (
             lambda: sw.diverse(FIELD, 2, d.DivMBest(1.0), method="greedy"),
             ValueError,
-            "method must be one of 'auto', 'joint', 'multipliers', 'cut'",
+            "method must be one of 'auto', 'joint', 'multipliers', 'branches', 'cut'",
         ),
         (
             lambda: sw.diverse(FIELD, 2, d.DivMBest(1.0), callback=3),

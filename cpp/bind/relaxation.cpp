@@ -10,6 +10,7 @@
 #include "bind/bind.hpp"
 #include "bind/field_arguments.hpp"
 #include "relaxation/frank_wolfe.hpp"
+#include "relaxation/labeling_mixture.hpp"
 #include "relaxation/paths.hpp"
 #include "relaxation/projection.hpp"
 #include "relaxation/relaxation.hpp"
@@ -243,6 +244,20 @@ nb::class_<State> bind_state(nb::module_& m, const char* name) {
             "blocks"_a.noconvert(), "n_threads"_a, Unlocked());
 }
 
+// slopes: (kinds, n), and of each function its kind; weights: the start, and the answer.
+void best_mixture(Doubles energies, In2<double> counts, In2<double> slopes, Indices which,
+                  double tolerance, Out<double> weights) {
+    const Index labelings = static_cast<Index>(energies.size());
+    require(counts.shape(0) == energies.size() && weights.size() == energies.size() &&
+                counts.shape(1) == which.size(),
+            "counts must have a row for each energy and weight, and a column for each function");
+    require_below(which, static_cast<Index>(slopes.shape(0)), "which must name rows of slopes");
+    setwise::LabelingMixture mixture(
+        energies.data(), counts.data(), labelings,
+        {slopes.data(), which.data(), length(which), static_cast<Index>(slopes.shape(1))});
+    mixture.improve(weights.data(), tolerance);
+}
+
 }  // namespace
 
 void bind_relaxation(nb::module_& m) {
@@ -291,4 +306,7 @@ void bind_relaxation(nb::module_& m) {
                 state.set_scores(s.data());
             },
             "s"_a.noconvert(), Unlocked());
+    m.def("best_mixture", &best_mixture, "energies"_a.noconvert(), "counts"_a.noconvert(),
+          "slopes"_a.noconvert(), "which"_a.noconvert(), "tolerance"_a, "weights"_a.noconvert(),
+          Unlocked());
 }

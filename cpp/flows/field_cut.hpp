@@ -17,6 +17,7 @@
 #include "flows/block_flow.hpp"
 #include "flows/flow_topology.hpp"
 #include "flows/grid_numbering.hpp"
+#include "flows/least_side.hpp"
 #include "flows/maxflow.hpp"
 #include "numeric/compensated_sum.hpp"
 #include "numeric/poll.hpp"
@@ -64,8 +65,6 @@ class WeightWriter {
     double sent_ = 0, lost_ = 0;
 };
 
-using Side = unsigned char;  // of the cut: the label of a node
-
 // unary (n, 2), where +inf forbids a label. `write(flow)` writes the weights and returns what flowed on
 // the way; `border(sides, pay)` calls pay(weight) for every edge between two sides, in the order of
 // the edges. What the flow was before does not matter.
@@ -82,41 +81,10 @@ FieldCut cut_field(MaxFlow<Topology, double>& flow, const double* unary, Write w
     answer.sent = sent.value();
     answer.lost = unproved(flow, answer.sent);
 
-    // Label 1 where a deficit that is left can be reached: of the nodes on the sink's side all but
-    // those that might as well be on the other.
-    constexpr Side zero = 0, one = 1, either = 2;
     std::vector<Side> sides(static_cast<std::size_t>(n));
-    const Side sink = flow.sink_side_is_least() ? one : either;
-    for (FlowNode v = 0; v < n; ++v)
-        sides[static_cast<std::size_t>(v)] = flow.source_side(v)  ? zero
-                                             : flow.excess(v) < 0 ? one
-                                                                  : sink;
-    const auto g = flow.topology().rows();
-    std::vector<FlowNode> stack;
-    const auto settle = [&](FlowNode v) {
-        sides[static_cast<std::size_t>(v)] = one;
-        stack.push_back(v);
-    };
-    for (FlowNode v = 0; v < n && sink == either; ++v) {
-        if (sides[static_cast<std::size_t>(v)] != either) continue;
-        for (FlowArc a = g.begin(v); a < g.end(v); ++a)
-            if (flow.residual(a) > 0 && sides[static_cast<std::size_t>(g.head(v, a))] == one) {
-                settle(v);
-                break;
-            }
-        while (!stack.empty()) {
-            const FlowNode u = stack.back();
-            stack.pop_back();
-            for (FlowArc a = g.begin(u); a < g.end(u); ++a)
-                if (flow.residual(g.sister(u, a)) > 0 &&
-                    sides[static_cast<std::size_t>(g.head(u, a))] == either)
-                    settle(g.head(u, a));
-        }
-    }
+    read_least_sink_side(flow, sides);
     for (FlowNode v = 0; v < n; ++v) {
-        Side& side = sides[static_cast<std::size_t>(v)];
-        side &= one;
-        const std::int64_t x = side;
+        const std::int64_t x = sides[static_cast<std::size_t>(v)];
         const double mine = unary[2 * v + x], other = unary[2 * v + 1 - x];
         labels[v] = x;
         answer.unary += mine;

@@ -15,10 +15,12 @@ import numpy as np
 
 import setwise as sw
 from experiments.diverse._judged_lists import Case, Judged, judge, shares_of
+from experiments.diverse._restarts import restarted_list
 from experiments.diverse._tuning import Setting
 from experiments.shared.cache import cache_folder, keep
 from experiments.shared.report import parallel
 
+Diversity = sw.diversities.Diversity
 SEED = 0  # of the lists by chance
 Make = Callable[[Case, int, Setting], np.ndarray]
 """A list (m, S) for a case, a length and a setting."""
@@ -34,7 +36,7 @@ class Method:
     """Whether a list of fewer items is the beginning of a longer one."""
 
 
-def greedy(diversity: Callable[..., sw.diversities.Diversity], method: str = "auto") -> Make:
+def greedy(diversity: Callable[..., Diversity], method: str = "auto") -> Make:
     """Lists under a diversity, made from a case and the numbers of a setting."""
 
     def make(case: Case, m: int, setting: Setting) -> np.ndarray:
@@ -44,7 +46,7 @@ def greedy(diversity: Callable[..., sw.diversities.Diversity], method: str = "au
     return make
 
 
-def with_path(diversity: Callable[..., sw.diversities.Diversity]) -> Make:
+def with_path(diversity: Callable[..., Diversity]) -> Make:
     """Greedy lists whose steps may take the labellings of the path of biases too."""
 
     def make(case: Case, m: int, setting: Setting) -> np.ndarray:
@@ -79,6 +81,25 @@ def equal_biases(case: Case, m: int, setting: Setting) -> np.ndarray:
     return np.array([sw.solve_map(field, n_jobs=1).labels for field in fields])
 
 
+def equal_prices(case: Case, m: int, setting: Setting) -> np.ndarray:
+    """Of any number of labels: MAP under m equally spaced prices of the labels that MAP has."""
+    (spacing,) = setting
+    best = sw.solve_map(case.field, n_jobs=1).labels
+    everyone, labelings = np.arange(len(best)), [best]
+    for k in range(1, m):
+        unary = case.field.unary.copy()
+        unary[everyone, best] += k * spacing
+        labelings.append(sw.solve_map(case.field.with_unary(unary), n_jobs=1).labels)
+    return np.array(labelings)
+
+
+def regions_diversity(case: Case, h: str, weight: float, consistency: float) -> Diversity:
+    """New labels for every superpixel, at a price for each larger region that is split."""
+    return sw.diversities.VariableCoverage(
+        h, weight, regions=case.segments, consistency=consistency
+    )
+
+
 def alternatives(case: Case, m: int, setting: Setting) -> np.ndarray:
     """What ``diverse`` gives without a diversity; a setting has the least difference and part."""
     wanted = sw.diversities.Alternatives(*setting) if setting else None
@@ -89,6 +110,12 @@ def perturbed(case: Case, m: int, setting: Setting) -> np.ndarray:
     """The MAP labellings of fields with Gumbel noise of a scale on the unaries."""
     (scale,) = setting
     return sw.inference.perturbed_list(case.field, m, temperature=scale, n_jobs=1, rng=SEED)
+
+
+def restarted(case: Case, m: int, setting: Setting) -> np.ndarray:
+    """Local minima from labels drawn from the unaries at a temperature."""
+    (temperature,) = setting
+    return restarted_list(case.field, m, temperature, np.random.default_rng(SEED))
 
 
 def sampled(case: Case, m: int, setting: Setting) -> np.ndarray:

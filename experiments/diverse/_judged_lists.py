@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import setwise as sw
-from experiments.shared.regions import label_counts
+from experiments.shared.regions import label_counts, superpixels
+
+SEGMENTS = 60  # regions that diversities over regions switch as one, asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +30,8 @@ class Case:
         S variables, L labels.
     counts : array of int, shape (S, L)
         Pixels of each true label in each superpixel.
+    segments : array of int, shape (S,)
+        The larger region, of about ``SEGMENTS``, that most of a superpixel lies in.
     """
 
     name: str
@@ -37,6 +41,7 @@ class Case:
     regions: np.ndarray
     field: sw.fields.Field
     counts: np.ndarray
+    segments: np.ndarray
 
     @classmethod
     def of(
@@ -48,9 +53,11 @@ class Case:
         regions: np.ndarray,
         field: sw.fields.Field,
     ) -> Case:
-        """With the counts of the true labels."""
+        """With the counts of the true labels, and the larger regions."""
         counts = label_counts(regions, truth, (field.n_variables, field.n_labels))
-        return cls(name, group, image, truth, regions, field, counts)
+        larger = superpixels(image, SEGMENTS)
+        inside = label_counts(regions, larger, (field.n_variables, int(larger.max()) + 1))
+        return cls(name, group, image, truth, regions, field, counts, inside.argmax(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

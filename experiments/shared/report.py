@@ -27,8 +27,10 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 
-def arguments(question: str, *, repeats: int, quick_repeats: int = 1) -> argparse.Namespace:
-    """The command line of every script: ``quick``, ``repeats``, ``seed``, ``jobs``.
+def arguments(
+    question: str, *, repeats: int, quick_repeats: int = 1, flags: Mapping[str, str] | None = None
+) -> argparse.Namespace:
+    """The command line of every script: ``quick``, ``repeats``, ``seed``, ``jobs``; its own flags.
 
     From here on products of matrices run on one thread: they are small, and the processes of
     ``parallel`` have the cores.
@@ -39,6 +41,8 @@ def arguments(question: str, *, repeats: int, quick_repeats: int = 1) -> argpars
     parser.add_argument("--repeats", type=int, help=f"default {repeats}, quick {quick_repeats}")
     parser.add_argument("--seed", type=int, default=0, help="of the random draws, default 0")
     parser.add_argument("--jobs", type=int, default=2, help="processes, default 2")
+    for name, told in (flags or {}).items():
+        parser.add_argument(f"--{name}", action="store_true", help=told)
     given = parser.parse_args()
     if given.repeats is None:
         given.repeats = quick_repeats if given.quick else repeats

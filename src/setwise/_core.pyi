@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 _Float = TypeVar("_Float", bound=np.floating)
 _Answer = TypeVar("_Answer")
+_Bools = NDArray[np.bool_]
 _Bytes = NDArray[np.uint8]
 _Ints = NDArray[np.int64]
 _Doubles = NDArray[np.float64]
@@ -292,6 +293,15 @@ def cut_grid(
 def cut_edges(
     unary: _Doubles, edges: _Ints, weights: _Doubles, labels: _Ints, answer: _Doubles, threads: int
 ) -> None: ...
+
+class ChangingCut:
+    def solve(
+        self, tilt: _Doubles, share: float, inside: _Bools, answer: _Doubles, threads: int
+    ) -> None: ...
+
+def make_changing_cut(
+    costs: _Doubles, edges: _Ints, there: _Doubles, back: _Doubles
+) -> ChangingCut: ...
 def first_not_capacity(values: _Numbers, infinite: bool) -> int: ...
 def first_not_distinct(which: _Ints, below: int) -> int: ...
 def first_not_edge(edges: _Pairs, n: int) -> int: ...
@@ -631,3 +641,11 @@ class PlaneProgram:
     ) -> bool: ...
     def keep(self, kept: _Ints) -> None: ...
     def forget(self) -> None: ...
+def best_mixture(
+    energies: _Doubles,
+    counts: _Doubles,
+    slopes: _Doubles,
+    which: _Ints,
+    tolerance: float,
+    weights: _Doubles,
+) -> None: ...

@@ -9,7 +9,7 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_count
 from setwise.diversities._addition import Addition
-from setwise.diversities._base import Diversity, as_weight, distances
+from setwise.diversities._base import MOST_LABELS, Diversity, as_weight, distances
 from setwise.fields._potentials._cardinality import CardinalityPotential
 
 MOST_COUNTED = 1 << 20
@@ -70,9 +70,12 @@ class _Balls(Diversity):
 
     weight: float
     radius: int
+    n_labels: int | None
 
-    def __init__(self, weight: float, radius: int) -> None:
-        self._set(weight=as_weight(weight), radius=as_count(radius, "radius"))
+    def __init__(self, weight: float, radius: int, n_labels: int | None = None) -> None:
+        if n_labels is not None:
+            n_labels = as_count(n_labels, "n_labels", least=1, most=MOST_LABELS)
+        self._set(weight=as_weight(weight), radius=as_count(radius, "radius"), n_labels=n_labels)
 
     @property
     def is_submodular(self) -> bool:
@@ -86,8 +89,12 @@ class _Balls(Diversity):
         # A ball alone is all new, and one of radius 0 is its center.
         return n_earlier > 0 and self.radius > 0 and self.weight > 0
 
+    def _known_labels(self) -> int | None:
+        return self.n_labels
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(weight={self.weight:g}, radius={self.radius})"
+        labels = "" if self.n_labels is None else f", n_labels={self.n_labels}"
+        return f"{type(self).__name__}(weight={self.weight:g}, radius={self.radius}{labels})"
 
 
 class BallCoverageBound(_Balls):
@@ -107,12 +114,15 @@ class BallCoverageBound(_Balls):
         :math:`\lambda \ge 0`, what a ball that meets no other is worth.
     radius : int
         k, how many variables a labelling in the ball may differ in.
+    n_labels : int, optional
+        L, the number of labels of the fields that it is for. ``diverse`` knows it from the field;
+        with it here ``gain`` and ``value`` need not be told.
 
     Examples
     --------
     >>> import setwise as sw
-    >>> d = sw.diversities.BallCoverageBound(weight=1.0, radius=1)
-    >>> d.gain([0, 0, 0], []), d.gain([1, 0, 0], [[0, 0, 0]], n_labels=2)
+    >>> d = sw.diversities.BallCoverageBound(weight=1.0, radius=1, n_labels=2)
+    >>> d.gain([0, 0, 0], []), d.gain([1, 0, 0], [[0, 0, 0]])
     (1.0, 0.5)
     >>> d.is_monotone, d.is_submodular
     (False, True)
@@ -158,12 +168,15 @@ class BallCoverage(_Balls):
         :math:`\lambda \ge 0`, what a ball that meets no other is worth.
     radius : int
         k, how many variables a labelling in the ball may differ in.
+    n_labels : int, optional
+        L, the number of labels of the fields that it is for. ``diverse`` knows it from the field;
+        with it here ``gain`` and ``value`` need not be told.
 
     Examples
     --------
     >>> import setwise as sw
-    >>> d = sw.diversities.BallCoverage(weight=1.0, radius=1)
-    >>> d.gain([1, 0, 0], [[0, 0, 0]], n_labels=2), d.value([[0, 0, 0], [1, 1, 1]], n_labels=2)
+    >>> d = sw.diversities.BallCoverage(weight=1.0, radius=1, n_labels=2)
+    >>> d.gain([1, 0, 0], [[0, 0, 0]]), d.value([[0, 0, 0], [1, 1, 1]])
     (0.5, 2.0)
     >>> d.is_monotone, d.is_submodular
     (True, True)

@@ -38,6 +38,9 @@ class CombinedDiversity(Diversity):
         found: list[Diversity] = []
         for term in as_diversities(terms, "terms"):  # a sum among them gives its own terms
             found.extend(term.terms if isinstance(term, CombinedDiversity) else [term])
+        known = sorted({term._known_labels() for term in found} - {None})
+        if len(known) > 1:
+            raise ValueError(f"terms must be for fields of as many labels, got {known}")
         self._set(terms=tuple(found))
 
     @property
@@ -54,6 +57,9 @@ class CombinedDiversity(Diversity):
 
     def _depends_on_labels(self, n_earlier: int) -> bool:
         return any(term._depends_on_labels(n_earlier) for term in self.terms)
+
+    def _known_labels(self) -> int | None:
+        return next((k for k in (term._known_labels() for term in self.terms) if k), None)
 
     def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         return sum(term._gain(labels, labelings, n_labels) for term in self.terms)

@@ -123,11 +123,19 @@ class HammingBall(Diversity):
         return -self.weight * float(np.exp(-self.gamma * distances(labels, labelings)).sum())
 
     def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
-        table = self._table(labelings.shape[1])
-        return Addition(counts=[CardinalityPotential(y, table) for y in labelings if self.weight])
+        if self.weight == 0.0:
+            return Addition()
+        ball = self._ball(labelings.shape[1])
+        return Addition(counts=[ball._around(y) for y in labelings])
 
-    def _table(self, n: int) -> FloatArray:
-        return self._remember(n, lambda: self.weight * np.exp(-self.gamma * np.arange(n + 1.0)))
+    def _ball(self, n: int) -> CardinalityPotential:
+        """The penalty of n variables that differ from nothing."""
+
+        def make() -> CardinalityPotential:
+            table = self.weight * np.exp(-self.gamma * np.arange(n + 1.0))
+            return CardinalityPotential(np.zeros(n, np.int64), table)
+
+        return self._remember(n, make)
 
     def __repr__(self) -> str:
         return f"HammingBall(weight={self.weight:g}, gamma={self.gamma:g})"

@@ -1,9 +1,10 @@
 """Inference: best labellings of a field, its marginals, diverse lists; flows and cuts."""
 
 from setwise.inference._diverse._baseline_lists import perturbed_list, sampled_list
-from setwise.inference._diverse._bias_path import BiasPath, bias_path
+from setwise.inference._diverse._bias_path import bias_path
 from setwise.inference._diverse._diverse import diverse
 from setwise.inference._diverse._oracle_accuracy import oracle_accuracy, oracle_items
+from setwise.inference._diverse._path import BiasPath
 from setwise.inference._diverse._result import DiverseProgress, DiverseResult, Guarantee
 from setwise.inference._diverse._tuning import TuningProgress, TuningResult, tune_diversity
 from setwise.inference._flows._flow_graph import FlowGraph

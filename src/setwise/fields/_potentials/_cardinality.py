@@ -48,7 +48,15 @@ class CardinalityPotential(Potential):
 
     @property
     def is_submodular(self) -> bool:
-        return CardinalityTerm._of(self.center, self.table).is_submodular
+        term = CardinalityTerm._of(self.center, self.table)
+        return self._remember("is_submodular", lambda: term.is_submodular)
+
+    def _around(self, center: IntArray) -> CardinalityPotential:
+        """The same table around another labelling that is known to be one: less to check."""
+        other = CardinalityPotential.__new__(CardinalityPotential)
+        other._set(center=np.asarray(center, np.int64), table=self.table)
+        other._remember("is_submodular", lambda: self.is_submodular)
+        return other
 
     def check(self, n_variables: int, n_labels: int) -> None:
         check_center(self.center, n_variables, n_labels)
@@ -71,7 +79,9 @@ class CardinalityPotential(Potential):
         return CardinalityPotential(self.center, np.minimum(self.table, limit))
 
     def terms(self, n_variables: int, n_labels: int) -> tuple[CardinalityTerm, ...]:
-        return (CardinalityTerm._of(self.center, self.table),)
+        term = CardinalityTerm._of(self.center, self.table)
+        term._remember("is_submodular", lambda: self.is_submodular)
+        return (term,)
 
     def __repr__(self) -> str:
         return f"CardinalityPotential(variables={len(self.center)})"

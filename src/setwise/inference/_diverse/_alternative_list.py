@@ -15,12 +15,14 @@ from setwise._foundation._timings import Stopwatch
 from setwise.diversities._alternatives import Alternatives
 from setwise.diversities._hamming import DivMBest
 from setwise.fields._field import Field
-from setwise.inference._diverse._bias_path import BiasPath, Cuts, usual_reach
 from setwise.inference._diverse._items import Items, ends_at, within_digits
+from setwise.inference._diverse._path import BiasPath
+from setwise.inference._diverse._path_cuts import Cuts
 from setwise.inference._diverse._path_medians import DifferentPieces, edges_of, largest_part
 from setwise.inference._diverse._problem import StepProblem
 from setwise.inference._diverse._result import DiverseProgress, DiverseResult
 from setwise.inference._diverse._step import GreedyStep
+from setwise.inference._diverse._usual_reach import usual_reach
 from setwise.inference._map._enumerate import most_items
 from setwise.inference._map._ground import Ground, ground
 from setwise.inference._map._result import MapResult
@@ -48,7 +50,8 @@ def alternative_list(
 ) -> DiverseResult:
     """The list of :func:`diverse` without a diversity, its arguments checked."""
     asked, m = m, most_items(field, m)
-    base, cuts = ground(field), Cuts.of(field, n_jobs)
+    cuts = Cuts.of(field, n_jobs)
+    base = ground(field) if cuts is None else cuts.base
     way = _Steps(base, wanted, n_jobs) if cuts is None else _OnPath(base, cuts, wanted)
     items = Items(field, base, perf_counter())
     watch.lap("set-up")

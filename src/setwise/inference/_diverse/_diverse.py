@@ -57,7 +57,10 @@ def diverse(
         How the steps after the first are solved. "auto": with Hamming terms "multipliers", and on
         fields of up to 1500 variables, where these leave a gap above a hundredth of a ball's
         weight, "messages" too, and the better answer; without such terms what ``solve_map`` would
-        choose; enumeration where labellings are few. Or any method of ``solve_map``. Or "joint":
+        choose; enumeration where labellings are few. Or any method of ``solve_map``. Or "branches",
+        for two labels: multipliers, and where the gap stays above a twentieth of a ball's weight,
+        as with small balls under strong smoothing, the labellings are divided by the label of a
+        variable, time and again, up to 64 bounds a step. Or "joint":
         all items at once, so that :math:`\sum_y E(y) - d(S)` is least, of a d that is a sum over
         variables (``DivMBest``, ``VariableCoverage`` without regions, sums of these). With two
         labels and a submodular energy that is m cuts, one for each bias of a sequence, and exact;

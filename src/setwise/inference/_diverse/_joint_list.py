@@ -15,9 +15,9 @@ from setwise._foundation._timings import Stopwatch
 from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated
 from setwise.fields._field import Field
-from setwise.inference._diverse._bias_path import Cuts
 from setwise.inference._diverse._greedy_list import greedy_list
 from setwise.inference._diverse._items import Items
+from setwise.inference._diverse._path_cuts import Cuts
 from setwise.inference._diverse._result import DiverseProgress, DiverseResult, Guarantee
 from setwise.inference._map._ground import difference_below, ground
 from setwise.inference._map._options import MapOptions

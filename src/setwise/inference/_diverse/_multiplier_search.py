@@ -1,40 +1,24 @@
-r"""The best labelling of a field with functions of Hamming distances, by multipliers.
-
-Functions of counts :math:`T_s(\mathrm{Ham}(y, c_s))` lie above lines, and each line is a change of
-unaries: for every vector of multipliers :math:`\mu`
-
-.. math:: \min_y R(y) + \sum_s T_s(\mathrm{Ham}(y, c_s)) \;\ge\;
-    \min_y \Bigl( R(y) - \sum_s \mu_s \mathrm{Ham}(y, c_s) \Bigr)
-    + \sum_s \min_k \bigl( T_s(k) + \mu_s k \bigr).
-"""
+"""The best labelling of a field with functions of Hamming distances, by multipliers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import fsum
-from operator import is_
 from typing import NamedTuple
 
 import numpy as np
 
-from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._interrupts import whole
-from setwise.fields._base import Potential
-from setwise.fields._field import Field
-from setwise.inference._diverse._labeling_mixture import best_mixture
+from setwise._foundation._arguments import IntArray
+from setwise.diversities._base import distances
+from setwise.inference._diverse._labeling_pool import LabelingPool
+from setwise.inference._diverse._multiplier_bound import BallProblem, Bounded
 from setwise.inference._diverse._problem import StepProblem
-from setwise.inference._diverse._recombination import Recombination
-from setwise.inference._flows._two_label_cut import TwoLabelCut
-from setwise.inference._map._solve_map import solve_map
 from setwise.inference._relaxation._count_tables import CountTables
 
-_MOST_CUTS = 40
-_MOST_KEPT = 32
-# Of the height of a table: what is left to gain from better multipliers when the search ends.
-_SOLVED = 0.01
-# On fields of so many entries at most, multiples of the best multipliers are tried too where a gap
-# stays, and parts of every labelling that is kept.
+# On fields of so many entries at most, and in branches, multiples of the best multipliers are tried
+# too where a gap stays; on such fields parts of every labelling that is kept.
 _SMALL, _SCALES = 100_000, (0.5, 1.5, 2.0, 3.0)
+# Branches end at a gap of so much of a table's height, or with so many bounds.
+_CLOSED, _MOST_BRANCHES = 0.05, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,166 +41,122 @@ class _Scored(NamedTuple):
 
 
 class HammingSearch:
-    r"""Searches over multipliers, one after the other: what one found is where the next starts.
+    """Searches over multipliers, one after the other: what one found is where the next starts.
 
-    The best bound is the value of a concave function of the multipliers. Its cutting-plane model is
-    the best mixture of the labellings found so far (``best_mixture``); the slopes at the mixture
-    are the next multipliers, their best labelling joins the mixture, and the search ends when that
-    promises less than a hundredth of a table's height (fully corrective Frank-Wolfe). For two
-    labels and a submodular rest R each labelling is one cut, from the flow of the last. Otherwise
-    it is what moves find, and bounds nothing.
+    With ``branches``, for two labels and a submodular rest, what multipliers leave open is divided:
+    where the best mixture is of two minds about a part, one problem has it switched at a variable,
+    the other has not, and each has a bound of its own. The least bound of all is that of the step.
     """
 
-    def __init__(self, n_jobs: int | None) -> None:
-        self._n_jobs = n_jobs
-        self._rest: Field | None = None
-        self._cut: TwoLabelCut | None = None
-        # Labellings in the smallest type that holds them, and their energies in the rest.
-        self._pool: list[IntArray] = []
-        self._energies: list[float] = []
+    def __init__(self, n_jobs: int | None, *, branches: bool = False) -> None:
+        self._pool = LabelingPool(n_jobs)
+        self._branches = branches
 
     @property
     def is_exact(self) -> bool:
         """Whether the last field's labellings were cuts, so that its bound is one."""
-        return self._cut is not None
+        return self._pool.is_exact
 
     def takes_by_cut(self, problem: StepProblem) -> bool:
         """Whether one cut finds the best labelling."""
         if problem.field.n_labels != 2 or problem.balls:
             return False
-        self._rest_of(problem)
+        self._pool.read(problem)
         return self.is_exact
 
     def solve(self, problem: StepProblem) -> Found:
         """The best labelling met, the balls of the problem by multipliers."""
-        rest, balls = self._rest_of(problem), problem.balls
-        kind = np.min_scalar_type(rest.n_labels - 1)
+        pool, balls = self._pool, problem.balls
+        pool.read(problem)
+        kind = np.min_scalar_type(pool.rest.n_labels - 1)
         centers = np.array([ball.center for ball in balls], kind)
-        centers = centers.reshape(len(balls), rest.n_variables)
-        if not balls or not self._pool:
-            labels, exact = self._best(rest, centers[:0], np.zeros(0))
-            self._keep(rest, labels.astype(kind))
-            value = self._energies[-1]
+        centers = centers.reshape(len(balls), pool.rest.n_variables)
+        if not balls or not pool.labelings:
+            lost = pool.find(centers[:0], np.zeros(0), share=0.0)
+            labels, value = pool.labelings[-1].astype(np.int64), pool.energies[-1]
             if not balls:
-                return Found(labels, value, value if exact else -np.inf, abs(value), 1)
-        return self._multiply(rest, centers, CountTables([ball.table for ball in balls]))
+                return Found(labels, value, value - lost, abs(value), 1)
+        tables = CountTables([ball.table for ball in balls])
+        found = self._multiply(BallProblem(pool, centers, tables))
+        pool.forget()
+        return found
 
     def offer(self, labels: IntArray) -> None:
         """A labelling that was found elsewhere, for the searches to come."""
-        if self._rest is not None and self._pool:
-            self._keep(self._rest, labels.astype(self._pool[0].dtype))
+        if self._pool.labelings:
+            self._pool.add(labels.astype(self._pool.labelings[0].dtype))
 
-    def _multiply(self, rest: Field, centers: IntArray, tables: CountTables) -> Found:
-        counts = [np.count_nonzero(centers != y, axis=1) for y in self._pool]
-        tolerance = _SOLVED * tables.spread
-        bound, paid, n_iter, weights = -np.inf, 0.0, 0, None
-        while True:
-            energies, mixable = np.array(self._energies), np.array(counts, np.float64)
-            weights = best_mixture(energies, mixable, tables, 0.1 * tolerance, weights)
-            mixed = weights @ mixable
-            model = float(weights @ energies) + float(tables.hull_heights(mixed).sum())
-            multipliers = -tables.slopes(mixed)
-            found, exact = self._best(rest, centers, multipliers)
-            labels = found.astype(centers.dtype)
-            self._keep(rest, labels)
-            counts.append(np.count_nonzero(centers != labels, axis=1))
-            parts = [self._energies[-1], *(-multipliers * counts[-1]), *tables.intercepts(mixed)]
-            promise = fsum(parts)
-            n_iter += 1
-            if exact and promise > bound:
-                bound, paid = promise, fsum(map(abs, parts))
-            if model - promise <= tolerance or n_iter == _MOST_CUTS:
-                break
-        values = np.array(self._energies) + tables.heights(np.array(counts)).sum(axis=1)
-        k = int(values.argmin())
-        best = _Scored(self._pool[k], float(values[k]))
-        recombination = self._recombination
-        for k in np.argsort(-weights)[: np.count_nonzero(weights > 0.01)].tolist():
-            if best.value - bound <= tolerance:
-                break
-            best = self._mix(recombination, rest, best, self._pool[k], centers, tables)
-        if best.value - bound > tolerance and rest.unary.size <= _SMALL:
+    def _multiply(self, problem: BallProblem) -> Found:
+        pool = self._pool
+        root = problem.bound()
+        best = self._mix_all(problem, self._best_kept(problem), root)
+        small = pool.rest.unary.size <= _SMALL
+        if best.value - root.bound > problem.tolerance and (small or self._branches):
             for scale in _SCALES:
-                found, _ = self._best(rest, centers, scale * multipliers)
-                best = self._score(rest, best, found.astype(centers.dtype), centers, tables)
-            for labels in self._pool.copy():
-                best = self._mix(recombination, rest, best, labels, centers, tables)
-        # The first is the best labelling of all, without which a mixture would have no anchor.
-        del self._pool[1:-_MOST_KEPT], self._energies[1:-_MOST_KEPT]
-        bound = min(bound, best.value)
-        return Found(best.labels.astype(np.int64), best.value, bound, paid, n_iter)
+                pool.find(problem.centers, scale * root.multipliers)
+                best = self._mix(problem, self._best_kept(problem, best), pool.labelings[-1])
+            for labels in pool.labelings.copy() if small else ():
+                best = self._mix(problem, best, labels)
+        bounded, n_iter = root, root.n_cuts
+        if self._branches and self.is_exact:
+            best, bounded, n_iter = self._branch(problem, best, root)
+        bound = min(bounded.bound, best.value)
+        return Found(best.labels.astype(np.int64), best.value, bound, bounded.paid, n_iter)
 
-    def _mix(
-        self,
-        recombination: Recombination,
-        rest: Field,
-        best: _Scored,
-        other: IntArray,
-        centers: IntArray,
-        tables: CountTables,
-    ) -> _Scored:
+    def _branch(
+        self, problem: BallProblem, best: _Scored, root: Bounded
+    ) -> tuple[_Scored, Bounded, int]:
+        """The best labelling met, the least of the bounds, and all cuts."""
+        leaves, n_cuts = [root], root.n_cuts
+        closed = max(problem.tolerance, _CLOSED * problem.tables.spread)
+        for _ in range(0, _MOST_BRANCHES, 2):
+            leaf = min(leaves, key=lambda node: node.bound)
+            variable = self._in_doubt(leaf)
+            if best.value - leaf.bound <= closed or variable is None:
+                break
+            leaves.remove(leaf)
+            for label in (0, 1):
+                forced = (*leaf.forced, (variable, label))
+                half = problem.bound(forced, leaf.multipliers)
+                n_cuts += half.n_cuts
+                if half.bound < leaf.bound:  # which holds of it too
+                    half = half._replace(bound=leaf.bound, paid=leaf.paid)
+                leaves.append(half)
+                best = self._mix_all(problem, self._best_kept(problem, best), half)
+        return best, min(leaves, key=lambda node: node.bound), n_cuts
+
+    def _in_doubt(self, node: Bounded) -> int | None:
+        """A variable of the largest part in which a mixture is of two minds; None if it is not."""
+        if len(node.mixture) < 2:
+            return None
+        parts = self._pool.recombination.parts(*node.mixture[:2])
+        if not parts:
+            return None
+        largest = max(parts, key=len)
+        return int(largest[len(largest) // 2])
+
+    def _best_kept(self, problem: BallProblem, best: _Scored | None = None) -> _Scored:
+        """The best of the labellings that were met, and of one in hand."""
+        values = problem.values()
+        k = int(values.argmin())
+        if best is not None and best.value <= values[k]:
+            return best
+        return _Scored(self._pool.labelings[k], float(values[k]))
+
+    def _mix_all(self, problem: BallProblem, best: _Scored, node: Bounded) -> _Scored:
+        """The better of a labelling and of what parts of a mixture make of it."""
+        for labels in node.mixture:
+            if best.value - node.bound <= problem.tolerance:
+                break
+            best = self._mix(problem, best, labels)
+        return best
+
+    def _mix(self, problem: BallProblem, best: _Scored, other: IntArray) -> _Scored:
         """The better of a labelling and of what parts of another make of it."""
-        mixed = recombination.between(best.labels, other, centers, tables)
-        return best if mixed is None else self._score(rest, best, mixed, centers, tables)
-
-    def _score(
-        self, rest: Field, best: _Scored, labels: IntArray, centers: IntArray, tables: CountTables
-    ) -> _Scored:
-        """The better of two labellings; the second is kept for the searches to come."""
-        self._keep(rest, labels)
-        counts = np.count_nonzero(centers != labels, axis=1)
-        value = self._energies[-1] + float(tables.heights(counts).sum())
-        return _Scored(labels, value) if value < best.value else best
-
-    def _rest_of(self, problem: StepProblem) -> Field:
-        """The field without the balls; its graph is kept while the other potentials are."""
-        rest, unary = self._rest, problem.field.unary
-        if rest is None or not _are_same(rest.potentials, problem.others):
-            rest = problem.rest()
-            self._cut = _as_cut(rest)
-        elif not np.may_share_memory(rest.unary, unary):
-            rest = rest._over(unary)
-        if rest is not self._rest:
-            self._recombination = Recombination(rest)
-            self._energies = [_energy(rest, labels) for labels in self._pool]
-            self._rest = rest
-        return rest
-
-    def _best(
-        self, rest: Field, centers: IntArray, multipliers: FloatArray
-    ) -> tuple[IntArray, bool]:
-        """The best labelling for the multipliers, and whether it is proved so."""
-        if self._cut is not None:
-            costs = rest.unary[:, 1] - rest.unary[:, 0] - multipliers.sum()
-            for center, multiplier in zip(centers, multipliers, strict=True):
-                costs += (2.0 * multiplier) * center
-            return self._cut.ones(costs).astype(np.int64), True
-        unary = rest.unary.copy()
-        everyone = np.arange(len(unary))
-        for center, multiplier in zip(centers, multipliers, strict=True):
-            unary[everyone, center] += multiplier
-        init = self._pool[-1].astype(np.int64) if self._pool else None
-        changed = rest.with_unary(unary)
-        found = whole(solve_map(changed, tol=np.inf, init=init, n_jobs=self._n_jobs))
-        return found.labels, False
-
-    def _keep(self, rest: Field, labels: IntArray) -> None:
-        self._pool.append(labels)
-        self._energies.append(_energy(rest, labels))
-
-
-def _are_same(some: tuple[Potential, ...], others: tuple[Potential, ...]) -> bool:
-    return len(some) == len(others) and all(map(is_, some, others))
-
-
-def _as_cut(field: Field) -> TwoLabelCut | None:
-    if field.n_labels != 2:
-        return None
-    try:
-        return TwoLabelCut(field)
-    except ValueError:  # not a cut, or one with too many arcs
-        return None
-
-
-def _energy(field: Field, labels: IntArray) -> float:
-    return float(field._energies(labels.astype(np.int64)[None])[0])
+        centers, tables = problem.centers, problem.tables
+        mixed = self._pool.recombination.between(best.labels, other, centers, tables)
+        if mixed is None:
+            return best
+        heights = tables.heights(distances(mixed, centers))
+        value = self._pool.add(mixed) + float(heights.sum())
+        return _Scored(mixed, value) if value < best.value else best

@@ -8,7 +8,7 @@ from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
-from setwise.inference._diverse._bias_path import BiasPath
+from setwise.inference._diverse._path import BiasPath
 
 # By how much the least difference falls until there are as many items as asked for.
 _RELAXED = 0.8

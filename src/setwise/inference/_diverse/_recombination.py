@@ -7,6 +7,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from setwise._foundation._arguments import FloatArray, IntArray
+from setwise.diversities._base import distances
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._relaxation._count_tables import CountTables
@@ -56,7 +57,7 @@ class Recombination:
         change = after.astype(np.int64) - before
         moved = np.zeros((len(rises), len(centers)), np.int64)
         np.add.at(moved, part, change.T)
-        counts = np.count_nonzero(centers != y, axis=1)
+        counts = distances(y, centers)
         height = tables.heights(counts).sum()
         taken = np.zeros(len(rises), np.bool_)
         while True:
@@ -74,6 +75,15 @@ class Recombination:
         chosen = changed[taken[part]]
         switched[chosen] = z[chosen]
         return switched
+
+    def parts(self, y: IntArray, z: IntArray) -> list[IntArray]:
+        """The variables of each part of the difference of two labellings."""
+        changed = np.flatnonzero(y != z)
+        if len(changed) == 0:
+            return []
+        part, rises = self._parts(y, z, changed)
+        order = np.argsort(part, kind="stable")
+        return np.split(changed[order], np.cumsum(np.bincount(part, minlength=len(rises)))[:-1])
 
     def _parts(self, y: IntArray, z: IntArray, changed: IntArray) -> tuple[IntArray, FloatArray]:
         """The part of each changed variable, and what the switch of each part costs."""

@@ -18,7 +18,7 @@ from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 from setwise.inference._map._solve_map import solve_map
 
-METHODS = ("multipliers", *MAP_METHODS)
+METHODS = ("multipliers", "branches", *MAP_METHODS)
 
 # Messages are tried too where the gap is above this share of a ball's height, up to so many
 # variables, for so many passes.
@@ -30,7 +30,7 @@ class GreedyStep:
 
     def __init__(self, method: str, n_jobs: int | None) -> None:
         self._method, self._n_jobs = method, n_jobs
-        self._search = HammingSearch(n_jobs)
+        self._search = HammingSearch(n_jobs, branches=method == "branches")
         self._bounds = CarriedBound()
 
     def first(self, problem: StepProblem) -> MapResult:
@@ -42,9 +42,9 @@ class GreedyStep:
     def next(self, problem: StepProblem, inits: list[IntArray]) -> MapResult:
         """The best labelling of a problem; moves start from each of ``inits``."""
         field = problem.field
-        if self._method not in ("auto", "multipliers"):
+        if self._method not in ("auto", "multipliers", "branches"):
             return solve_map(field, self._method, init=inits[0], n_jobs=self._n_jobs)
-        if self._method == "multipliers":
+        if self._method != "auto":
             return self._bounded(field, self._multipliers(problem))
         if self._search.takes_by_cut(problem):
             return self._multipliers(problem)

@@ -33,7 +33,7 @@ class Ground(NamedTuple):
     @property
     def constant(self) -> float:
         """By how much all energies are below those that the field stands for."""
-        return fsum(self.least) + self.below
+        return fsum(self.least.tolist()) + self.below
 
 
 def ground(field: Field) -> Ground:

@@ -59,18 +59,30 @@ class CountTables:
         rest = counts - floor
         return np.asarray(self._hulls[self._which, floor] + self._slopes[self._which, floor] * rest)
 
-    def pieces(self, counts: FloatArray) -> IntArray:
-        """k where counts (t,) lie between k and k + 1."""
-        floor = counts.astype(np.int64)
-        return np.minimum(floor, max(self._slopes.shape[1] - 1, 0))
+    @property
+    def hull_slopes(self) -> tuple[FloatArray, IntArray]:
+        """The slopes of the different hulls, a row each, and of each table its row."""
+        return self._slopes, self._which
 
     def slopes(self, counts: FloatArray) -> FloatArray:
-        """The slopes of the hulls at counts (t,), to the right."""
-        slopes: FloatArray = self._slopes[self._which, self.pieces(counts)]
-        return slopes
+        """Slopes at counts (t,): that of the hull in the middle of a step, linear in between.
 
-    def intercepts(self, counts: FloatArray) -> FloatArray:
-        """Where the tangents of ``slopes`` meet 0: the hulls are nowhere below them."""
-        pieces = self.pieces(counts)
-        heights = self._hulls[self._which, pieces]
-        return np.asarray(heights - self._slopes[self._which, pieces] * pieces)
+        So they are continuous, and at a whole count between the two that the hull has there.
+        """
+        if self._slopes.shape[1] == 0:
+            return np.zeros(len(counts))
+        places = np.clip(np.asarray(counts) - 0.5, 0.0, self._slopes.shape[1] - 1.0)
+        low = places.astype(np.int64)
+        high = np.minimum(low + 1, self._slopes.shape[1] - 1)
+        share = places - low
+        below, above = self._slopes[self._which, low], self._slopes[self._which, high]
+        return np.asarray(below + share * (above - below))
+
+    def intercepts(self, slopes: FloatArray) -> FloatArray:
+        """(t,): the largest for which no table is below the line of its slope from there."""
+        rows = [
+            int(np.searchsorted(self._slopes[row], slope))
+            for row, slope in zip(self._which, slopes, strict=True)
+        ]
+        places = np.array(rows, np.int64)
+        return np.asarray(self._hulls[self._which, places] - slopes * places)

@@ -1,0 +1,218 @@
+// Minimum cuts of one graph while the costs of its nodes change, each from the flow of the last.
+//
+// E(A) = sum_{i in A} c_i + sum_e there_e [i in A, j not in A] + back_e [j in A, i not in A] for an edge
+// e = (i, j), the costs c being those of the graph plus a tilt that is new in every call. A is the
+// sink's side; of all least sets the smallest is found, whatever was solved before.
+//
+// A change of a cost changes the node's excess by as much, and nothing else is computed anew: what
+// rounding takes is added up. A flow that lost more than a share of what the cut pays is found from
+// nothing. FlowGraph counts what is sent, too, and every excess from the flow around it, for which it
+// needs several times as long.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "flows/block_flow.hpp"
+#include "flows/flow_topology.hpp"
+#include "flows/least_side.hpp"
+#include "flows/maxflow.hpp"
+#include "numeric/compensated_sum.hpp"
+#include "numeric/large_array.hpp"
+#include "numeric/poll.hpp"
+
+namespace setwise {
+
+struct ChangedCut {
+    double value = 0;  // E of the set found, without the tilt
+    double paid = 0;   // E with the tilt, less the sum of all negative costs
+    double lost = 0;   // by how much another set may be better, by what rounding took from the flow
+};
+
+class ChangingCut {
+  public:
+    virtual ~ChangingCut() = default;
+    virtual std::int64_t nodes() const = 0;
+
+    // tilt: of the first `count` nodes; +inf keeps a node out of the set, -inf in it. `inside` has as
+    // many entries. What rounding takes is at most a share of what is paid, or 64 units in the last
+    // place of it, unless no float could do better.
+    virtual ChangedCut solve(const double* tilt, std::int64_t count, double share, bool* inside,
+                             Poll poll, int n_threads) = 0;
+};
+
+template <class Topology>
+class ChangingCutOf final : public ChangingCut {
+  public:
+    // there and back of the edges of the topology; costs of its nodes.
+    ChangingCutOf(Topology&& topology, const double* costs, const double* there, const double* back)
+        : flow_(std::make_shared<const Topology>(std::move(topology))),
+          capacity_(static_cast<std::size_t>(flow_.topology().arcs())),
+          own_(costs, costs + flow_.topology().nodes()),
+          costs_(own_.size()),
+          sides_(own_.size()) {
+        // What leads from the source's side to the sink's is cut: from outside the set to its inside.
+        flow_.topology().for_edges([&](std::int64_t e, FlowArc a, FlowArc b) {
+            capacity(a) = back[e];
+            capacity(b) = there[e];
+        });
+        for (const double x : capacity_) largest_ = std::max(largest_, x);
+        const auto g = flow_.topology().rows();
+        for (FlowNode v = 0; v < nodes(); ++v) {
+            double passing = 0;
+            for (FlowArc a = g.begin(v); a < g.end(v); ++a)
+                passing += capacity(a) + capacity(g.sister(v, a));
+            most_passing_ = std::max(most_passing_, 2 * passing);
+        }
+    }
+
+    std::int64_t nodes() const override { return flow_.topology().nodes(); }
+
+    ChangedCut solve(const double* tilt, std::int64_t count, double share, bool* inside, Poll poll,
+                     int n_threads) override {
+        const auto cost = [&](FlowNode v) {
+            return own_[static_cast<std::size_t>(v)] + (v < count ? tilt[v] : 0.0);
+        };
+        const double most = std::max(share, 64 * std::numeric_limits<double>::epsilon());
+        ChangedCut found;
+        found.lost = unlimited;
+        if (std::exchange(solved_, false)) {  // stays so if the call is abandoned
+            change(cost);
+            flow_.solve_again(wrong_, poll);
+            found = read();
+        }
+        double limit = unlimited;
+        if (found.lost > most * found.paid) {
+            for (FlowNode v = 0; v < nodes(); ++v) costs_[static_cast<std::size_t>(v)] = cost(v);
+            found = from_nothing(limit, poll, n_threads);
+        }
+        // Capacities far above the cut take digits from it: lowered to twice the cut they change none.
+        while (found.lost > most * found.paid) {
+            const double lower = std::max(2 * found.paid, std::numeric_limits<double>::min());
+            if (!(2 * lower < std::min(limit, largest_))) break;
+            limit = lower;
+            found = from_nothing(limit, poll, n_threads);
+        }
+        std::copy_n(sides_.begin(), count, inside);
+        solved_ = limit == unlimited;
+        found.lost = unproved(flow_, found.paid);
+        return found;
+    }
+
+  private:
+    using Flow = MaxFlow<Topology, double>;
+    static constexpr double unlimited = std::numeric_limits<double>::infinity();
+
+    double& capacity(FlowArc a) { return capacity_[static_cast<std::size_t>(a)]; }
+
+    // Costs that change change excesses: `wrong_` are the nodes that lie on the wrong side after it.
+    template <class Cost>
+    void change(Cost cost) {
+        wrong_.clear();
+        double lost = 0;
+        for (FlowNode v = 0; v < nodes(); ++v) {
+            double& before = costs_[static_cast<std::size_t>(v)];
+            const double after = cost(v);
+            if (before == after) continue;
+            double& excess = flow_.excess(v);
+            if (std::max(std::abs(before), std::abs(after)) <= most_passing_) {
+                const double more = after - before, had = excess;
+                excess = had + more;
+                lost += std::abs(lost_in_sum(after, -before, more)) +
+                        std::abs(lost_in_sum(had, more, excess));
+            } else {
+                const double rounding = add_inflow(v, excess = after);
+                if (std::abs(after) <= most_passing_) lost += rounding;
+            }
+            before = after;
+            if (flow_.source_side(v) ? excess < 0 : excess > 0) wrong_.push_back(v);
+        }
+        flow_.lose(lost);
+    }
+
+    // What comes in over the edges, which is not to be seen beside an excess that is a seed's. Returns
+    // the rounding.
+    double add_inflow(FlowNode v, double& excess) {
+        const auto g = flow_.topology().rows();
+        double lost = 0;
+        for (FlowArc a = g.begin(v); a < g.end(v); ++a) {
+            const double full = capacity(a), in = flow_.residual(a) - full, before = excess;
+            excess += in;
+            lost += std::abs(lost_in_sum(flow_.residual(a), -full, in)) +
+                    std::abs(lost_in_sum(before, in, excess));
+        }
+        return lost;
+    }
+
+    ChangedCut from_nothing(double limit, Poll poll, int n_threads) {
+        for (std::size_t a = 0; a < capacity_.size(); ++a)
+            flow_.residual(static_cast<FlowArc>(a)) = std::min(capacity_[a], limit);
+        for (FlowNode v = 0; v < nodes(); ++v)
+            flow_.excess(v) = costs_[static_cast<std::size_t>(v)];
+        flow_.forget_lost();
+        solve_in_blocks(flow_, poll, n_threads);
+        return read();
+    }
+
+    ChangedCut read() {
+        read_least_sink_side(flow_, sides_);
+        const auto g = flow_.topology().rows();
+        ChangedCut found;
+        double border = 0;
+        for (FlowNode v = 0; v < nodes(); ++v) {
+            const auto place = static_cast<std::size_t>(v);
+            const bool in = sides_[place] != 0;
+            const double cost = costs_[place];
+            found.paid += in ? std::max(cost, 0.0) : std::max(-cost, 0.0);
+            if (!in) continue;
+            found.value += own_[place];
+            for (FlowArc a = g.begin(v); a < g.end(v); ++a) {
+                const FlowArc b = g.sister(v, a);  // into the set
+                if (capacity(b) > 0 && !sides_[static_cast<std::size_t>(g.head(v, a))])
+                    border += capacity(b);
+            }
+        }
+        found.value += border;
+        found.paid += border;
+        found.lost = flow_.lost();
+        return found;
+    }
+
+    Flow flow_;
+    LargeArray<double> capacity_;
+    std::vector<double> own_, costs_;  // of the graph; with the last tilt
+    std::vector<Side> sides_;
+    std::vector<FlowNode> wrong_;
+    // What one node can send and take, twice: with a cost beyond it a node is a seed, whose excess is
+    // never used up, so that the rounding of what is left of it does not matter.
+    double most_passing_ = 0;
+    double largest_ = 0;  // capacity
+    bool solved_ = false;
+};
+
+// The cuts of an edge list, in the most compact form that holds it.
+inline std::unique_ptr<ChangingCut> make_changing_cut(std::int64_t n, EdgeList<std::int64_t> edges,
+                                                      const double* costs, const double* there,
+                                                      const double* back) {
+    std::unique_ptr<ChangingCut> cut;
+    const auto offer = [&](auto topology) {
+        if (topology)
+            cut = std::make_unique<ChangingCutOf<typename decltype(topology)::value_type>>(
+                std::move(*topology), costs, there, back);
+        return cut != nullptr;
+    };
+    if (!offer(OffsetTopology<2>::recognize(n, edges)) &&
+        !offer(OffsetTopology<3>::recognize(n, edges)) &&
+        !offer(OffsetTopology<4>::recognize(n, edges)))
+        cut = std::make_unique<ChangingCutOf<CsrTopology>>(CsrTopology(n, edges), costs, there,
+                                                           back);
+    return cut;
+}
+
+}  // namespace setwise

@@ -1,0 +1,147 @@
+"""The labellings that searches over multipliers have met, and the cut that finds the next."""
+
+from __future__ import annotations
+
+from operator import is_
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._interrupts import whole
+from setwise.fields._base import Potential
+from setwise.fields._field import Field
+from setwise.inference._diverse._problem import StepProblem
+from setwise.inference._diverse._recombination import Recombination
+from setwise.inference._flows._two_label_cut import TwoLabelCut
+from setwise.inference._map._solve_map import solve_map
+
+_MOST_KEPT = 32
+# Of what a cut pays: what rounding may take from a flow before it is found from nothing. A bound is
+# lowered by it.
+_LOST = 1e-10
+
+Forced = tuple[tuple[int, int], ...]
+"""Variables, and the labels that they must have."""
+
+
+class LabelingPool:
+    """Labellings in the smallest type that holds them, and their energies in a rest of a field.
+
+    The rest is a step's field without its balls; its graph is kept while its potentials are. For
+    two labels and a submodular rest each labelling is one cut, from the flow of the last. Otherwise
+    it is what moves find, and proves nothing.
+    """
+
+    def __init__(self, n_jobs: int | None) -> None:
+        self._n_jobs = n_jobs
+        self._rest: Field | None = None
+        self._cut: TwoLabelCut | None = None
+        # What label 1 costs more than 0, the same without the variables that have no choice, and
+        # the energy beyond what is counted by these and a cut.
+        self._costs: FloatArray = np.zeros(0)
+        self._free: FloatArray = np.zeros(0)
+        self._level: float | None = None
+        self.labelings: list[IntArray] = []
+        self.energies: list[float] = []
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the labellings of the rest are cuts, so that they bound all others."""
+        return self._cut is not None
+
+    @property
+    def rest(self) -> Field:
+        """The field that energies are of."""
+        assert self._rest is not None
+        return self._rest
+
+    @property
+    def recombination(self) -> Recombination:
+        """Of labellings of the rest."""
+        return self._recombination
+
+    def read(self, problem: StepProblem) -> None:
+        """The rest of a problem from now on."""
+        rest, unary = self._rest, problem.field.unary
+        if rest is None or not _are_same(rest.potentials, problem.others):
+            rest = problem.rest()
+            self._cut = _as_cut(rest)
+        elif not np.may_share_memory(rest.unary, unary):
+            rest = rest._over(unary)
+        if rest is not self._rest:
+            self._recombination = Recombination(rest)
+            self.energies = [_energy(rest, labels) for labels in self.labelings]
+            self._rest, self._level = rest, None
+            self._costs = rest.unary[:, -1] - rest.unary[:, 0]
+            self._free = np.where(np.isfinite(self._costs), self._costs, 0.0)
+
+    def add(self, labels: IntArray) -> float:
+        """One more labelling, made elsewhere; its energy."""
+        return self._keep(labels, _energy(self.rest, labels))
+
+    def find(
+        self,
+        centers: IntArray,
+        multipliers: FloatArray,
+        forced: Forced = (),
+        *,
+        share: float = _LOST,
+    ) -> float:
+        r"""Add the labelling of least :math:`R(y) - \sum_s \mu_s \mathrm{Ham}(y, c_s)`.
+
+        Returns by how much another that has the labels ``forced`` may be better, ``inf`` where
+        nothing is proved. A ``share`` of what the labelling pays may be lost to rounding.
+        """
+        if self._cut is None:
+            self.add(self._by_moves(centers, multipliers))
+            return np.inf
+        costs = self._costs - multipliers.sum()
+        for center, multiplier in zip(centers, multipliers, strict=True):
+            costs += (2.0 * multiplier) * center
+        for variable, label in forced:
+            costs[variable] = -np.inf if label else np.inf
+        ones = self._cut.ones(costs, share)
+        counted = self._cut.value + float(self._free[ones].sum())
+        labels = ones.view(np.uint8)
+        if self._level is None:
+            self._level = self.add(labels) - counted
+        else:
+            self._keep(labels, self._level + counted)
+        return self._cut.lost
+
+    def forget(self) -> None:
+        """All but the latest, and the first, without which a mixture would have no anchor."""
+        del self.labelings[1:-_MOST_KEPT], self.energies[1:-_MOST_KEPT]
+
+    def _by_moves(self, centers: IntArray, multipliers: FloatArray) -> IntArray:
+        rest = self.rest
+        unary = rest.unary.copy()
+        everyone = np.arange(len(unary))
+        for center, multiplier in zip(centers, multipliers, strict=True):
+            unary[everyone, center] += multiplier
+        init = self.labelings[-1].astype(np.int64) if self.labelings else None
+        changed = rest.with_unary(unary)
+        found = whole(solve_map(changed, tol=np.inf, init=init, n_jobs=self._n_jobs))
+        return found.labels.astype(centers.dtype)
+
+    def _keep(self, labels: IntArray, energy: float) -> float:
+        self.labelings.append(labels)
+        self.energies.append(energy)
+        return energy
+
+
+def _are_same(some: tuple[Potential, ...], others: tuple[Potential, ...]) -> bool:
+    return len(some) == len(others) and all(map(is_, some, others))
+
+
+def _as_cut(field: Field) -> TwoLabelCut | None:
+    if field.n_labels != 2:
+        return None
+    try:
+        return TwoLabelCut(field)
+    except ValueError:  # not a cut, or one with too many arcs
+        return None
+
+
+def _energy(field: Field, labels: IntArray) -> float:
+    return float(field._energies(labels.astype(np.int64)[None])[0])
