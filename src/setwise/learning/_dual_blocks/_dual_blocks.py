@@ -18,6 +18,7 @@ from setwise.learning._dual_blocks._acceleration import Acceleration
 from setwise.learning._dual_blocks._blocks import ENOUGH, Blocks, PulledBlocks
 from setwise.learning._dual_blocks._extrapolation import LEAST, WIDE, Extrapolation
 from setwise.learning._dual_blocks._linear_sets import LinearSets
+from setwise.learning._dual_blocks._path_blocks import PathBlocks
 from setwise.learning._dual_blocks._plane_blocks import PlaneBlocks
 from setwise.losses._families import Polymatroids
 
@@ -201,6 +202,7 @@ def dual_blocks(
     time_limit: float | None = None,
     init: Fit | None = None,
     most_passes: int = 1 << 40,
+    by_steps: bool = False,
 ) -> Fit:
     r"""Minimise 1/2 |W|^2 + C risk(W) by exact steps of the dual, set by set.
 
@@ -216,10 +218,16 @@ def dual_blocks(
 
     Any other convex surrogate of the labels of a row has the dual over planes below it, of which
     some are kept for each set (``PlaneBlocks``). ``init`` is a fit of the same risk at any C, whose
-    dual is a start; ``most_passes`` ends the fit as ``max_iter`` does.
+    dual is a start; ``most_passes`` ends the fit as ``max_iter`` does. ``by_steps``: Newton's steps
+    for all sets together instead (``PathBlocks``), whose number hardly depends on C.
     """
     search = Search(sets.dimension, C, tol, max_iter, callback, time_limit=time_limit)
-    blocks = _blocks(sets, search.C, None if init is None else init.dual)
+    start = None if init is None else init.dual
+    blocks: Blocks
+    if by_steps:
+        blocks = PathBlocks(sets, search.C, start, _gap_at(init, search.C))
+    else:
+        blocks = _blocks(sets, search.C, start)
     known = -np.inf
     try:
         if init is not None:
@@ -235,13 +243,21 @@ def dual_blocks(
             lower = shrink * (total - shrink * squares)
             if search.end_round(max(lower, known), total + squares):
                 break
-            if blocks.passes >= most_passes:
+            if blocks.passes >= most_passes or blocks.stuck:
                 break
             passes = min(max(_BEGIN, blocks.passes // 2), _MOST, most_passes - blocks.passes)
             blocks.improve(passes, search.tol, search.room)
     except KeyboardInterrupt:
         search.interrupt()
     return search.fit(blocks.name, _plane(blocks, search.C), blocks.dual(search.C))
+
+
+def _gap_at(init: Fit | None, C: float) -> float:
+    """How far an earlier fit can be from the best of this C."""
+    if init is None:
+        return 0.0
+    ratio = max(C / init.C, init.C / C)
+    return ratio * init.gap + (ratio - 1.0) * min(C, init.C) * init.risk_at_zero
 
 
 def _offer(W: FloatArray, sets: LinearSets, search: Search) -> None:

@@ -16,10 +16,11 @@ from setwise.learning._cutting_planes._fit import Fit, Planes
 from setwise.learning._cutting_planes._one_slack import one_slack
 from setwise.learning._dual_blocks._dual_blocks import dual_blocks, goes_straight
 from setwise.learning._dual_blocks._linear_sets import LinearSets
+from setwise.learning._dual_blocks._path_blocks import takes_steps
 from setwise.learning._dual_blocks._plane_blocks import takes_planes
 from setwise.learning._history import History
 
-Stage = tuple[Literal["planes", "blocks"], int]
+Stage = tuple[Literal["planes", "blocks", "steps"], int]
 
 # Of so many examples a feature, planes need few rounds, whatever C; from so many on, no others are
 # tried, nor for so few weights. Features count by what they weigh: one that is large beside the
@@ -29,6 +30,11 @@ _FEW_WEIGHTS = 64
 # Fewer where a set has planes of its own and no projection: a pass does less, and is tried a while.
 _WIDE_OF_PLANES = 10.0
 _FOR_EVER = 1 << 40
+# Newton's steps are few at any price, and each takes the time of many passes; of so many weights
+# less so. What comes before them: passes, or rounds of planes.
+_STEPS, _QUICK_STEPS = 150, 600
+_BEFORE_STEPS, _BEFORE_LONG_STEPS = 100, 400
+_BEFORE_TALL_STEPS = 150
 # A stage of blocks that leaves more of the gap is not worth another.
 _HELP = 0.5
 # |x|^2 beyond has no room for the sums of a dual.
@@ -95,7 +101,7 @@ def learn_linear(
         left = limit if done is None else limit - done.n_iter
         told = _told(callback, done)
         try:
-            if kind == "blocks":
+            if kind != "planes":
                 fit = dual_blocks(
                     sets,
                     C,
@@ -105,6 +111,7 @@ def learn_linear(
                     init=start,
                     callback=told,
                     most_passes=most,
+                    by_steps=kind == "steps",
                 )
             else:
                 fit = one_slack(
@@ -148,11 +155,18 @@ def stages(sets: LinearSets) -> tuple[Stage, ...]:
     examples = sets.n * float(shares @ shares)
     if answer is None:
         if examples > _TALL:
-            return _OF_TALL_PLANES
-        return _OF_MEDIUM_PLANES if examples > _WIDE_OF_PLANES else _OF_WIDE
+            return _with_steps(sets, ("planes", _BEFORE_TALL_STEPS), _OF_TALL_PLANES)
+        passes = _BEFORE_STEPS if sets.dimension <= _QUICK_STEPS else _BEFORE_LONG_STEPS
+        wide = _OF_MEDIUM_PLANES if examples > _WIDE_OF_PLANES else _OF_WIDE
+        return _with_steps(sets, ("blocks", passes), wide)
     if examples > _TALL:
         return _OF_TALL
     return _STRAIGHT if goes_straight(sets, answer[0]) else _OF_WIDE
+
+
+def _with_steps(sets: LinearSets, first: Stage, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    """Newton's steps after a first stage, where there is room for them."""
+    return (first, ("steps", _STEPS), *stages) if takes_steps(sets) else stages
 
 
 def _column_squares(sets: LinearSets) -> FloatArray:
