@@ -1,4 +1,4 @@
-"""Newton's steps along the central path: the minimum of planes of every set, and its certificate."""
+"""Newton's steps along the central path: the minimum over planes of every set, and its bound."""
 
 import numpy as np
 import pytest

@@ -24,6 +24,8 @@ _WIDE = 10.0
 _VIOLATED, _PART = 0.5, 0.3
 # A plane that is no higher than those which are there, in risks, is one of them.
 _HIGHER = 1e-6
+# The most steps for one label; a dozen are the rule.
+_HINGE_STEPS = 60
 
 
 class _Step(NamedTuple):
@@ -217,6 +219,26 @@ class CentralPath:
         self._slacks[:, :K] = slacks + t * step.slacks
         self._duals[:, :K] = duals + t * step.duals
         return True
+
+
+def hinge_path(
+    X: FloatArray, signs: FloatArray, most: FloatArray, tol: float
+) -> tuple[FloatArray, FloatArray]:
+    """The dual b of one label's hinge, 0 <= b <= most, and its weights, to a gap of tol."""
+    path = CentralPath(X, most, 1, 2)
+    path.begin(np.ones(len(X)), -signs[:, None])
+    path._found = 0
+    zero = float(most.sum())
+    for _ in range(_HINGE_STEPS):
+        if not path.step():
+            break
+        total, v = path.dual()
+        bound = total - 0.5 * float(np.sum((v.T @ X) ** 2))
+        slack = np.maximum(1.0 - signs * path.scores[:, 0], 0.0)
+        value = 0.5 * float(np.sum(path.W**2)) + float(most @ slack)
+        if value - bound <= tol * min(zero - bound, value):
+            break
+    return most * path.shares()[:, 1], path.W[0]
 
 
 def _newton(X: FloatArray, bent: FloatArray) -> FloatArray:

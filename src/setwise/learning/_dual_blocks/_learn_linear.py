@@ -19,6 +19,7 @@ from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.learning._dual_blocks._path_blocks import takes_steps
 from setwise.learning._dual_blocks._plane_blocks import takes_planes
 from setwise.learning._history import History
+from setwise.losses._families import Polymatroids
 
 Stage = tuple[Literal["planes", "blocks", "steps"], int]
 
@@ -27,6 +28,8 @@ Stage = tuple[Literal["planes", "blocks", "steps"], int]
 # others is alone.
 _TALL, _VERY_TALL = 20.0, 200.0
 _FEW_WEIGHTS = 64
+# More where every label is learned alone.
+_TALL_OF_LABELS = 100.0
 # Fewer where a set has planes of its own and no projection: a pass does less, and is tried a while.
 _WIDE_OF_PLANES = 10.0
 _FOR_EVER = 1 << 40
@@ -159,7 +162,7 @@ def stages(sets: LinearSets) -> tuple[Stage, ...]:
         passes = _BEFORE_STEPS if sets.dimension <= _QUICK_STEPS else _BEFORE_LONG_STEPS
         wide = _OF_MEDIUM_PLANES if examples > _WIDE_OF_PLANES else _OF_WIDE
         return _with_steps(sets, ("blocks", passes), wide)
-    if examples > _TALL:
+    if examples > (_TALL_OF_LABELS if answer[0].kind == Polymatroids.MODULAR else _TALL):
         return _OF_TALL
     return _STRAIGHT if goes_straight(sets, answer[0]) else _OF_WIDE
 
