@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
+from sklearn.svm import LinearSVC
 
+from setwise import SetClassifier
 from setwise.estimators._sets._set_risk import LinearRisk
 from setwise.learning import Serial, one_slack
 from setwise.learning._cutting_planes._fit import PlaneShares
-from setwise.learning._dual_blocks import _path_blocks
-from setwise.learning._dual_blocks._central_path import CentralPath
+from setwise.learning._dual_blocks import _dual_blocks, _learn_linear, _path_blocks
+from setwise.learning._dual_blocks._central_path import CentralPath, hinge_path
 from setwise.learning._dual_blocks._dual_blocks import dual_blocks
 from setwise.learning._dual_blocks._learn_linear import learn_linear
 from setwise.losses._scoring._layout import arrange
@@ -17,6 +19,15 @@ from setwise.surrogates import get
 
 KINDS = [("margin", "jaccard"), ("slack", "jaccard"), ("decomposed", "dice"), ("lovasz", "jaccard")]
 each_kind = pytest.mark.parametrize(("surrogate", "loss"), KINDS, ids=[s for s, _ in KINDS])
+
+
+def grouped_sets(sizes, d, surrogate, loss):
+    random = np.random.default_rng(0)
+    n = sum(sizes)
+    X = random.normal(size=(n, d))
+    y = X @ random.normal(size=d) + np.sqrt(d) * random.normal(size=n) > 0
+    sets = arrange(y, "groups", np.repeat(np.arange(len(sizes)), sizes), None)
+    return LinearRisk(X, sets, get(surrogate, loss), True, Serial()).linear_sets()
 
 
 def linear_sets(n, d, p, surrogate, loss, *, sparse=False, weight=None):
@@ -103,6 +114,65 @@ def test_passes_and_steps_go_on_from_each_other(surrogate, loss):
     assert isinstance(fit.dual, PlaneShares)
     assert by_steps(sets, 20.0, init=fit).n_iter == 1
     assert by_steps(sets, 10.0, init=fit).converged
+
+
+@each_kind
+def test_groups_take_steps_too(surrogate, loss):
+    sets = grouped_sets([1, 4, 3, 6, 2, 5, 4], 12, surrogate, loss)
+    for C in (0.1, 10.0):
+        fit = by_steps(sets, C)
+        assert fit.converged
+        assert fit.value == 0.5 * fit.w @ fit.w + C * sets.risk(fit.w)[0]
+        assert_same_minimum(fit, one_slack(sets.risk, sets.dimension, C, tol=1e-2))
+    assert by_steps(sets, 10.0, init=fit).n_iter == 1
+
+
+def test_wide_groups_get_steps_after_planes(monkeypatch):
+    monkeypatch.setattr(_learn_linear, "_BEFORE_TALL_STEPS", (5, 5))
+    sets = grouped_sets([3] * 20, 80, "margin", "jaccard")
+    fit = learn_linear(sets, 10.0)
+    assert fit.learner == "one_slack, interior_point"
+    assert fit.converged
+    assert_same_minimum(fit, one_slack(sets.risk, sets.dimension, 10.0, tol=1e-2))
+
+
+@pytest.mark.parametrize("C", [0.1, 100.0])
+def test_one_label_ends_where_liblinear_does(C):
+    random = np.random.default_rng(5)
+    X = random.normal(size=(80, 12))
+    signs = np.where(X[:, 0] + 3.0 * random.normal(size=80) > 0, 1.0, -1.0)
+    b, w = hinge_path(X, signs, np.full(80, C), 1e-6)
+    svc = LinearSVC(
+        loss="hinge", C=C, fit_intercept=False, tol=1e-8, max_iter=1_000_000, random_state=0
+    ).fit(X, signs)
+
+    def value(w):
+        return 0.5 * w @ w + C * np.maximum(1.0 - signs * (X @ w), 0.0).sum()
+
+    bound = b.sum() - 0.5 * np.sum((X.T @ (signs * b)) ** 2)
+    assert np.all((b >= 0.0) & (b <= C))
+    assert bound <= value(svc.coef_[0]) * (1 + 1e-12)
+    assert value(w) <= value(svc.coef_[0]) * (1 + 1e-5)
+    assert value(w) - bound <= 1e-5 * value(w)
+
+
+def test_labels_that_passes_do_not_end_get_steps(monkeypatch):
+    """With elements that cost nothing, and for any number of threads to the last bit."""
+    random = np.random.default_rng(2)
+    X = random.normal(size=(60, 25))
+    Y = random.uniform(size=(60, 3)) < 0.5
+    weight = random.integers(0, 3, size=60).astype(float)
+    fits = {}
+    for before in (0, 1 << 40):
+        monkeypatch.setattr(_dual_blocks, "_BEFORE_STEPS", before)
+        for n_jobs in (1, 2):
+            model = SetClassifier("hamming", "hinge", C=300.0, n_jobs=n_jobs)
+            fits[before, n_jobs] = model.fit(X, Y, sample_weight=weight)
+    steps, passes = fits[0, 1], fits[1 << 40, 1]
+    assert steps.gap_ <= 1e-3
+    assert steps.history_.dual[-1] <= passes.history_.primal[-1]
+    assert passes.history_.dual[-1] <= steps.history_.primal[-1]
+    assert np.array_equal(steps.coef_, fits[0, 2].coef_)
 
 
 def test_few_planes_prove_what_they_can(monkeypatch):

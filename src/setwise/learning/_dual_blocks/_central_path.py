@@ -244,10 +244,13 @@ def hinge_path(
 def _newton(X: FloatArray, bent: FloatArray) -> FloatArray:
     """I + sum_i B_i (x) x_i x_i', its lower half by blocks of labels."""
     D, p = X.shape[1], bent.shape[1]
+    if D == 1:
+        return np.eye(p) + np.tensordot(X[:, 0] ** 2, bent, axes=1)
     matrix = np.zeros((p, D, p, D))
+    across, by_pair = np.ascontiguousarray(X.T), np.ascontiguousarray(bent.transpose(1, 2, 0))
     for j in range(p):
         for k in range(j + 1):
-            matrix[j, :, k] = (X * bent[:, j, k][:, None]).T @ X
+            matrix[j, :, k] = (across * by_pair[j, k]) @ X
     square: FloatArray = matrix.reshape(p * D, p * D)
     square[np.diag_indices(p * D)] += 1.0
     return square

@@ -18,46 +18,64 @@ _KEPT = 64
 
 
 def takes_steps(sets: LinearSets) -> bool:
-    """Whether Newton's steps have room: for few weights, of the labels of rows."""
-    if not (sets.by_label and sets.surrogate.is_convex and sets.n > 0):
+    """Whether Newton's steps have room: for few weights."""
+    if not (sets.surrogate.is_convex and sets.n > 0 and sets.labels.n > 0):
         return False
+    numbers = sets.labels.n * _KEPT * (sets.p if sets.by_label else sets.columns)
     few = sets.dimension <= _MOST_WEIGHTS
-    return few and sets.n * max(_KEPT * sets.p, sets.columns) <= _MOST_NUMBERS
+    return few and max(numbers, sets.n * sets.columns) <= _MOST_NUMBERS
 
 
 class PathBlocks(Blocks):
-    """The central path of the program over planes; a pass is one step, and planes where it led."""
+    """The central path of the program over planes; a pass is one step, and planes where it led.
+
+    The planes of a row are functions of the scores of its labels, those of a group of the weights.
+    """
 
     name = "interior_point"
 
     def __init__(self, sets: LinearSets, C: float, start: Dual | None, gap: float) -> None:
-        self.features = sets.features
-        self._sets = sets
-        self._path = CentralPath(dense(sets), C * sets.weights, sets.p, _KEPT)
+        self._sets, self._X = sets, dense(sets)
+        prices = C * sets.weights
+        if sets.by_label:
+            self._path = CentralPath(self._X, prices, sets.p, _KEPT)
+        else:
+            self._path = CentralPath(np.ones((sets.labels.n, 1)), prices, sets.columns, _KEPT)
         if isinstance(start, PlaneShares):
             self._path.begin_with(start, gap)
         else:
             self._path.begin(*self._risks())
-        self.renew()
-        self.inner = self._path.W
+        self._renew_inner()
 
     def _risks(self) -> tuple[FloatArray, FloatArray]:
         """The surrogate of each set where the path is, and its slopes."""
-        values, slopes = self._sets.surrogate._of_labels(self._sets.labels, self._path.scores)
-        return np.asarray(values, np.float64), np.asarray(slopes, np.float64)
+        labels, of_labels = self._sets.labels, self._sets.surrogate._of_labels
+        if self._sets.by_label:
+            values, slopes = of_labels(labels, self._path.scores)
+            return np.asarray(values, np.float64), np.asarray(slopes, np.float64)
+        values, slopes = of_labels(labels, self._X @ self._path.W[:, 0])
+        of_weights = np.zeros((labels.n, self._X.shape[1]))
+        some = labels.sizes > 0
+        by_sample = np.asarray(slopes, np.float64)[:, None] * self._X
+        if some.any():
+            of_weights[some] = np.add.reduceat(by_sample, labels.offsets[:-1][some])
+        return np.asarray(values, np.float64), of_weights
+
+    def _renew_inner(self) -> None:
+        self.inner = self._path.W if self._sets.by_label else self._path.W.T.copy()
+        self.renew()
 
     def renew(self) -> None:
         """From the shares."""
         self.total, v = self._path.dual()
-        self.W = self.features.weights(v)
+        self.W = v.T @ self._X if self._sets.by_label else v.sum(axis=0, keepdims=True)
 
     def improve(self, passes: int, tol: float, room: float) -> None:
         """One step."""
         self._path.add(*self._risks())
         self.stuck = not self._path.step()
         self.passes += 1
-        self.inner = self._path.W
-        self.renew()
+        self._renew_inner()
 
     def excess(self) -> float:
         """Shares sum to 1."""
