@@ -19,9 +19,10 @@ _MOST_NUMBERS = 1 << 25
 # A price beyond this one is reached in steps: passes at the one before until the gap is a share of
 # the dual, or so many.
 _HIGH, _RISE, _COARSE, _RAMP = 300.0, 10.0, 0.1, 300
-# A pull that is asked for at any price, but where passes are extrapolated up to so many examples a
-# feature.
+# A pull that is asked for, but where passes are extrapolated up to so many examples a feature; and
+# the share of the price that it may be, of fewer examples and of more.
 _PULL, _VERY_WIDE = 3.0, 1.5
+_OF_FEW, _OF_MANY = 0.03, 0.6
 
 
 def takes_planes(sets: LinearSets) -> bool:
@@ -115,10 +116,16 @@ class PlaneBlocks(PulledBlocks):
             self._sets.n,
             self._sets.columns,
             self.W,
-            least=0.0 if LEAST <= self._ratio <= _VERY_WIDE else _PULL,
+            least=self._least_pull(),
         )
         self._curvature = np.maximum(self._acceleration.gain * self._squares, 1e-300)
         self._since = self.passes
+
+    def _least_pull(self) -> float:
+        if LEAST <= self._ratio <= _VERY_WIDE:
+            return 0.0
+        share = _OF_FEW if self._ratio < LEAST else _OF_MANY
+        return min(_PULL, share * self._paid * self._price)
 
     def renew(self) -> None:
         """From the shares, brought to the sum 1."""
