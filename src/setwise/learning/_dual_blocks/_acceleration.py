@@ -9,8 +9,6 @@ from setwise._foundation._arguments import FloatArray
 # Passes are about as many as C |x|^2 where examples are many beside the features, few otherwise.
 _SHARE, _MANY = 0.1, 10.0
 _LEAST = 0.5
-# Where a pull of some strength is asked for: of the price, however few the examples.
-_LITTLE = 0.03
 
 
 class Acceleration:
@@ -34,7 +32,7 @@ class Acceleration:
         self, price: float, examples: int, columns: int, W: FloatArray, *, least: float = 0.0
     ) -> None:
         many = min(1.0, examples / (_MANY * max(columns, 1))) ** 2
-        pull = max(_SHARE * many * price - 1.0, min(least, _LITTLE * price))
+        pull = max(_SHARE * many * price - 1.0, least)
         self.pull = pull if np.isfinite(pull) and pull > _LEAST else 0.0
         self.gain = 1.0 / (1.0 + self.pull)
         self._toward = self._last = W

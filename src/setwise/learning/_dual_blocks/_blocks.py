@@ -28,6 +28,8 @@ class Blocks(ABC):
         Where the steps have led, W or near it.
     passes : int
         Made so far.
+    stuck : bool
+        Whether more of them would change nothing.
     """
 
     name: ClassVar[str]
@@ -36,6 +38,7 @@ class Blocks(ABC):
     total: float
     inner: FloatArray
     passes: int = 0
+    stuck: bool = False
 
     @abstractmethod
     def renew(self) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +17,19 @@ from setwise.learning._cutting_planes._fit import Dual, Fit, Planes
 from setwise.learning._cutting_planes._search import Search
 from setwise.learning._dual_blocks._acceleration import Acceleration
 from setwise.learning._dual_blocks._blocks import ENOUGH, Blocks, PulledBlocks
+from setwise.learning._dual_blocks._central_path import hinge_path
 from setwise.learning._dual_blocks._extrapolation import LEAST, WIDE, Extrapolation
 from setwise.learning._dual_blocks._linear_sets import LinearSets
+from setwise.learning._dual_blocks._path_blocks import PathBlocks, dense
 from setwise.learning._dual_blocks._plane_blocks import PlaneBlocks
 from setwise.losses._families import Polymatroids
 
 T = TypeVar("T", bound=np.generic)
 
 # The passes of the first round, and the most; in between half as many as all before.
-_BEGIN, _MOST = 4, 100
+_BEGIN, _BEGIN_WARM, _MOST = 4, 16, 100
+# Labels that are not done after so many passes get Newton's steps, where these have room.
+_BEFORE_STEPS, _STEP_COLUMNS, _STEP_NUMBERS = 300, 1500, 1 << 22
 
 
 class ElementBlocks(Blocks):
@@ -32,20 +37,51 @@ class ElementBlocks(Blocks):
 
     name = "dual_blocks"
 
-    def __init__(self, sets: LinearSets, C: float, start: Dual | None) -> None:
+    # Whether the dual is a sum over the labels.
+    _separable: ClassVar[bool] = False
+
+    def __init__(self, sets: LinearSets) -> None:
         self.features = sets.features
         labels = sets.labels
         self._shape = (sets.n, sets.p)
         self._signs = np.where(labels.positive.view(np.bool_), 1.0, -1.0)
         self.b = np.zeros(len(labels.positive))
-        if isinstance(start, np.ndarray):
-            self.b = start
-            self.renew()
-            # As far along the ray as the dual rises: C where most elements are at their bounds.
-            squares = float(np.vdot(self.W, self.W))
-            self.b = min(C, self.total / squares if squares > 0.0 else C) * start
         self.renew()
         self.inner = self.W
+
+    @abstractmethod
+    def _inside(self, b: FloatArray) -> FloatArray:
+        """The nearest dual."""
+
+    def _begin(self, start: Dual | None, before: float, C: float) -> None:
+        """From the dual of another price: its shares, or what of it is still allowed.
+
+        The first where most elements are at their bounds, the second where most are not; each as
+        far along its ray as the dual rises, and the best in between.
+        """
+        if not isinstance(start, np.ndarray):
+            return
+        candidates = [C * start]
+        if before > C:
+            candidates.append(self._inside(before * start))
+        kept: list[tuple[FloatArray, FloatArray]] = []
+        for self.b in candidates:
+            self.renew()
+            b = self.b.reshape(self._shape)
+            part = _best_part(self._summed(b.sum(axis=0)), self._summed(_products(self.W, self.W)))
+            kept.append((part * b, part[:, None] * self.W))
+        b, W = kept[0]
+        for other, weights in kept[1:]:
+            gain = self._summed((other - b).sum(axis=0) - _products(W, weights - W))
+            part = _best_part(gain, self._summed(_products(weights - W, weights - W)))
+            b = b + part * (other - b)
+        self.b = b.ravel()
+        self.renew()
+        self.inner = self.W
+
+    def _summed(self, by_label: FloatArray) -> FloatArray:
+        """Over the labels, unless each stands for itself."""
+        return by_label if self._separable else by_label.sum(keepdims=True)
 
     def renew(self) -> None:
         """From b."""
@@ -60,13 +96,18 @@ class ElementBlocks(Blocks):
 class LabelBlocks(ElementBlocks):
     """Boxes: a modular loss is a sum over the labels, and each is learned alone."""
 
-    def __init__(self, sets: LinearSets, C: float, most: FloatArray, start: Dual | None) -> None:
-        super().__init__(sets, C, start)
+    _separable = True
+
+    def __init__(self, sets: LinearSets, most: FloatArray) -> None:
+        super().__init__(sets)
+        self._flat = most
         self._executor = sets.executor
         self._most = self._by_label(most)
         self._truth = self._by_label(sets.labels.positive)
         self._left = np.ones(sets.p, np.bool_)
         self._share = ENOUGH
+        self._sets = sets
+        self._takes_steps = sets.columns <= _STEP_COLUMNS and sets.n * sets.columns <= _STEP_NUMBERS
 
     def improve(self, passes: int, tol: float, room: float) -> None:
         """Each label that is not done yet, over threads."""
@@ -75,8 +116,14 @@ class LabelBlocks(ElementBlocks):
             self._share /= 2
         b, state = self._by_label(self.b), self.features.label_state(self.W)
         rows, share, first = self.features.rows, self._share * tol, self.passes
+        inner: dict[int, FloatArray] = {}
+        steps = dense(self._sets) if self._takes_steps and first >= _BEFORE_STEPS else None
 
         def one(j: int) -> int:
+            if steps is not None:
+                signs = np.where(self._truth[j].view(np.bool_), 1.0, -1.0)
+                b[j], inner[j] = hinge_path(steps, signs, self._most[j], share)
+                return 1
             truth, most = self._truth[j], self._most[j]
             return _core.hinge_passes(rows, truth, most, share, passes, first, b[j], state[j])
 
@@ -84,9 +131,16 @@ class LabelBlocks(ElementBlocks):
         done = self._executor.map(one, left.tolist())
         self.b = b.T.ravel()
         self._left[left] = np.array(done) == passes
+        self._takes_steps &= steps is None
         self.passes += passes
         self.renew()
         self.inner = self.W
+        if inner:  # the weights of the path are better than those of its dual
+            self.inner = self.W.copy()
+            self.inner[list(inner)] = np.array(list(inner.values()))
+
+    def _inside(self, b: FloatArray) -> FloatArray:
+        return np.minimum(b, self._flat)
 
     def excess(self) -> float:
         """A box is kept to the last bit."""
@@ -103,17 +157,19 @@ class SetBlocks(ElementBlocks, PulledBlocks):
     def __init__(
         self,
         sets: LinearSets,
-        C: float,
         found: Polymatroids,
         scales: FloatArray,
-        start: Dual | None,
+        start: Dual | None = None,
+        before: float = 1.0,
+        C: float = 1.0,
     ) -> None:
-        super().__init__(sets, C, start)
+        super().__init__(sets)
         labels = sets.labels
         self._of_labels = sets.by_label
         self._sets = _core.SetBlocks(
             labels.positive, labels.offsets, scales, found.kind, found.tables, found.starts
         )
+        self._begin(start, before, C)
         squares = self.features.squares()
         price = float(scales.mean() * squares.mean()) if len(scales) else 0.0
         self._goes_straight = goes_straight(sets, found)
@@ -186,6 +242,11 @@ class SetBlocks(ElementBlocks, PulledBlocks):
         signed = (self._signs * self.b).reshape(self._shape)
         return float(self.b.sum()) - 0.5 * self.features.squared(signed, state)
 
+    def _inside(self, b: FloatArray) -> FloatArray:
+        inside = np.empty_like(b)
+        _core.project_sets(self._sets, b, inside)
+        return inside
+
     def excess(self) -> float:
         """As the kernel of the family measures it."""
         return _core.largest_excess(self._sets, self.b)
@@ -201,6 +262,7 @@ def dual_blocks(
     time_limit: float | None = None,
     init: Fit | None = None,
     most_passes: int = 1 << 40,
+    by_steps: bool = False,
 ) -> Fit:
     r"""Minimise 1/2 |W|^2 + C risk(W) by exact steps of the dual, set by set.
 
@@ -216,10 +278,16 @@ def dual_blocks(
 
     Any other convex surrogate of the labels of a row has the dual over planes below it, of which
     some are kept for each set (``PlaneBlocks``). ``init`` is a fit of the same risk at any C, whose
-    dual is a start; ``most_passes`` ends the fit as ``max_iter`` does.
+    dual is a start; ``most_passes`` ends the fit as ``max_iter`` does. ``by_steps``: Newton's steps
+    for all sets together instead (``PathBlocks``), whose number hardly depends on C.
     """
     search = Search(sets.dimension, C, tol, max_iter, callback, time_limit=time_limit)
-    blocks = _blocks(sets, search.C, None if init is None else init.dual)
+    blocks: Blocks
+    if by_steps:
+        start = None if init is None else init.dual
+        blocks = PathBlocks(sets, search.C, start, _gap_at(init, search.C))
+    else:
+        blocks = _blocks(sets, search.C, init)
     known = -np.inf
     try:
         if init is not None:
@@ -235,13 +303,22 @@ def dual_blocks(
             lower = shrink * (total - shrink * squares)
             if search.end_round(max(lower, known), total + squares):
                 break
-            if blocks.passes >= most_passes:
+            if blocks.passes >= most_passes or blocks.stuck:
                 break
-            passes = min(max(_BEGIN, blocks.passes // 2), _MOST, most_passes - blocks.passes)
+            first = _BEGIN if init is None or init.dual is None else _BEGIN_WARM
+            passes = min(max(first, blocks.passes // 2), _MOST, most_passes - blocks.passes)
             blocks.improve(passes, search.tol, search.room)
     except KeyboardInterrupt:
         search.interrupt()
     return search.fit(blocks.name, _plane(blocks, search.C), blocks.dual(search.C))
+
+
+def _gap_at(init: Fit | None, C: float) -> float:
+    """How far an earlier fit can be from the best of this C."""
+    if init is None:
+        return 0.0
+    ratio = max(C / init.C, init.C / C)
+    return ratio * init.gap + (ratio - 1.0) * min(C, init.C) * init.risk_at_zero
 
 
 def _offer(W: FloatArray, sets: LinearSets, search: Search) -> None:
@@ -265,16 +342,32 @@ def goes_straight(sets: LinearSets, found: Polymatroids) -> bool:
     return sets.by_label and LEAST <= sets.n / max(sets.columns, 1) <= WIDE
 
 
-def _blocks(sets: LinearSets, C: float, start: Dual | None) -> Blocks:
+def _blocks(sets: LinearSets, C: float, init: Fit | None) -> Blocks:
+    start, before = (None, C) if init is None else (init.dual, init.C)
     answer = sets.surrogate._polymatroids(sets.labels)
     if answer is None:
-        return PlaneBlocks(sets, C, start)
+        return PlaneBlocks(sets, C, start, before)
     found, factor = answer
     scales = C * factor * sets.weights
     if found.kind == Polymatroids.MODULAR and goes_straight(sets, found):
         most = np.repeat(scales, sets.labels.sizes) * found.tables
-        return LabelBlocks(sets, C, most, start)
-    return SetBlocks(sets, C, found, scales, start)
+        blocks = LabelBlocks(sets, most)
+        blocks._begin(start, before, C)
+        return blocks
+    return SetBlocks(sets, found, scales, start, before, C)
+
+
+def _products(W: FloatArray, V: FloatArray) -> FloatArray:
+    """Of the weights of each label."""
+    products: FloatArray = np.einsum("jd,jd->j", W, V)
+    return products
+
+
+def _best_part(gain: FloatArray, squares: FloatArray) -> FloatArray:
+    """The t in [0, 1] with the largest t gain - t^2 squares / 2."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        best = np.where(squares > 0.0, gain / squares, np.where(gain > 0.0, 1.0, 0.0))
+    return np.clip(best, 0.0, 1.0)
 
 
 def _largest(squares: FloatArray, offsets: IntArray) -> FloatArray:

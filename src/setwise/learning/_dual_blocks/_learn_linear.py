@@ -12,23 +12,32 @@ from scipy.sparse import issparse
 from setwise._foundation._arguments import FloatArray, as_count, check_callback
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._progress import Progress
-from setwise.learning._cutting_planes._fit import Fit, Planes
+from setwise.learning._cutting_planes._fit import Fit, Planes, PlaneShares
 from setwise.learning._cutting_planes._one_slack import one_slack
 from setwise.learning._dual_blocks._dual_blocks import dual_blocks, goes_straight
 from setwise.learning._dual_blocks._linear_sets import LinearSets
+from setwise.learning._dual_blocks._path_blocks import takes_steps
 from setwise.learning._dual_blocks._plane_blocks import takes_planes
 from setwise.learning._history import History
+from setwise.losses._families import Polymatroids
 
-Stage = tuple[Literal["planes", "blocks"], int]
+Stage = tuple[Literal["planes", "blocks", "steps"], int]
 
 # Of so many examples a feature, planes need few rounds, whatever C; from so many on, no others are
 # tried, nor for so few weights. Features count by what they weigh: one that is large beside the
 # others is alone.
 _TALL, _VERY_TALL = 20.0, 200.0
 _FEW_WEIGHTS = 64
+# More where every label is learned alone.
+_TALL_OF_LABELS = 100.0
 # Fewer where a set has planes of its own and no projection: a pass does less, and is tried a while.
 _WIDE_OF_PLANES = 10.0
 _FOR_EVER = 1 << 40
+# Newton's steps are few at any price, and each takes the time of many passes; of so many weights
+# less so. What comes before them: passes, or rounds of planes.
+_STEPS, _QUICK_STEPS = 150, 600
+_BEFORE_STEPS, _BEFORE_LONG_STEPS, _BEFORE_WARM_STEPS = 100, 400, 40
+_BEFORE_TALL_STEPS, _LITTLE_WORK = (50, 150), 1 << 23
 # A stage of blocks that leaves more of the gap is not worth another.
 _HELP = 0.5
 # |x|^2 beyond has no room for the sums of a dual.
@@ -88,14 +97,14 @@ def learn_linear(
     deadline = Deadline.of(time_limit, armed=False)
     done: Fit | None = None
     blocks_help = True
-    for kind, most in stages(sets):
+    for kind, most in stages(sets, init is not None and isinstance(init.dual, PlaneShares)):
         if kind == "blocks" and not blocks_help:
             continue
         start = init if done is None else done
         left = limit if done is None else limit - done.n_iter
         told = _told(callback, done)
         try:
-            if kind == "blocks":
+            if kind != "planes":
                 fit = dual_blocks(
                     sets,
                     C,
@@ -105,6 +114,7 @@ def learn_linear(
                     init=start,
                     callback=told,
                     most_passes=most,
+                    by_steps=kind == "steps",
                 )
             else:
                 fit = one_slack(
@@ -132,14 +142,14 @@ def learn_linear(
     return done
 
 
-def stages(sets: LinearSets) -> tuple[Stage, ...]:
-    """What is tried, in this order, until the gap is small enough."""
+def stages(sets: LinearSets, warm: bool = False) -> tuple[Stage, ...]:
+    """What is tried, in this order, until the gap is small enough; warm: from shares of planes."""
     few = sets.dimension <= _FEW_WEIGHTS or sets.labels.n <= 1
     if few or sets.n > _VERY_TALL * sets.columns:
         return _PLANES
     answer = sets.surrogate._polymatroids(sets.labels)
     if answer is None and not takes_planes(sets):
-        return _PLANES
+        return _with_steps(sets, ("planes", _BEFORE_TALL_STEPS[1]), _PLANES)
     squares = _column_squares(sets)
     total = float(squares.sum())
     if not (np.isfinite(total) and 0.0 < total < _MOST_SQUARES):
@@ -148,11 +158,27 @@ def stages(sets: LinearSets) -> tuple[Stage, ...]:
     examples = sets.n * float(shares @ shares)
     if answer is None:
         if examples > _TALL:
-            return _OF_TALL_PLANES
-        return _OF_MEDIUM_PLANES if examples > _WIDE_OF_PLANES else _OF_WIDE
-    if examples > _TALL:
+            first: Stage = ("planes", _rounds_before_steps(sets))
+            return _with_steps(
+                sets, ("blocks", _BEFORE_WARM_STEPS) if warm else first, _OF_TALL_PLANES
+            )
+        passes = _BEFORE_STEPS if sets.dimension <= _QUICK_STEPS else _BEFORE_LONG_STEPS
+        wide = _OF_MEDIUM_PLANES if examples > _WIDE_OF_PLANES else _OF_WIDE
+        return _with_steps(sets, ("blocks", passes), wide)
+    if examples > (_TALL_OF_LABELS if answer[0].kind == Polymatroids.MODULAR else _TALL):
         return _OF_TALL
     return _STRAIGHT if goes_straight(sets, answer[0]) else _OF_WIDE
+
+
+def _rounds_before_steps(sets: LinearSets) -> int:
+    """Fewer where a step costs little more than a round."""
+    work = sets.n * sets.dimension**2
+    return _BEFORE_TALL_STEPS[0] if work <= _LITTLE_WORK else _BEFORE_TALL_STEPS[1]
+
+
+def _with_steps(sets: LinearSets, first: Stage, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    """Newton's steps after a first stage, where there is room for them."""
+    return (first, ("steps", _STEPS), *stages) if takes_steps(sets) else stages
 
 
 def _column_squares(sets: LinearSets) -> FloatArray:

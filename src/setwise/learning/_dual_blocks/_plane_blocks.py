@@ -19,9 +19,10 @@ _MOST_NUMBERS = 1 << 25
 # A price beyond this one is reached in steps: passes at the one before until the gap is a share of
 # the dual, or so many.
 _HIGH, _RISE, _COARSE, _RAMP = 300.0, 10.0, 0.1, 300
-# A pull that is asked for at any price, but where passes are extrapolated up to so many examples a
-# feature.
+# A pull that is asked for, but where passes are extrapolated up to so many examples a feature; and
+# the share of the price that it may be, of fewer examples and of more.
 _PULL, _VERY_WIDE = 3.0, 1.5
+_OF_FEW, _OF_MANY = 0.03, 0.6
 
 
 def takes_planes(sets: LinearSets) -> bool:
@@ -58,7 +59,7 @@ class PlaneBlocks(PulledBlocks):
     name = "kept_planes"
     _gap: float
 
-    def __init__(self, sets: LinearSets, C: float, start: Dual | None) -> None:
+    def __init__(self, sets: LinearSets, C: float, start: Dual | None, before: float = 1.0) -> None:
         self.features = sets.features
         self._sets, self._shape = sets, (sets.n, sets.p)
         scales = C * sets.weights
@@ -70,10 +71,36 @@ class PlaneBlocks(PulledBlocks):
         self._paid = 1.0 if warm else _first_share(self._price)
         self._planes = _core.KeptPlanes(sets.labels.offsets, self._paid * scales, _kept(sets))
         if isinstance(start, PlaneShares):
-            self._planes.begin_with(start.counts, start.shares, start.heights, start.slopes)
-            self.renew()
-            self._planes.raise_price(1.0, min(self._along(), 1.0))
+            self._begin(start, scales, C / before)
         self._hold()
+
+    def _begin(self, start: PlaneShares, scales: FloatArray, ratio: float) -> None:
+        """From the shares of another price, or from what they were of it; the best in between."""
+        start = _without_zero(start)
+        shares = start.shares
+        if ratio < 1.0:
+            begins = np.cumsum(start.counts) - start.counts
+            used = start.counts > 0
+            sums = np.zeros(len(scales))
+            sums[used] = np.add.reduceat(shares, begins[used])
+            kept = shares * np.repeat(
+                np.minimum(1.0 / ratio, 1.0 / np.maximum(sums, 1e-300)), start.counts
+            )
+            points = []
+            for of in (shares, kept):
+                v = np.zeros(self._shape)
+                by_plane = of[:, None] * start.slopes.reshape(-1, self._shape[1])
+                v[used] = np.add.reduceat(by_plane, begins[used])
+                total = float(np.repeat(scales, start.counts) @ (of * start.heights))
+                points.append((total, self.features.weights(-scales[:, None] * v)))
+            (first, W), (second, V) = points
+            gain = second - first - float(np.vdot(W, V - W))
+            squares = float(np.vdot(V - W, V - W))
+            part = min(max(gain / squares, 0.0), 1.0) if squares > 0.0 else 0.0
+            shares = (1.0 - part) * shares + part * kept
+        self._planes.begin_with(start.counts, shares, start.heights, start.slopes)
+        self.renew()
+        self._planes.raise_price(1.0, min(self._along(), 1.0))
 
     def _along(self) -> float:
         """As far along the ray from 0 as the dual rises."""
@@ -89,10 +116,16 @@ class PlaneBlocks(PulledBlocks):
             self._sets.n,
             self._sets.columns,
             self.W,
-            least=0.0 if LEAST <= self._ratio <= _VERY_WIDE else _PULL,
+            least=self._least_pull(),
         )
         self._curvature = np.maximum(self._acceleration.gain * self._squares, 1e-300)
         self._since = self.passes
+
+    def _least_pull(self) -> float:
+        if LEAST <= self._ratio <= _VERY_WIDE:
+            return 0.0
+        share = _OF_FEW if self._ratio < LEAST else _OF_MANY
+        return min(_PULL, share * self._paid * self._price)
 
     def renew(self) -> None:
         """From the shares, brought to the sum 1."""
@@ -173,3 +206,13 @@ class PlaneBlocks(PulledBlocks):
         slopes = np.empty(used * self._shape[1])
         self._planes.copy_used(shares, heights, slopes)
         return PlaneShares(counts, shares, heights, slopes)
+
+
+def _without_zero(start: PlaneShares) -> PlaneShares:
+    """Without the plane 0, which every set has."""
+    p = len(start.slopes) // max(len(start.shares), 1)
+    slopes = start.slopes.reshape(len(start.shares), p)
+    kept = slopes.any(axis=1) | (start.heights != 0.0)
+    sets = np.repeat(np.arange(len(start.counts)), start.counts)[kept]
+    counts = np.bincount(sets, minlength=len(start.counts))
+    return PlaneShares(counts, start.shares[kept], start.heights[kept], slopes[kept].ravel())

@@ -1,0 +1,262 @@
+"""The quadratic program over planes of many sets, by Newton's steps along its central path."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from setwise._foundation._arguments import FloatArray
+from setwise.learning._cutting_planes._fit import PlaneShares
+
+# How far a step may go towards the boundary.
+_NEAR = 0.99
+# A shorter step is rounding.
+_STUCK = 1e-6
+# The least share of the products that a step aims at, and that while planes are still found for
+# more than so many of the sets: a path that runs ahead of them ends far from theirs.
+_CENTER, _HASTE, _STILL = 1e-3, 0.1, 0.02
+# The slacks of the first planes, in mean risks: the path begins near the weights 0.
+_WIDE = 10.0
+# A new plane's slack is at least what it was violated by, times this, and its dual at most this
+# part of the price.
+_VIOLATED, _PART = 0.5, 0.3
+# A plane that is no higher than those which are there, in risks, is one of them.
+_HIGHER = 1e-6
+# The most steps for one label; a dozen are the rule.
+_HINGE_STEPS = 60
+
+
+class _Step(NamedTuple):
+    W: FloatArray
+    scores: FloatArray
+    tops: FloatArray
+    slacks: FloatArray
+    duals: FloatArray
+
+
+class CentralPath:
+    r"""Weights W (p, D), and of each set i its top :math:`\xi_i` and planes with slacks and duals.
+
+    .. math:: \min_{W, \xi}\ \tfrac12 |W|^2 + \sum_i c_i \xi_i, \qquad
+        s_{ik} = \xi_i - h_{ik} - \langle a_{ik}, W x_i \rangle \ge 0,
+
+    with duals :math:`\lambda_{ik} \ge 0`, :math:`\sum_k \lambda_{ik} = c_i`,
+    :math:`W = -\sum_{ik} \lambda_{ik} a_{ik} x_i^T`. A step goes to where all products
+    :math:`s \lambda` are one number, smaller than their mean (Mehrotra's predictor and corrector).
+    What is unknown beside W is eliminated set by set, which leaves
+
+    .. math:: I + \sum_i B_i \otimes x_i x_i^T, \qquad B_i = \sum_k \tfrac{\lambda_{ik}}{s_{ik}}
+        a_{ik} (a_{ik} - \bar a_i)^T,
+
+    of p D rows: O(n p^2 D^2 + p^3 D^3) a step, whatever the price. How many steps there are hardly
+    depends on anything. Planes are added on the way, where W has led: the top of a set rises above
+    its new plane, so that the primal stays feasible and the products say what was missing.
+
+    J. Gondzio, P. González-Brevis, P. Munari, New developments in the primal-dual column generation
+    technique, 2013.
+    """
+
+    def __init__(self, X: FloatArray, prices: FloatArray, p: int, most: int) -> None:
+        n, columns = X.shape
+        # A set that costs nothing has a dual of its own all the same.
+        self._X, self._prices = X, np.maximum(prices, 1e-9 * float(prices.mean()))
+        self._paid = prices
+        self.W = np.zeros((p, columns))
+        self.scores = np.zeros((n, p))
+        self._tops = np.zeros(n)
+        self._counts = np.ones(n, np.int64)  # the plane 0 is each set's first
+        self._slopes = np.zeros((n, most, p))
+        self._heights = np.zeros((n, most))
+        self._slacks = np.ones((n, most))
+        self._duals = np.zeros((n, most))
+        self._duals[:, 0] = self._prices
+        self._found = n
+
+    @property
+    def _most(self) -> int:
+        return int(self._slacks.shape[1])
+
+    def begin(self, risks: FloatArray, slopes: FloatArray) -> None:
+        """The planes at W = 0, where the slacks are large and the two duals equal."""
+        self._tops = risks + _WIDE * max(float(risks.mean()), 1e-300)
+        self._slacks[:, 0] = self._tops
+        self._duals[:, :2] = 0.5 * self._prices[:, None]
+        self._slacks[:, 1] = self._tops - risks
+        self._slopes[:, 1], self._heights[:, 1] = slopes, risks
+        self._counts[:] = 2
+
+    def begin_with(self, start: PlaneShares, gap: float) -> None:
+        """Planes with shares, of which the plane 0 has the rest, and by how much they are wrong."""
+        n, most, p = self._slopes.shape
+        sets = np.repeat(np.arange(n), start.counts)
+        order = np.lexsort((-start.shares, sets))
+        rank = np.arange(len(sets)) - np.repeat(
+            np.cumsum(start.counts) - start.counts, start.counts
+        )
+        order, sets = order[rank < most - 1], sets[rank < most - 1]
+        at = 1 + rank[rank < most - 1]
+        self._slopes[sets, at] = start.slopes.reshape(-1, p)[order]
+        self._heights[sets, at] = start.heights[order]
+        self._duals[sets, at] = self._prices[sets] * start.shares[order]
+        self._duals[:, 0] = np.maximum(self._prices - self._duals[:, 1:].sum(axis=1), 0.0)
+        self._counts = 1 + np.minimum(start.counts, most - 1)
+        self.W = -np.einsum("ik,ikp->ip", self._duals, self._slopes).T @ self._X
+        self.scores = self._X @ self.W.T
+        mask = np.arange(most) < self._counts[:, None]
+        along = np.einsum("ikp,ip->ik", self._slopes, self.scores)
+        highest = np.where(mask, self._heights + along, -np.inf)
+        product = gap / float(self._counts.sum())
+        self._tops = highest.max(axis=1) + product / (_PART * self._prices)
+        self._slacks = np.where(mask, self._tops[:, None] - highest, 1.0)
+        self._duals = np.where(mask, np.maximum(self._duals, product / self._slacks), 0.0)
+
+    def shares(self) -> FloatArray:
+        """The duals as they are for the bound: of the sum 1 in each set."""
+        duals = self._duals[:, : int(self._counts.max())]
+        shares: FloatArray = duals / duals.sum(axis=1, keepdims=True)
+        return shares
+
+    def dual(self) -> tuple[float, FloatArray]:
+        """The dual of the shares beside |W|^2 / 2, and v of their weights sum_i v_i x_i'."""
+        shares = self.shares()
+        K = shares.shape[1]
+        total = float(self._paid @ np.einsum("ik,ik->i", shares, self._heights[:, :K]))
+        v = np.einsum("ik,ikp->ip", shares, self._slopes[:, :K])
+        return total, -self._paid[:, None] * v
+
+    def used(self) -> PlaneShares:
+        """The planes of each set that have a share, the largest first."""
+        shares = self.shares()
+        order = np.argsort(-shares, axis=1, kind="stable")
+        rows = np.arange(len(shares))[:, None]
+        shares = shares[rows, order]
+        kept = shares > 1e-9
+        heights, slopes = self._heights[rows, order], self._slopes[rows, order]
+        return PlaneShares(kept.sum(axis=1), shares[kept], heights[kept], slopes[kept].ravel())
+
+    def add(self, risks: FloatArray, slopes: FloatArray) -> None:
+        """What the surrogate is at the scores, for the sets whose planes are all lower there."""
+        K = int(self._counts.max())
+        mask = np.arange(K) < self._counts[:, None]
+        along = np.einsum("ikp,ip->ik", self._slopes[:, :K], self.scores)
+        highest = np.where(mask, self._heights[:, :K] + along, -np.inf).max(axis=1)
+        new = np.flatnonzero(risks > highest + _HIGHER * np.abs(risks) + 1e-12)
+        self._found = len(new)
+        if not len(new):
+            return
+        full = self._counts[new] == self._most
+        at = np.where(full, 1 + np.argmin(self._duals[new, 1:], axis=1), self._counts[new])
+        self._duals[new, at] = 0.0  # before the plane is another one
+        self._counts[new] += ~full
+        product = float(np.median((self._slacks[:, :K] * self._duals[:, :K])[mask]))
+        left = self._tops[new] - risks[new]
+        slacks = np.maximum(
+            np.maximum(left, -_VIOLATED * left), product / (_PART * self._prices[new])
+        )
+        rise = np.maximum(slacks - left, 0.0)
+        self._tops[new] += rise
+        self._slacks[new] += rise[:, None]
+        self._slopes[new, at] = slopes[new]
+        self._heights[new, at] = risks[new] - np.einsum("ip,ip->i", slopes[new], self.scores[new])
+        self._slacks[new, at], self._duals[new, at] = slacks, product / slacks
+
+    def step(self) -> bool:
+        """To a lower point of the path, as far as slacks and duals stay positive; False if none."""
+        with np.errstate(all="ignore"):
+            try:
+                return self._step()
+            except LinAlgError:
+                return False
+
+    def _step(self) -> bool:
+        K = int(self._counts.max())
+        mask = np.arange(K) < self._counts[:, None]
+        slopes, duals = self._slopes[:, :K], self._duals[:, :K]
+        slacks = np.where(mask, self._slacks[:, :K], 1.0)
+        along = np.einsum("ikp,ip->ik", slopes, self.scores)
+        apart = np.where(mask, slacks - (self._tops[:, None] - self._heights[:, :K] - along), 0.0)
+        owed = self._prices - duals.sum(axis=1)
+        ratios = duals / slacks
+        sums = ratios.sum(axis=1)
+        center = np.einsum("ik,ikp->ip", ratios, slopes) / sums[:, None]
+        bent = np.matmul((ratios[:, :, None] * slopes).transpose(0, 2, 1), slopes - center[:, None])
+        factor = cho_factor(_newton(self._X, bent), True, True, False)
+        astray = self.W + np.einsum("ik,ikp->ip", duals, slopes).T @ self._X
+
+        def toward(products: FloatArray) -> _Step:
+            """The step that changes the products by so much."""
+            q = np.where(mask, -products / slacks + ratios * apart, 0.0)
+            e = q.sum(axis=1) - owed
+            v = np.einsum("ik,ikp->ip", q - ratios * (e / sums)[:, None], slopes)
+            right = -astray - v.T @ self._X
+            W = cho_solve(factor, right.ravel(), check_finite=False).reshape(right.shape)
+            scores = self._X @ W.T
+            moved = np.einsum("ikp,ip->ik", slopes, scores)
+            tops = e / sums + np.einsum("ip,ip->i", center, scores)
+            by = tops[:, None] - moved
+            return _Step(W, scores, tops, np.where(mask, by - apart, 0.0), q - ratios * by)
+
+        def reach(step: _Step) -> float:
+            return min(1.0, _reach(slacks, step.slacks), _reach(duals, step.duals))
+
+        count = float(self._counts.sum())
+        product = float(np.vdot(slacks, duals)) / count
+        first = toward(slacks * duals)
+        t = reach(first)
+        ahead = float(np.vdot(slacks + t * first.slacks, duals + t * first.duals)) / count
+        least = _HASTE if self._found > _STILL * len(self._tops) else _CENTER
+        aim = max((ahead / product) ** 3, least) * product
+        bending = first.slacks * first.duals
+        step = toward(np.where(mask, slacks * duals + bending - aim, 0.0))
+        t = min(1.0, _NEAR * reach(step))
+        if not (t > _STUCK and all(np.isfinite(part).all() for part in step)):
+            return False
+        self.W = self.W + t * step.W
+        self.scores = self.scores + t * step.scores
+        self._tops = self._tops + t * step.tops
+        self._slacks[:, :K] = slacks + t * step.slacks
+        self._duals[:, :K] = duals + t * step.duals
+        return True
+
+
+def hinge_path(
+    X: FloatArray, signs: FloatArray, most: FloatArray, tol: float
+) -> tuple[FloatArray, FloatArray]:
+    """The dual b of one label's hinge, 0 <= b <= most, and its weights, to a gap of tol."""
+    path = CentralPath(X, most, 1, 2)
+    path.begin(np.ones(len(X)), -signs[:, None])
+    path._found = 0
+    zero = float(most.sum())
+    for _ in range(_HINGE_STEPS):
+        if not path.step():
+            break
+        total, v = path.dual()
+        bound = total - 0.5 * float(np.sum((v.T @ X) ** 2))
+        slack = np.maximum(1.0 - signs * path.scores[:, 0], 0.0)
+        value = 0.5 * float(np.sum(path.W**2)) + float(most @ slack)
+        if value - bound <= tol * min(zero - bound, value):
+            break
+    return most * path.shares()[:, 1], path.W[0]
+
+
+def _newton(X: FloatArray, bent: FloatArray) -> FloatArray:
+    """I + sum_i B_i (x) x_i x_i', its lower half by blocks of labels."""
+    D, p = X.shape[1], bent.shape[1]
+    if D == 1:
+        return np.eye(p) + np.tensordot(X[:, 0] ** 2, bent, axes=1)
+    matrix = np.zeros((p, D, p, D))
+    across, by_pair = np.ascontiguousarray(X.T), np.ascontiguousarray(bent.transpose(1, 2, 0))
+    for j in range(p):
+        for k in range(j + 1):
+            matrix[j, :, k] = (across * by_pair[j, k]) @ X
+    square: FloatArray = matrix.reshape(p * D, p * D)
+    square[np.diag_indices(p * D)] += 1.0
+    return square
+
+
+def _reach(x: FloatArray, step: FloatArray) -> float:
+    """The largest t for which x + t step >= 0."""
+    falls = step < 0.0
+    return float((x[falls] / -step[falls]).min(initial=np.inf))

@@ -1,0 +1,92 @@
+"""The dual over planes of every set, by Newton's steps where the weights are not too many."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import issparse
+
+from setwise._foundation._arguments import FloatArray
+from setwise.learning._cutting_planes._fit import Dual, PlaneShares
+from setwise.learning._dual_blocks._blocks import Blocks
+from setwise.learning._dual_blocks._central_path import CentralPath
+from setwise.learning._dual_blocks._linear_sets import LinearSets
+
+# The matrix of a step takes 64 megabytes at the most, and so do the planes.
+_MOST_WEIGHTS, _MOST_NUMBERS = 2800, 1 << 23
+# Planes of a set: those with the least share go.
+_KEPT = 64
+
+
+def takes_steps(sets: LinearSets) -> bool:
+    """Whether Newton's steps have room: for few weights."""
+    if not (sets.surrogate.is_convex and sets.n > 0 and sets.labels.n > 0):
+        return False
+    numbers = sets.labels.n * _KEPT * (sets.p if sets.by_label else sets.columns)
+    few = sets.dimension <= _MOST_WEIGHTS
+    return few and max(numbers, sets.n * sets.columns) <= _MOST_NUMBERS
+
+
+class PathBlocks(Blocks):
+    """The central path of the program over planes; a pass is one step, and planes where it led.
+
+    The planes of a row are functions of the scores of its labels, those of a group of the weights.
+    """
+
+    name = "interior_point"
+
+    def __init__(self, sets: LinearSets, C: float, start: Dual | None, gap: float) -> None:
+        self._sets, self._X = sets, dense(sets)
+        prices = C * sets.weights
+        if sets.by_label:
+            self._path = CentralPath(self._X, prices, sets.p, _KEPT)
+        else:
+            self._path = CentralPath(np.ones((sets.labels.n, 1)), prices, sets.columns, _KEPT)
+        if isinstance(start, PlaneShares):
+            self._path.begin_with(start, gap)
+        else:
+            self._path.begin(*self._risks())
+        self._renew_inner()
+
+    def _risks(self) -> tuple[FloatArray, FloatArray]:
+        """The surrogate of each set where the path is, and its slopes."""
+        labels, of_labels = self._sets.labels, self._sets.surrogate._of_labels
+        if self._sets.by_label:
+            values, slopes = of_labels(labels, self._path.scores)
+            return np.asarray(values, np.float64), np.asarray(slopes, np.float64)
+        values, slopes = of_labels(labels, self._X @ self._path.W[:, 0])
+        of_weights = np.zeros((labels.n, self._X.shape[1]))
+        some = labels.sizes > 0
+        by_sample = np.asarray(slopes, np.float64)[:, None] * self._X
+        if some.any():
+            of_weights[some] = np.add.reduceat(by_sample, labels.offsets[:-1][some])
+        return np.asarray(values, np.float64), of_weights
+
+    def _renew_inner(self) -> None:
+        self.inner = self._path.W if self._sets.by_label else self._path.W.T.copy()
+        self.renew()
+
+    def renew(self) -> None:
+        """From the shares."""
+        self.total, v = self._path.dual()
+        self.W = v.T @ self._X if self._sets.by_label else v.sum(axis=0, keepdims=True)
+
+    def improve(self, passes: int, tol: float, room: float) -> None:
+        """One step."""
+        self._path.add(*self._risks())
+        self.stuck = not self._path.step()
+        self.passes += 1
+        self._renew_inner()
+
+    def excess(self) -> float:
+        """Shares sum to 1."""
+        return 1.0
+
+    def dual(self, C: float) -> Dual:
+        """Shares do not depend on C."""
+        return self._path.used()
+
+
+def dense(sets: LinearSets) -> FloatArray:
+    """The features as a matrix, with that of the intercept."""
+    X = sets.X.toarray() if issparse(sets.X) else np.asarray(sets.X, np.float64)
+    return np.hstack([X, np.ones((sets.n, 1))]) if sets.intercept else X
