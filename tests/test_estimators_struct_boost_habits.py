@@ -153,7 +153,7 @@ def test_c_is_chosen_by_rows_held_out():
     model = sw.StructBoostClassifier(random_state=0).fit(X, y)
     assert model.C_ in model.C_scores_
     assert model.C_scores_[model.C_] == max(model.C_scores_.values())
-    plain = sw.StructBoostClassifier(C=model.C_).fit(X, y)
+    plain = sw.StructBoostClassifier(C=model.C_, surrogate=model.surrogate_).fit(X, y)
     assert np.array_equal(plain.decision_function(X), model.decision_function(X))
     validated = sw.StructBoostClassifier().fit(*ODD, eval_set=EVEN)
     assert validated.score(*EVEN) >= max(validated.C_scores_.values()) - 0.03
