@@ -306,8 +306,9 @@ def main() -> None:
             "C of the SVMs": "1e-3 to 1e2 by validation, 6 values",
             "features": "standardised by the training part",
             "weak learners": f"at most {ROUNDS}, relative gap {GAP:g} or {LIMIT:g} s; each has a "
-            "weight for every class, or (a class each) for one; with the logistic surrogate at most "
-            f"{MORE} (HGB has {ROUNDS} for each class), 4 a round, gap {WIDE_GAP:g} or {2 * LIMIT:g} s",
+            "weight for every class, or (a class each) for one; with the logistic surrogate at "
+            f"most {MORE} (HGB has {ROUNDS} for each class), 4 a round, gap {WIDE_GAP:g} or "
+            f"{2 * LIMIT:g} s",
             "slack": "by the number of scores, the estimator's own choice",
             "HGB stumps": "scikit-learn's HistGradientBoostingClassifier, max_leaf_nodes=2, "
             f"max_depth=1, {ROUNDS} rounds of a stump for each class, learning rate of "

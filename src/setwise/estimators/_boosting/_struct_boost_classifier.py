@@ -32,7 +32,6 @@ from setwise.estimators._checked import check_targets
 from setwise.estimators._sets._folds import Scoring, as_scoring
 from setwise.learning import BoostProgress, WeakLearnerSearch
 
-
 SURROGATES = ("auto", "hinge", "logistic")
 # With so few scores, samples times columns of the code, a slack an example is the faster program.
 _FEW_SCORES = 1000
@@ -58,8 +57,8 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
     says how far the objective can be from its minimum over all weak learners.
 
     The logistic surrogate has :math:`\log \sum_y \Delta(y_i, y)\, e^{f_y - f_{y_i}}` for the
-    maximum, 1 for Delta at :math:`y_i` itself: with costs of 1 the likelihood of the classes under a
-    softmax of the scores. It needs no linear program, and has a gap of its own.
+    maximum, 1 for Delta at :math:`y_i` itself: with costs of 1 the likelihood of the classes under
+    a softmax of the scores. It needs no linear program, and has a gap of its own.
 
     Parameters
     ----------

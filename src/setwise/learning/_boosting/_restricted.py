@@ -110,7 +110,7 @@ class Restricted:
         self._columns: list[Column] = []
         self.soft: Smoothed | None = None
         smooth = getattr(risk, "temperature", None) is not None
-        if cut.risk > 0 and (smooth or not examplewise and n_scores >= _MANY_SCORES):
+        if cut.risk > 0 and (smooth or (not examplewise and n_scores >= _MANY_SCORES)):
             self.soft = _softened(risk, C, cut.risk, self._timed)
 
     @property
