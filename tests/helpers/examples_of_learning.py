@@ -319,6 +319,7 @@ listed(
     max_trees=3,
     tol=1e-3,
     cv=2,
+    time_limit=60.0,
 )
 listed("estimators.ThinnedEnsemble", lambda model: 0)
 for name, arguments in (
@@ -333,6 +334,7 @@ estimator(
         "estimator": "stump",
         "n_estimators": 5,
         "C": 10.0,
+        "surrogate": "auto",
         "taxonomy": array(2, 2, -1),
         "label_form": "coded",
         "class_weight": "balanced",
