@@ -353,6 +353,10 @@ def test_bad_queries():
         ranker.fit(Z, RELEVANT, qid=QUERIES, groups=QUERIES)
     with pytest.raises(ValueError, match=r"qid must have shape \(240,\), got \(239,\)"):
         ranker.fit(Z, RELEVANT, qid=QUERIES[1:])
+    with pytest.raises(ValueError, match="k must be None with loss='auc', got 3"):
+        sw.StructBoostRanker(k=3).fit(X, y > 0)
+    with pytest.raises(ValueError, match="k must be at least 1"):
+        sw.StructBoostRanker(loss="ndcg", k=0).fit(X, y > 0)
     with pytest.raises(ValueError, match="loss must be one of 'auc', 'average_precision', 'ndcg'"):
         sw.StructBoostRanker(loss="map").fit(Z, RELEVANT)
     with pytest.raises(ValueError, match="leaves no groups to fit of 1"):

@@ -376,6 +376,7 @@ estimator(
         "n_estimators": 5,
         "C": 10.0,
         "loss": "auc",
+        "k": None,
         "tol": 1e-3,
         "ordinal": False,
         "early_stopping": "auto",

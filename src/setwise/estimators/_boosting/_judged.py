@@ -47,7 +47,7 @@ class Judged(Boosted):
     n_iter_no_change: int
     n_folds: int | None
     random_state: object
-    surrogate_: str
+    _surrogate: str
 
     def _risk(self, examples: Examples) -> Risk:
         raise NotImplementedError
@@ -104,7 +104,7 @@ class Judged(Boosted):
             judged = {"validation": held}
         search = self._search(self._design(examples.X))
         outside: list[HeldOut] = []
-        self.surrogate_ = self._surrogates()[0]
+        self._surrogate = self._surrogates()[0]
         if isinstance(self.C, str):
             outside = self._choose(examples, search, parts, patience, options)
         else:
@@ -152,7 +152,7 @@ class Judged(Boosted):
         deadline = Deadline(limit, armed=False)
         best: tuple[str, Path[list[HeldOut]]] | None = None
         for surrogate in self._surrogates():
-            self.surrogate_ = surrogate
+            self._surrogate = surrogate
             least = least_price(self._risk(examples), search)
             if not parts:
                 self.C_ = USUAL * least
@@ -168,7 +168,7 @@ class Judged(Boosted):
             if best is None or path.best > best[1].best:
                 best = surrogate, path
         assert best is not None
-        self.surrogate_, path = best
+        self._surrogate, path = best
         self.C_, self.C_scores_ = path.C, path.scores
         return path.left
 

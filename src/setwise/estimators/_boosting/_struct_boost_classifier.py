@@ -379,6 +379,12 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         return 1.0 - float(weights @ costs) / float(weights.sum())
 
     @property
+    def surrogate_(self) -> str:
+        """The surrogate of the fit, "hinge" or "logistic"."""
+        check_is_fitted(self)
+        return self._surrogate
+
+    @property
     def feature_importances_(self) -> FloatArray:
         """The weights of the learners, shared out to their features; they sum to 1."""
         check_is_fitted(self)
@@ -393,7 +399,7 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
 
     def _risk(self, examples: Examples) -> ClassRisk:
         unit = self._augmented or np.array_equal(self.code_, np.eye(len(self.cost_)))
-        kind = LogisticClassRisk if self.surrogate_ == "logistic" else ClassRisk
+        kind = LogisticClassRisk if self._surrogate == "logistic" else ClassRisk
         return kind(
             examples.y,
             self.cost_,
