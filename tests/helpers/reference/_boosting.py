@@ -108,7 +108,7 @@ def stump_answers(x: np.ndarray, *, categorical: bool = False, trend: int = 0) -
 
 
 def logistic_minimum(X: np.ndarray, y: np.ndarray, code: np.ndarray, C: float) -> float:
-    """min 1'w + C times the mean logistic loss over all stumps, w >= 0, by a quasi-Newton method."""
+    """min 1'w + C times the mean logistic loss over all stumps, w >= 0, by quasi-Newton steps."""
     columns = stump_columns(X, code.shape[1])
     m, rows = len(y), np.arange(len(y))
 
