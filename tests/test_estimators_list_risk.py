@@ -48,9 +48,10 @@ def worst_precision(y, f):
     return float(best)
 
 
-def worst_gain(y, f):
-    """The same with discounts, psi* the mean over the ideal rankings."""
+def worst_gain(y, f, k=None):
+    """The same with discounts, of the first k places, psi* the mean over the ideal rankings."""
     D = 1 / np.log2(np.arange(len(y)) + 2.0)
+    D[k or len(y) :] = 0.0
     rankings = np.array(list(permutations(range(len(y)))))
     gains, psi = y[rankings] @ D, f[rankings] @ D
     ideal = (np.diff(y[rankings], axis=1) <= 0).all(axis=1)
@@ -102,6 +103,19 @@ def test_the_order_of_the_rows_decides_nothing(risk, case, random):
     again, slope_again = mixed(f[order])
     assert again == pytest.approx(value, abs=1e-12)
     np.testing.assert_allclose(slope_again, slope[order], atol=1e-12)
+
+
+@given(lists(), st.integers(1, 6))
+def test_the_first_places_alone_are_the_worst_of_all_rankings(case, k):
+    y, f, groups = case
+    risk = GainRisk(y, groups=groups, k=k)
+    value, slope = risk(f)
+    worst = [worst_gain(y[rows], f[rows], k) for rows in queries(y, groups)]
+    assert value == pytest.approx(np.mean(worst), abs=1e-12)
+    assert risk(f[::-1])[0] >= value + slope @ (f[::-1] - f) - 1e-12
+    assert value >= 1 - risk.merit(f) - 1e-12
+    known = np.mean([ndcg_score([y[r]], [f[r]], k=k) for r in queries(y, groups)])
+    assert risk.merit(f) == pytest.approx(known)
 
 
 @given(lists())

@@ -153,7 +153,7 @@ def test_c_is_chosen_by_rows_held_out():
     model = sw.StructBoostClassifier(random_state=0).fit(X, y)
     assert model.C_ in model.C_scores_
     assert model.C_scores_[model.C_] == max(model.C_scores_.values())
-    plain = sw.StructBoostClassifier(C=model.C_).fit(X, y)
+    plain = sw.StructBoostClassifier(C=model.C_, surrogate=model.surrogate_).fit(X, y)
     assert np.array_equal(plain.decision_function(X), model.decision_function(X))
     validated = sw.StructBoostClassifier().fit(*ODD, eval_set=EVEN)
     assert validated.score(*EVEN) >= max(validated.C_scores_.values()) - 0.03
@@ -353,6 +353,10 @@ def test_bad_queries():
         ranker.fit(Z, RELEVANT, qid=QUERIES, groups=QUERIES)
     with pytest.raises(ValueError, match=r"qid must have shape \(240,\), got \(239,\)"):
         ranker.fit(Z, RELEVANT, qid=QUERIES[1:])
+    with pytest.raises(ValueError, match="k must be None with loss='auc', got 3"):
+        sw.StructBoostRanker(k=3).fit(X, y > 0)
+    with pytest.raises(ValueError, match="k must be at least 1"):
+        sw.StructBoostRanker(loss="ndcg", k=0).fit(X, y > 0)
     with pytest.raises(ValueError, match="loss must be one of 'auc', 'average_precision', 'ndcg'"):
         sw.StructBoostRanker(loss="map").fit(Z, RELEVANT)
     with pytest.raises(ValueError, match="leaves no groups to fit of 1"):

@@ -21,7 +21,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import RidgeClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -321,10 +321,33 @@ def test_boosting_has_no_rows_out_of_bag():
         sw.thin(fitted("histogram", 3), X[:90], y[:90], oob=True)
 
 
+@pytest.mark.parametrize("most", [None, 2])
+def test_no_time_is_an_answer_with_a_bound_that_holds(most):
+    X, y = data(3)
+    options = {"max_trees": most, "tol": 1e-6}
+    with pytest.warns(ConvergenceWarning, match="time_limit of 0 s reached") as said:
+        short = sw.thin(fitted("forest", 3), X[90:], y[90:], time_limit=0.0, **options)
+    assert said[-1].filename == __file__
+    long = sw.thin(fitted("forest", 3), X[90:], y[90:], C=short.C_, tol=1e-6)
+    assert short.bound_ <= long.value_ <= short.value_ * (1 + 1e-9)
+    assert short.n_kept <= (most or short.n_trees_)
+    assert len(short.path_["C"]) == 1
+
+
+def test_a_limit_that_is_not_reached_changes_nothing():
+    X, y = data(3)
+    a, b = (
+        sw.thin(fitted("forest", 3), X[90:], y[90:], C=20.0, time_limit=limit)
+        for limit in (None, 1e6)
+    )
+    assert np.array_equal(a.decision_function(X), b.decision_function(X))
+
+
 def test_trees_that_say_nothing_are_left_out():
     X, y = np.zeros((40, 2)), np.arange(40) % 2
     forest = RandomForestClassifier(5, bootstrap=False, random_state=0).fit(X, y)
-    with pytest.warns(UserWarning, match="no weak learner lowers the objective"):
+    with pytest.warns(UserWarning, match="no weak learner lowers the objective") as said:
         found = sw.thin(forest, X, y, C=1.0)
+    assert all(warning.filename == __file__ for warning in said)
     assert found.n_kept == 0
     assert found.predict(X).shape == (40,)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from setwise.learning._boosting import _master
 from setwise.learning._boosting._master import Master
 
 TOLERANCE = 1e-7
@@ -98,3 +99,16 @@ def test_says_nothing(capfd):
     master.add_columns(np.array([[-1.0]]))
     assert master.solve().w.tolist() == [1.0]
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_simplex_method_that_does_not_end_is_left(monkeypatch):
+    answers = []
+    for least in (20_000, 1):
+        monkeypatch.setattr(_master, "_STEPS", 50 if least > 1 else 0)
+        monkeypatch.setattr(_master, "_LEAST_STEPS", least)
+        rng = np.random.default_rng(0)
+        master = Master(50.0)
+        master.add_planes(np.zeros(30, int), rng.random(30), np.empty((30, 0)))
+        master.add_columns(rng.normal(size=(30, 8)) - 0.3)
+        answers.append(master.solve().value)
+    assert answers[1] == pytest.approx(answers[0], rel=1e-7)

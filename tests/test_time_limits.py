@@ -57,7 +57,7 @@ LONG = {
         "learning.one_slack",
         "learning.n_slack",
     ),
-    *("learning.block_frank_wolfe", "learning.struct_boost"),
+    *("learning.block_frank_wolfe", "learning.struct_boost", "thin"),
 }
 
 

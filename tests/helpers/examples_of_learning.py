@@ -324,6 +324,7 @@ listed(
     max_trees=3,
     tol=1e-3,
     cv=2,
+    time_limit=60.0,
 )
 listed("estimators.ThinnedEnsemble", lambda model: 0)
 for name, arguments in (
@@ -338,6 +339,7 @@ estimator(
         "estimator": "stump",
         "n_estimators": 5,
         "C": 10.0,
+        "surrogate": "auto",
         "taxonomy": array(2, 2, -1),
         "label_form": "coded",
         "class_weight": "balanced",
@@ -379,6 +381,7 @@ estimator(
         "n_estimators": 5,
         "C": 10.0,
         "loss": "auc",
+        "k": None,
         "tol": 1e-3,
         "ordinal": False,
         "early_stopping": "auto",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy.optimize import linprog, minimize
 
 
 def all_stumps(X: np.ndarray) -> list[tuple[int, float, int]]:
@@ -105,3 +105,23 @@ def stump_answers(x: np.ndarray, *, categorical: bool = False, trend: int = 0) -
                 sides = np.where(x > threshold, sign, -sign)
                 answers += [np.where(missing, side, sides) for side in (1.0, -1.0)]
     return answers
+
+
+def logistic_minimum(X: np.ndarray, y: np.ndarray, code: np.ndarray, C: float) -> float:
+    """min 1'w + C times the mean logistic loss over all stumps, w >= 0, by quasi-Newton steps."""
+    columns = stump_columns(X, code.shape[1])
+    m, rows = len(y), np.arange(len(y))
+
+    def objective(w: np.ndarray) -> tuple[float, np.ndarray]:
+        scores = code @ (columns.T @ w).reshape(-1, m)
+        p = np.exp(scores - scores.max(axis=0))
+        p /= p.sum(axis=0)
+        value = w.sum() - C * np.log(p[y, rows]).mean()
+        p[y, rows] -= 1.0
+        return float(value), 1.0 + C / m * (columns @ (code.T @ p).ravel())
+
+    start = np.zeros(len(columns))
+    bounds = [(0.0, None)] * len(start)
+    options = {"maxiter": 20_000, "maxfun": 100_000, "ftol": 1e-14, "gtol": 1e-9}
+    found = minimize(objective, start, jac=True, bounds=bounds, method="L-BFGS-B", options=options)
+    return float(found.fun)

@@ -35,7 +35,14 @@ class ClassRisk:
     one_segment : bool
         Whether the scores, s by m, form one segment, as weak learners on label-augmented data
         need them, or s segments.
+
+    Attributes
+    ----------
+    temperature : float or None
+        Of the soft maxima, None for hard ones.
     """
+
+    temperature: float | None = None
 
     def __init__(
         self,
@@ -96,13 +103,18 @@ class ClassRisk:
         slope[self._y, self._rows] -= self._weight
         return (slope if self._code is None else self._code.T @ slope).ravel()
 
-    def _most_violated(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The largest margin of each example, (m,), and its slope in the classes, (k, m)."""
+    def _heights(self, scores: FloatArray) -> FloatArray:
+        """Delta(y_i, y) + f_y(x_i) - f_{y_i}(x_i), (k, m)."""
         by_class = scores.reshape(self._shape)
         if self._code is not None:
             by_class = self._code @ by_class
-        heights = self._margin + by_class
+        heights: FloatArray = self._margin + by_class
         heights -= by_class[self._y, self._rows]
+        return heights
+
+    def _most_violated(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The largest margin of each example, (m,), and its slope in the classes, (k, m)."""
+        heights = self._heights(scores)
         worst = heights.max(axis=0)
         slope = (heights == worst).astype(np.float64)
         slope /= slope.sum(axis=0)

@@ -47,6 +47,7 @@ class Judged(Boosted):
     n_iter_no_change: int
     n_folds: int | None
     random_state: object
+    _surrogate: str
 
     def _risk(self, examples: Examples) -> Risk:
         raise NotImplementedError
@@ -60,6 +61,10 @@ class Judged(Boosted):
     def _design(self, X: Any) -> Any:
         """What weak learners see of rows."""
         return X
+
+    def _surrogates(self) -> tuple[str, ...]:
+        """The surrogates among which rows held out choose; of one there is no choice."""
+        return ("hinge",)
 
     def _check_habits(self) -> None:
         """Raise where a parameter cannot be."""
@@ -84,7 +89,7 @@ class Judged(Boosted):
         **options: Any,
     ) -> tuple[Examples, BoostFit, list[HeldOut]]:
         """Choose C, fit and store: the rows fitted, the fit, and scores of others if asked for."""
-        judges = {f"valid_{k}": self._judge(part) for k, part in enumerate(eval_set)}
+        judged = {f"valid_{k}": part for k, part in enumerate(eval_set)}
         stopping = self._stops_early(len(examples), bool(eval_set))
         patience = int(self.n_iter_no_change) if stopping else None
         if not stopping:
@@ -96,17 +101,18 @@ class Judged(Boosted):
             fraction = as_fraction(self.validation_fraction)
             examples, held = split_off(examples, fraction, self.random_state)
             parts = [(examples, held)]
-            judges = {"validation": self._judge(held)}
-        risk = self._risk(examples)
+            judged = {"validation": held}
         search = self._search(self._design(examples.X))
         outside: list[HeldOut] = []
+        self._surrogate = self._surrogates()[0]
         if isinstance(self.C, str):
-            path = self._path(least_price(risk, search), parts, patience, options)
-            self.C_, outside = path
+            outside = self._choose(examples, search, parts, patience, options)
         else:
             self.C_ = self.C
             if hold_out and not stopping:
                 outside = self._try(parts, self.C_, patience, Deadline(), options)[1]
+        risk = self._risk(examples)
+        judges = {name: self._judge(part) for name, part in judged.items()}
         watch = Watch(judges, patience)
         fit = self._boost(risk, search, deadline, C=self.C_, watch=watch, **options)
         stopped = watch.stopped
@@ -131,27 +137,40 @@ class Judged(Boosted):
     def _judge(self, examples: Examples) -> Judge:
         return Judge(self._design(examples.X), self._risk(examples), self._merit(examples))
 
-    def _path(
+    def _choose(
         self,
-        least: float,
+        examples: Examples,
+        search: WeakLearnerSearch,
         parts: list[tuple[Examples, Examples]],
         patience: int | None,
         options: dict[str, Any],
-    ) -> tuple[float, list[HeldOut]]:
-        """The best C, and what fits with it say of the rows that they did not see."""
+    ) -> list[HeldOut]:
+        """Take the best C and surrogate: what fits with them say of rows that they did not see."""
         parts = [part for part in parts if self._can_be_judged(*part)]
         self.C_scores_: dict[float, float] = {}
-        if not parts:
-            return USUAL * least, []
         limit = None if self.time_limit is None else _PATH_TIME * float(self.time_limit)
         deadline = Deadline(limit, armed=False)
-        path = Path(
-            least,
-            lambda C: self._try(parts, C, patience, deadline, options),
-            lambda: not deadline.over(),
-        )
-        self.C_scores_ = path.scores
-        return path.C, path.left
+        best: tuple[str, Path[list[HeldOut]]] | None = None
+        for surrogate in self._surrogates():
+            self._surrogate = surrogate
+            least = least_price(self._risk(examples), search)
+            if not parts:
+                self.C_ = USUAL * least
+                return []
+            if best is not None and deadline.over():
+                break
+            path = Path(
+                least,
+                lambda C: self._try(parts, C, patience, deadline, options),
+                lambda: not deadline.over(),
+            )
+            # Their losses cannot be compared, so that of equal scores the first surrogate wins.
+            if best is None or path.best > best[1].best:
+                best = surrogate, path
+        assert best is not None
+        self._surrogate, path = best
+        self.C_, self.C_scores_ = path.C, path.scores
+        return path.left
 
     def _can_be_judged(self, train: Examples, held: Examples) -> bool:
         """Whether the rows to fit hold two classes, and those held out something to judge."""

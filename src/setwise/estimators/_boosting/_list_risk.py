@@ -162,10 +162,21 @@ class GainRisk(ListRisk):
 
     has the same discounts as psi, so that the worst ranking sorts :math:`f_i - y_i / Z` (Le and
     Smola's assignment problem, where it is a sort): exact, O(m log m). psi* is the mean over the
-    ideal rankings.
+    ideal rankings. With ``k`` the discounts are 0 beyond the first k places, in the loss as in psi:
+    they fall all the same, and the sort stays exact.
     """
 
     name = "ndcg"
+
+    def __init__(
+        self,
+        levels: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        k: int | None = None,
+    ) -> None:
+        self._k = np.inf if k is None else k
+        super().__init__(levels, sample_weight, groups)
 
     def _prepare(self, levels: FloatArray) -> NDArray[np.bool_]:
         if levels.min(initial=0.0) < 0:
@@ -173,7 +184,7 @@ class GainRisk(ListRisk):
                 f"y must hold gains that are not negative with loss='ndcg', got {levels.min():g}"
             )
         place = np.arange(len(levels)) - self._starts[self._query]
-        self._discounts = 1.0 / np.log2(2.0 + place)
+        self._discounts = np.where(place < self._k, 1.0 / np.log2(2.0 + place), 0.0)
         self._ideal = self._shared_discounts(levels)
         best = self._sums(self._ideal * levels)
         self._gains = levels / np.where(best > 0, best, 1.0)[self._query]

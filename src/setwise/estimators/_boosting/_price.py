@@ -62,6 +62,11 @@ class Path(Generic[T]):
             if not more():
                 return
 
+    @property
+    def best(self) -> float:
+        """The best score."""
+        return self.scores[self.C]
+
     def _try(self, C: float, attempt: Callable[[float], tuple[Verdict, T]]) -> bool:
         """Whether it is better than those before."""
         verdict, left = attempt(C)

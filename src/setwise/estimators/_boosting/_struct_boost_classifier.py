@@ -26,10 +26,15 @@ from setwise.estimators._boosting._distinct_rows import distinct_rows
 from setwise.estimators._boosting._eval_set import as_eval_set, known_places
 from setwise.estimators._boosting._held_out import Examples
 from setwise.estimators._boosting._judged import HeldOut, Judged
+from setwise.estimators._boosting._logistic_class_risk import LogisticClassRisk
 from setwise.estimators._boosting._taxonomy import label_code
 from setwise.estimators._checked import check_targets
 from setwise.estimators._sets._folds import Scoring, as_scoring
 from setwise.learning import BoostProgress, WeakLearnerSearch
+
+SURROGATES = ("auto", "hinge", "logistic")
+# With so few scores, samples times columns of the code, a slack an example is the faster program.
+_FEW_SCORES = 1000
 
 
 def _is_calibrated(model: StructBoostClassifier) -> bool:
@@ -51,6 +56,10 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
     height of the first common ancestor. ``predict`` takes the class of the largest score. ``gap_``
     says how far the objective can be from its minimum over all weak learners.
 
+    The logistic surrogate has :math:`\log \sum_y \Delta(y_i, y)\, e^{f_y - f_{y_i}}` for the
+    maximum, 1 for Delta at :math:`y_i` itself: with costs of 1 the likelihood of the classes under
+    a softmax of the scores. It needs no linear program, and has a gap of its own.
+
     Parameters
     ----------
     estimator : {"stump", "tree", "perceptron", "linear"} or classifier, default="stump"
@@ -69,6 +78,10 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         threshold, or 50, 150, as long as the score of rows held out rises, or 5 if 50 is
         no better than 15: rows of ``eval_set`` or ``early_stopping``, else of folds, whereafter
         all rows are fitted.
+    surrogate : {"auto", "hinge", "logistic"}, default="auto"
+        Of the loss. "auto": where C is chosen, the one whose best score on the rows held out is
+        higher, the logistic one if they are equal; where C is given, whose unit depends on it, the
+        hinge of the paper.
     taxonomy : nested lists, parent array or graph, default=None
         A tree whose nodes include the classes. Lists are nodes and labels are leaves,
         ``[["cat", "dog"], ["car", "bus"]]``; a parent array gives the parent of each node, -1 for
@@ -102,8 +115,9 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
     tol : float, default=1e-3
         Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
         (``ConvergenceWarning``).
-    slack : {"one", "example"}, default="one"
-        One slack for the mean loss, or one an example: the same optimum by a larger program.
+    slack : {"auto", "one", "example"}, default="auto"
+        One slack for the mean loss, or one an example: the same optimum by a larger program, which
+        is the faster one below 1,000 scores (samples times columns of the code): "auto".
     columns : {"shared", "class"}, default="shared"
         "shared": a weak learner has a weight, of any sign, for every column of the code, as in the
         paper. "class": it has one weight for one of them, not negative, so that more classes need
@@ -135,8 +149,10 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
     ----------
     classes_ : array of shape (k,)
     C_ : float
+    surrogate_ : {"hinge", "logistic"}
     C_scores_ : dict
-        The score of rows held out for each C that was tried; empty if it was given.
+        The score of rows held out for each C that was tried with ``surrogate_``; empty if C was
+        given.
     best_iteration_ : int
         The round that was kept: with early stopping the best one, else the last.
     evals_result_ : dict
@@ -197,6 +213,7 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         n_estimators: int = 200,
         C: float | str = "auto",
         *,
+        surrogate: str = "auto",
         taxonomy: Any = None,
         label_form: str = "coded",
         class_weight: dict[Any, float] | str | None = None,
@@ -207,7 +224,7 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         calibrate: str | None = None,
         n_folds: int | None = None,
         tol: float = 1e-3,
-        slack: str = "one",
+        slack: str = "auto",
         columns: str = "shared",
         columns_per_round: int | None = None,
         categorical_features: Any = "from_dtype",
@@ -221,6 +238,7 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.C = C
+        self.surrogate = surrogate
         self.taxonomy = taxonomy
         self.label_form = label_form
         self.class_weight = class_weight
@@ -270,6 +288,8 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         self
         """
         augmented = as_choice(self.label_form, "label_form", ("coded", "augmented")) == "augmented"
+        as_choice(self.surrogate, "surrogate", SURROGATES)
+        slack = as_choice(self.slack, "slack", ("auto", "one", "example"))
         shared = as_choice(self.columns, "columns", ("shared", "class")) == "shared"
         columns_a_round(self.columns_per_round, 0)
         if self.calibrate is not None:
@@ -296,12 +316,15 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         self._augmented = augmented
         n_segments = 1 if augmented else self.code_.shape[1]
         self._width = columns_a_round(self.columns_per_round, n_segments * len(examples))
+        if slack == "auto":
+            few = self.code_.shape[1] * len(examples) <= _FEW_SCORES
+            slack = "example" if few else "one"
         _, _, outside = self._learn(
             examples,
             [self._evaluated(*part) for part in as_eval_set(eval_set)],
             deadline,
             hold_out=self.calibrate is not None,
-            slack=self.slack,
+            slack=slack,
             columns="shared" if shared and n_segments > 1 else "class",
             columns_per_round=self._width,
         )
@@ -356,6 +379,12 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         return 1.0 - float(weights @ costs) / float(weights.sum())
 
     @property
+    def surrogate_(self) -> str:
+        """The surrogate of the fit, "hinge" or "logistic"."""
+        check_is_fitted(self)
+        return self._surrogate
+
+    @property
     def feature_importances_(self) -> FloatArray:
         """The weights of the learners, shared out to their features; they sum to 1."""
         check_is_fitted(self)
@@ -370,13 +399,19 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
 
     def _risk(self, examples: Examples) -> ClassRisk:
         unit = self._augmented or np.array_equal(self.code_, np.eye(len(self.cost_)))
-        return ClassRisk(
+        kind = LogisticClassRisk if self._surrogate == "logistic" else ClassRisk
+        return kind(
             examples.y,
             self.cost_,
             None if unit else self.code_,
             examples.weight,
             one_segment=self._augmented,
         )
+
+    def _surrogates(self) -> tuple[str, ...]:
+        if self.surrogate != "auto":
+            return (self.surrogate,)
+        return ("logistic", "hinge") if isinstance(self.C, str) else ("hinge",)
 
     def _search(self, X: Any) -> WeakLearnerSearch:
         return make_search(

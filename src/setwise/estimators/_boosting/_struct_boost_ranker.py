@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from setwise._foundation._arguments import FloatArray, as_array, as_choice, as_flag
+from setwise._foundation._arguments import FloatArray, as_array, as_choice, as_count, as_flag
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display
 from setwise._foundation._sample_weights import as_sample_weights, without_unit
@@ -68,6 +68,8 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
         What a ranking loses: the share of pairs in the wrong order; 1 - the average precision of
         each query, the pairs of Yue et al. as features; 1 - its normalised discounted gain, with
         y as the gains (``ordinal``, else 0 and 1) and the discounts as features.
+    k : int, default=None
+        How many places of a query's ranking count with loss="ndcg" (NDCG@k); None for all.
     early_stopping : bool or "auto", default="auto"
         Whether rows held out end the fit, after ``n_iter_no_change`` rounds in which neither their
         score nor their loss became better, and choose the round that is kept. "auto": where an
@@ -168,6 +170,7 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
         C: float | str = "auto",
         *,
         loss: str = "auc",
+        k: int | None = None,
         tol: float = 1e-3,
         ordinal: bool = False,
         early_stopping: bool | str = "auto",
@@ -187,6 +190,7 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
         self.n_estimators = n_estimators
         self.C = C
         self.loss = loss
+        self.k = k
         self.tol = tol
         self.ordinal = ordinal
         self.early_stopping = early_stopping
@@ -238,6 +242,10 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
         """
         as_flag(self.ordinal, "ordinal")
         as_choice(self.loss, "loss", LOSSES)
+        if self.k is not None:
+            as_count(self.k, "k", least=1)
+            if self.loss != "ndcg":
+                raise ValueError(f"k must be None with loss={self.loss!r}, got {self.k}")
         self._check_habits()
         check_display(self.verbose, self.callback)
         deadline = Deadline.of(self.time_limit, armed=False)
@@ -299,6 +307,8 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
         levels: NDArray[Any] = examples.y
         if self.loss == "ndcg" and self.ordinal:  # the gains themselves
             levels = self.classes_[levels].astype(np.float64)
+        if self.loss == "ndcg":
+            return GainRisk(levels, examples.weight, examples.groups, self.k)
         return LOSSES[self.loss](levels, examples.weight, examples.groups)
 
     def _search(self, X: Any) -> WeakLearnerSearch:

@@ -10,6 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._deadline import Deadline
 from setwise.estimators._boosting._class_risk import ClassRisk
 from setwise.estimators._thinning._pool import TreePool
 from setwise.learning import BoostFit, struct_boost
@@ -74,7 +75,13 @@ class ThinningProblem:
         edge = float(-slope[begin : begin + len(column.response)] @ column.response)
         return 1.0 / max(edge, 1e-12)
 
-    def solve(self, C: float, tol: float, start: IntArray | None = None) -> Thinning:
+    def solve(
+        self,
+        C: float,
+        tol: float,
+        start: IntArray | None = None,
+        deadline: Deadline | None = None,
+    ) -> Thinning:
         """The weights to within ``tol``, half of which is spent on fewer of them.
 
         The best weights that cutting planes meet lie between vertices, and have more entries than
@@ -85,28 +92,39 @@ class ThinningProblem:
         n = len(self.pool)
         with threadpool_limits(1, user_api="blas"):  # whose sums depend on the number of threads
             fit = struct_boost(
-                self.risk, self.pool, C, tol=tol / 2, n_estimators=n + 1, columns_per_round=n
+                self.risk,
+                self.pool,
+                C,
+                tol=tol / 2,
+                n_estimators=n + 1,
+                columns_per_round=n,
+                time_limit=None if deadline is None else deadline.inherited,
             )
             weights = np.zeros(self.pool.n_ids)
             weights[[column.learner for column in fit.columns]] = fit.w
             return self._sparse(weights, fit, C, tol)
 
-    def limited(self, C: float, tol: float, T: int, most: int) -> Thinning:
+    def limited(self, C: float, tol: float, T: int, most: int, deadline: Deadline) -> Thinning:
         """At most so many of the T trees: the least are dropped, a third a time.
 
         The bound stays that for all trees and weights, so that the gap holds the price of the limit
-        as well.
+        as well. When the time is over they are dropped at once, and the others keep their weights.
         """
-        whole = thinning = self.solve(C, tol)
+        whole = thinning = self.solve(C, tol, deadline=deadline)
         while not thinning.fit.interrupted:
             kept = thinning.kept[thinning.kept < T]
             if len(kept) <= most:
                 break
             order = np.argsort(-thinning.weights[kept], kind="stable")
+            if deadline.over():
+                weights = thinning.weights.copy()
+                weights[kept[order[most:]]] = 0.0
+                thinning = replace(thinning, weights=weights, value=self._value(weights, C))
+                break
             trees = kept[order[: max(most, 2 * len(kept) // 3)]]
             constants = np.arange(T, self.pool.n_ids)
             some = replace(self, pool=self.pool.only(np.concatenate([trees, constants])))
-            thinning = some.solve(C, tol)
+            thinning = some.solve(C, tol, deadline=deadline)
         bound, zero = whole.fit.bound, whole.fit.zero
         gap = share_left(thinning.value, bound, zero, whole.fit.rounding)
         interrupted = thinning.fit.interrupted
@@ -122,14 +140,17 @@ class ThinningProblem:
             middle = (few + many) // 2
             some = weights.copy()
             some[order[:middle]] = 0.0
-            scores = self.pool.scores(some, self.n_scores)
-            value = float(some.sum()) + C * self.risk(scores.ravel())[0]
+            value = self._value(some, C)
             gap = share_left(value, fit.bound, fit.zero, fit.rounding)
             if gap <= max(tol, best.relative_gap):
                 few, best = middle, Thinning(some, value, gap, fit)
             else:
                 many = middle
         return best
+
+    def _value(self, weights: FloatArray, C: float) -> float:
+        scores = self.pool.scores(weights, self.n_scores)
+        return float(weights.sum()) + C * self.risk(scores.ravel())[0]
 
     def losses(self, weights: FloatArray) -> FloatArray:
         """What each row pays for the class that the weighted columns choose."""
@@ -153,10 +174,11 @@ class Path:
         return float(self.C[self.loss.argmin()])
 
 
-def cross_validated(problem: ThinningProblem, cv: int) -> Path:
+def cross_validated(problem: ThinningProblem, cv: int, deadline: Deadline) -> Path:
     """The losses along C, which grows threefold from where the first column enters.
 
-    It ends where the loss has not fallen for a while. Each fold begins with the columns that it
+    It ends where the loss has not fallen for a while, or after the first C for which the time is
+    over. Each fold begins with the columns that it
     used at the last C.
     """
     folds = folds_of(problem.y, cv)
@@ -169,7 +191,7 @@ def cross_validated(problem: ThinningProblem, cv: int) -> Path:
     kept: list[IntArray] = [np.empty(0, np.int64)] * cv
     tried: list[tuple[float, float, float]] = []
     least, since, C = np.inf, 0, problem.threshold
-    while len(tried) < _MOST_VALUES and since < _PATIENCE:
+    while len(tried) < _MOST_VALUES and since < _PATIENCE and not (tried and deadline.over()):
         C *= _FACTOR
         loss = 0.0
         for k, (learnt, judged) in enumerate(parts):

@@ -12,6 +12,7 @@ from sklearn.frozen import FrozenEstimator
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_count, as_flag, as_number
 from setwise._foundation._callers import callers_level
+from setwise._foundation._deadline import Deadline
 from setwise._foundation._sample_weights import as_sample_weights, require_some, without_unit
 from setwise.estimators._boosting._taxonomy import label_code
 from setwise.estimators._checked import checked_labels
@@ -20,6 +21,8 @@ from setwise.estimators._thinning._program import Path, Thinning, ThinningProble
 from setwise.estimators._thinning._seen import bags_of, warn_of_seen_rows
 from setwise.estimators._thinning._thinned_ensemble import ThinnedEnsemble
 from setwise.estimators._thinning._trees import Trees, trees_of
+
+_PATH_TIME = 0.5  # of a time limit
 
 
 def thin(
@@ -34,6 +37,7 @@ def thin(
     max_trees: int | None = None,
     tol: float = 1e-2,
     cv: int = 3,
+    time_limit: float | None = None,
 ) -> ThinnedEnsemble:
     r"""Weigh the trees of a fitted forest or boosting anew, most of them with zero.
 
@@ -80,6 +84,10 @@ def thin(
         The relative gap, half of it spent on the program and half on dropping small weights.
     cv : int
         Folds for C="auto", drawn with a fixed seed.
+    time_limit : float, optional
+        The most seconds, None for no limit: half of them at most go into the choice of C. It then
+        ends with the best weights so far and warns (``ConvergenceWarning``); ``gap_`` holds. The
+        outputs of the trees, the first C and one linear program are not cut short.
 
     Returns
     -------
@@ -91,7 +99,8 @@ def thin(
     -----
     UserWarning
         If the trees have seen the rows of X: where they predict those in their bags far better than
-        the rest, or all rows without a mistake. If no tree pays at this C.
+        the rest, or all rows without a mistake. If no tree pays at this C. A ConvergenceWarning
+        if it ends above ``tol``, at the time limit say.
 
     Notes
     -----
@@ -123,6 +132,8 @@ def thin(
     most = None if max_trees is None else as_count(max_trees, "max_trees", least=1)
     tol = as_number(tol, "tol", nonnegative=True)
     cv = as_count(cv, "cv", least=2)
+    deadline = Deadline.of(time_limit, armed=False)
+    half = Deadline(None if deadline.seconds is None else _PATH_TIME * deadline.seconds)
     if isinstance(ensemble, FrozenEstimator):
         ensemble = ensemble.estimator
     trees = trees_of(ensemble)
@@ -156,13 +167,14 @@ def thin(
     if number is None:
         if len(labels) < cv:
             raise ValueError(f"cv must be at most the number of rows, {len(labels)}, got {cv}")
-        path = cross_validated(problem, cv)
+        path = cross_validated(problem, cv, half)
     C_now = path.best if path is not None else float(number or 0.0)
     if most is None:
-        thinning = problem.solve(C_now, tol)
-        _warn_of_gap(thinning, tol)
+        thinning = problem.solve(C_now, tol, deadline=deadline)
     else:
-        thinning = problem.limited(C_now, tol, len(trees.members), most)
+        thinning = problem.limited(C_now, tol, len(trees.members), most, deadline)
+    if most is None or deadline.struck:
+        _warn_of_gap(thinning, tol, deadline)
     _store(model, trees, pool.scale, thinning, C_now, path)
     return model
 
@@ -187,11 +199,16 @@ def _labels(y: ArrayLike, trees: Trees) -> IntArray:
     return places
 
 
-def _warn_of_gap(thinning: Thinning, tol: float) -> None:
+def _warn_of_gap(thinning: Thinning, tol: float, deadline: Deadline) -> None:
     if thinning.relative_gap > max(tol, 1e-9) and not thinning.fit.interrupted:
+        why = (
+            f"{deadline.sentence}, raise it or tol"
+            if deadline.struck
+            else "what is left is within the accuracy of the linear program, lower C or raise tol"
+        )
         warnings.warn(
             f"thin stopped at a relative gap of {thinning.relative_gap:.1e}, above tol={tol:g}: "
-            "what is left is within the accuracy of the linear program, lower C or raise tol",
+            f"{why}",
             ConvergenceWarning,
             stacklevel=callers_level(),
         )

@@ -13,6 +13,8 @@ from setwise._foundation._imports import load
 # The numbers that HiGHS gives its two simplex methods.
 _DUAL, _PRIMAL = 1, 4
 ACCURACY = 1e-9  # a gap below it is none that the linear program can be asked to close
+# Steps of the simplex method for each row and column, and at the least: beyond, it goes in circles.
+_STEPS, _LEAST_STEPS = 50, 20_000
 
 
 class MasterSolution(NamedTuple):
@@ -141,9 +143,12 @@ class Master:
     def solve(self) -> MasterSolution:
         """Solve from the present basis, or from none where that fails.
 
-        At large C, where the numbers lie far apart, the simplex method may fail from there too: the
-        interior point method, which ends in a basis as well, comes last.
+        At large C, where the numbers lie far apart, the simplex method may fail from there too, or
+        not end within as many steps as it is given: the interior point method, which ends in a
+        basis as well, comes last.
         """
+        steps = _STEPS * (self.n_slacks + self.n_columns + self.n_planes)
+        self._highs.setOptionValue("simplex_iteration_limit", max(steps, _LEAST_STEPS))
         self._highs.setOptionValue("simplex_strategy", self._strategy)
         self._highs.run()
         if self._highs.getModelStatus() != self._solved:

@@ -148,6 +148,10 @@ class SoftRisk(Protocol):
 class SofteningRisk(Risk, Protocol):
     """A risk that can be softened."""
 
+    @property
+    def temperature(self) -> float | None:
+        """That of the risk itself, if its maxima are soft; None where they are hard."""
+
     def softened(self) -> SoftRisk | None:
         """A new one at scores of zero; None where this one cannot be."""
 

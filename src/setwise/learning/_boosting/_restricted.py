@@ -64,7 +64,8 @@ class Restricted:
     cuts there. The best weights never get worse, nor worse than zero.
 
     Where the risk can be softened and the scores are many, descent on the soft risk comes first,
-    and the linear program, which no weak learner has entered then, after ``harden``.
+    and the linear program, which no weak learner has entered then, after ``harden``. A risk that is
+    soft itself has no optimum at a vertex, and the descent comes first for any number of scores.
     """
 
     def __init__(
@@ -108,7 +109,8 @@ class Restricted:
         self.best = Incumbent(np.empty(0), self.zero, zero)
         self._columns: list[Column] = []
         self.soft: Smoothed | None = None
-        if not examplewise and cut.risk > 0 and n_scores >= _MANY_SCORES:
+        smooth = getattr(risk, "temperature", None) is not None
+        if cut.risk > 0 and (smooth or (not examplewise and n_scores >= _MANY_SCORES)):
             self.soft = _softened(risk, C, cut.risk, self._timed)
 
     @property

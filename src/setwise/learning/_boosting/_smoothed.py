@@ -44,6 +44,9 @@ class Smoothed:
     that. Each look at the edges of the learners in use costs one product with their responses, O(n
     S); those that are furthest from their optimum then take a Newton step each, O(S).
 
+    A risk whose own maxima are soft keeps its temperature, and the plane of the probabilities is
+    higher by the entropy: it touches the risk where they are those of the scores.
+
     References
     ----------
     M. Warmuth, K. Glocer, S. Vishwanathan, Entropy regularized LPBoost, 2008.
@@ -53,7 +56,8 @@ class Smoothed:
         self, risk: SofteningRisk, soft: SoftRisk, C: float, zero: float, timed: Timed
     ) -> None:
         self._risk, self._soft, self._timed, self.C = risk, soft, timed, C
-        self._tau = _WARM * zero / np.log(soft.classes)
+        self._smooth = risk.temperature is not None
+        self._tau = risk.temperature or _WARM * zero / np.log(soft.classes)
         self._zero = C * zero
         offsets = risk.offsets
         self._shape = len(offsets) - 1, int(offsets[1])
@@ -113,7 +117,9 @@ class Smoothed:
             if len(order):
                 np.maximum(radius, 0.5 * self._tau, out=radius)
                 self._soft.descend(responses, sums, segment, order, C, self._tau, w, radius)
-            _, hard, height, entropy = self._soft.probabilities(self._tau, self._outputs)
+            soft, hard, height, entropy = self._soft.probabilities(self._tau, self._outputs)
+            if self._smooth:
+                hard, height = soft, height + self._tau * entropy
             now = float(np.abs(w).sum()) + C * hard
             if now < best[0]:
                 best = now, w.copy()
@@ -124,7 +130,8 @@ class Smoothed:
             look += 1
             if most - 1.0 <= _SLACK * (self._edge - 1.0) or look > self._looks or n == 0:
                 return SoftPoint(best[1], best[0], -C * slope, C * height)
-            if nothing or C * self._tau * entropy > self._share * (value - bound):
+            warm = nothing or C * self._tau * entropy > self._share * (value - bound)
+            if warm and not self._smooth:
                 self._tau *= _COOLING
             worst = np.argsort(-excess, kind="stable")[: max(_FEWEST, n // _PART)]
             order = worst[excess[worst] > _WORTH * excess.max()].astype(np.int32)

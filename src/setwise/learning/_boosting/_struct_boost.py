@@ -15,6 +15,7 @@ from setwise._foundation._arguments import (
     as_count,
     as_number,
 )
+from setwise._foundation._callers import callers_level
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._progress import stops
@@ -335,4 +336,4 @@ def _warn_of_zero(fit: BoostFit, C: float, tol: float) -> None:
             f"weights are 0 and the relative gap is {fit.relative_gap:.1e}, above tol={tol:g}: "
             "raise n_estimators or C"
         )
-    warnings.warn(message, category, stacklevel=3)
+    warnings.warn(message, category, stacklevel=callers_level())
