@@ -2,9 +2,9 @@
 
 Six alternatives by Hamming balls of a made-up scene of 320 x 213 pixels and two labels: CPU seconds
 of one thread over those of ``solve_map`` on the same field, target 10, with the largest gap of a
-step in units of the ball's weight; small balls under strong smoothing by branches too. Fifteen alternatives by label costs of 500 superpixels and 21
-labels, every step with its bound: target 1 second. Then the growth in the number of items and in
-pixels.
+step in units of the ball's weight; small balls under strong smoothing by branches too. Fifteen
+alternatives by label costs of 500 superpixels and 21 labels, every step with its bound: target 1
+second. Then the growth in the number of items and in pixels.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "flows/changing_cut.hpp"
 #include "flows/field_cut.hpp"
 #include "flows/make_flow_graph.hpp"
 #include "numeric/threads.hpp"
@@ -135,6 +136,22 @@ inline void check_field_cut(std::mt19937& random) {
     const FieldCut other = cut_edges({ends.data(), grid.count()}, n, unary.data(), weights.data(),
                                      others.data(), no_poll);
     require(close(other.paid, other.sent), "field cut: flow and energy differ");
+    // As good labels by cuts that come from other costs, with seeds that come and go.
+    std::vector<double> zeros(static_cast<std::size_t>(n)), tilt(zeros);
+    const auto changing = make_changing_cut(n, {ends.data(), grid.count()}, zeros.data(),
+                                            weights.data(), weights.data());
+    const auto inside = std::make_unique<bool[]>(static_cast<std::size_t>(n));
+    ChangedCut changed;
+    for (int round = 0; round < 4; ++round) {
+        for (std::size_t v = 0; v < tilt.size(); ++v) {
+            tilt[v] = unary[2 * v + 1] - unary[2 * v];
+            if (round < 3) tilt[v] += static_cast<double>(random() % 100) / 7 - 7;
+            if (round < 3 && random() % 8 == 0) tilt[v] *= std::numeric_limits<double>::infinity();
+            if (std::isnan(tilt[v])) tilt[v] = 0;
+        }
+        changed = changing->solve(tilt.data(), n, round % 2 ? 0.0 : 1e-10, inside.get(), no_poll, 1);
+    }
+    require(close(changed.paid, other.paid), "changing cut: not as good as one from nothing");
     if (!offer(cut_grid<1>) && !offer(cut_grid<2>) && !offer(cut_grid<4>)) return;
     require(close(cut.paid, cut.sent) && labels == others, "field cut: a grid is cut otherwise");
 }

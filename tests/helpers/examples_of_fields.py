@@ -121,8 +121,8 @@ listed("fields.write_uai", field=FIELD, path=str(FOLDER / "written.uai"))
 # ---------------------------------------------------------------------------------- diversities
 
 DIVERSITIES: dict[str, dict[str, Any]] = {
-    "BallCoverage": {"weight": 1.5, "radius": 1, "n_labels": 2},
-    "BallCoverageBound": {"weight": 1.5, "radius": 1, "n_labels": 2},
+    "BallCoverage": {"weight": 1.5, "radius": 1, "n_labels": 3},
+    "BallCoverageBound": {"weight": 1.5, "radius": 1, "n_labels": 3},
     "CombinedDiversity": {
         "terms": [diversities.DivMBest(1.0), diversities.HammingBall(1.0, 0.5)],
     },

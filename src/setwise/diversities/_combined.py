@@ -38,7 +38,7 @@ class CombinedDiversity(Diversity):
         found: list[Diversity] = []
         for term in as_diversities(terms, "terms"):  # a sum among them gives its own terms
             found.extend(term.terms if isinstance(term, CombinedDiversity) else [term])
-        known = sorted({term._known_labels() for term in found} - {None})
+        known = sorted({k for term in found if (k := term._known_labels()) is not None})
         if len(known) > 1:
             raise ValueError(f"terms must be for fields of as many labels, got {known}")
         self._set(terms=tuple(found))

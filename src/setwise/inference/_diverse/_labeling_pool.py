@@ -102,7 +102,7 @@ class LabelingPool:
             costs[variable] = -np.inf if label else np.inf
         ones = self._cut.ones(costs, share)
         counted = self._cut.value + float(self._free[ones].sum())
-        labels = ones.view(np.uint8)
+        labels: IntArray = ones.view(np.uint8)  # the smallest type
         if self._level is None:
             self._level = self.add(labels) - counted
         else:
