@@ -4,8 +4,8 @@ Two strokes, a mask, and its proof
 
 A photograph and a few strokes are all that :func:`setwise.images.segment` asks for: colours are
 learned from under the strokes, neighbours agree unless the photograph changes between them, and the
-best labelling of that field comes with a proof that no other is better. Where it is unsure, and what
-else could have been meant, is a word away.
+best labelling of that field comes with a bound that no other can be below. Where it is unsure, and
+what else could have been meant, is a word away.
 """
 
 # %%

@@ -15,7 +15,7 @@ def mixture_densities(colors: FloatArray, weights: FloatArray, width: float) -> 
 
     The weighted colours are split in two along the direction in which the widest part varies most,
     until there are five parts (Orchard and Bouman); some rounds of expectation and maximisation
-    follow. Every Gaussian is at least as wide as the cells that stand for colours, ``width``.
+    follow. Every Gaussian is at least as wide as the colours of one cell, ``width``.
     """
     inside = np.flatnonzero(weights > 0)
     sample, shares = colors[inside], weights[inside] / weights.sum()
