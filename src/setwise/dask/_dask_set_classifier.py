@@ -199,7 +199,7 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
         """Scores, lazily: positive for ``classes_[1]``. A dask array (n, p), else (n,)."""
         return self._lazily(X, np.dtype(np.float64), labels=False)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any) -> Any:  # type: ignore[override]
         """The labels, lazily, in the encoding that ``fit`` was given: a dask array.
 
         Parameters
@@ -228,7 +228,7 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
             lost, weight = executor.sums(
                 counted_score, sample.rows, reading, loss, self._weights, self._encoding.sign
             )[0]
-            return 1.0 - lost / weight
+            return float(1.0 - lost / weight)
         scores = np.concatenate(executor.map(scores_of_rows, sample.rows, self._weights, True))
         sets = gathered_sets(executor, sample, reading, loss)
         if sets.multiplicity is not None:

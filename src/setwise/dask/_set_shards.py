@@ -149,7 +149,8 @@ class ChunkRisk:
             rows.kept.clear()
             rows.kept[self.fit] = cut(X, sets), ShardRisk(self.surrogate, self.intercept)
         shards, part = rows.kept[self.fit]
-        return tree_sum(part(shard, W) for shard in shards)
+        total: tuple[float, FloatArray] = tree_sum(part(shard, W) for shard in shards)
+        return total
 
 
 def scores_of_rows(rows: Rows, W: FloatArray, intercept: bool) -> FloatArray:
