@@ -1,6 +1,5 @@
 """Learning on dask: the bits of one process, whatever happens to the workers."""
 
-import multiprocessing
 import os
 import pickle
 import signal
@@ -20,6 +19,7 @@ from dask_cluster import (  # noqa: F401
     rows,
 )
 from distributed import Client
+from distributed.utils import get_mp_context
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -110,7 +110,7 @@ def test_kill_9_in_the_middle_of_a_fit_changes_no_bit(client, local):
 def test_restarts_in_the_middle_of_a_fit_change_no_bit(client, local):
     def restart(progress):
         if progress.n_iter == 3:
-            client.restart(timeout=40)  # the scheduler forgets all that it was told
+            client.restart(wait_for_workers=False)  # the scheduler forgets all it was told
 
     same_fit(DaskSetClassifier(**FEW, callback=restart).fit(*in_chunks(X, Y)), local)
 
@@ -143,7 +143,7 @@ def fit_and_die(address):
 
 
 def test_a_client_that_goes_away_leaves_the_workers_to_others(client, cluster, local):
-    other = multiprocessing.get_context("forkserver").Process(
+    other = get_mp_context().Process(
         target=fit_and_die, args=(cluster.scheduler_address,), daemon=True
     )
     other.start()

@@ -112,8 +112,8 @@ class Reading:
         """What each row counts."""
         if self.class_weights is None:
             return rows.weight
-        of_class = np.array([self.class_weights[label] for label in rows.y.tolist()])
-        return np.asarray(of_class * rows.weight)
+        of_class = np.array([self.class_weights[label] for label in self.encoding.classes.tolist()])
+        return np.asarray(of_class[np.searchsorted(self.encoding.classes, rows.y)] * rows.weight)
 
     def arranged(self, rows: Rows) -> Arrangement:
         """The sets of a part: each lies in one part."""
