@@ -80,6 +80,20 @@ def test_sums_have_the_bits_of_serial_for_any_number_of_shards(client):
         assert [a for a, _ in mapped] == [a for a, _ in answers]
 
 
+def test_large_weights_are_sent_once_and_summed_on_the_workers_alike(client):
+    rng = np.random.default_rng(2)
+    shards = [rng.normal(size=(3, 5000)) for _ in range(11)]
+    w = rng.normal(size=5000)
+    executor = DaskExecutor(client)
+    placed = executor.place(shards)
+    with threadpool_limits(1, user_api="blas"):
+        for most in (1, 3):
+            serial = Serial().sums(product, shards, w, most=most)
+            for a, b in zip(executor.sums(product, placed, w, most=most), serial, strict=True):
+                assert a[0] == b[0]
+                assert np.array_equal(a[1], b[1])
+
+
 def test_a_fit_has_the_bits_of_one_process_and_the_answer_of_a_local_one(client, local):
     dX, dY = in_chunks(X, Y)
     model = DaskSetClassifier(**FEW, planes=2).fit(dX, dY.rechunk((100, 2)))
