@@ -25,7 +25,8 @@ templates_path = ["_templates"]
 exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.md5"]
 nitpicky = True
 # Without intersphinx a reference to another project's page has nothing to point at.
-nitpick_ignore_regex = [("py:.*", r"(numpy|np|scipy|sklearn|matplotlib|torch|dask|distributed|collections)\b.*")]
+_OTHERS = "numpy|np|scipy|sklearn|matplotlib|torch|dask|distributed|collections"
+nitpick_ignore_regex = [("py:.*", rf"({_OTHERS})\b.*")]
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"setwise {release}"

@@ -1,5 +1,6 @@
 """Settings that every test shares."""
 
+import multiprocessing
 import os
 import signal
 
@@ -52,7 +53,9 @@ def cluster():
     from distributed import LocalCluster
     from distributed.utils import get_mp_context
 
-    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+    forks = "forkserver" in multiprocessing.get_all_start_methods()
+    method = "forkserver" if forks else "spawn"
+    with dask.config.set({"distributed.worker.multiprocessing-method": method}):
         get_mp_context().set_forkserver_preload(["distributed", "setwise.dask"])
         with LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=60
@@ -66,5 +69,5 @@ def client(cluster):
     from distributed import Client
 
     with Client(cluster, set_as_default=True) as made:
-        made.wait_for_workers(2, timeout=60)
+        made.wait_for_workers(2, timeout=100)
         yield made

@@ -1,6 +1,5 @@
 """Learning on dask: the bits of one process, whatever happens to the workers."""
 
-import multiprocessing
 import os
 import pickle
 import signal
@@ -20,6 +19,7 @@ from dask_cluster import (  # noqa: F401
     rows,
 )
 from distributed import Client
+from distributed.utils import get_mp_context
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -80,6 +80,20 @@ def test_sums_have_the_bits_of_serial_for_any_number_of_shards(client):
         assert [a for a, _ in mapped] == [a for a, _ in answers]
 
 
+def test_large_weights_are_sent_once_and_summed_on_the_workers_alike(client):
+    rng = np.random.default_rng(2)
+    shards = [rng.normal(size=(3, 5000)) for _ in range(11)]
+    w = rng.normal(size=5000)
+    executor = DaskExecutor(client)
+    placed = executor.place(shards)
+    with threadpool_limits(1, user_api="blas"):
+        for most in (1, 3):
+            serial = Serial().sums(product, shards, w, most=most)
+            for a, b in zip(executor.sums(product, placed, w, most=most), serial, strict=True):
+                assert a[0] == b[0]
+                assert np.array_equal(a[1], b[1])
+
+
 def test_a_fit_has_the_bits_of_one_process_and_the_answer_of_a_local_one(client, local):
     dX, dY = in_chunks(X, Y)
     model = DaskSetClassifier(**FEW, planes=2).fit(dX, dY.rechunk((100, 2)))
@@ -110,7 +124,7 @@ def test_kill_9_in_the_middle_of_a_fit_changes_no_bit(client, local):
 def test_restarts_in_the_middle_of_a_fit_change_no_bit(client, local):
     def restart(progress):
         if progress.n_iter == 3:
-            client.restart(timeout=40)  # the scheduler forgets all that it was told
+            client.restart(wait_for_workers=False)  # the scheduler forgets all it was told
 
     same_fit(DaskSetClassifier(**FEW, callback=restart).fit(*in_chunks(X, Y)), local)
 
@@ -143,7 +157,7 @@ def fit_and_die(address):
 
 
 def test_a_client_that_goes_away_leaves_the_workers_to_others(client, cluster, local):
-    other = multiprocessing.get_context("forkserver").Process(
+    other = get_mp_context().Process(
         target=fit_and_die, args=(cluster.scheduler_address,), daemon=True
     )
     other.start()

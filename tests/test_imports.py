@@ -97,6 +97,16 @@ def test_a_missing_torch_is_one_error_that_names_the_extra() -> None:
     )
 
 
+@pytest.mark.parametrize("missing", ["dask", "distributed", "zarr"])
+def test_without_dask_one_sentence_names_the_extra(missing) -> None:
+    program = "import setwise as sw\nassert 'dask' not in sw.__all__\nsw.dask"
+    run = run_without({missing}, program)
+    assert run.stderr.splitlines()[-1] == (
+        f"ImportError: setwise.dask needs {missing}, which is not installed: "
+        "pip install 'setwise[dask]'"
+    )
+
+
 def test_unknown_attribute_is_an_attribute_error() -> None:
     import setwise
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from setwise._foundation._imports import load
 
 if TYPE_CHECKING:
+    from setwise import dask as dask
     from setwise import (
         decisions,
         diversities,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
         plots,
         surrogates,
     )
-    from setwise import dask as dask
     from setwise import torch as torch
     from setwise.decisions import decide
     from setwise.estimators import (

@@ -159,9 +159,7 @@ for name in ("Serial", "Threads"):
     listed(f"learning.{name}", lambda executor: executor.close(), **arguments)
     method(f"learning.{name}.map", make, function=itself, shards=[-1, 2])
     method(f"learning.{name}.place", make, shards=[-1, 2])
-    method(
-        f"learning.{name}.sums", make, function=itself, shards=[-1, 2], each=None, most=1
-    )
+    method(f"learning.{name}.sums", make, function=itself, shards=[-1, 2], each=None, most=1)
     method(f"learning.{name}.close", make)
 
 

@@ -93,6 +93,7 @@ TAKEN = {
     ("setwise.learning.Threads.map", "function", "function of nan"),
     ("setwise.learning.Serial.sums", "function", "function of nan"),
     ("setwise.learning.Threads.sums", "function", "function of nan"),
+    ("setwise.learning.tree_sum", "add", "function of nan"),
 }
 # Names of classes and groups may be of any kind; matplotlib leaves out pixels that are NaN.
 FREE = {

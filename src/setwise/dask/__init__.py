@@ -1,12 +1,20 @@
 """The same estimators and maps over many machines, with dask."""
 
-from setwise.dask._dask_field_svm import DaskFieldSVM
-from setwise.dask._dask_set_classifier import DaskSetClassifier
-from setwise.dask._dask_struct_boost_classifier import DaskStructBoostClassifier
-from setwise.dask._dask_struct_boost_ranker import DaskStructBoostRanker
-from setwise.dask._executor import DaskExecutor
-from setwise.dask._field_results import FieldResults, FieldRow
-from setwise.dask._map_fields import FieldMap, map_fields
+try:
+    from setwise.dask._dask_field_svm import DaskFieldSVM
+    from setwise.dask._dask_set_classifier import DaskSetClassifier
+    from setwise.dask._dask_struct_boost_classifier import DaskStructBoostClassifier
+    from setwise.dask._dask_struct_boost_ranker import DaskStructBoostRanker
+    from setwise.dask._executor import DaskExecutor
+    from setwise.dask._field_results import FieldResults, FieldRow
+    from setwise.dask._map_fields import FieldMap, map_fields
+except ModuleNotFoundError as error:
+    missing = (error.name or "").partition(".")[0]
+    if missing not in ("dask", "distributed", "zarr"):
+        raise
+    raise ImportError(
+        f"setwise.dask needs {missing}, which is not installed: pip install 'setwise[dask]'"
+    ) from error
 
 __all__ = [
     "DaskExecutor",

@@ -133,15 +133,12 @@ class Table:
             raise ValueError("X must have at least one row, got 0 in all chunks")
         if len(kinds := {(part.width, str(part.names)) for part in parts}) > 1:
             raise ValueError(f"X must have the same columns in all chunks, got {kinds}")
-        joined = [
-            None if own[0] is None else np.concatenate(own)
-            for own in ([part[k] for part in parts] for k in (0, 1, 2, 5, 6))
-        ]
-        y, weight, groups, projection, hashes = joined
-        assert y is not None
-        assert weight is not None
-        assert projection is not None
-        assert hashes is not None
+        y, weight, projection, hashes = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("y", "weight", "projection", "hashes")
+        )
+        grouped = [part.groups for part in parts if part.groups is not None]
+        groups = np.concatenate(grouped) if grouped else None
         one = parts[0]
         self.seen = SeenRows(y, weight, groups, one.names, one.width, projection, hashes)
 

@@ -54,7 +54,8 @@ class DaskBoosted(DaskEstimator):
                 f"{self.categorical_features!r}"
             )
         mask = as_categorical(self.categorical_features, seen.width)
-        self._categorical, self.categories_ = mask, []
+        self._categorical = mask
+        self.categories_: list[Any] = []
         return mask, as_trends(self.monotonic_cst, mask)
 
     def _boosted(
@@ -78,7 +79,8 @@ class DaskBoosted(DaskEstimator):
         fit: BoostFit = self._boost(  # type: ignore[attr-defined]
             risk, search, deadline, C=self.C_, **options
         )
-        self.best_iteration_, self.evals_result_ = fit.n_iter, {}
+        self.best_iteration_ = fit.n_iter
+        self.evals_result_: dict[str, Any] = {}
         self._store(  # type: ignore[attr-defined]
             fit, len(risk.offsets) - 1, shared=options.get("columns") == "shared"
         )

@@ -187,9 +187,9 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
         self._keep(fit)
         self.threshold_, self._calibration = threshold, None
         self.intercept_ = self.intercept_ - encoding.sign * threshold
-        if self._found and not any(
-            executor.map(_any_positive, sample.rows, self._weights, encoding)
-        ):
+        positive = encoding.classes[encoding.positive]
+        wanted = self._found and any(positive in part.labels for part in sample.seen)
+        if wanted and not any(executor.map(_any_positive, sample.rows, self._weights, encoding)):
             zero = not (self.coef_.any() or self.intercept_.any())
             name = type(self).__name__
             warn_of_no_positive(name, problem.surrogate, self.gap_, zero=zero, rows=self._rows)
@@ -199,7 +199,7 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
         """Scores, lazily: positive for ``classes_[1]``. A dask array (n, p), else (n,)."""
         return self._lazily(X, np.dtype(np.float64), labels=False)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any) -> Any:  # type: ignore[override]
         """The labels, lazily, in the encoding that ``fit`` was given: a dask array.
 
         Parameters
@@ -228,7 +228,7 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
             lost, weight = executor.sums(
                 counted_score, sample.rows, reading, loss, self._weights, self._encoding.sign
             )[0]
-            return 1.0 - lost / weight
+            return float(1.0 - lost / weight)
         scores = np.concatenate(executor.map(scores_of_rows, sample.rows, self._weights, True))
         sets = gathered_sets(executor, sample, reading, loss)
         if sets.multiplicity is not None:
@@ -299,6 +299,6 @@ class _Answer:
 
 
 def _any_positive(rows: Rows, W: FloatArray, encoding: Encoding) -> bool:
-    """Whether a positive is predicted, or there is none to be found."""
+    """Whether a positive is predicted."""
     scores = encoding.sign * scores_of_rows(rows, W, True)
     return bool((scores > 0).any())

@@ -24,7 +24,7 @@ from setwise.estimators._checked import check_targets
 from setwise.learning import BoostProgress
 
 
-class DaskStructBoostClassifier(DaskBoosted, StructBoostClassifier):
+class DaskStructBoostClassifier(DaskBoosted, StructBoostClassifier):  # type: ignore[misc]
     """``StructBoostClassifier`` with decision stumps on a dask cluster.
 
     The table is cut into blocks of columns once; each block lies sorted on a worker. In a round
@@ -105,7 +105,9 @@ class DaskStructBoostClassifier(DaskBoosted, StructBoostClassifier):
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any, *, sample_weight: Any = None
+    ) -> Self:
         """Fit the weak learners and their weights.
 
         Parameters

@@ -24,7 +24,7 @@ from setwise.estimators._boosting._struct_boost_ranker import LOSSES
 from setwise.learning import BoostProgress
 
 
-class DaskStructBoostRanker(DaskBoosted, StructBoostRanker):
+class DaskStructBoostRanker(DaskBoosted, StructBoostRanker):  # type: ignore[misc]
     """``StructBoostRanker`` with decision stumps on a dask cluster.
 
     As ``DaskStructBoostClassifier``: features by columns on the workers, scores on the client. A
@@ -99,7 +99,9 @@ class DaskStructBoostRanker(DaskBoosted, StructBoostRanker):
         self.verbose = verbose
         self.callback = callback
 
-    def fit(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None) -> Self:
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Fit the weak learners and their weights.
 
         Parameters
@@ -138,7 +140,9 @@ class DaskStructBoostRanker(DaskBoosted, StructBoostRanker):
         check_is_fitted(self)
         return self._lazily(X, "predict", None, self.classes_.dtype)
 
-    def score(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None) -> float:
+    def score(  # type: ignore[override]
+        self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None
+    ) -> float:
         """1 - the loss, computed at once from all scores: the area under the ROC curve, or the mean
         over the queries of average precision or normalised discounted gain.
         """

@@ -53,9 +53,11 @@ class DaskEstimator:
     def __sklearn_clone__(self) -> Self:
         params = self._params()
         client = params.pop("client")
-        return type(self)(
+        make: Any = type(self)
+        copied: Self = make(
             client=client, **{name: clone(value, safe=False) for name, value in params.items()}
         )
+        return copied
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any, Concatenate, TypeVar
 from uuid import uuid4
 
 import dask
@@ -20,6 +20,7 @@ from setwise.dask._placed import Placed, aligned
 from setwise.learning._executors import check_shards, with_own
 from setwise.learning._tree_sum import tree_level, tree_sum
 
+T = TypeVar("T")
 S = TypeVar("S")
 # Of so few nodes of the tree the client makes the last sums: workers would wait for one another,
 # and small vectors cost no more than the words around them.
@@ -76,7 +77,9 @@ class DaskExecutor:
         ]
         return Placed(self.client, tasks, name)
 
-    def map(self, function: Callable[..., S], shards: Iterable[Any], *arguments: Any) -> list[S]:
+    def map(
+        self, function: Callable[Concatenate[T, ...], S], shards: Iterable[T], *arguments: Any
+    ) -> list[S]:
         """The answers, in order."""
         call = _Mapped(as_function(function, "function"))
         placed = self._placed(shards)

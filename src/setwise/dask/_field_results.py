@@ -78,7 +78,8 @@ class FieldRow:
     def of_text(cls, text: Mapping[str, Any]) -> FieldRow:
         """What ``as_text`` wrote."""
         numbers = {"value", "bound", "gap", "relative_gap", "seconds"}
-        return cls(**{k: float(v) if k in numbers else v for k, v in text.items()})
+        given: dict[str, Any] = {k: float(v) if k in numbers else v for k, v in text.items()}
+        return cls(**given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +174,7 @@ class FieldResults:
 
     def to_frame(self) -> Any:
         """The rows as a pandas DataFrame."""
-        import pandas as pd
+        import pandas as pd  # type: ignore[import-untyped]
 
         return pd.DataFrame([row.__dict__ for row in self.rows])
 

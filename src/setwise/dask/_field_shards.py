@@ -161,7 +161,7 @@ class SpreadFieldOracle(FieldOracle):
             self._parted = PartedOracle(
                 lambda w: self._executor.sums(self._questions["plane"], self._rows, w, most=planes)
             )
-            self.highest = self._parted.highest
+            self._highest = self._parted._highest
 
     @property
     def exact(self) -> bool:

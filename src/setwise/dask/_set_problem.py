@@ -30,6 +30,7 @@ from setwise.estimators._sets._label_encoding import Encoding, learn_encoding, w
 from setwise.estimators._sets._surrogate_choice import first_surrogate, settled
 from setwise.learning import Executor
 from setwise.learning._cutting_planes._parted_oracle import PartedOracle
+from setwise.losses import Loss
 from setwise.losses._scoring._layout import Arrangement, arrange
 from setwise.losses._scoring._score import worst_losses
 from setwise.surrogates import DecomposedHinge, Surrogate
@@ -192,12 +193,12 @@ class _Summed:
 
 
 def gathered_sets(
-    executor: Executor, sample: Sample, reading: Reading, surrogate: Surrogate
+    executor: Executor, sample: Sample, reading: Reading, judge: Surrogate | Loss
 ) -> Arrangement:
     """Sets over the whole sample, of labels that come to the client: a byte each."""
     found = executor.map(labels_of_rows, sample.rows, reading)
     positive, weight = (np.concatenate(part) for part in zip(*found, strict=True))
-    return arrange(positive, reading.sets, None, weight, fractional=surrogate._takes_multiplicity)
+    return arrange(positive, reading.sets, None, weight, fractional=judge._takes_multiplicity)
 
 
 def known_truths(

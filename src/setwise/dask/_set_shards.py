@@ -112,8 +112,8 @@ class Reading:
         """What each row counts."""
         if self.class_weights is None:
             return rows.weight
-        of_class = np.array([self.class_weights[label] for label in rows.y.tolist()])
-        return np.asarray(of_class * rows.weight)
+        of_class = np.array([self.class_weights[label] for label in self.encoding.classes.tolist()])
+        return np.asarray(of_class[np.searchsorted(self.encoding.classes, rows.y)] * rows.weight)
 
     def arranged(self, rows: Rows) -> Arrangement:
         """The sets of a part: each lies in one part."""
@@ -149,7 +149,8 @@ class ChunkRisk:
             rows.kept.clear()
             rows.kept[self.fit] = cut(X, sets), ShardRisk(self.surrogate, self.intercept)
         shards, part = rows.kept[self.fit]
-        return tree_sum(part(shard, W) for shard in shards)
+        total: tuple[float, FloatArray] = tree_sum(part(shard, W) for shard in shards)
+        return total
 
 
 def scores_of_rows(rows: Rows, W: FloatArray, intercept: bool) -> FloatArray:

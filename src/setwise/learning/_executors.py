@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Concatenate, Protocol, TypeVar
 
 from setwise._foundation._arguments import as_count, as_function, as_list
 from setwise._foundation._pool import Pool
@@ -31,7 +31,9 @@ class Executor(Protocol):
     def place(self, shards: Iterable[Any]) -> Sequence[Any]:
         """The shards where the work on them will be done, for ``map`` and ``sums``."""
 
-    def map(self, function: Callable[..., S], shards: Iterable[Any], *arguments: Any) -> list[S]:
+    def map(
+        self, function: Callable[Concatenate[T, ...], S], shards: Iterable[T], *arguments: Any
+    ) -> list[S]:
         """``function(shard, *arguments)`` of each shard, in order."""
 
     def sums(
@@ -68,7 +70,9 @@ class Serial:
         """The shards themselves."""
         return as_list(shards, "shards", "shards")
 
-    def map(self, function: Callable[..., S], shards: Iterable[Any], *arguments: Any) -> list[S]:
+    def map(
+        self, function: Callable[Concatenate[T, ...], S], shards: Iterable[T], *arguments: Any
+    ) -> list[S]:
         """The answers, in order."""
         call = as_function(function, "function")
         return [call(shard, *arguments) for shard in as_list(shards, "shards", "shards")]
@@ -120,7 +124,9 @@ class Threads:
         """The shards themselves."""
         return as_list(shards, "shards", "shards")
 
-    def map(self, function: Callable[..., S], shards: Iterable[Any], *arguments: Any) -> list[S]:
+    def map(
+        self, function: Callable[Concatenate[T, ...], S], shards: Iterable[T], *arguments: Any
+    ) -> list[S]:
         """The answers, in order."""
         call = as_function(function, "function")
         held = as_list(shards, "shards", "shards")

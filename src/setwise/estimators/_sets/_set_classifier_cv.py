@@ -174,10 +174,14 @@ class SetClassifierCV(LinearModel):
         share = None
         if deadline.seconds is not None:
             share = deadline.seconds / (-(-len(folds) // n_jobs) + refit)
+
+        def along(fold: tuple[IntArray, IntArray]) -> dict[int, _Step]:
+            return self._path(sample, *fold, scoring, share)
+
         executor = Serial() if n_jobs == 1 else Threads(n_jobs)
         try:
             with threadpool_limits(1, user_api="blas"):
-                paths = executor.map(lambda fold: self._path(sample, *fold, scoring, share), folds)
+                paths = executor.map(along, folds)
                 self.scores_ = np.full((len(folds), len(self.Cs_)), np.nan)
                 self.n_iter_ = np.zeros(self.scores_.shape, np.int64)
                 for i, path in enumerate(paths):

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.learning import Executor, tree_sum
@@ -104,12 +105,11 @@ class ShardRisk:
         else:
             values, slopes = self.surrogate._of_labels(labels, given.reshape(-1))
             slopes = (slopes * np.repeat(shard.weights, labels.sizes)).reshape(given.shape)
-        if shard.across:
-            slopes = slopes.T
-        return float(shard.weights @ np.asarray(values)), slope_of(shard.X, slopes, self.intercept)
+        gradient = slope_of(shard.X, slopes.T if shard.across else slopes, self.intercept)
+        return float(shard.weights @ np.asarray(values)), gradient
 
 
-def slope_of(X: Any, slopes: FloatArray, intercept: bool) -> FloatArray:
+def slope_of(X: Any, slopes: NDArray[Any], intercept: bool) -> FloatArray:
     """The slope in W, (rows of W, columns), of slopes in the scores, (n, rows of W)."""
     features = X.shape[1]
     gradient = np.empty((slopes.shape[1], features + intercept))

@@ -135,7 +135,7 @@ def one_slack(
     if init is not None:
         w = begin(init, oracle, search, bundle)
     level = Level()
-    highest = getattr(oracle, "highest", None)  # of parts that can be combined anew
+    highest = getattr(oracle, "_highest", None)  # of parts that can be combined anew
     try:
         while True:
             risk, slope = search.ask(oracle, w)

@@ -25,8 +25,8 @@ class PartedOracle:
 
     Each part has a plane a round, :math:`R_b(w) \ge \beta_{bk} + \langle a_{bk}, w \rangle`, and
     any choice :math:`k_b` of one plane a part gives a plane below R. So k rounds of B parts have
-    :math:`k^B` planes, of which ``highest`` finds the best at any w: that is the model with a
-    variable for each part, at the price of the model with one.
+    :math:`k^B` planes, of which the one that is highest at any w is soon found: that is the model
+    with a variable for each part, at the price of the model with one.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class PartedOracle:
         risk, slope = tree_sum(parts)
         return float(risk), slope.ravel()
 
-    def highest(self, w: FloatArray) -> tuple[FloatArray, float, float]:
+    def _highest(self, w: FloatArray) -> tuple[FloatArray, float, float]:
         """The combination that is highest at w: slope, offset, and the size of what it sums."""
         slope, offset, size = np.zeros(len(w)), 0.0, 0.0
         for slopes, offsets in zip(self._slopes, self._offsets, strict=True):
