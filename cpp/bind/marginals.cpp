@@ -1,4 +1,4 @@
-// Mean field and belief propagation, for setwise.inference. Sizes and index ranges are checked here.
+// Mean field, belief propagation and tree bounds, for setwise.inference. Sizes and index ranges are checked here.
 #include <utility>
 #include <vector>
 
@@ -6,17 +6,22 @@
 
 #include "bind/bind.hpp"
 #include "bind/field_arguments.hpp"
+#include "marginals/fewest_edges_first.hpp"
 #include "marginals/mean_field.hpp"
 #include "marginals/sum_product.hpp"
+#include "marginals/tree_bound.hpp"
 
 namespace {
 
 using namespace setwise::bind;
 using setwise::MeanField;
 using setwise::SumProduct;
+using setwise::TreeBound;
 
 template <class T>
 using In3 = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+using Out3 = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 template <class State>
 void require_edges(const State& state, const In2<Index>& edges, std::size_t count) {
@@ -35,7 +40,7 @@ void require_tables(const State& state, const In3<double>& tables) {
             "tables must have shape (E, L, L)");
 }
 
-// Both take pairs in the same way.
+// All take pairs in the same way.
 template <class State>
 nb::class_<State> bind_pairs(nb::module_& m, const char* name) {
     return nb::class_<State>(m, name)
@@ -89,6 +94,29 @@ void add_counts(MeanField& state, In<Index> variables, In<Index> starts, In<Inde
     counts.own.assign(own.data(), own.data() + own.size());
     counts.table.assign(table.data(), table.data() + table.size());
     state.add_counts(std::move(counts));
+}
+
+void close_tree_bound(TreeBound& state, In<Index> order, In<Index> starts) {
+    require(static_cast<Index>(order.size()) == state.n(), "order must have an entry a variable");
+    std::vector<bool> seen(static_cast<std::size_t>(state.n()));
+    for (std::size_t k = 0; k < order.size(); ++k) {
+        const Index i = order.data()[k];
+        require(i >= 0 && i < state.n() && !seen[i], "order must hold each variable once");
+        seen[i] = true;
+    }
+    const auto blocks = static_cast<Index>(starts.size()) - 1;
+    require(blocks >= 0 && starts.data()[0] == 0 && starts.data()[blocks] == state.n(),
+            "starts must rise from 0 to N");
+    for (Index b = 0; b < blocks; ++b)
+        require(starts.data()[b] < starts.data()[b + 1], "starts must rise from 0 to N");
+    state.close(order.data(), starts.data(), blocks);
+}
+
+template <class Array>
+void require_messages(TreeBound& state, const Array& messages) {
+    require(static_cast<Index>(messages.shape(0)) == 2 * state.edges() &&
+                static_cast<Index>(messages.shape(1)) == state.n_labels(),
+            "messages must have shape (2 E, L)");
 }
 
 }  // namespace
@@ -192,4 +220,116 @@ void bind_marginals(nb::module_& m) {
                 state.probabilities(temperature, p.data());
             },
             "temperature"_a, "p"_a.noconvert(), Unlocked());
+    m.def(
+        "fewest_edges_first",
+        [](In2<Index> edges, Index n, Out<Index> order) {
+            require(n >= 0 && n < most && static_cast<Index>(order.size()) == n,
+                    "order must have an entry a variable");
+            require(edges.shape(1) == 2, "edges must have shape (E, 2)");
+            for (std::size_t k = 0; k < edges.size(); ++k)
+                require(edges.data()[k] >= 0 && edges.data()[k] < n,
+                        "edges must join variables below n");
+            setwise::fewest_edges_first(n, edges.data(), static_cast<Index>(edges.shape(0)),
+                                        order.data());
+        },
+        "edges"_a.noconvert(), "n"_a, "order"_a.noconvert(), Unlocked());
+    bind_pairs<TreeBound>(m, "TreeBound")
+        .def(
+            "__init__",
+            [](TreeBound* state, In2<double> unary) {
+                require_unary(unary);
+                new (state) TreeBound(unary.data(), static_cast<Index>(unary.shape(0)),
+                                      static_cast<Index>(unary.shape(1)));
+            },
+            "unary"_a.noconvert())
+        .def("close", &close_tree_bound, "order"_a.noconvert(), "starts"_a.noconvert(), Unlocked())
+        .def(
+            "set_shares",
+            [](TreeBound& state, In<double> rho) {
+                require(static_cast<Index>(rho.size()) == state.edges(),
+                        "rho must have an entry for each edge");
+                for (std::size_t e = 0; e < rho.size(); ++e)
+                    require(rho.data()[e] > 0 && rho.data()[e] <= 1, "rho must lie in (0, 1]");
+                state.set_shares(rho.data());
+            },
+            "rho"_a.noconvert(), Unlocked())
+        .def(
+            "set_unary",
+            [](TreeBound& state, In2<double> unary) {
+                require_field(state, unary);
+                state.set_unary(unary.data());
+            },
+            "unary"_a.noconvert(), Unlocked())
+        .def(
+            "forward",
+            [](TreeBound& state, Index n_threads) {
+                return state.forward(threads(n_threads), poll_signals);
+            },
+            "n_threads"_a, Unlocked())
+        .def(
+            "backward",
+            [](TreeBound& state, double step, Out2<double> logs, Index n_threads) {
+                require_field(state, logs);
+                require(step > 0 && step <= 1, "step must lie in (0, 1]");
+                state.backward(step, logs.data(), threads(n_threads), poll_signals);
+            },
+            "step"_a, "logs"_a.noconvert(), "n_threads"_a, Unlocked())
+        .def(
+            "beliefs",
+            [](const TreeBound& state, Out2<double> logs, Index n_threads) {
+                require_field(state, logs);
+                state.beliefs(logs.data(), threads(n_threads), poll_signals);
+            },
+            "logs"_a.noconvert(), "n_threads"_a, Unlocked())
+        .def(
+            "set_beliefs",
+            [](TreeBound& state, In2<double> logs, Index n_threads) {
+                require_field(state, logs);
+                state.set_beliefs(logs.data(), threads(n_threads), poll_signals);
+            },
+            "logs"_a.noconvert(), "n_threads"_a, Unlocked())
+        .def(
+            "dual",
+            [](const TreeBound& state, In2<double> logs, Out<double> energies,
+               Out<double> informations, Index n_threads) {
+                require_field(state, logs);
+                require(static_cast<Index>(energies.size()) == state.edges() &&
+                            static_cast<Index>(informations.size()) == state.edges(),
+                        "energies and informations must have an entry for each edge");
+                return state.dual(logs.data(), energies.data(), informations.data(),
+                                  threads(n_threads), poll_signals);
+            },
+            "logs"_a.noconvert(), "energies"_a.noconvert(), "informations"_a.noconvert(),
+            "n_threads"_a, Unlocked())
+        .def(
+            "pair_marginals",
+            [](const TreeBound& state, In2<double> logs, In<Index> edges, Out3 marginals) {
+                require_field(state, logs);
+                const auto labels = static_cast<std::size_t>(state.n_labels());
+                require(marginals.shape(0) == edges.size() && marginals.shape(1) == labels &&
+                            marginals.shape(2) == labels,
+                        "marginals must have shape (E, L, L)");
+                for (std::size_t k = 0; k < edges.size(); ++k) {
+                    const Index e = edges.data()[k];
+                    require(e >= 0 && e < state.edges(), "edges must be below E");
+                    state.pair_marginal(e, logs.data(), marginals.data() + k * labels * labels);
+                    poll_now_and_then(static_cast<Index>(k));
+                }
+            },
+            "logs"_a.noconvert(), "edges"_a.noconvert(), "marginals"_a.noconvert(), Unlocked())
+        .def(
+            "messages",
+            [](TreeBound& state, Out2<double> messages) {
+                require_messages(state, messages);
+                std::copy(state.messages().begin(), state.messages().end(), messages.data());
+            },
+            "messages"_a.noconvert(), Unlocked())
+        .def(
+            "set_messages",
+            [](TreeBound& state, In2<double> messages) {
+                require_messages(state, messages);
+                std::copy(messages.data(), messages.data() + messages.size(),
+                          state.messages().begin());
+            },
+            "messages"_a.noconvert(), Unlocked());
 }

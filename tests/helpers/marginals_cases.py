@@ -28,3 +28,11 @@ CERTIFIED = [name for name, record in METHODS.items() if record.certified]
 STARTED = [name for name, record in METHODS.items() if record.takes_start]
 # of fields with more than two labels as well
 UPPER = [name for name in CERTIFIED if name in taking(small_grid())]
+# whose upper bound is the least over the base polytope, the same for all of them
+MODULAR = [name for name in CERTIFIED if name != "trees"]
+
+
+def least_upper(field: sw.fields.Field, method: str) -> float:
+    """The least upper bound of the kind that a method lowers."""
+    kind = "projection" if method in MODULAR else method
+    return sw.marginals(field, kind, tol=1e-12).log_partition_upper

@@ -277,7 +277,9 @@ def _as_start(
         array = getattr(init, name)
         if array is not None and not np.isfinite(array).all():
             raise ValueError(f"init must have finite {name}, got nan or inf in them")
-    return _allowed(np.array(init.probabilities, np.float64), field), init.state
+    alike = (init.method == "trees") == (record.name == "trees")  # blocks are no messages
+    state = init.state if alike else None
+    return _allowed(np.array(init.probabilities, np.float64), field), state
 
 
 def _allowed(q: FloatArray, field: Field) -> FloatArray:

@@ -22,6 +22,7 @@ from setwise.inference._marginals._mean_field import mean_field
 from setwise.inference._marginals._options import Options, Solution
 from setwise.inference._marginals._perturb import perturb
 from setwise.inference._marginals._projection import projection
+from setwise.inference._marginals._trees import trees
 from setwise.inference._marginals._vertices._frank_wolfe import frank_wolfe, line_search_frank_wolfe
 from setwise.inference._marginals._vertices._pairwise_frank_wolfe import pairwise_frank_wolfe
 
@@ -54,6 +55,13 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         takes=_SUBMODULAR,
         auto=always,
         because="the energy is submodular: the least upper bound on log Z",
+    ),
+    Method(
+        name="trees",
+        run=trees,
+        fields="pairs of any kind, else submodular",
+        answer="a lower upper bound that keeps the pairs, on forests log Z; over threads",
+        takes=_SUBMODULAR | dict.fromkeys((PottsTerm, TableTerm), taken),
     ),
     Method(
         name="frank_wolfe",
