@@ -31,7 +31,7 @@ def test_no_variables_and_one_label(method):
 
 def test_what_a_method_cannot_take_is_refused_in_one_sentence():
     robust = of_seed("robust-pn-beyond-half", 0)
-    for method in UPPER:
+    for method in set(UPPER) - {"elimination"}:
         with pytest.raises(ValueError, match=rf"{method} cannot take RobustPn\(.*not submodular"):
             sw.marginals(robust, method)
     assert sw.marginals(robust).method == "mean_field"
@@ -120,7 +120,8 @@ def test_both_bounds_are_of_one_translation(method, monkeypatch):
     field += sw.fields.Pairwise(edges[:3], [[0.0, 0.5], [0.7, 0.0]])
     post = sw.marginals(field, method, rng=0, max_iter=12)
     assert sorted(made) == sorted(set(made))
-    assert {"Potts", "Pairwise", "MeanField"} <= set(made)
+    lower = set() if method == "elimination" else {"MeanField"}  # whose bounds are one number
+    assert {"Potts", "Pairwise"} | lower <= set(made)
     made.clear()
     if post.certified:
         sw.inference.log_partition_gradient(field, post)

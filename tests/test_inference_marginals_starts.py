@@ -128,7 +128,7 @@ def test_callbacks_see_each_pass_and_end_it():
         assert np.isfinite(post.log_partition_lower)
 
 
-@pytest.mark.parametrize("method", taking(small_grid(0, 2)))
+@pytest.mark.parametrize("method", [m for m in taking(small_grid(0, 2)) if m != "elimination"])
 def test_an_interrupt_returns_what_there_is(method):
     def stop(now: sw.inference.MarginalsProgress) -> None:
         if now.n_iter == 2:

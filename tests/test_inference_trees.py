@@ -8,25 +8,15 @@ import reference
 from field_terms import SUBMODULAR, random_field
 from hypothesis import given
 from hypothesis import strategies as st
+from marginals_cases import log_partition, true_marginals
 
 import setwise as sw
 from setwise import _core
 from setwise.inference._marginals._elimination_order import order_of, pairs_of
+from setwise.inference._marginals._forest_bound import Forested, forest_bound
+from setwise.inference._marginals._methods import METHODS
 
 ANY = st.integers(0, 2**32 - 1)
-
-
-def log_partition(field: sw.fields.Field) -> float:
-    labelings = reference.all_labelings(field.n_variables, field.n_labels)
-    return float(np.logaddexp.reduce(-field._energies(labelings)))
-
-
-def true_marginals(field: sw.fields.Field) -> np.ndarray:
-    labelings = reference.all_labelings(field.n_variables, field.n_labels)
-    energies = field._energies(labelings)
-    weights = np.exp(energies.min() - energies)
-    weights /= weights.sum()
-    return np.stack([weights @ (labelings == j) for j in range(field.n_labels)], axis=1)
 
 
 def random_forest(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -194,3 +184,58 @@ def test_gradient_of_tables_against_finite_differences():
     assert gradient.weights[1] == pytest.approx((high - low) / 2e-5, rel=1e-5)
     with pytest.raises(ValueError, match="result must be of this field, got one of other edges"):
         sw.inference.log_partition_gradient(base, result(1.0)[1])
+
+
+@pytest.mark.hypothesis
+@given(seed=ANY, n=st.integers(1, 6), n_labels=st.integers(1, 3), scale=st.floats(0.1, 3.0))
+def test_products_of_trees_are_below_log_partition(seed, n, n_labels, scale):
+    rng = np.random.default_rng(seed)
+    kinds = ["potts", "tables", "count", "robust", "label", "labels", "transition"]
+    field = random_field(kinds, n, n_labels, seed % 10_000, forbidden=0.2)
+    q = rng.random((n, n_labels)) * np.isfinite(field.unary) + 1e-9
+    q = np.where(np.isfinite(field.unary), q, 0.0)
+    below = forest_bound(field, q / q.sum(axis=1, keepdims=True), scale)
+    labelings = reference.all_labelings(n, n_labels)
+    truth = float(np.logaddexp.reduce(-field._energies(labelings) / scale))
+    assert below.bound <= truth + 1e-9 * max(1.0, abs(truth))
+    np.testing.assert_allclose(below.probabilities.sum(axis=1), 1.0)
+
+
+def test_a_product_of_trees_is_exact_on_a_forest_and_never_falls():
+    rng = np.random.default_rng(8)
+    edges = random_forest(rng, 7)
+    field = sw.fields.Field(rng.normal(size=(7, 3)))
+    field += sw.fields.Pairwise(edges, rng.normal(size=(len(edges), 3, 3)))
+    post = sw.marginals(field, "trees", tol=1e-9)
+    assert post.width <= 1e-8
+    assert post.total_variation <= 1e-4
+    np.testing.assert_allclose(post.lower_probabilities, true_marginals(field), atol=1e-9)
+    grid = sw.fields.Field(rng.normal(size=(30, 3)))
+    grid += sw.fields.Potts(sw.fields.grid_edges((5, 6)), rng.uniform(0.2, 1.0, 49))
+    grid += sw.fields.RegionConsistency(np.arange(30) // 7, 0.5, 0.7)
+    grid += sw.fields.LabelCost([0.5, 2.0, 1.0])
+    forest = Forested(grid, np.full((30, 3), 1 / 3), 1.0)
+    values = []
+    for _ in range(12):
+        forest.sweep()
+        values.append(forest.bound())
+    assert (np.diff(values) >= -1e-9).all()
+
+
+def test_rows_are_the_trees_of_an_even_grid():
+    edges = sw.fields.grid_edges((4, 6))
+    kept = np.empty(len(edges), np.uint8)
+    _core.induced_forest(edges, 24, np.arange(len(edges)), kept)
+    assert kept.tolist() == [1] * 20 + [0] * 18
+
+
+def test_the_result_says_whose_its_probabilities_are():
+    field = sw.fields.Field(np.zeros((4, 2))) + sw.fields.Potts(sw.fields.grid_edges((2, 2)), 1.0)
+    said = {method: sw.marginals(field, method).of for method in METHODS}
+    assert said["trees"] == said["projection"] == "the upper bound, whose gradient they are"
+    assert said["mean_field"].startswith("the lower bound")
+    assert said["elimination"] == "the field itself: they are exact"
+    assert all(said.values())
+    below = sw.marginals(field, "mean_field")
+    np.testing.assert_array_equal(below.lower_probabilities, below.probabilities)
+    assert below.total_variation == 1.0

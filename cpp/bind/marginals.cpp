@@ -1,4 +1,4 @@
-// Mean field, belief propagation and tree bounds, for setwise.inference. Sizes and index ranges are checked here.
+// Mean field, belief propagation, tree bounds and elimination, for setwise.inference. Sizes and index ranges are checked here.
 #include <utility>
 #include <vector>
 
@@ -7,6 +7,9 @@
 #include "bind/bind.hpp"
 #include "bind/field_arguments.hpp"
 #include "marginals/fewest_edges_first.hpp"
+#include "marginals/forest_field.hpp"
+#include "marginals/induced_forest.hpp"
+#include "marginals/junction_tree.hpp"
 #include "marginals/mean_field.hpp"
 #include "marginals/sum_product.hpp"
 #include "marginals/tree_bound.hpp"
@@ -14,6 +17,8 @@
 namespace {
 
 using namespace setwise::bind;
+using setwise::ForestField;
+using setwise::JunctionTree;
 using setwise::MeanField;
 using setwise::SumProduct;
 using setwise::TreeBound;
@@ -31,6 +36,13 @@ void require_edges(const State& state, const In2<Index>& edges, std::size_t coun
         require(i >= 0 && j >= 0 && i < state.n() && j < state.n() && i != j,
                 "edges must join different variables");
     }
+}
+
+void require_edges_below(const In2<Index>& edges, Index n) {
+    require(n >= 0 && n < most, "n must be below 2**31");
+    require(edges.shape(1) == 2, "edges must have shape (E, 2)");
+    for (std::size_t k = 0; k < edges.size(); ++k)
+        require(edges.data()[k] >= 0 && edges.data()[k] < n, "edges must join variables below n");
 }
 
 template <class State>
@@ -68,7 +80,8 @@ void require_labels(const MeanField& state, const In<Index>& own) {
         require(own.data()[k] >= 0 && own.data()[k] < state.n_labels(), "own must hold labels");
 }
 
-void add_counts(MeanField& state, In<Index> variables, In<Index> starts, In<Index> own,
+template <class State>
+void add_counts(State& state, In<Index> variables, In<Index> starts, In<Index> own,
                 In<double> table) {
     const auto positions = static_cast<Index>(variables.size());
     const auto blocks = static_cast<Index>(starts.size()) - 1;
@@ -94,6 +107,60 @@ void add_counts(MeanField& state, In<Index> variables, In<Index> starts, In<Inde
     counts.own.assign(own.data(), own.data() + own.size());
     counts.table.assign(table.data(), table.data() + table.size());
     state.add_counts(std::move(counts));
+}
+
+// What mean field and its trees have in common: the terms, and Q.
+template <class State>
+nb::class_<State> bind_terms(nb::module_& m, const char* name) {
+    return bind_pairs<State>(m, name)
+        .def(
+            "copy", [](const State& state) { return State(state); }, Unlocked())
+        .def("add_counts", &add_counts<State>, "variables"_a.noconvert(), "starts"_a.noconvert(),
+             "own"_a.noconvert(), "table"_a.noconvert(), Unlocked())
+        .def(
+            "add_cost",
+            [](State& state, double cost, In<Byte> labels) {
+                require(static_cast<Index>(labels.size()) == state.n_labels(),
+                        "labels must have an entry for each label");
+                state.add_cost(cost, labels.data());
+            },
+            "cost"_a, "labels"_a.noconvert(), Unlocked())
+        .def(
+            "close", [](State& state) { state.pairs().close(); }, Unlocked())
+        .def(
+            "replace_own",
+            [](State& state, Index which, In<Index> own) {
+                require(which >= 0 && which < state.counts(),
+                        "which must be one of the counts added");
+                require(own.size() == state.counts(which).own.size(),
+                        "own must have an entry for each variable, where there were some");
+                require_labels(state, own);
+                state.replace_own(which, own.data());
+            },
+            "which"_a, "own"_a.noconvert(), Unlocked())
+        .def(
+            "replace_tables",
+            [](State& state, In3<double> tables) {
+                require_tables(state, tables);
+                require(static_cast<Index>(tables.shape(0)) <= state.pairs().tables(),
+                        "tables must not be more than were added");
+                state.pairs().replace_tables(tables.data(), static_cast<Index>(tables.shape(0)));
+            },
+            "tables"_a.noconvert(), Unlocked())
+        .def(
+            "set_probabilities",
+            [](State& state, In2<double> q) {
+                require_field(state, q);
+                std::copy(q.data(), q.data() + q.size(), state.q().begin());
+            },
+            "q"_a.noconvert(), Unlocked())
+        .def(
+            "probabilities",
+            [](State& state, Out2<double> q) {
+                require_field(state, q);
+                std::copy(state.q().begin(), state.q().end(), q.data());
+            },
+            "q"_a.noconvert(), Unlocked());
 }
 
 void close_tree_bound(TreeBound& state, In<Index> order, In<Index> starts) {
@@ -122,7 +189,7 @@ void require_messages(TreeBound& state, const Array& messages) {
 }  // namespace
 
 void bind_marginals(nb::module_& m) {
-    bind_pairs<MeanField>(m, "MeanField")
+    bind_terms<MeanField>(m, "MeanField")
         .def(
             "__init__",
             [](MeanField* state, In2<double> unary, Index small) {
@@ -132,54 +199,6 @@ void bind_marginals(nb::module_& m) {
                                       static_cast<Index>(unary.shape(1)), small);
             },
             "unary"_a.noconvert(), "small"_a)
-        .def(
-            "copy", [](const MeanField& state) { return MeanField(state); }, Unlocked())
-        .def("add_counts", &add_counts, "variables"_a.noconvert(), "starts"_a.noconvert(),
-             "own"_a.noconvert(), "table"_a.noconvert(), Unlocked())
-        .def(
-            "add_cost",
-            [](MeanField& state, double cost, In<Byte> labels) {
-                require(static_cast<Index>(labels.size()) == state.n_labels(),
-                        "labels must have an entry for each label");
-                state.add_cost(cost, labels.data());
-            },
-            "cost"_a, "labels"_a.noconvert(), Unlocked())
-        .def(
-            "close", [](MeanField& state) { state.pairs().close(); }, Unlocked())
-        .def(
-            "replace_own",
-            [](MeanField& state, Index which, In<Index> own) {
-                require(which >= 0 && which < state.counts(),
-                        "which must be one of the counts added");
-                require(own.size() == state.counts(which).own.size(),
-                        "own must have an entry for each variable, where there were some");
-                require_labels(state, own);
-                state.replace_own(which, own.data());
-            },
-            "which"_a, "own"_a.noconvert(), Unlocked())
-        .def(
-            "replace_tables",
-            [](MeanField& state, In3<double> tables) {
-                require_tables(state, tables);
-                require(static_cast<Index>(tables.shape(0)) <= state.pairs().tables(),
-                        "tables must not be more than were added");
-                state.pairs().replace_tables(tables.data(), static_cast<Index>(tables.shape(0)));
-            },
-            "tables"_a.noconvert(), Unlocked())
-        .def(
-            "set_probabilities",
-            [](MeanField& state, In2<double> q) {
-                require_field(state, q);
-                std::copy(q.data(), q.data() + q.size(), state.q().begin());
-            },
-            "q"_a.noconvert(), Unlocked())
-        .def(
-            "probabilities",
-            [](MeanField& state, Out2<double> q) {
-                require_field(state, q);
-                std::copy(state.q().begin(), state.q().end(), q.data());
-            },
-            "q"_a.noconvert(), Unlocked())
         .def(
             "sweep",
             [](MeanField& state, double temperature) {
@@ -194,6 +213,51 @@ void bind_marginals(nb::module_& m) {
                 return std::pair<double, double>(value.entropy, value.energy);
             },
             "exact"_a, "n_threads"_a, Unlocked());
+    bind_terms<ForestField>(m, "ForestField")
+        .def(
+            "__init__",
+            [](ForestField* state, In2<double> unary) {
+                require_unary(unary);
+                new (state) ForestField(unary.data(), static_cast<Index>(unary.shape(0)),
+                                        static_cast<Index>(unary.shape(1)));
+            },
+            "unary"_a.noconvert())
+        .def(
+            "set_forest",
+            [](ForestField& state, In<Byte> kept, double temperature) {
+                require_temperature(temperature);
+                require(static_cast<Index>(kept.size()) == state.pairs().edges(),
+                        "kept must have an entry for each edge");
+                state.set_forest(kept.data(), temperature);
+            },
+            "kept"_a.noconvert(), "temperature"_a, Unlocked())
+        .def(
+            "sweep",
+            [](ForestField& state, double temperature) {
+                require_temperature(temperature);
+                return state.sweep(temperature, poll_signals);
+            },
+            "temperature"_a, Unlocked())
+        .def(
+            "value",
+            [](ForestField& state, double temperature) {
+                require_temperature(temperature);
+                return state.value(temperature, poll_signals);
+            },
+            "temperature"_a, Unlocked());
+    m.def(
+        "induced_forest",
+        [](In2<Index> edges, Index n, In<Index> order, Out<Byte> kept) {
+            require_edges_below(edges, n);
+            require(kept.size() == edges.shape(0), "kept must have an entry for each edge");
+            for (std::size_t k = 0; k < order.size(); ++k)
+                require(order.data()[k] >= 0 &&
+                            order.data()[k] < static_cast<Index>(edges.shape(0)),
+                        "order must hold edges");
+            setwise::induced_forest(n, edges.data(), static_cast<Index>(edges.shape(0)),
+                                    order.data(), static_cast<Index>(order.size()), kept.data());
+        },
+        "edges"_a.noconvert(), "n"_a, "order"_a.noconvert(), "kept"_a.noconvert(), Unlocked());
     bind_pairs<SumProduct>(m, "SumProduct")
         .def(
             "__init__",
@@ -223,12 +287,8 @@ void bind_marginals(nb::module_& m) {
     m.def(
         "fewest_edges_first",
         [](In2<Index> edges, Index n, Out<Index> order) {
-            require(n >= 0 && n < most && static_cast<Index>(order.size()) == n,
-                    "order must have an entry a variable");
-            require(edges.shape(1) == 2, "edges must have shape (E, 2)");
-            for (std::size_t k = 0; k < edges.size(); ++k)
-                require(edges.data()[k] >= 0 && edges.data()[k] < n,
-                        "edges must join variables below n");
+            require_edges_below(edges, n);
+            require(static_cast<Index>(order.size()) == n, "order must have an entry a variable");
             setwise::fewest_edges_first(n, edges.data(), static_cast<Index>(edges.shape(0)),
                                         order.data());
         },
@@ -332,4 +392,53 @@ void bind_marginals(nb::module_& m) {
                           state.messages().begin());
             },
             "messages"_a.noconvert(), Unlocked());
+    nb::class_<JunctionTree>(m, "JunctionTree")
+        .def(
+            "__init__",
+            [](JunctionTree* state, In2<double> logs) {
+                require_unary(logs);
+                new (state) JunctionTree(logs.data(), static_cast<Index>(logs.shape(0)),
+                                         static_cast<Index>(logs.shape(1)));
+            },
+            "logs"_a.noconvert())
+        .def(
+            "add_factor",
+            [](JunctionTree& state, In<Index> scope, In<double> table) {
+                require(!state.planned(), "factors must be added before the plan");
+                std::size_t cells = 1;
+                for (std::size_t k = 0; k < scope.size(); ++k) {
+                    const Index i = scope.data()[k];
+                    require(i >= 0 && i < state.n(), "scope must hold variables");
+                    for (std::size_t other = 0; other < k; ++other)
+                        require(scope.data()[other] != i, "scope must hold distinct variables");
+                    require(cells <= table.size(), "table must have an entry a labelling");
+                    cells *= static_cast<std::size_t>(state.n_labels());
+                }
+                require(scope.size() > 0 && cells == table.size(),
+                        "table must have an entry a labelling");
+                state.add_factor(scope.data(), static_cast<Index>(scope.size()), table.data(),
+                                 static_cast<Index>(table.size()));
+            },
+            "scope"_a.noconvert(), "table"_a.noconvert(), Unlocked())
+        .def(
+            "plan",
+            [](JunctionTree& state, Index most_variables) {
+                return state.plan(most_variables, poll_signals);
+            },
+            "most"_a, Unlocked())
+        .def(
+            "log_partition",
+            [](JunctionTree& state) {
+                require(state.planned(), "log_partition must come after the plan");
+                return state.log_partition(poll_signals);
+            },
+            Unlocked())
+        .def(
+            "marginals",
+            [](JunctionTree& state, Out2<double> p) {
+                require_field(state, p);
+                require(state.summed(), "marginals must come after log_partition");
+                state.marginals(p.data(), poll_signals);
+            },
+            "p"_a.noconvert(), Unlocked());
 }

@@ -15,6 +15,7 @@ from setwise._foundation._arguments import (
 )
 from setwise._foundation._deadline import Deadline, TimeUp
 from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._interrupts import whole
 from setwise._foundation._methods import Method
 from setwise._foundation._randomness import as_generator
 from setwise._foundation._threads import as_threads
@@ -30,12 +31,14 @@ from setwise.inference._map._reach import (
     within_sight,
 )
 from setwise.inference._map._solve_map import solve_map
-from setwise.inference._marginals._lower_bound import SWEEPS, raised_bound
+from setwise.inference._marginals._forest_bound import forest_bound
+from setwise.inference._marginals._lower_bound import SWEEPS, Raised, raised_bound
 from setwise.inference._marginals._methods import METHODS
 from setwise.inference._marginals._not_begun import not_begun
 from setwise.inference._marginals._options import Options, Solution
 from setwise.inference._marginals._result import MarginalsProgress, MarginalsResult
 
+SMALL_FIELD = 20_000  # entries of the unaries; beyond, the best labelling costs more than the bound
 DType = str | type[Any] | np.dtype[Any]
 
 
@@ -185,17 +188,18 @@ def marginals(
     except TimeUp:  # while it was set up
         solution = not_begun(problem, options, gives_bound=record.gives_bound)
     watch.lap("search")
-    lower, interrupted = solution.lower, solution.interrupted
-    if lower == -np.inf:
-        lower, interrupted = _lower_bound(problem, solution, options)
+    below, interrupted = Raised(solution.lower, solution.probabilities), solution.interrupted
+    if below.bound == -np.inf:
+        below, interrupted = _lower_bound(problem, solution, options)
         watch.lap("bound")
-    probabilities = solution.probabilities
-    if probabilities[np.isinf(problem.unary)].any():  # of a label whose price was too small
-        probabilities = _allowed(probabilities.astype(np.float64), problem)
+    probabilities, of_lower = (
+        _allowed(p.astype(np.float64), problem) if p[np.isinf(problem.unary)].any() else p
+        for p in (solution.probabilities, below.probabilities)
+    )  # a label's price may have been too small
     return MarginalsResult(
         probabilities=probabilities.astype(options.dtype, copy=False),
         log_partition_upper=difference_above(solution.upper + lost, offset),
-        log_partition_lower=difference_below(lower - lost, offset),
+        log_partition_lower=difference_below(below.bound - lost, offset),
         excess=solution.gap + lost,
         relative_gap=solution.relative_gap + lost,
         n_iter=solution.n_iter,
@@ -208,28 +212,39 @@ def marginals(
         interrupted=interrupted and not deadline.struck,
         state=solution.state,
         timings=watch.timings("answer"),
+        of=record.of,
+        lower_probabilities=of_lower.astype(options.dtype, copy=False),
     )
 
 
-def _lower_bound(field: Field, solution: Solution, options: Options) -> tuple[float, bool]:
+def _lower_bound(field: Field, solution: Solution, options: Options) -> tuple[Raised, bool]:
     """The lower bound on log Z from the probabilities found, and whether anything was cut short."""
     q = _allowed(solution.probabilities.astype(np.float64, copy=False), field)
     t, n_threads = options.temperature, options.n_threads
 
-    def raised(sweeps: int) -> float:
-        return raised_bound(field, q, t, n_threads, sweeps=sweeps)
+    def raised(sweeps: int) -> Raised:
+        if solution.strengths is None:
+            return raised_bound(field, q, t, n_threads, sweeps=sweeps)
+        labels = None
+        if sweeps and q.size <= SMALL_FIELD:
+            labels = whole(solve_map(field, tol=np.inf, n_jobs=n_threads)).labels
+        best = raised_bound(field, q, t, n_threads, sweeps=sweeps, labels=labels)
+        if sweeps and len(solution.strengths):
+            forest = forest_bound(field, best.probabilities, t, solution.strengths, sweeps=sweeps)
+            best = max(best, forest, key=lambda one: one.bound)
+        return best
 
     if solution.interrupted:
         try:
             return raised(0), True
         except KeyboardInterrupt:
-            return -np.inf, True
+            return Raised(-np.inf, q), True
     try:
         return options.deadline.run(raised, SWEEPS), False
     except TimeUp:
         return raised(0), True
     except KeyboardInterrupt:
-        return -np.inf, True
+        return Raised(-np.inf, q), True
 
 
 def _within_sight(field: Field, options: Options) -> tuple[Field, float]:

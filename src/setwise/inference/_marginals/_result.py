@@ -51,8 +51,9 @@ class MarginalsResult(Certificate):
     log_partition_upper : float
         log Z is at most this; ``inf`` for methods that know no such bound.
     log_partition_lower : float
-        log Z is at least this: :math:`H(Q) - E_Q[E] / t` of a factorised Q, which coordinate ascent
-        found from ``probabilities``; neither end need be close to log Z.
+        log Z is at least this: :math:`H(Q) - E_Q[E] / t` of a factorised Q (of ``trees`` perhaps a
+        product of trees), which coordinate ascent found from ``probabilities``; neither end need be
+        close to log Z.
     excess : float
         The duality gap of the upper bound, which is ``gap``: the least upper bound that the method
         could reach is at most this far below. It goes to 0; ``width`` need not.
@@ -82,6 +83,12 @@ class MarginalsResult(Certificate):
     timings : mapping of str to float
         Where the time went, in seconds: "set-up", "search", "bound" (the lower one) and "answer".
         No part of the answer.
+    of : str
+        Whose ``probabilities`` are, and why: those of the upper bound (which are minus its
+        gradient in the unaries, and rather too flat than too sure), or of the lower one.
+    lower_probabilities : array of shape (N, L) or None
+        The marginals of the Q that has the lower bound. No event has probabilities under P and
+        under Q that differ by more than ``total_variation``.
 
     Examples
     --------
@@ -109,6 +116,8 @@ class MarginalsResult(Certificate):
     interrupted: bool = False
     state: FloatArray | None = field(default=None, repr=False)
     timings: Timings = field(default_factory=Timings)
+    of: str = "the upper bound"
+    lower_probabilities: FloatArray | None = field(default=None, repr=False)
 
     @property
     def value(self) -> float:
@@ -128,6 +137,15 @@ class MarginalsResult(Certificate):
     def width(self) -> float:
         """log_partition_upper - log_partition_lower, never negative; log Z lies within."""
         return max(0.0, self.log_partition_upper - self.log_partition_lower)
+
+    @property
+    def total_variation(self) -> float:
+        r"""What no event's probability under P and under the lower bound's Q differ by more than.
+
+        KL(Q, P) is log Z minus the lower bound, at most ``width``, so by Pinsker's inequality the
+        distance is at most :math:`\sqrt{\text{width} / 2}`; and it is at most 1.
+        """
+        return min(1.0, float(np.sqrt(self.width / 2.0)))
 
     @property
     def entropy(self) -> FloatArray:

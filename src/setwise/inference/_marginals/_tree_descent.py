@@ -65,7 +65,8 @@ class TreeDescent:
             self._relaxation.fill(_core.RelaxationState, np.zeros(unary.shape)).scores(self._s)
         self._reset_blocks()
         self._energies: FloatArray = np.empty(len(pairs.edges))
-        self._informations: FloatArray = np.empty(len(pairs.edges))
+        self.informations: FloatArray = np.zeros(len(pairs.edges))
+        """(E,): of the ends of a pair about each other, in nats, at the marginals last measured"""
         self._move = self._step = 1.0
         self.n_iter = 0
         self._dual = -inf
@@ -164,7 +165,7 @@ class TreeDescent:
         marginals of variables and pairs that agree, E with the Lovász extension of other terms.
         """
         self._kernel.beliefs(self._logs, self._threads)
-        dual = self._kernel.dual(self._logs, self._energies, self._informations, self._threads)
+        dual = self._kernel.dual(self._logs, self._energies, self.informations, self._threads)
         if self._blocks is not None:
             dual -= max(0.0, self._blocks.gap(np.exp(self._logs), self._threads)) / self._t
         self._dual = max(self._dual, dual)

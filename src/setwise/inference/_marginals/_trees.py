@@ -53,4 +53,5 @@ def trees(field: Field, options: Options) -> Solution:
         interrupted=interrupted,
         history=history,
         state=descent.state(),
+        strengths=descent.informations,
     )
