@@ -17,12 +17,13 @@ from setwise.inference._marginals import _batch as _marginals_batch
 
 def test_a_start_goes_on():
     field = small_grid()
-    post = sw.marginals(field, tol=1e-9)
-    again = sw.marginals(field, tol=1e-9, init=post)
+    post = sw.marginals(field, "projection", tol=1e-9)
+    again = sw.marginals(field, "projection", tol=1e-9, init=post)
     assert again.n_iter == 1
     assert close(again.log_partition_upper, post.log_partition_upper)
     near = field.with_unary(field.unary + 0.01)
-    assert sw.marginals(near, tol=1e-9, init=post).n_iter < post.n_iter
+    again = sw.marginals(near, "projection", tol=1e-9, init=post)
+    assert again.n_iter < post.n_iter
     for method in STARTED:
         assert sw.marginals(field, method, init=post, max_iter=50).n_iter >= 0
 
@@ -59,7 +60,7 @@ def test_a_start_must_be_finite():
 
 def test_bad_starts_and_fields():
     field = small_grid()
-    post = sw.marginals(field)
+    post = sw.marginals(field, "projection")
     with pytest.raises(TypeError, match="field must be a Field"):
         sw.marginals(np.zeros((2, 2)))
     with pytest.raises(ValueError, match="init must be a result of projection"):
@@ -163,7 +164,7 @@ def interrupted_at(call: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_an_interrupt_ends_a_batch(monkeypatch):
     calls = interrupted_at(2, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
-        sw.inference.marginals_batch([small_grid()] * 5, n_jobs=1)
+        sw.inference.marginals_batch([small_grid()] * 5, "projection", n_jobs=1)
     assert len(calls) == 2
 
 

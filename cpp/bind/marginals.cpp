@@ -258,6 +258,16 @@ void bind_marginals(nb::module_& m) {
                                     order.data(), static_cast<Index>(order.size()), kept.data());
         },
         "edges"_a.noconvert(), "n"_a, "order"_a.noconvert(), "kept"_a.noconvert(), Unlocked());
+    m.def(
+        "spanning_forest",
+        [](In2<Index> edges, Index n, In<double> strengths, Out<Byte> kept) {
+            require_edges_below(edges, n);
+            require(kept.size() == edges.shape(0) && strengths.size() == edges.shape(0),
+                    "kept and strengths must have an entry for each edge");
+            setwise::spanning_forest(n, edges.data(), strengths.data(),
+                                     static_cast<Index>(edges.shape(0)), kept.data());
+        },
+        "edges"_a.noconvert(), "n"_a, "strengths"_a.noconvert(), "kept"_a.noconvert(), Unlocked());
     bind_pairs<SumProduct>(m, "SumProduct")
         .def(
             "__init__",
@@ -361,6 +371,18 @@ void bind_marginals(nb::module_& m) {
             },
             "logs"_a.noconvert(), "energies"_a.noconvert(), "informations"_a.noconvert(),
             "n_threads"_a, Unlocked())
+        .def(
+            "cover_bound",
+            [](const TreeBound& state, In<Index> order, In<double> shares) {
+                require(static_cast<Index>(order.size()) == state.n() &&
+                            static_cast<Index>(shares.size()) == state.edges(),
+                        "order must have an entry a variable, shares one an edge");
+                for (std::size_t k = 0; k < order.size(); ++k)
+                    require(order.data()[k] >= 0 && order.data()[k] < state.n(),
+                            "order must hold variables");
+                return state.cover_bound(order.data(), shares.data(), poll_signals);
+            },
+            "order"_a.noconvert(), "shares"_a.noconvert(), Unlocked())
         .def(
             "pair_marginals",
             [](const TreeBound& state, In2<double> logs, In<Index> edges, Out3 marginals) {

@@ -1,4 +1,5 @@
-// Components of a graph that are trees with all edges among their variables, by strength of the edges.
+// Forests of a graph by the strength of its edges: components that are trees with all edges among their
+// variables, and spanning forests.
 #pragma once
 
 #include <algorithm>
@@ -43,6 +44,26 @@ inline void induced_forest(std::int64_t n, const std::int64_t* edges, std::int64
         }
         std::unordered_map<Index, Index>().swap(between[b]);
         parent[b] = a;
+    }
+}
+
+// kept[e] = 1 for the edges of a spanning forest of the largest sum of strengths; ties go to the first.
+inline void spanning_forest(std::int64_t n, const std::int64_t* edges, const double* strengths,
+                            std::int64_t count, std::uint8_t* kept) {
+    using Index = std::int64_t;
+    std::vector<Index> order(static_cast<std::size_t>(count)), parent(static_cast<std::size_t>(n));
+    std::iota(order.begin(), order.end(), Index(0));
+    std::iota(parent.begin(), parent.end(), Index(0));
+    std::stable_sort(order.begin(), order.end(),
+                     [&](Index a, Index b) { return strengths[a] > strengths[b]; });
+    const auto root = [&](Index i) {
+        while (parent[i] != i) i = parent[i] = parent[parent[i]];
+        return i;
+    };
+    for (const Index e : order) {
+        const Index a = root(edges[2 * e]), b = root(edges[2 * e + 1]);
+        kept[e] = a != b;
+        parent[a] = b;
     }
 }
 

@@ -179,6 +179,43 @@ class TreeBound {
         return value;
     }
 
+    // The bound by an order (N,) and shares (E,) of its own, 0 for edges that it leaves out, of what the
+    // messages make of the field: b_i for each variable, minus theta / rho and both messages for each
+    // edge. Where rho is the mean of several such shares, the mean of their bounds is one on log Z.
+    double cover_bound(const Index* order, const double* shares, Poll poll) const {
+        std::vector<Index> position(static_cast<std::size_t>(n_));
+        for (Index k = 0; k < n_; ++k) position[order[k]] = k;
+        std::vector<double> sent(static_cast<std::size_t>(edges() * n_labels_));
+        Work work(n_labels_);
+        double bound = 0;
+        for (Index k = 0; k < n_; ++k) {
+            const Index i = order[k];
+            double rest = 1;
+            gather(i, work.b.data());
+            for (Index a = arc_starts_[i]; a < arc_starts_[i + 1]; ++a) {
+                const Index e = arcs_[a] >> 1;
+                if (shares[e] > 0 && position[pairs_.head(arcs_[a])] < k)
+                    add_scaled(shares[e], sent.data() + e * n_labels_, n_labels_, work.b.data());
+            }
+            for (Index a = arc_starts_[i]; a < arc_starts_[i + 1]; ++a) {
+                const Index e = arcs_[a] >> 1;
+                if (!(shares[e] > 0) || position[pairs_.head(arcs_[a])] < k) continue;
+                double* const out = sent.data() + e * n_labels_;
+                const double level = pass(arcs_[a], work, out);
+                add_scaled(-1.0, message(arcs_[a]), n_labels_, out);
+                bound += shares[e] * (level + lower_to_zero(out));
+                rest -= shares[e];
+            }
+            if (rest > 1e-12) {
+                const double top =
+                    masses(work.b.data(), work.zero.data(), n_labels_, work.mass.data());
+                bound += rest * (top + std::log(sum_of(work.mass.data(), n_labels_)));
+            }
+            if (k % 256 == 0) poll();
+        }
+        return bound;
+    }
+
     // The mu_e (L, L) of an edge, as `dual` has it.
     void pair_marginal(Index e, const double* logs, double* marginal) const {
         PairWork work(n_labels_);
@@ -298,12 +335,13 @@ class TreeBound {
     }
 
     // The message along an arc, its largest entry 0; returns what was taken off for that.
-    double send(Index arc, Work& work) {
+    double send(Index arc, Work& work) { return pass(arc, work, message(arc)); }
+
+    double pass(Index arc, Work& work, double* out) const {
         const Index e = arc >> 1;
-        double* const out = message(arc);
         const double* const back = message(arc ^ 1);
         const double top = masses(work.b.data(), back, n_labels_, work.mass.data());
-        if (table_at_[e] >= 0) return top + send_table(arc, work.mass.data(), out);
+        if (table_at_[e] >= 0) return top + pass_table(arc, work.mass.data(), out);
         const double sum = sum_of(work.mass.data(), n_labels_), change = change_[e];
         const double level = std::log(change * (sum - 1) + 1);
         if (change > 1e-260) {
@@ -322,7 +360,7 @@ class TreeBound {
         return top + level;
     }
 
-    double send_table(Index arc, const double* mass, double* out) {
+    double pass_table(Index arc, const double* mass, double* out) const {
         const Index e = arc >> 1;
         const double* const table = tables_.data() + table_at_[e];
         std::fill(out, out + n_labels_, 0.0);
@@ -337,9 +375,14 @@ class TreeBound {
                 if (mass[a] > 0) add_scaled(mass[a], table + a * n_labels_, n_labels_, out);
         }
         logs_of(out, n_labels_);
-        const double level = *std::max_element(out, out + n_labels_);
-        for (Index b = 0; b < n_labels_; ++b) out[b] -= level;
-        return level - least_[e] / rho_[e];
+        return lower_to_zero(out) - least_[e] / rho_[e];
+    }
+
+    // Takes the largest entry off; returns it.
+    double lower_to_zero(double* x) const {
+        const double level = *std::max_element(x, x + n_labels_);
+        for (Index a = 0; a < n_labels_; ++a) x[a] -= level;
+        return level;
     }
 
     double kernel(Index from, Index x, Index y) const {

@@ -9,8 +9,8 @@ import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._certificate import EPS
 from setwise.fields._field import Field
+from setwise.inference._map._largest_energy import rounding_of_logs
 from setwise.inference._marginals._factors import most_variables, tables_of, widest
 from setwise.inference._marginals._options import Options, Solution
 
@@ -31,7 +31,7 @@ def elimination(field: Field, options: Options) -> Solution:
     log_z = tree.log_partition() - constant / t
     p: FloatArray = np.empty(field.unary.shape)
     tree.marginals(p)
-    slack = 8.0 * EPS * (field.n_variables + _largest(field) / t)
+    slack = rounding_of_logs(field, t)
     upper = log_z + slack
     return Solution(
         probabilities=p,
@@ -65,13 +65,6 @@ def planned(field: Field, temperature: float) -> tuple[str | None, Any, float]:
     if largest == inf or total > ALL_CELLS:
         return f"a graph of width below {most}, got a wider one", None, constant
     return None, tree, constant
-
-
-def _largest(field: Field) -> float:
-    """No finite energy is larger, nor a part of one."""
-    constant, unary, terms = field._folded()
-    paid = np.where(np.isfinite(unary), np.abs(unary), 0.0).max(axis=1, initial=0.0).sum()
-    return abs(constant) + float(paid) + sum(term._most(field.n_labels) for _, term in terms)
 
 
 def narrow(field: Field) -> str | None:

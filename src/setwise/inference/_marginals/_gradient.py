@@ -33,7 +33,7 @@ class LogPartitionGradient:
     --------
     >>> import setwise as sw
     >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]]) + sw.fields.Potts([[0, 1]], 1.0)
-    >>> post = sw.marginals(field, tol=1e-9)
+    >>> post = sw.marginals(field, "projection", tol=1e-9)
     >>> sw.inference.log_partition_gradient(field, post).weights.round(3).tolist()
     [-0.231]
     """
@@ -89,7 +89,7 @@ def log_partition_gradient(
     descent = None
     if result.method == "trees":
         descent = TreeDescent(field, result.temperature, threads)
-        if result.state is None or result.state.size != descent.size:
+        if result.state is None or not descent.fits(result.state):
             raise ValueError("result must be of this field, got one of other edges or regions")
         descent.set_messages(result.state)
     flat = Field(np.zeros(field.unary.shape))

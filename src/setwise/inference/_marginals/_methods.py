@@ -42,6 +42,10 @@ def _two_labels(field: Field) -> str | None:
     return None if field.n_labels == 2 else f"a field of two labels, got {field.n_labels}"
 
 
+def _has_pairs(field: Field) -> bool:
+    return any(isinstance(term, PottsTerm | TableTerm) for _, term in field._terms())
+
+
 # minus the gradient in the unaries, and the point that the certificate is about
 _UPPER = "the upper bound, whose gradient they are"
 
@@ -52,6 +56,16 @@ _PAIRS = dict.fromkeys(KINDS, refused("it joins more than pairs")) | dict.fromke
 
 METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
     Method(
+        name="trees",
+        run=trees,
+        fields="pairs of any kind, else submodular",
+        answer="a lower upper bound that keeps the pairs, on forests log Z; over threads",
+        of=_UPPER,
+        takes=_SUBMODULAR | dict.fromkeys((PottsTerm, TableTerm), taken),
+        auto=_has_pairs,
+        because="it keeps the pairs, so that the bounds on log Z are close to each other",
+    ),
+    Method(
         name="projection",
         run=projection,
         fields="submodular",
@@ -59,15 +73,7 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         of=_UPPER,
         takes=_SUBMODULAR,
         auto=always,
-        because="the energy is submodular: the least upper bound on log Z",
-    ),
-    Method(
-        name="trees",
-        run=trees,
-        fields="pairs of any kind, else submodular",
-        answer="a lower upper bound that keeps the pairs, on forests log Z; over threads",
-        of=_UPPER,
-        takes=_SUBMODULAR | dict.fromkeys((PottsTerm, TableTerm), taken),
+        because="no pairs, and the energy is submodular: the least upper bound on log Z",
     ),
     Method(
         name="elimination",

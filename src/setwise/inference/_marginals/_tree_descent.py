@@ -15,8 +15,20 @@ from setwise._foundation._progress import stops
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._marginals._elimination_order import even_shares, order_of, pairs_of
+from setwise.inference._marginals._tree_covers import (
+    Cover,
+    as_numbers,
+    bound_of,
+    from_numbers,
+    mixed,
+    shares_of,
+    strongest_forest,
+)
 from setwise.inference._relaxation._relaxation import Relaxation
 
+SMALL = 20_000  # entries of the messages in one direction: graphs whose shares are chosen
+ROUNDS = 40  # of that choice, at most
+ENOUGH = 0.02  # of a forest's information, what the next may have more than the mean
 LEAST_STEP = 1.0 / 64.0
 NEVER = -750.0  # the logarithm of a probability that is 0
 
@@ -46,7 +58,11 @@ class TreeDescent:
         pairs = pairs_of(terms, unary.shape)
         order = order_of(pairs, n)
         self._edges, self._n_potts = pairs.edges, len(pairs.weights)
-        self._first = order.first(pairs.edges)
+        first = order.first(pairs.edges)
+        even = even_shares(first, n)
+        self._covers: list[Cover] = []
+        if 0 < pairs.edges.size // 2 * unary.shape[1] <= SMALL and even.min(initial=1.0) < 1.0:
+            self._covers = [Cover(1.0, order.variables, even)]
         others = [item for item in terms if not isinstance(item[1], PottsTerm | TableTerm)]
         self._relaxation = Relaxation.of_terms(unary, others)
         self.constant = constant + self._relaxation.constant
@@ -55,7 +71,8 @@ class TreeDescent:
         self._kernel.add_potts(pairs.edges[: self._n_potts], pairs.weights / temperature)
         self._kernel.add_tables(pairs.edges[self._n_potts :], pairs.tables / temperature)
         self._kernel.close(order.variables, order.starts)
-        self._kernel.set_shares(even_shares(self._first, n))
+        self._kernel.set_shares(even)
+        self._is_shared = not self._covers
         self._logs: FloatArray = np.zeros(unary.shape)
         self._s: FloatArray = np.zeros(unary.shape)
         self._blocks: Any = None
@@ -76,18 +93,28 @@ class TreeDescent:
 
     @property
     def size(self) -> int:
-        """How many numbers ``state`` has."""
+        """How many messages and entries of blocks there are."""
         blocks = self._blocks.size() if self._blocks is not None else 0
         return int(2 * len(self._edges) * self._unary.shape[1] + blocks)
 
+    def fits(self, state: FloatArray) -> bool:
+        """Whether a state is one of a field like this."""
+        if not self._covers:
+            return len(state) == self.size
+        return len(state) > self.size and bool(self._covers_of(state))
+
+    def _covers_of(self, state: FloatArray) -> list[Cover]:
+        return from_numbers(state[self.size :], self._edges, len(self._unary))
+
     def state(self) -> FloatArray:
-        """Messages and blocks, for ``resume``."""
+        """Messages and blocks, for ``resume``, and what covers the graph, if that was chosen."""
         messages: FloatArray = np.empty((2 * len(self._edges), self._unary.shape[1]))
         self._kernel.messages(messages)
         blocks: FloatArray = np.empty(self.size - messages.size)
         if self._blocks is not None:
             self._blocks.blocks(blocks)
-        return np.concatenate([messages.ravel(), blocks])
+        covers = as_numbers(self._covers) if self._covers else np.zeros(0)
+        return np.concatenate([messages.ravel(), blocks, covers])
 
     def resume(self, state: FloatArray) -> None:
         """Go on from the state of a field like this one."""
@@ -99,12 +126,15 @@ class TreeDescent:
             self._move_blocks()  # those of other weights need not lie in this base polytope
 
     def set_messages(self, state: FloatArray) -> FloatArray:
-        """Take the messages of a state; its blocks."""
+        """Take the messages and the covers of a state; its blocks."""
         n_labels = self._unary.shape[1]
-        end = 2 * len(self._edges) * n_labels
         state = np.ascontiguousarray(state, np.float64)
+        if self._covers:
+            self._covers, self._is_shared = self._covers_of(state), True
+            self._kernel.set_shares(shares_of(self._covers))
+        end = 2 * len(self._edges) * n_labels
         self._kernel.set_messages(state[:end].reshape(-1, n_labels))
-        return state[end:]
+        return state[end : self.size]
 
     def resume_near(self, probabilities: FloatArray) -> None:
         """Go on from marginals."""
@@ -135,15 +165,45 @@ class TreeDescent:
 
     def begin(self) -> None:
         """The bound of the start, and nothing known about it."""
-        self._last = self.value = self._kernel.forward(self._threads)
+        if not self._is_shared:
+            self._share_out()
+        self._last = self.value = self._eliminate()
         self.history = [self.value]
+
+    def _share_out(self) -> None:
+        """Choose forests to cover the graph: those whose edges say most, one a round.
+
+        Until the information of the next is hardly more than that of the mean.
+        """
+        shares = shares_of(self._covers)
+        for k in range(ROUNDS):
+            for _ in range(2):
+                self._kernel.forward(1)
+                self._kernel.backward(0.7, self._logs, 1)
+                if self._blocks is not None:
+                    self._move_blocks()
+            self._kernel.beliefs(self._logs, 1)
+            self._kernel.dual(self._logs, self._energies, self.informations, 1)
+            forest = strongest_forest(self._edges, self.informations, len(self._unary))
+            most = float(forest.shares @ self.informations)
+            if most - float(shares @ self.informations) <= ENOUGH * most:
+                break
+            weight = 1.0 / (k + 3)
+            self._covers = mixed(self._covers, forest, weight)
+            shares = np.minimum((1.0 - weight) * shares + weight * forest.shares, 1.0)
+            self._kernel.set_shares(shares)
+        self._is_shared = True
+
+    def _eliminate(self) -> float:
+        value = self._kernel.forward(self._threads)
+        return bound_of(self._kernel, self._covers) if self._covers else value
 
     def sweep(self) -> None:
         """One pass."""
         self._kernel.backward(self._step, self._logs, self._threads)
         if self._blocks is not None:
             self._move_blocks()
-        value = self._kernel.forward(self._threads)
+        value = self._eliminate()
         self.n_iter += 1
         if value > self._last + 1e-12 * max(1.0, abs(value)):
             self._step = max(self._step / 2, LEAST_STEP)

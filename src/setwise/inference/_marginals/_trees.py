@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from setwise.fields._field import Field
+from setwise.inference._map._largest_energy import rounding_of_logs
 from setwise.inference._marginals._options import Options, Solution
 from setwise.inference._marginals._tree_descent import TreeDescent
 
@@ -15,16 +16,18 @@ def trees(field: Field, options: Options) -> Solution:
     over marginals of variables and pairs that agree (Wainwright, Jaakkola and Willsky, *A New Class
     of Upper Bounds on the Log Partition Function*, 2005). The variables are in an order, leaves
     first, and the edges from one to later ones have equal shares :math:`\rho_e`, 1 on a forest,
-    where the bound is log Z, and 1/2 on a grid. Pairs may have any tables; other terms must be
-    submodular. A pass is O(E L) for Potts terms, O(E L^2) for tables, and that of ``projection``
-    for the other terms; memory: 2 E + 6 N numbers a label, and the blocks of the other terms.
+    where the bound is log Z, and 1/2 on a grid. Where E L is at most 20,000 the shares are those of
+    a mean of 40 spanning forests, each the one whose edges say most about their ends at the time.
+    Pairs may have any tables; other terms must be submodular. A pass is O(E L) for Potts terms, O(E
+    L^2) for tables, and that of ``projection`` for the other terms; memory: 2 E + 6 N numbers a
+    label, and the blocks of the other terms.
     """
     t = options.temperature
     descent = TreeDescent(field, t, options.n_threads)
-    if options.state is not None and options.state.size != descent.size:
+    if options.state is not None and not descent.fits(options.state):
         raise ValueError(
             f"init must be a result with {descent.size} messages and block entries, "
-            f"got {options.state.size}: its field had other edges, regions or label costs"
+            "got one of a field with other edges, regions or label costs"
         )
     options.watch.lap("set-up")
     if options.state is not None:
@@ -32,7 +35,7 @@ def trees(field: Field, options: Options) -> Solution:
     elif options.start is not None:
         descent.resume_near(options.start)
     descent.begin()
-    constant = descent.constant / t
+    constant = descent.constant / t - rounding_of_logs(field, t)
 
     def report(now: TreeDescent) -> bool:
         return options.report(now.n_iter, now.value - constant, now.relative_gap, now.gap)
@@ -52,6 +55,6 @@ def trees(field: Field, options: Options) -> Solution:
         converged=converged,
         interrupted=interrupted,
         history=history,
-        state=descent.state(),
+        state=descent.state().astype(options.dtype, copy=False),
         strengths=descent.informations,
     )
