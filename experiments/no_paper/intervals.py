@@ -58,7 +58,7 @@ def measured(field: sw.fields.Field, method: str, tol: float) -> dict[str, float
 def main() -> None:
     args = arguments(__doc__, repeats=1)
     names = msrc.names("textonboost")[: 1 if args.quick else None]
-    step = 4 if args.quick else 1
+    step = 4 if args.quick else 2
     widths = Table(
         "Nats a pixel between the bounds",
         ["field", "labels", "projection", "trees", "ratio", "seconds: projection", "trees"],
@@ -118,7 +118,7 @@ def main() -> None:
         "Intervals around log Z",
         [widths, intervals],
         choices={
-            "photographs": ", ".join(names),
+            "photographs": f"{', '.join(names)}; one pixel of {step} x {step}",
             "unaries": "minus the logarithm of TextonBoost's probabilities, the most probable "
             "labels of the image",
             "pairs": f"{STRENGTH:g} times contrast weights on the grid",
