@@ -237,14 +237,15 @@ class TreeDescent:
     ) -> tuple[bool, bool]:
         """Passes until the relative gap is at most ``tol``; whether it is, and whether interrupted.
 
-        The gap costs as much as a pass or two, so it is measured when the bound has ceased to fall
-        by more than ``tol`` a pass, and at every tenth. Where it has not fallen by a tenth in half
-        as many passes as there were before, and in a hundred, rounding has the last word.
+        There is one at least: who watches sees something. The gap costs as much as a pass or two,
+        so it is measured when the bound has ceased to fall by more than ``tol`` a pass, and at
+        every tenth. Where it has not fallen by a tenth in half as many passes as there were before,
+        and in a hundred, rounding has the last word.
         """
         limit = 10_000 if max_iter is None else max_iter
         self.measure()
         lowest, at = self.relative_gap, 0
-        while self.relative_gap > tol and self.n_iter < limit:
+        while (self.relative_gap > tol or self.n_iter == 0) and self.n_iter < limit:
             before = self.value
             self.sweep()
             fall = gap_over_value(before - self.value, self.value + self._least / self._t)
