@@ -2,6 +2,7 @@
 
 A photograph's size (320 x 213 pixels, 21 labels) with Potts terms and three layers of regions, as
 in the paper on log-supermodular marginals; then two labels, where cuts find the same bound exactly.
+Trees lower another bound, which keeps the pairs; growth and memory are those of projection.
 CPU seconds of one thread until the relative duality gap is reached, the lower bound on log Z left
 out. Targets: 1e-3 within 2 seconds and 1e-4 within 5 on two threads; Frank-Wolfe takes 20 times as
 long to the same upper bound; two labels exactly within half a second; time linear in pixels, labels
@@ -46,19 +47,19 @@ def first_below(path, value):
     return next((seconds for seconds, bound in path if bound <= value), None)
 
 
-def two_threads(field, gap):
+def two_threads(field, gap, method):
     """Wall seconds on two threads, the whole call, lower bound included: the best of three."""
     times = []
     for _ in range(3):
         start = perf_counter()
-        sw.marginals(field, tol=gap, n_jobs=2)
+        sw.marginals(field, method, tol=gap, n_jobs=2)
         times.append(perf_counter() - start)
     return min(times)
 
 
 def pass_seconds(field, passes=6):
     start = process_time()
-    sw.marginals(field, tol=0.0, max_iter=passes, n_jobs=1)
+    sw.marginals(field, "projection", tol=0.0, max_iter=passes, n_jobs=1)
     return (process_time() - start) / passes
 
 
@@ -105,7 +106,7 @@ field = image({side}, {side}, {labels}, (500, 300, 100), np.random.default_rng(0
 gc.collect()
 open("/proc/self/clear_refs", "w").write("5")
 before = kib("VmRSS")
-post = sw.marginals(field, max_iter=2, tol=0.0, n_jobs=2)
+post = sw.marginals(field, "projection", max_iter=2, tol=0.0, n_jobs=2)
 print((kib("VmHWM") - before) * 1024 / (8 * field.unary.size))
 """
 
@@ -132,7 +133,7 @@ def main() -> None:
         ("2 labels, grid", two, limit / 10),
     ):
         paths = {}
-        for method in ("projection", "frank_wolfe"):
+        for method in ("projection", "trees", "frank_wolfe"):
             reached, paths[method] = seconds_to_gaps(field, method, most)
             cells = [f"{at[0]:.2f} s, {at[1]} passes" if at else "" for at in reached]
             table.append([name, method, *cells])
@@ -152,13 +153,15 @@ def main() -> None:
     cells = [f"{seconds:.2f} s, {exact.n_iter} levels"] * len(GAPS)
     table.append(["2 labels, grid", "exact_binary", *cells])
     data.append({"field": "2 labels, grid", "method": "exact_binary", "seconds": seconds})
-    for gap, target in ((1e-3, 2.0), (1e-4, 5.0)):
-        wall = two_threads(many, gap)
+    goals = (("projection", 1e-3, 2.0), ("projection", 1e-4, 5.0), ("trees", 1e-3, 3.0))
+    for method, gap, target in goals:
+        wall = two_threads(many, gap, method)
         met = "met" if wall <= target else "NOT met"
         notes.append(
-            f"two threads, gap {gap:g}: {wall:.2f} s on the clock, target {target:g}: {met}"
+            f"two threads, {method}, gap {gap:g}: {wall:.2f} s on the clock, target {target:g}: "
+            f"{met}"
         )
-        data.append({"threads": 2, "gap": gap, "wall": wall})
+        data.append({"method": method, "threads": 2, "gap": gap, "wall": wall})
     grown = growth(args.quick)
     data.append({"growth": grown})
     if not args.quick:

@@ -48,7 +48,7 @@ SEARCHES = {
     "cut": lambda tol, call=None: sw.solve_map(PAIR, "cut", tol=tol, callback=call),
     "messages": lambda tol, call=None: sw.solve_map(FIELD, "messages", tol=tol, callback=call),
     "convex": lambda tol, call=None: sw.solve_map(FIELD, "convex", tol=tol, callback=call),
-    "projection": lambda tol, call=None: sw.marginals(FIELD, tol=tol, callback=call),
+    "projection": lambda tol, call=None: sw.marginals(FIELD, "projection", tol=tol, callback=call),
     "frank_wolfe": lambda tol, call=None: sw.marginals(
         FIELD, "frank_wolfe", tol=tol, callback=call
     ),

@@ -7,7 +7,7 @@ import pytest
 import reference
 from field_registry import FIELDS, of_seed
 from field_terms import SUBMODULAR, random_field
-from marginals_cases import CERTIFIED, METHODS, STARTED, UPPER, close, small_grid
+from marginals_cases import CERTIFIED, METHODS, STARTED, UPPER, close, least_upper, small_grid
 
 import setwise as sw
 from setwise.inference._relaxation._relaxation import Relaxation
@@ -25,7 +25,9 @@ def test_log_partition_lies_between_the_bounds(name, temperature):
         field = of_seed(name, seed)
         truth = reference.log_partition(field, temperature)
         slack = 1e-9 * max(1.0, abs(truth))
-        for method in ["auto", "mean_field"]:
+        for method in ["auto", "trees", "mean_field"]:
+            if METHODS["trees"].obstacle(field) is not None and method == "trees":
+                continue
             post = sw.marginals(field, method, temperature=temperature)
             assert post.log_partition_lower - slack <= truth <= post.log_partition_upper + slack
             assert post.width >= 0
@@ -81,7 +83,7 @@ def test_cuts_take_cardinalities_and_label_costs(center):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_gap_bounds_the_error(method, seed):
     field = small_grid(seed, 2)
-    least = sw.marginals(field, "projection", tol=1e-12).log_partition_upper
+    least = least_upper(field, method)
     for max_iter in [0, 1, 3, 10]:
         post = sw.marginals(field, method, tol=0.0, max_iter=max_iter)
         assert post.gap >= 0
@@ -95,7 +97,7 @@ def test_random_terms(seed):
     field = random_field(SUBMODULAR, 5, 3, seed, forbidden=0.2)
     labelings = reference.all_labelings(5, 3)
     truth = float(np.logaddexp.reduce(-field._energies(labelings)))
-    post = sw.marginals(field, tol=1e-9)
+    post = sw.marginals(field, "projection", tol=1e-9)
     assert post.log_partition_lower - 1e-9 <= truth <= post.log_partition_upper + 1e-9
     dual = post.entropy.sum() - extension(field, post.probabilities)
     assert close(dual, post.log_partition_upper, 1e-7)

@@ -27,7 +27,8 @@ def scaled(field: sw.fields.Field, k: int, factor: float) -> sw.fields.Field:
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0])
-def test_gradient_against_finite_differences(temperature):
+@pytest.mark.parametrize("method", ["projection", "trees"])
+def test_gradient_against_finite_differences(method, temperature):
     rng = np.random.default_rng(2)
     field = sw.fields.Field(rng.normal(size=(6, 3)))
     field += sw.fields.Potts(sw.fields.grid_edges((2, 3)), rng.uniform(0.1, 0.5, 7))
@@ -35,9 +36,10 @@ def test_gradient_against_finite_differences(temperature):
     field += sw.fields.LabelCost([0.5, 1.0, 0.2])
 
     def upper(changed: sw.fields.Field) -> float:
-        return sw.marginals(changed, tol=1e-13, temperature=temperature).log_partition_upper
+        post = sw.marginals(changed, method, tol=1e-13, temperature=temperature)
+        return post.log_partition_upper
 
-    post = sw.marginals(field, tol=1e-13, temperature=temperature)
+    post = sw.marginals(field, method, tol=1e-13, temperature=temperature)
     gradient = sw.inference.log_partition_gradient(field, post)
     step = 1e-5
     for k in range(3):

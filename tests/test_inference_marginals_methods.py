@@ -12,7 +12,7 @@ from marginals_cases import METHODS, UPPER, close, small_grid, taking
 
 import setwise as sw
 from setwise import _core
-from setwise.fields._terms import KINDS
+from setwise.fields._terms import KINDS, PottsTerm, TableTerm
 from setwise.inference._marginals import _lower_bound
 from setwise.inference._relaxation._relaxation import Relaxation
 
@@ -31,7 +31,7 @@ def test_no_variables_and_one_label(method):
 
 def test_what_a_method_cannot_take_is_refused_in_one_sentence():
     robust = of_seed("robust-pn-beyond-half", 0)
-    for method in UPPER:
+    for method in set(UPPER) - {"elimination"}:
         with pytest.raises(ValueError, match=rf"{method} cannot take RobustPn\(.*not submodular"):
             sw.marginals(robust, method)
     assert sw.marginals(robust).method == "mean_field"
@@ -67,12 +67,17 @@ def test_a_method_is_what_its_record_says(name, method):
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_auto_is_the_least_upper_bound_where_there_is_one(name):
+def test_auto_has_an_upper_bound_where_there_is_one_and_keeps_pairs(name):
     field = of_seed(name, 0)
     chosen, reason = METHODS.choose(field)
-    assert chosen == ("projection" if field.is_submodular else "mean_field")
-    assert (METHODS["projection"].obstacle(field) is None) == field.is_submodular
-    assert field.is_submodular or reason.startswith(METHODS["projection"].obstacle(field))
+    pairs = any(isinstance(term, PottsTerm | TableTerm) for _, term in field._terms())
+    refused = METHODS["projection"].obstacle(field)
+    assert (refused is None) == field.is_submodular
+    if pairs and METHODS["trees"].obstacle(field) is None:
+        assert chosen == "trees"
+    else:
+        assert chosen == ("projection" if field.is_submodular else "mean_field")
+        assert field.is_submodular or reason.startswith(refused)
 
 
 def test_every_method_is_in_the_docstring_in_the_guide_and_in_the_error():
@@ -120,7 +125,8 @@ def test_both_bounds_are_of_one_translation(method, monkeypatch):
     field += sw.fields.Pairwise(edges[:3], [[0.0, 0.5], [0.7, 0.0]])
     post = sw.marginals(field, method, rng=0, max_iter=12)
     assert sorted(made) == sorted(set(made))
-    assert {"Potts", "Pairwise", "MeanField"} <= set(made)
+    lower = set() if method == "elimination" else {"MeanField"}  # whose bounds are one number
+    assert {"Potts", "Pairwise"} | lower <= set(made)
     made.clear()
     if post.certified:
         sw.inference.log_partition_gradient(field, post)
@@ -130,7 +136,7 @@ def test_both_bounds_are_of_one_translation(method, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "error", "match"),
     [
-        ({"method": "magic"}, ValueError, "method must be one of 'auto', 'projection'"),
+        ({"method": "magic"}, ValueError, "method must be one of 'auto', 'trees'"),
         ({"tol": -1.0}, ValueError, "tol must not be negative"),
         ({"tol": "low"}, TypeError, "tol must be a real number"),
         ({"max_iter": 1.5}, TypeError, "max_iter must be an integer"),

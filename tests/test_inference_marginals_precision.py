@@ -22,8 +22,8 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 
 def test_single_precision_agrees():
     field = small_grid()
-    double = sw.marginals(field, tol=1e-9)
-    single = sw.marginals(field, tol=1e-6, dtype="float32")
+    double = sw.marginals(field, "projection", tol=1e-9)
+    single = sw.marginals(field, "projection", tol=1e-6, dtype="float32")
     assert {single.probabilities.dtype, single.state.dtype} == {np.dtype(np.float32)}
     np.testing.assert_allclose(single.probabilities, double.probabilities, atol=1e-5)
     assert close(single.log_partition_upper, double.log_partition_upper, 1e-6)
@@ -50,9 +50,9 @@ def test_single_precision_bounds(seed, scale):
     field = field.with_unary(scale * field.unary + scale * rng.normal(size=(5, 1)))
     truth = float(np.logaddexp.reduce(-field._energies(reference.all_labelings(5, 3))))
     slack = 1e-12 * max(1.0, largest_energy(field))
-    least = sw.marginals(field, tol=1e-10).log_partition_upper
+    least = sw.marginals(field, "projection", tol=1e-10).log_partition_upper
     for max_iter in [0, 1, None]:
-        post = sw.marginals(field, tol=1e-6, dtype="float32", max_iter=max_iter)
+        post = sw.marginals(field, "projection", tol=1e-6, dtype="float32", max_iter=max_iter)
         assert post.log_partition_lower - slack <= truth <= post.log_partition_upper + slack
         assert least - 1e-9 * abs(least) <= post.log_partition_upper
         assert post.bound <= least + slack
@@ -61,8 +61,8 @@ def test_single_precision_bounds(seed, scale):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.dtype("float32"), np.float64, np.dtype(float)])
 def test_dtypes_come_by_name_or_as_numpys(dtype):
-    post = sw.marginals(small_grid(), dtype=dtype)
-    named = sw.marginals(small_grid(), dtype=np.dtype(dtype).name)
+    post = sw.marginals(small_grid(), "projection", dtype=dtype)
+    named = sw.marginals(small_grid(), "projection", dtype=np.dtype(dtype).name)
     assert post.probabilities.dtype == post.state.dtype == np.dtype(dtype)
     assert np.array_equal(post.probabilities, named.probabilities)
 

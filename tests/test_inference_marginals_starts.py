@@ -9,7 +9,7 @@ from concurrent.futures import CancelledError
 import numpy as np
 import pytest
 import reference
-from marginals_cases import CERTIFIED, STARTED, close, small_grid, taking
+from marginals_cases import CERTIFIED, STARTED, close, least_upper, small_grid, taking
 
 import setwise as sw
 from setwise.inference._marginals import _batch as _marginals_batch
@@ -17,12 +17,13 @@ from setwise.inference._marginals import _batch as _marginals_batch
 
 def test_a_start_goes_on():
     field = small_grid()
-    post = sw.marginals(field, tol=1e-9)
-    again = sw.marginals(field, tol=1e-9, init=post)
+    post = sw.marginals(field, "projection", tol=1e-9)
+    again = sw.marginals(field, "projection", tol=1e-9, init=post)
     assert again.n_iter == 1
     assert close(again.log_partition_upper, post.log_partition_upper)
     near = field.with_unary(field.unary + 0.01)
-    assert sw.marginals(near, tol=1e-9, init=post).n_iter < post.n_iter
+    again = sw.marginals(near, "projection", tol=1e-9, init=post)
+    assert again.n_iter < post.n_iter
     for method in STARTED:
         assert sw.marginals(field, method, init=post, max_iter=50).n_iter >= 0
 
@@ -59,7 +60,7 @@ def test_a_start_must_be_finite():
 
 def test_bad_starts_and_fields():
     field = small_grid()
-    post = sw.marginals(field)
+    post = sw.marginals(field, "projection")
     with pytest.raises(TypeError, match="field must be a Field"):
         sw.marginals(np.zeros((2, 2)))
     with pytest.raises(ValueError, match="init must be a result of projection"):
@@ -128,7 +129,7 @@ def test_callbacks_see_each_pass_and_end_it():
         assert np.isfinite(post.log_partition_lower)
 
 
-@pytest.mark.parametrize("method", taking(small_grid(0, 2)))
+@pytest.mark.parametrize("method", [m for m in taking(small_grid(0, 2)) if m != "elimination"])
 def test_an_interrupt_returns_what_there_is(method):
     def stop(now: sw.inference.MarginalsProgress) -> None:
         if now.n_iter == 2:
@@ -137,10 +138,10 @@ def test_an_interrupt_returns_what_there_is(method):
     field = small_grid(0, 2)
     post = sw.marginals(field, method, tol=0.0, callback=stop, rng=0)
     assert (post.interrupted, post.converged, post.n_iter) == (True, False, 2)
-    least = sw.marginals(field, "exact_binary")
-    assert post.log_partition_lower <= least.log_partition_upper
+    least = least_upper(field, method if post.certified else "exact_binary")
+    assert post.log_partition_lower <= least
     if post.certified:
-        assert post.log_partition_upper >= least.log_partition_upper - 1e-9
+        assert post.log_partition_upper >= least - 1e-9
 
 
 def interrupted_at(call: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -163,7 +164,7 @@ def interrupted_at(call: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_an_interrupt_ends_a_batch(monkeypatch):
     calls = interrupted_at(2, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
-        sw.inference.marginals_batch([small_grid()] * 5, n_jobs=1)
+        sw.inference.marginals_batch([small_grid()] * 5, "projection", n_jobs=1)
     assert len(calls) == 2
 
 

@@ -84,7 +84,7 @@ def test_section_5_no_factorised_distribution_has_a_smaller_worst_ratio(name):
 @pytest.mark.parametrize("name", SUBMODULAR)
 def test_claims_2_and_5_fenchel_duality(name, temperature):
     field = of_seed(name, 2)
-    post = sw.marginals(field, tol=1e-10, temperature=temperature)
+    post = sw.marginals(field, "projection", tol=1e-10, temperature=temperature)
     p = post.probabilities
     dual = entropy(p) - extension(field, p) / temperature
     assert dual == pytest.approx(post.log_partition_upper, rel=1e-8, abs=1e-8)
@@ -103,7 +103,8 @@ def test_claim_3_the_rate_of_frank_wolfe(name, temperature):
     field = of_seed(name, 0)
     relaxation = Relaxation(field)
     diameter = field.n_labels * float((relaxation.reach**2).sum())
-    least = sw.marginals(field, tol=1e-12, temperature=temperature).log_partition_upper
+    best = sw.marginals(field, "projection", tol=1e-12, temperature=temperature)
+    least = best.log_partition_upper
     post = sw.marginals(field, "frank_wolfe", tol=0.0, max_iter=200, temperature=temperature)
     errors = temperature * (np.array(post.history[1:]) - least)
     steps = np.arange(1, len(errors) + 1)
@@ -115,7 +116,8 @@ def test_claim_3_the_rate_of_frank_wolfe(name, temperature):
 @pytest.mark.parametrize("name", ["potts-on-two-labels", "potts-on-three-labels", "robust-pn"])
 def test_claim_4_the_price_of_smoothing(name, epsilon):
     field = of_seed(name, 0)
-    smooth = extension(field, sw.marginals(field, tol=1e-10, temperature=epsilon).probabilities)
+    post = sw.marginals(field, "projection", tol=1e-10, temperature=epsilon)
+    smooth = extension(field, post.probabilities)
     hard = sw.solve_map(field, "convex", max_iter=2000).bound
     assert smooth - hard <= epsilon * field.n_variables * np.log(field.n_labels) + 1e-6
     assert smooth >= hard - 1e-9
@@ -127,6 +129,6 @@ def test_claim_4_is_nearly_tight(n, n_labels, epsilon):
     unary = np.zeros((n, n_labels))
     unary[:, 0] = -epsilon * np.log(n_labels - 1)
     field = sw.fields.Field(unary)
-    p = sw.marginals(field, temperature=epsilon).probabilities
+    p = sw.marginals(field, "projection", temperature=epsilon).probabilities
     excess = extension(field, p) - unary.min(axis=1).sum()
     assert excess == pytest.approx(epsilon * n * np.log(n_labels - 1) / 2, abs=1e-12)

@@ -1,4 +1,4 @@
-// Mean field and belief propagation, for setwise.inference. Sizes and index ranges are checked here.
+// Mean field, belief propagation, tree bounds and elimination, for setwise.inference. Sizes and index ranges are checked here.
 #include <utility>
 #include <vector>
 
@@ -6,17 +6,27 @@
 
 #include "bind/bind.hpp"
 #include "bind/field_arguments.hpp"
+#include "marginals/fewest_edges_first.hpp"
+#include "marginals/forest_field.hpp"
+#include "marginals/induced_forest.hpp"
+#include "marginals/junction_tree.hpp"
 #include "marginals/mean_field.hpp"
 #include "marginals/sum_product.hpp"
+#include "marginals/tree_bound.hpp"
 
 namespace {
 
 using namespace setwise::bind;
+using setwise::ForestField;
+using setwise::JunctionTree;
 using setwise::MeanField;
 using setwise::SumProduct;
+using setwise::TreeBound;
 
 template <class T>
 using In3 = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+using Out3 = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 template <class State>
 void require_edges(const State& state, const In2<Index>& edges, std::size_t count) {
@@ -28,6 +38,13 @@ void require_edges(const State& state, const In2<Index>& edges, std::size_t coun
     }
 }
 
+void require_edges_below(const In2<Index>& edges, Index n) {
+    require(n >= 0 && n < most, "n must be below 2**31");
+    require(edges.shape(1) == 2, "edges must have shape (E, 2)");
+    for (std::size_t k = 0; k < edges.size(); ++k)
+        require(edges.data()[k] >= 0 && edges.data()[k] < n, "edges must join variables below n");
+}
+
 template <class State>
 void require_tables(const State& state, const In3<double>& tables) {
     const auto n_labels = static_cast<std::size_t>(state.n_labels());
@@ -35,7 +52,7 @@ void require_tables(const State& state, const In3<double>& tables) {
             "tables must have shape (E, L, L)");
 }
 
-// Both take pairs in the same way.
+// All take pairs in the same way.
 template <class State>
 nb::class_<State> bind_pairs(nb::module_& m, const char* name) {
     return nb::class_<State>(m, name)
@@ -63,7 +80,8 @@ void require_labels(const MeanField& state, const In<Index>& own) {
         require(own.data()[k] >= 0 && own.data()[k] < state.n_labels(), "own must hold labels");
 }
 
-void add_counts(MeanField& state, In<Index> variables, In<Index> starts, In<Index> own,
+template <class State>
+void add_counts(State& state, In<Index> variables, In<Index> starts, In<Index> own,
                 In<double> table) {
     const auto positions = static_cast<Index>(variables.size());
     const auto blocks = static_cast<Index>(starts.size()) - 1;
@@ -91,36 +109,27 @@ void add_counts(MeanField& state, In<Index> variables, In<Index> starts, In<Inde
     state.add_counts(std::move(counts));
 }
 
-}  // namespace
-
-void bind_marginals(nb::module_& m) {
-    bind_pairs<MeanField>(m, "MeanField")
+// What mean field and its trees have in common: the terms, and Q.
+template <class State>
+nb::class_<State> bind_terms(nb::module_& m, const char* name) {
+    return bind_pairs<State>(m, name)
         .def(
-            "__init__",
-            [](MeanField* state, In2<double> unary, Index small) {
-                require_unary(unary);
-                require(small >= 0 && small < most, "small must not be negative");
-                new (state) MeanField(unary.data(), static_cast<Index>(unary.shape(0)),
-                                      static_cast<Index>(unary.shape(1)), small);
-            },
-            "unary"_a.noconvert(), "small"_a)
-        .def(
-            "copy", [](const MeanField& state) { return MeanField(state); }, Unlocked())
-        .def("add_counts", &add_counts, "variables"_a.noconvert(), "starts"_a.noconvert(),
+            "copy", [](const State& state) { return State(state); }, Unlocked())
+        .def("add_counts", &add_counts<State>, "variables"_a.noconvert(), "starts"_a.noconvert(),
              "own"_a.noconvert(), "table"_a.noconvert(), Unlocked())
         .def(
             "add_cost",
-            [](MeanField& state, double cost, In<Byte> labels) {
+            [](State& state, double cost, In<Byte> labels) {
                 require(static_cast<Index>(labels.size()) == state.n_labels(),
                         "labels must have an entry for each label");
                 state.add_cost(cost, labels.data());
             },
             "cost"_a, "labels"_a.noconvert(), Unlocked())
         .def(
-            "close", [](MeanField& state) { state.pairs().close(); }, Unlocked())
+            "close", [](State& state) { state.pairs().close(); }, Unlocked())
         .def(
             "replace_own",
-            [](MeanField& state, Index which, In<Index> own) {
+            [](State& state, Index which, In<Index> own) {
                 require(which >= 0 && which < state.counts(),
                         "which must be one of the counts added");
                 require(own.size() == state.counts(which).own.size(),
@@ -131,7 +140,7 @@ void bind_marginals(nb::module_& m) {
             "which"_a, "own"_a.noconvert(), Unlocked())
         .def(
             "replace_tables",
-            [](MeanField& state, In3<double> tables) {
+            [](State& state, In3<double> tables) {
                 require_tables(state, tables);
                 require(static_cast<Index>(tables.shape(0)) <= state.pairs().tables(),
                         "tables must not be more than were added");
@@ -140,18 +149,56 @@ void bind_marginals(nb::module_& m) {
             "tables"_a.noconvert(), Unlocked())
         .def(
             "set_probabilities",
-            [](MeanField& state, In2<double> q) {
+            [](State& state, In2<double> q) {
                 require_field(state, q);
                 std::copy(q.data(), q.data() + q.size(), state.q().begin());
             },
             "q"_a.noconvert(), Unlocked())
         .def(
             "probabilities",
-            [](MeanField& state, Out2<double> q) {
+            [](State& state, Out2<double> q) {
                 require_field(state, q);
                 std::copy(state.q().begin(), state.q().end(), q.data());
             },
-            "q"_a.noconvert(), Unlocked())
+            "q"_a.noconvert(), Unlocked());
+}
+
+void close_tree_bound(TreeBound& state, In<Index> order, In<Index> starts) {
+    require(static_cast<Index>(order.size()) == state.n(), "order must have an entry a variable");
+    std::vector<bool> seen(static_cast<std::size_t>(state.n()));
+    for (std::size_t k = 0; k < order.size(); ++k) {
+        const Index i = order.data()[k];
+        require(i >= 0 && i < state.n() && !seen[i], "order must hold each variable once");
+        seen[i] = true;
+    }
+    const auto blocks = static_cast<Index>(starts.size()) - 1;
+    require(blocks >= 0 && starts.data()[0] == 0 && starts.data()[blocks] == state.n(),
+            "starts must rise from 0 to N");
+    for (Index b = 0; b < blocks; ++b)
+        require(starts.data()[b] < starts.data()[b + 1], "starts must rise from 0 to N");
+    state.close(order.data(), starts.data(), blocks);
+}
+
+template <class Array>
+void require_messages(TreeBound& state, const Array& messages) {
+    require(static_cast<Index>(messages.shape(0)) == 2 * state.edges() &&
+                static_cast<Index>(messages.shape(1)) == state.n_labels(),
+            "messages must have shape (2 E, L)");
+}
+
+}  // namespace
+
+void bind_marginals(nb::module_& m) {
+    bind_terms<MeanField>(m, "MeanField")
+        .def(
+            "__init__",
+            [](MeanField* state, In2<double> unary, Index small) {
+                require_unary(unary);
+                require(small >= 0 && small < most, "small must not be negative");
+                new (state) MeanField(unary.data(), static_cast<Index>(unary.shape(0)),
+                                      static_cast<Index>(unary.shape(1)), small);
+            },
+            "unary"_a.noconvert(), "small"_a)
         .def(
             "sweep",
             [](MeanField& state, double temperature) {
@@ -166,6 +213,61 @@ void bind_marginals(nb::module_& m) {
                 return std::pair<double, double>(value.entropy, value.energy);
             },
             "exact"_a, "n_threads"_a, Unlocked());
+    bind_terms<ForestField>(m, "ForestField")
+        .def(
+            "__init__",
+            [](ForestField* state, In2<double> unary) {
+                require_unary(unary);
+                new (state) ForestField(unary.data(), static_cast<Index>(unary.shape(0)),
+                                        static_cast<Index>(unary.shape(1)));
+            },
+            "unary"_a.noconvert())
+        .def(
+            "set_forest",
+            [](ForestField& state, In<Byte> kept, double temperature) {
+                require_temperature(temperature);
+                require(static_cast<Index>(kept.size()) == state.pairs().edges(),
+                        "kept must have an entry for each edge");
+                state.set_forest(kept.data(), temperature);
+            },
+            "kept"_a.noconvert(), "temperature"_a, Unlocked())
+        .def(
+            "sweep",
+            [](ForestField& state, double temperature) {
+                require_temperature(temperature);
+                return state.sweep(temperature, poll_signals);
+            },
+            "temperature"_a, Unlocked())
+        .def(
+            "value",
+            [](ForestField& state, double temperature) {
+                require_temperature(temperature);
+                return state.value(temperature, poll_signals);
+            },
+            "temperature"_a, Unlocked());
+    m.def(
+        "induced_forest",
+        [](In2<Index> edges, Index n, In<Index> order, Out<Byte> kept) {
+            require_edges_below(edges, n);
+            require(kept.size() == edges.shape(0), "kept must have an entry for each edge");
+            for (std::size_t k = 0; k < order.size(); ++k)
+                require(order.data()[k] >= 0 &&
+                            order.data()[k] < static_cast<Index>(edges.shape(0)),
+                        "order must hold edges");
+            setwise::induced_forest(n, edges.data(), static_cast<Index>(edges.shape(0)),
+                                    order.data(), static_cast<Index>(order.size()), kept.data());
+        },
+        "edges"_a.noconvert(), "n"_a, "order"_a.noconvert(), "kept"_a.noconvert(), Unlocked());
+    m.def(
+        "spanning_forest",
+        [](In2<Index> edges, Index n, In<double> strengths, Out<Byte> kept) {
+            require_edges_below(edges, n);
+            require(kept.size() == edges.shape(0) && strengths.size() == edges.shape(0),
+                    "kept and strengths must have an entry for each edge");
+            setwise::spanning_forest(n, edges.data(), strengths.data(),
+                                     static_cast<Index>(edges.shape(0)), kept.data());
+        },
+        "edges"_a.noconvert(), "n"_a, "strengths"_a.noconvert(), "kept"_a.noconvert(), Unlocked());
     bind_pairs<SumProduct>(m, "SumProduct")
         .def(
             "__init__",
@@ -192,4 +294,173 @@ void bind_marginals(nb::module_& m) {
                 state.probabilities(temperature, p.data());
             },
             "temperature"_a, "p"_a.noconvert(), Unlocked());
+    m.def(
+        "fewest_edges_first",
+        [](In2<Index> edges, Index n, Out<Index> order) {
+            require_edges_below(edges, n);
+            require(static_cast<Index>(order.size()) == n, "order must have an entry a variable");
+            setwise::fewest_edges_first(n, edges.data(), static_cast<Index>(edges.shape(0)),
+                                        order.data());
+        },
+        "edges"_a.noconvert(), "n"_a, "order"_a.noconvert(), Unlocked());
+    bind_pairs<TreeBound>(m, "TreeBound")
+        .def(
+            "__init__",
+            [](TreeBound* state, In2<double> unary) {
+                require_unary(unary);
+                new (state) TreeBound(unary.data(), static_cast<Index>(unary.shape(0)),
+                                      static_cast<Index>(unary.shape(1)));
+            },
+            "unary"_a.noconvert())
+        .def("close", &close_tree_bound, "order"_a.noconvert(), "starts"_a.noconvert(), Unlocked())
+        .def(
+            "set_shares",
+            [](TreeBound& state, In<double> rho) {
+                require(static_cast<Index>(rho.size()) == state.edges(),
+                        "rho must have an entry for each edge");
+                for (std::size_t e = 0; e < rho.size(); ++e)
+                    require(rho.data()[e] > 0 && rho.data()[e] <= 1, "rho must lie in (0, 1]");
+                state.set_shares(rho.data());
+            },
+            "rho"_a.noconvert(), Unlocked())
+        .def(
+            "set_unary",
+            [](TreeBound& state, In2<double> unary) {
+                require_field(state, unary);
+                state.set_unary(unary.data());
+            },
+            "unary"_a.noconvert(), Unlocked())
+        .def(
+            "forward",
+            [](TreeBound& state, Index n_threads) {
+                return state.forward(threads(n_threads), poll_signals);
+            },
+            "n_threads"_a, Unlocked())
+        .def(
+            "backward",
+            [](TreeBound& state, double step, Out2<double> logs, Index n_threads) {
+                require_field(state, logs);
+                require(step > 0 && step <= 1, "step must lie in (0, 1]");
+                state.backward(step, logs.data(), threads(n_threads), poll_signals);
+            },
+            "step"_a, "logs"_a.noconvert(), "n_threads"_a, Unlocked())
+        .def(
+            "beliefs",
+            [](const TreeBound& state, Out2<double> logs, Index n_threads) {
+                require_field(state, logs);
+                state.beliefs(logs.data(), threads(n_threads), poll_signals);
+            },
+            "logs"_a.noconvert(), "n_threads"_a, Unlocked())
+        .def(
+            "set_beliefs",
+            [](TreeBound& state, In2<double> logs, Index n_threads) {
+                require_field(state, logs);
+                state.set_beliefs(logs.data(), threads(n_threads), poll_signals);
+            },
+            "logs"_a.noconvert(), "n_threads"_a, Unlocked())
+        .def(
+            "dual",
+            [](const TreeBound& state, In2<double> logs, Out<double> energies,
+               Out<double> informations, Index n_threads) {
+                require_field(state, logs);
+                require(static_cast<Index>(energies.size()) == state.edges() &&
+                            static_cast<Index>(informations.size()) == state.edges(),
+                        "energies and informations must have an entry for each edge");
+                return state.dual(logs.data(), energies.data(), informations.data(),
+                                  threads(n_threads), poll_signals);
+            },
+            "logs"_a.noconvert(), "energies"_a.noconvert(), "informations"_a.noconvert(),
+            "n_threads"_a, Unlocked())
+        .def(
+            "cover_bound",
+            [](const TreeBound& state, In<Index> order, In<double> shares) {
+                require(static_cast<Index>(order.size()) == state.n() &&
+                            static_cast<Index>(shares.size()) == state.edges(),
+                        "order must have an entry a variable, shares one an edge");
+                for (std::size_t k = 0; k < order.size(); ++k)
+                    require(order.data()[k] >= 0 && order.data()[k] < state.n(),
+                            "order must hold variables");
+                return state.cover_bound(order.data(), shares.data(), poll_signals);
+            },
+            "order"_a.noconvert(), "shares"_a.noconvert(), Unlocked())
+        .def(
+            "pair_marginals",
+            [](const TreeBound& state, In2<double> logs, In<Index> edges, Out3 marginals) {
+                require_field(state, logs);
+                const auto labels = static_cast<std::size_t>(state.n_labels());
+                require(marginals.shape(0) == edges.size() && marginals.shape(1) == labels &&
+                            marginals.shape(2) == labels,
+                        "marginals must have shape (E, L, L)");
+                for (std::size_t k = 0; k < edges.size(); ++k) {
+                    const Index e = edges.data()[k];
+                    require(e >= 0 && e < state.edges(), "edges must be below E");
+                    state.pair_marginal(e, logs.data(), marginals.data() + k * labels * labels);
+                    poll_now_and_then(static_cast<Index>(k));
+                }
+            },
+            "logs"_a.noconvert(), "edges"_a.noconvert(), "marginals"_a.noconvert(), Unlocked())
+        .def(
+            "messages",
+            [](TreeBound& state, Out2<double> messages) {
+                require_messages(state, messages);
+                std::copy(state.messages().begin(), state.messages().end(), messages.data());
+            },
+            "messages"_a.noconvert(), Unlocked())
+        .def(
+            "set_messages",
+            [](TreeBound& state, In2<double> messages) {
+                require_messages(state, messages);
+                std::copy(messages.data(), messages.data() + messages.size(),
+                          state.messages().begin());
+            },
+            "messages"_a.noconvert(), Unlocked());
+    nb::class_<JunctionTree>(m, "JunctionTree")
+        .def(
+            "__init__",
+            [](JunctionTree* state, In2<double> logs) {
+                require_unary(logs);
+                new (state) JunctionTree(logs.data(), static_cast<Index>(logs.shape(0)),
+                                         static_cast<Index>(logs.shape(1)));
+            },
+            "logs"_a.noconvert())
+        .def(
+            "add_factor",
+            [](JunctionTree& state, In<Index> scope, In<double> table) {
+                require(!state.planned(), "factors must be added before the plan");
+                std::size_t cells = 1;
+                for (std::size_t k = 0; k < scope.size(); ++k) {
+                    const Index i = scope.data()[k];
+                    require(i >= 0 && i < state.n(), "scope must hold variables");
+                    for (std::size_t other = 0; other < k; ++other)
+                        require(scope.data()[other] != i, "scope must hold distinct variables");
+                    require(cells <= table.size(), "table must have an entry a labelling");
+                    cells *= static_cast<std::size_t>(state.n_labels());
+                }
+                require(scope.size() > 0 && cells == table.size(),
+                        "table must have an entry a labelling");
+                state.add_factor(scope.data(), static_cast<Index>(scope.size()), table.data(),
+                                 static_cast<Index>(table.size()));
+            },
+            "scope"_a.noconvert(), "table"_a.noconvert(), Unlocked())
+        .def(
+            "plan",
+            [](JunctionTree& state, Index most_variables) {
+                return state.plan(most_variables, poll_signals);
+            },
+            "most"_a, Unlocked())
+        .def(
+            "log_partition",
+            [](JunctionTree& state) {
+                require(state.planned(), "log_partition must come after the plan");
+                return state.log_partition(poll_signals);
+            },
+            Unlocked())
+        .def(
+            "marginals",
+            [](JunctionTree& state, Out2<double> p) {
+                require_field(state, p);
+                require(state.summed(), "marginals must come after log_partition");
+                state.marginals(p.data(), poll_signals);
+            },
+            "p"_a.noconvert(), Unlocked());
 }

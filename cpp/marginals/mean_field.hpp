@@ -231,7 +231,7 @@ class MeanField {
         return total;
     }
 
-  private:
+  protected:
     Index slots(const CountBlocks& counts) const { return counts.own.empty() ? n_labels_ : 1; }
     double mass(const CountBlocks& counts, Index slot, Index i, const double* q) const {
         return q[counts.own.empty() ? slot : counts.own_of[i]];

@@ -10,8 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "marginals/fewest_edges_first.hpp"
+#include "marginals/forest_field.hpp"
+#include "marginals/induced_forest.hpp"
+#include "marginals/junction_tree.hpp"
 #include "marginals/mean_field.hpp"
 #include "marginals/sum_product.hpp"
+#include "marginals/tree_bound.hpp"
 #include "relaxation/frank_wolfe.hpp"
 
 namespace setwise {
@@ -146,6 +151,83 @@ inline void check_sum_product(std::mt19937& random) {
     state.probabilities(1.0, p.data());
     if (field.n > 0 && std::abs(p[0] - field.sums(false).second) > 1e-9)
         throw std::runtime_error("messages on a path are not exact");
+}
+
+template <class State>
+void add_pairs(State& state, const SmallField& field) {
+    state.pairs().add_potts(field.potts.data(), field.weights.data(),
+                            static_cast<std::int64_t>(field.weights.size()));
+    state.pairs().add_tables(field.pairs.data(), field.tables.data(),
+                             static_cast<std::int64_t>(field.pairs.size()) / 2);
+}
+
+// A path is a tree: its bounds from above, from below and the sum itself are log Z.
+inline void check_trees(std::mt19937& random, std::int64_t n, int n_threads) {
+    const SmallField field(random, n);
+    const bool known = n < 10;
+    const double truth = known ? field.sums(false).first : 0;
+    std::vector<std::int64_t> edges(field.potts), order(static_cast<std::size_t>(n)), starts{0};
+    edges.insert(edges.end(), field.pairs.begin(), field.pairs.end());
+    const auto count = static_cast<std::int64_t>(edges.size()) / 2;
+    fewest_edges_first(n, edges.data(), count, order.data());
+    for (std::int64_t k = 7; k < n; k += 7) starts.push_back(k);
+    if (n > 0) starts.push_back(n);
+    TreeBound above(field.unary.data(), n, field.labels);
+    add_pairs(above, field);
+    above.close(order.data(), starts.data(), static_cast<std::int64_t>(starts.size()) - 1);
+    const std::vector<double> rho(static_cast<std::size_t>(count), 1.0);
+    above.set_shares(rho.data());
+    std::vector<double> logs(field.unary.size()), energies(rho), informations(rho);
+    double bound = above.forward(n_threads, [] {});
+    above.backward(1.0, logs.data(), n_threads, [] {});
+    bound = above.forward(n_threads, [] {});
+    const double dual =
+        above.dual(logs.data(), energies.data(), informations.data(), n_threads, [] {});
+    const double slack = 1e-9 * static_cast<double>(1 + n);
+    if (std::abs(bound - dual) > slack) throw std::runtime_error("a gap on a path");
+    if (std::abs(above.cover_bound(order.data(), rho.data(), [] {}) - bound) > slack)
+        throw std::runtime_error("a cover of a path is not the path");
+    std::vector<double> marginal(static_cast<std::size_t>(field.labels * field.labels));
+    if (count > 0) above.pair_marginal(0, logs.data(), marginal.data());
+
+    std::vector<std::int64_t> all(static_cast<std::size_t>(count));
+    for (std::int64_t e = 0; e < count; ++e) all[e] = e;
+    std::vector<std::uint8_t> kept(static_cast<std::size_t>(count)), spanning(kept);
+    induced_forest(n, edges.data(), count, all.data(), count, kept.data());
+    spanning_forest(n, edges.data(), rho.data(), count, spanning.data());
+    if (kept != spanning) throw std::runtime_error("a path is not its own forest");
+    ForestField below(field.unary.data(), n, field.labels);
+    add_pairs(below, field);
+    below.pairs().close();
+    below.set_forest(kept.data(), 1.0);
+    below.sweep(1.0, [] {});
+    if (std::abs(below.value(1.0, [] {}) - bound) > slack)
+        throw std::runtime_error("the tree of a path is not the path");
+    if (!known) return;
+    if (std::abs(bound - truth) > slack) throw std::runtime_error("a path's bound is not log Z");
+
+    std::vector<double> minus(field.unary), p(field.unary);
+    for (double& value : minus) value = -value;
+    JunctionTree tree(minus.data(), n, field.labels);
+    std::vector<double> table(marginal.size());
+    for (std::int64_t e = 0; e < count; ++e) {
+        const auto potts = static_cast<std::int64_t>(field.weights.size());
+        for (std::int64_t a = 0; a < field.labels; ++a)
+            for (std::int64_t b = 0; b < field.labels; ++b) {
+                const std::int64_t cell = a * field.labels + b;
+                table[cell] = e < potts
+                                  ? (a == b ? 0.0 : -field.weights[e])
+                                  : -field.tables[(e - potts) * field.labels * field.labels + cell];
+            }
+        tree.add_factor(edges.data() + 2 * e, 2, table.data(),
+                        static_cast<std::int64_t>(table.size()));
+    }
+    tree.plan(3, [] {});
+    if (std::abs(tree.log_partition([] {}) - truth) > slack)
+        throw std::runtime_error("elimination is not log Z");
+    tree.marginals(p.data(), [] {});
+    if (n > 0 && std::abs(p[0] - field.sums(false).second) > 1e-9)
+        throw std::runtime_error("marginals of elimination are not exact");
 }
 
 // Frank-Wolfe over blocks of every kind: the gap is never negative and bounds what a step gains.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import reference
 
 import setwise as sw
 from setwise.inference._marginals._methods import METHODS
@@ -28,3 +29,26 @@ CERTIFIED = [name for name, record in METHODS.items() if record.certified]
 STARTED = [name for name, record in METHODS.items() if record.takes_start]
 # of fields with more than two labels as well
 UPPER = [name for name in CERTIFIED if name in taking(small_grid())]
+# whose upper bound is the least over the base polytope, the same for all of them
+MODULAR = [name for name in CERTIFIED if name not in ("trees", "elimination")]
+
+
+def least_upper(field: sw.fields.Field, method: str) -> float:
+    """The least upper bound of the kind that a method lowers."""
+    kind = "projection" if method in MODULAR else method
+    return sw.marginals(field, kind, tol=1e-12).log_partition_upper
+
+
+def log_partition(field: sw.fields.Field) -> float:
+    """log Z, by enumeration."""
+    labelings = reference.all_labelings(field.n_variables, field.n_labels)
+    return float(np.logaddexp.reduce(-field._energies(labelings)))
+
+
+def true_marginals(field: sw.fields.Field) -> np.ndarray:
+    """(N, L), by enumeration."""
+    labelings = reference.all_labelings(field.n_variables, field.n_labels)
+    energies = field._energies(labelings)
+    weights = np.exp(energies.min() - energies)
+    weights /= weights.sum()
+    return np.stack([weights @ (labelings == j) for j in range(field.n_labels)], axis=1)

@@ -72,6 +72,8 @@ class Method(Generic[Run]):
     """Whether it is one cut: this leaves the weights of edges alone, so they take no digits."""
     adds_paid_only: bool = False
     """Whether it adds up what labellings pay: no price takes digits of one that does not pay it."""
+    of: str = ""
+    """Whose probabilities the answer has, and why, where it has some."""
     auto: Callable[[Any], bool] | None = None
     """Whether "auto" takes it for a field that it can take; None for never."""
     because: str = ""

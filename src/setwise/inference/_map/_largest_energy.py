@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from setwise._foundation._certificate import EPS
 from setwise.fields._field import Field
 
 _ROOM = 1e-8  # of the largest number: sums and differences of a few energies still fit
@@ -41,3 +42,8 @@ def largest_energy(field: Field) -> float:
     finite = np.where(np.isfinite(field.unary), np.abs(field.unary), 0.0)
     terms = sum(term._most(field.n_labels) for _, term in field._terms())
     return float(finite.max(axis=1).sum()) + terms
+
+
+def rounding_of_logs(field: Field, temperature: float) -> float:
+    """More than what sums of logarithms over the variables and terms of a field lose, in nats."""
+    return 8.0 * EPS * (field.n_variables + largest_energy(field) / temperature)

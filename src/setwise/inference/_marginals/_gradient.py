@@ -9,7 +9,9 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._threads import as_threads
 from setwise.fields._field import Field, as_field
+from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._marginals._result import MarginalsResult
+from setwise.inference._marginals._tree_descent import TreeDescent
 from setwise.inference._relaxation._relaxation import Relaxation
 
 
@@ -24,13 +26,14 @@ class LogPartitionGradient:
     weights : array of shape (K,)
         With respect to a factor on each of ``field.potentials``: minus the Lovász extension of the
         potential at p, constant included, over t. It is **not** minus the potential's expectation
-        under the factorised distribution, which is smaller than the extension.
+        under the factorised distribution, which is smaller than the extension. Of a result of
+        ``trees`` pairs have their expectation under the bound's own marginals of pairs.
 
     Examples
     --------
     >>> import setwise as sw
     >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]]) + sw.fields.Potts([[0, 1]], 1.0)
-    >>> post = sw.marginals(field, tol=1e-9)
+    >>> post = sw.marginals(field, "projection", tol=1e-9)
     >>> sw.inference.log_partition_gradient(field, post).weights.round(3).tolist()
     [-0.231]
     """
@@ -44,13 +47,14 @@ def log_partition_gradient(
 ) -> LogPartitionGradient:
     r"""The gradient of ``log_partition_upper`` with respect to unaries and weights of potentials.
 
-    The bound is :math:`U = \max_p \sum_i H(p_i) - f(p) / t`, f the Lovász extension of the energy,
-    so its gradient is minus that of f in the parameters at the maximiser p, and as exact as p.
+    The bound is :math:`U = \max_p \sum_i H(p_i) - f(p) / t`, f the Lovász extension of the energy
+    (of ``trees`` with the information of pairs, and their expected energies), so its gradient is
+    minus that of f in the parameters at the maximiser p, and as exact as p.
 
     Parameters
     ----------
     field : Field
-        With a submodular energy.
+        The one that the result is of.
     result : MarginalsResult
         Of this field, by a method with an upper bound.
     n_jobs : int, optional
@@ -82,11 +86,22 @@ def log_partition_gradient(
         )
     p = np.ascontiguousarray(result.probabilities, np.float64)
     threads = as_threads(n_jobs)
+    descent = None
+    if result.method == "trees":
+        descent = TreeDescent(field, result.temperature, threads)
+        if result.state is None or not descent.fits(result.state):
+            raise ValueError("result must be of this field, got one of other edges or regions")
+        descent.set_messages(result.state)
     flat = Field(np.zeros(field.unary.shape))
     values = []
     for potential in field.potentials:
-        alone = Relaxation(flat + potential)
-        value = alone.constant + float((alone.unary * p).sum()) + alone.extension(p, threads)
-        values.append(value)
+        constant, unary, terms = (flat + potential)._folded()
+        value = constant + float((unary * p).sum())
+        if descent is not None:
+            pairs = [term for _, term in terms if isinstance(term, PottsTerm | TableTerm)]
+            value += sum(float(descent.expected_energies(term, p).sum()) for term in pairs)
+            terms = tuple(item for item in terms if not isinstance(item[1], PottsTerm | TableTerm))
+        alone = Relaxation.of_terms(flat.unary, terms)
+        values.append(value + alone.constant + alone.extension(p, threads))
     weights = -np.array(values, np.float64) / result.temperature
     return LogPartitionGradient(-p / result.temperature, weights)

@@ -15,6 +15,7 @@ is not to be had, something above it takes its place, so the bound stays one:
 from __future__ import annotations
 
 from copy import copy
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +39,9 @@ SMALL = 48  # variables in a block whose law is kept during sweeps
 SWEEPS = 10  # of the ascent of a lower bound, unless it settles before
 EXACT = 4096  # variables in a block whose expectation is exact at the end
 _NONE: IntArray = np.zeros(0, np.int64)
+
+
+Terms = tuple[tuple[Any, Term], ...]
 
 
 class Factorized:
@@ -85,8 +89,8 @@ class Factorized:
 
         self._constant = sum_constants(field._terms(), constant_of)
         _, unary, terms = field._folded()
-        self._kernel = _core.MeanField(np.ascontiguousarray(unary), small)
-        for _, term in terms:
+        self._kernel: Any = self._made(np.ascontiguousarray(unary), small)
+        for _, term in self._arranged(terms, unary.shape):
             match term:
                 case PottsTerm():
                     self._kernel.add_potts(term.edges, term.weights)
@@ -110,6 +114,13 @@ class Factorized:
             self._kernel.add_tables(transition.edges, np.zeros(shape))
         self._kernel.close()
         self._begin(q)
+
+    def _made(self, unary: FloatArray, small: int) -> Any:
+        return _core.MeanField(unary, small)
+
+    def _arranged(self, terms: Terms, shape: tuple[int, ...]) -> Terms:
+        """The terms as the kernel is to have them, of a field of a shape (N, L)."""
+        return terms
 
     def restarted(self, q: FloatArray) -> Factorized:
         """The bound of the same field from another start, without a second translation."""
@@ -170,26 +181,28 @@ class Factorized:
 
     def sweep(self) -> float:
         """Raise the bound at every variable in turn; the largest change of a probability."""
-        if self._transitions:
-            tables = [self._tangent(term)[0] for term in self._transitions]
-            self._kernel.replace_tables(np.concatenate(tables))
-        change = self._kernel.sweep(self._temperature)
+        self._follow()
+        change = float(self._kernel.sweep(self._temperature))
         self._kernel.probabilities(self._q)
         return change
+
+    def _follow(self) -> float:
+        """Tables of transitions that are tangents at Q; what they lack there."""
+        if not self._transitions:
+            return 0.0
+        tangents = [self._tangent(term) for term in self._transitions]
+        self._kernel.replace_tables(np.concatenate([tables for tables, _ in tangents]))
+        return sum(rest for _, rest in tangents)
 
     def bound(self, exact: int | None = None) -> float:
         """H(Q) - E_Q[E] / t, or less where an expectation is replaced: at most log Z.
 
         ``exact`` is the size of the largest block that is taken exactly, if not that of the start.
         """
-        lacking = 0.0
-        if self._transitions:
-            tangents = [self._tangent(term) for term in self._transitions]
-            self._kernel.replace_tables(np.concatenate([tables for tables, _ in tangents]))
-            lacking = sum(rest for _, rest in tangents)
+        lacking = self._follow()
         exact = self._exact if exact is None else exact
         entropy, energy = self._kernel.value(exact, self._threads)
-        return entropy - (energy + lacking + self._constant) / self._temperature
+        return float(entropy - (energy + lacking + self._constant) / self._temperature)
 
     @property
     def probabilities(self) -> FloatArray:
@@ -203,22 +216,34 @@ def _concave(term: TransitionTerm, counts: FloatArray) -> FloatArray:
     return np.asarray(term.concave(counts), np.float64)
 
 
+class Raised(NamedTuple):
+    """A lower bound on log Z, and the marginals (N, L) of the Q that has it."""
+
+    bound: float
+    probabilities: FloatArray
+
+
 def raised_bound(
-    field: Field, q: FloatArray, temperature: float, n_threads: int, *, sweeps: int = SWEEPS
-) -> float:
+    field: Field,
+    q: FloatArray,
+    temperature: float,
+    n_threads: int,
+    *,
+    sweeps: int = SWEEPS,
+    labels: IntArray | None = None,
+) -> Raised:
     """A lower bound on log Z that a few sweeps raise (until q moves by 1e-3), from two starts.
 
     One is ``q``, the other near the labelling of q's largest entries: where q is flat, as that of
-    the upper bound is in strongly coupled fields, ascent from it may end in a poor mode. Both make
-    three sweeps, side by side where there are threads; then the one that is ahead goes on alone.
-    Which is ahead is asked of a lower bound of both that takes large blocks by their means, as the
-    sweeps do: the exact one costs more than a sweep.
+    the upper bound is in strongly coupled fields, ascent from it may end in a poor mode. A third is
+    near ``labels``, if there are some. All make three sweeps, side by side where there are threads;
+    then the one that is ahead goes on alone. Which is ahead is asked of a lower bound of all that
+    takes large blocks by their means, as the sweeps do: the exact one costs more than a sweep.
     """
-    sure = np.zeros_like(q)
-    sure[np.arange(len(q)), np.argmax(q, axis=1)] = 1.0
-
     flat = Factorized(field, q, temperature, n_threads)
-    starts = (flat, flat.restarted(0.99 * sure + 0.01 * q))
+    starts = [flat, flat.restarted(_near(np.argmax(q, axis=1), q))]
+    if labels is not None:
+        starts.append(flat.restarted(_near(labels, q)))
 
     def trial(start: Factorized) -> tuple[float, Factorized, bool]:
         moves = _raise(start, min(sweeps, 3))
@@ -232,7 +257,14 @@ def raised_bound(
     _, best, moves = max(trials, key=lambda trial: trial[0])
     if moves:
         _raise(best, sweeps - 3)
-    return best.bound()
+    return Raised(best.bound(), best.probabilities)
+
+
+def _near(labels: IntArray, q: FloatArray) -> FloatArray:
+    """Nearly sure of a labelling, and otherwise q."""
+    sure = np.zeros_like(q)
+    sure[np.arange(len(q)), labels] = 1.0
+    return 0.99 * sure + 0.01 * q
 
 
 def _raise(factorized: Factorized, sweeps: int) -> bool:

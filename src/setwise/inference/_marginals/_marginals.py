@@ -15,6 +15,7 @@ from setwise._foundation._arguments import (
 )
 from setwise._foundation._deadline import Deadline, TimeUp
 from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._interrupts import whole
 from setwise._foundation._methods import Method
 from setwise._foundation._randomness import as_generator
 from setwise._foundation._threads import as_threads
@@ -30,12 +31,14 @@ from setwise.inference._map._reach import (
     within_sight,
 )
 from setwise.inference._map._solve_map import solve_map
-from setwise.inference._marginals._lower_bound import SWEEPS, raised_bound
+from setwise.inference._marginals._forest_bound import forest_bound
+from setwise.inference._marginals._lower_bound import SWEEPS, Raised, raised_bound
 from setwise.inference._marginals._methods import METHODS
 from setwise.inference._marginals._not_begun import not_begun
 from setwise.inference._marginals._options import Options, Solution
 from setwise.inference._marginals._result import MarginalsProgress, MarginalsResult
 
+SMALL_FIELD = 20_000  # entries of the unaries; beyond, the best labelling costs more than the bound
 DType = str | type[Any] | np.dtype[Any]
 
 
@@ -58,7 +61,13 @@ def marginals(
     r"""Approximate marginals of a field, and two bounds that log Z lies between.
 
     The distribution is :math:`P_t(x) = \exp(-E(x) / t) / Z_t` with :math:`Z_t = \sum_x \exp(-E(x) /
-    t)`; ``temperature`` is t, and every log Z below is :math:`\log Z_t`. A submodular energy is
+    t)`; ``temperature`` is t, and every log Z below is :math:`\log Z_t`. With shares
+    :math:`\rho_e` of the edges, those of a mean of forests, an energy of pairs has the upper bound
+
+    .. math:: \log Z_t \le \max_\mu \sum_i H(\mu_i) - \sum_e \rho_e I(\mu_e) - E(\mu) / t
+
+    over marginals of variables and pairs that agree (``trees``; other terms enter by their Lovász
+    extensions). ``projection`` has neither pairs nor shares: a submodular energy is
     :math:`E(x) = c + F(\{(i, x_i)\})` with F submodular on the pairs (variable, label); each point
     s of its base polytope B(F) gives an upper bound, and the best one a factorised distribution:
 
@@ -76,8 +85,8 @@ def marginals(
     field : Field
         Unaries plus potentials; ``+inf`` unaries have probability 0.
     method : str
-        "auto" is projection where the energy is submodular, else mean_field; the result says which
-        and why.
+        "auto" is trees where there are pairs and all else is submodular, projection for other
+        submodular energies, else mean_field; the result says which and why.
     tol : float
         Stop when ``relative_gap`` is at most this; mean field and belief propagation stop when no
         probability, or message, moves by more.
@@ -92,7 +101,8 @@ def marginals(
         t > 0.
     init : MarginalsResult, optional
         A result for a field like this one (other unaries, other weights) to go on from. Projection
-        goes on from a projection's blocks; mean field and Frank-Wolfe from any probabilities.
+        goes on from a projection's blocks, trees from messages of trees or from any probabilities,
+        as mean field and Frank-Wolfe do.
     n_jobs : int, optional
         Threads; None for all cores. The answer does not depend on it, to the last bit.
     rng : optional
@@ -100,7 +110,8 @@ def marginals(
     dtype : {"float64", "float32"}
         Of the state of ``projection``, and of ``probabilities``; numpy's types do too. float32
         halves the memory of the state, and reaches a relative gap of about 1e-6; the bounds hold
-        all the same, since the last pass and all sums are in double precision.
+        all the same, since the last pass and all sums are in double precision. ``trees`` computes
+        in double precision, and hands its answer over in float32.
     verbose : bool
         Show value, bound, gap and seconds on stderr: a bar in a terminal or a notebook (with rich),
         else lines.
@@ -129,9 +140,14 @@ def marginals(
     >>> field = sw.fields.Field([[0, 2], [1, 0], [0, 2], [2, 0], [2, 0]])
     >>> field = field + sw.fields.Potts([[0, 1], [1, 2], [2, 3], [3, 4]], 0.75)
     >>> post = sw.marginals(field, tol=1e-6)
-    >>> post.probabilities[:, 1].round(2).tolist()
+    >>> post.probabilities[:, 1].round(2).tolist()  # a chain: exact
+    [0.14, 0.5, 0.23, 0.88, 0.92]
+    >>> round(post.log_partition_lower, 2), round(post.log_partition_upper, 2)
+    (-0.66, -0.66)
+    >>> flat = sw.marginals(field, "projection", tol=1e-6)
+    >>> flat.probabilities[:, 1].round(2).tolist()
     [0.22, 0.38, 0.38, 0.84, 0.84]
-    >>> round(post.log_partition_lower, 2), round(post.log_partition_upper, 2)  # log Z: -0.66
+    >>> round(flat.log_partition_lower, 2), round(flat.log_partition_upper, 2)
     (-0.76, -0.19)
     """
     check_display(verbose, callback)
@@ -185,17 +201,18 @@ def marginals(
     except TimeUp:  # while it was set up
         solution = not_begun(problem, options, gives_bound=record.gives_bound)
     watch.lap("search")
-    lower, interrupted = solution.lower, solution.interrupted
-    if lower == -np.inf:
-        lower, interrupted = _lower_bound(problem, solution, options)
+    below, interrupted = Raised(solution.lower, solution.probabilities), solution.interrupted
+    if below.bound == -np.inf:
+        below, interrupted = _lower_bound(problem, solution, options)
         watch.lap("bound")
-    probabilities = solution.probabilities
-    if probabilities[np.isinf(problem.unary)].any():  # of a label whose price was too small
-        probabilities = _allowed(probabilities.astype(np.float64), problem)
+    probabilities, of_lower = (
+        _allowed(p.astype(np.float64), problem) if p[np.isinf(problem.unary)].any() else p
+        for p in (solution.probabilities, below.probabilities)
+    )  # a label's price may have been too small
     return MarginalsResult(
         probabilities=probabilities.astype(options.dtype, copy=False),
         log_partition_upper=difference_above(solution.upper + lost, offset),
-        log_partition_lower=difference_below(lower - lost, offset),
+        log_partition_lower=difference_below(below.bound - lost, offset),
         excess=solution.gap + lost,
         relative_gap=solution.relative_gap + lost,
         n_iter=solution.n_iter,
@@ -209,28 +226,39 @@ def marginals(
         state=solution.state,
         timings=watch.timings("answer"),
         shape=field.shape,
+        of=record.of,
+        lower_probabilities=of_lower.astype(options.dtype, copy=False),
     )
 
 
-def _lower_bound(field: Field, solution: Solution, options: Options) -> tuple[float, bool]:
+def _lower_bound(field: Field, solution: Solution, options: Options) -> tuple[Raised, bool]:
     """The lower bound on log Z from the probabilities found, and whether anything was cut short."""
     q = _allowed(solution.probabilities.astype(np.float64, copy=False), field)
     t, n_threads = options.temperature, options.n_threads
 
-    def raised(sweeps: int) -> float:
-        return raised_bound(field, q, t, n_threads, sweeps=sweeps)
+    def raised(sweeps: int) -> Raised:
+        if solution.strengths is None:
+            return raised_bound(field, q, t, n_threads, sweeps=sweeps)
+        labels = None
+        if sweeps and q.size <= SMALL_FIELD:
+            labels = whole(solve_map(field, tol=np.inf, n_jobs=n_threads)).labels
+        best = raised_bound(field, q, t, n_threads, sweeps=sweeps, labels=labels)
+        if sweeps and len(solution.strengths):
+            forest = forest_bound(field, best.probabilities, t, solution.strengths, sweeps=sweeps)
+            best = max(best, forest, key=lambda one: one.bound)
+        return best
 
     if solution.interrupted:
         try:
             return raised(0), True
         except KeyboardInterrupt:
-            return -np.inf, True
+            return Raised(-np.inf, q), True
     try:
         return options.deadline.run(raised, SWEEPS), False
     except TimeUp:
         return raised(0), True
     except KeyboardInterrupt:
-        return -np.inf, True
+        return Raised(-np.inf, q), True
 
 
 def _within_sight(field: Field, options: Options) -> tuple[Field, float]:
@@ -278,7 +306,9 @@ def _as_start(
         array = getattr(init, name)
         if array is not None and not np.isfinite(array).all():
             raise ValueError(f"init must have finite {name}, got nan or inf in them")
-    return _allowed(np.array(init.probabilities, np.float64), field), init.state
+    alike = (init.method == "trees") == (record.name == "trees")  # blocks are no messages
+    state = init.state if alike else None
+    return _allowed(np.array(init.probabilities, np.float64), field), state
 
 
 def _allowed(q: FloatArray, field: Field) -> FloatArray:

@@ -17,11 +17,13 @@ from setwise.fields._terms import (
 )
 from setwise.inference._map._methods import EVERY_TERM
 from setwise.inference._marginals._belief_propagation import belief_propagation
+from setwise.inference._marginals._elimination import elimination, narrow
 from setwise.inference._marginals._exact_binary import exact_binary
 from setwise.inference._marginals._mean_field import mean_field
 from setwise.inference._marginals._options import Options, Solution
 from setwise.inference._marginals._perturb import perturb
 from setwise.inference._marginals._projection import projection
+from setwise.inference._marginals._trees import trees
 from setwise.inference._marginals._vertices._frank_wolfe import frank_wolfe, line_search_frank_wolfe
 from setwise.inference._marginals._vertices._pairwise_frank_wolfe import pairwise_frank_wolfe
 
@@ -40,6 +42,13 @@ def _two_labels(field: Field) -> str | None:
     return None if field.n_labels == 2 else f"a field of two labels, got {field.n_labels}"
 
 
+def _has_pairs(field: Field) -> bool:
+    return any(isinstance(term, PottsTerm | TableTerm) for _, term in field._terms())
+
+
+# minus the gradient in the unaries, and the point that the certificate is about
+_UPPER = "the upper bound, whose gradient they are"
+
 _SUBMODULAR = dict.fromkeys(KINDS, _submodular)
 _PAIRS = dict.fromkeys(KINDS, refused("it joins more than pairs")) | dict.fromkeys(
     (ConstantTerm, UnaryTerm, PottsTerm, TableTerm), taken
@@ -47,19 +56,41 @@ _PAIRS = dict.fromkeys(KINDS, refused("it joins more than pairs")) | dict.fromke
 
 METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
     Method(
+        name="trees",
+        run=trees,
+        fields="pairs of any kind, else submodular",
+        answer="a lower upper bound that keeps the pairs, on forests log Z; over threads",
+        of=_UPPER,
+        takes=_SUBMODULAR | dict.fromkeys((PottsTerm, TableTerm), taken),
+        auto=_has_pairs,
+        because="it keeps the pairs, so that the bounds on log Z are close to each other",
+    ),
+    Method(
         name="projection",
         run=projection,
         fields="submodular",
         answer="the least upper bound, by passes of exact block steps; over threads",
+        of=_UPPER,
         takes=_SUBMODULAR,
         auto=always,
-        because="the energy is submodular: the least upper bound on log Z",
+        because="no pairs, and the energy is submodular: the least upper bound on log Z",
+    ),
+    Method(
+        name="elimination",
+        run=elimination,
+        fields="of small width",
+        answer="log Z and the marginals exactly, variable by variable",
+        of="the field itself: they are exact",
+        takes=EVERY_TERM,
+        needs=narrow,
+        takes_start=False,
     ),
     Method(
         name="frank_wolfe",
         run=frank_wolfe,
         fields="submodular",
         answer="the same, steps 2 / (k + 2): the paper's",
+        of=_UPPER,
         takes=_SUBMODULAR,
     ),
     Method(
@@ -67,6 +98,7 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         run=line_search_frank_wolfe,
         fields="submodular",
         answer="the same, with the best step",
+        of=_UPPER,
         takes=_SUBMODULAR,
     ),
     Method(
@@ -74,6 +106,7 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         run=pairwise_frank_wolfe,
         fields="submodular, small",
         answer="the same, to any precision",
+        of=_UPPER,
         takes=_SUBMODULAR,
     ),
     Method(
@@ -81,6 +114,7 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         run=exact_binary,
         fields="two labels, submodular",
         answer="the same, exactly, by cuts",
+        of=_UPPER,
         takes=_SUBMODULAR | {CardinalityTerm: _submodular_around_a_label},
         needs=_two_labels,
         takes_start=False,
@@ -90,6 +124,7 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         run=mean_field,
         fields="any",
         answer="a local maximum of the lower bound",
+        of="the lower bound, which has no other",
         takes=EVERY_TERM,
         gives_bound=False,
         certified=False,
@@ -101,6 +136,7 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         run=belief_propagation,
         fields="unaries and pairs",
         answer="a fixed point, on trees exact",
+        of="no bound: a fixed point",
         takes=_PAIRS,
         gives_bound=False,
         takes_start=False,
@@ -111,6 +147,7 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         run=perturb,
         fields="any",
         answer="how often a label is the best one under Gumbel noise; log Z bounded up to chance",
+        of="no bound: samples",
         takes=EVERY_TERM,
         takes_start=False,
         certified=False,

@@ -30,7 +30,7 @@ def not_begun(field: Field, options: Options, *, gives_bound: bool) -> Solution:
     weights = np.exp(scores)
     sums = weights.sum(axis=1, keepdims=True)
     start = weights / sums if options.start is None else options.start
-    lower = raised_bound(field, start, t, options.n_threads, sweeps=0)
+    lower = raised_bound(field, start, t, options.n_threads, sweeps=0).bound
     upper = inf
     if gives_bound:
         terms = trivial_bound(field) - float(least.sum())

@@ -72,3 +72,5 @@ class Solution:
     history: list[float]
     state: FloatArray | None = None
     lower: float = -inf
+    strengths: FloatArray | None = None
+    """Of the edges (``pairs_of``): how much its ends say about each other, for trees from below."""

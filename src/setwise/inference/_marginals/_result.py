@@ -54,8 +54,9 @@ class MarginalsResult(Certificate):
     log_partition_upper : float
         log Z is at most this; ``inf`` for methods that know no such bound.
     log_partition_lower : float
-        log Z is at least this: :math:`H(Q) - E_Q[E] / t` of a factorised Q, which coordinate ascent
-        found from ``probabilities``; neither end need be close to log Z.
+        log Z is at least this: :math:`H(Q) - E_Q[E] / t` of a factorised Q (of ``trees`` perhaps a
+        product of trees), which coordinate ascent found from ``probabilities``; neither end need be
+        close to log Z.
     excess : float
         The duality gap of the upper bound, which is ``gap``: the least upper bound that the method
         could reach is at most this far below. It goes to 0; ``width`` need not.
@@ -87,6 +88,12 @@ class MarginalsResult(Certificate):
         No part of the answer.
     shape : tuple of int, or None
         The field's: the sides of the image, where they are known.
+    of : str
+        Whose ``probabilities`` are, and why: those of the upper bound (which are minus its
+        gradient in the unaries, and rather too flat than too sure), or of the lower one.
+    lower_probabilities : array of shape (N, L) or None
+        The marginals of the Q that has the lower bound. No event has probabilities under P and
+        under Q that differ by more than ``total_variation``.
 
     Examples
     --------
@@ -94,9 +101,9 @@ class MarginalsResult(Certificate):
     >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]]) + sw.fields.Potts([[0, 1]], 1.0)
     >>> post = sw.marginals(field, tol=1e-9)
     >>> post.probabilities.round(3).tolist()
-    [[0.5, 0.5], [0.269, 0.731]]
+    [[0.566, 0.434], [0.173, 0.827]]
     >>> post.log_partition_lower <= post.log_partition_upper, post.converged, post.method
-    (True, True, 'projection')
+    (True, True, 'trees')
     """
 
     probabilities: FloatArray
@@ -115,6 +122,8 @@ class MarginalsResult(Certificate):
     state: FloatArray | None = field(default=None, repr=False)
     timings: Timings = field(default_factory=Timings)
     shape: tuple[int, ...] | None = None
+    of: str = "the upper bound"
+    lower_probabilities: FloatArray | None = field(default=None, repr=False)
 
     @property
     def value(self) -> float:
@@ -134,6 +143,15 @@ class MarginalsResult(Certificate):
     def width(self) -> float:
         """log_partition_upper - log_partition_lower, never negative; log Z lies within."""
         return max(0.0, self.log_partition_upper - self.log_partition_lower)
+
+    @property
+    def total_variation(self) -> float:
+        r"""What no event's probability under P and under the lower bound's Q differ by more than.
+
+        KL(Q, P) is log Z minus the lower bound, at most ``width``, so by Pinsker's inequality the
+        distance is at most :math:`\sqrt{\text{width} / 2}`; and it is at most 1.
+        """
+        return min(1.0, float(np.sqrt(self.width / 2.0)))
 
     @property
     def entropy(self) -> FloatArray:

@@ -136,6 +136,15 @@ class Relaxation:
         relaxation._translate(fold(field.unary, terms), terms)
         return relaxation
 
+    @classmethod
+    def of_terms(cls, unary: FloatArray, terms: Iterable[tuple[Potential, Term]]) -> Relaxation:
+        """That of unaries and of submodular terms that are not about single variables."""
+        relaxation = cls.__new__(cls)
+        relaxation.is_equal = True
+        kept = tuple(terms)
+        relaxation._translate(Folded(0.0, unary, kept), kept)
+        return relaxation
+
     def _translate(self, folded: Folded, terms: Iterable[tuple[Potential, Term]]) -> None:
         n, n_labels = folded.unary.shape
         self.n_variables: int = n

@@ -1,0 +1,244 @@
+// Exact sums over all labellings by the elimination of variables: log Z, and marginals by the way back.
+//
+// A factor is a table of logarithms over a few variables. The clique of a variable is itself and all
+// later variables that it shares a factor or a message with; its message sums the product of its
+// factors and messages over its labels. On the way back the marginal of a clique is that of its
+// separator, which the clique that took the message knows, times the conditional of the variable.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "marginals/tree_loops.hpp"
+#include "numeric/poll.hpp"
+
+namespace setwise {
+
+class JunctionTree {
+  public:
+    using Index = std::int64_t;
+
+    JunctionTree(const double* logs, Index n, Index n_labels)
+        : n_(n), n_labels_(n_labels), unary_(logs, logs + n * n_labels) {}
+
+    Index n() const { return n_; }
+    Index n_labels() const { return n_labels_; }
+    bool planned() const { return planned_; }
+    bool summed() const { return summed_; }
+
+    // Of distinct variables; the table in C order of them.
+    void add_factor(const Index* scope, Index size, const double* table, Index cells) {
+        factors_.push_back({{scope, scope + size}, {table, table + cells}});
+    }
+
+    // The order of elimination in which each variable adds the fewest edges; the most cells of a clique
+    // and the cells of all messages, or infinity where a clique has more than `most` variables.
+    std::pair<double, double> plan(Index most, Poll poll) {
+        std::vector<std::set<Index>> near(static_cast<std::size_t>(n_));
+        for (const auto& factor : factors_)
+            for (const Index i : factor.scope)
+                for (const Index j : factor.scope)
+                    if (i != j) near[i].insert(j);
+        std::vector<Index> fill(static_cast<std::size_t>(n_));
+        std::set<std::pair<Index, Index>> waiting;
+        for (Index i = 0; i < n_; ++i) waiting.insert({fill[i] = fill_of(near, i), i});
+        cliques_.clear();
+        place_.assign(static_cast<std::size_t>(n_), -1);
+        double largest = 0, total = 0;
+        std::vector<Index> touched;
+        while (!waiting.empty()) {
+            const Index i = waiting.begin()->second;
+            waiting.erase(waiting.begin());
+            place_[i] = static_cast<Index>(cliques_.size());
+            if (static_cast<Index>(near[i].size()) + 1 > most) {
+                const double none = std::numeric_limits<double>::infinity();
+                return {none, none};
+            }
+            cliques_.push_back({i, {near[i].begin(), near[i].end()}, {}, {}, {}, {}});
+            const double message =
+                std::pow(static_cast<double>(n_labels_), static_cast<double>(near[i].size()));
+            largest = std::max(largest, message * static_cast<double>(n_labels_));
+            total += message;
+            touched.assign(near[i].begin(), near[i].end());
+            for (const Index a : near[i]) {
+                near[a].erase(i);
+                for (const Index b : near[i])
+                    if (a != b && near[a].insert(b).second)
+                        touched.insert(touched.end(), near[b].begin(), near[b].end());
+            }
+            for (const Index a : near[i])
+                touched.insert(touched.end(), near[a].begin(), near[a].end());
+            near[i].clear();
+            std::sort(touched.begin(), touched.end());
+            touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+            for (const Index a : touched) {
+                if (place_[a] >= 0) continue;
+                const Index fresh = fill_of(near, a);
+                if (fresh == fill[a]) continue;
+                waiting.erase({fill[a], a});
+                waiting.insert({fill[a] = fresh, a});
+            }
+            poll();
+        }
+        for (auto& clique : cliques_)  // what goes last comes first: the variable itself is fastest
+            std::sort(clique.separator.begin(), clique.separator.end(),
+                      [&](Index a, Index b) { return place_[a] > place_[b]; });
+        for (std::size_t f = 0; f < factors_.size(); ++f) {
+            Index first = -1;
+            for (const Index i : factors_[f].scope)
+                if (first < 0 || place_[i] < place_[first]) first = i;
+            if (first >= 0) cliques_[place_[first]].factors.push_back(static_cast<Index>(f));
+        }
+        for (std::size_t c = 0; c < cliques_.size(); ++c)
+            if (!cliques_[c].separator.empty())
+                cliques_[place_[cliques_[c].separator.back()]].children.push_back(
+                    static_cast<Index>(c));
+        planned_ = true;
+        return {largest, total};
+    }
+
+    double log_partition(Poll poll) {
+        double sum = 0;
+        std::vector<double> table;
+        for (auto& clique : cliques_) {
+            fill_table(clique, table);
+            const Index cells = static_cast<Index>(table.size()) / n_labels_;
+            clique.message.assign(static_cast<std::size_t>(cells), 0.0);
+            for (Index k = 0; k < cells; ++k) {
+                clique.message[k] = log_sum(table.data() + k * n_labels_);
+                if (k % 65536 == 65535) poll();
+            }
+            if (clique.separator.empty()) sum += clique.message[0];
+            poll();
+        }
+        summed_ = true;
+        return sum;
+    }
+
+    // p (N, L), after log_partition.
+    void marginals(double* p, Poll poll) {
+        std::vector<double> table;
+        for (std::size_t c = cliques_.size(); c-- > 0;) {
+            Clique& clique = cliques_[c];
+            if (clique.separator.empty()) clique.marginal.assign(1, 1.0);
+            fill_table(clique, table);
+            double* const row = p + clique.variable * n_labels_;
+            std::fill(row, row + n_labels_, 0.0);
+            for (std::size_t k = 0; k < clique.message.size(); ++k) {
+                const double mass = clique.marginal[k], level = clique.message[k];
+                double* const cell = table.data() + static_cast<Index>(k) * n_labels_;
+                for (Index a = 0; a < n_labels_; ++a) {
+                    cell[a] = mass > 0 ? mass * exponential_above(700.0, cell[a] - level) : 0.0;
+                    row[a] += cell[a];
+                }
+                if (k % 65536 == 65535) poll();
+            }
+            const auto scope = scope_of(clique);
+            for (const Index child : clique.children) {
+                Clique& other = cliques_[child];
+                other.marginal.assign(other.message.size(), 0.0);
+                each_cell(scope, other.separator,
+                          [&](Index there, Index here) { other.marginal[here] += table[there]; });
+            }
+            std::vector<double>().swap(clique.marginal);
+            poll();
+        }
+        for (Index i = 0; i < n_; ++i) {
+            const double sum = sum_of(p + i * n_labels_, n_labels_);
+            for (Index a = 0; a < n_labels_; ++a) p[i * n_labels_ + a] /= sum;
+        }
+    }
+
+  private:
+    struct Factor {
+        std::vector<Index> scope;
+        std::vector<double> table;
+    };
+    struct Clique {
+        Index variable;
+        std::vector<Index> separator;           // the later variables, last first
+        std::vector<Index> factors, children;
+        std::vector<double> message, marginal;  // over the separator
+    };
+
+    static Index fill_of(const std::vector<std::set<Index>>& near, Index i) {
+        Index missing = 0;
+        for (auto a = near[i].begin(); a != near[i].end(); ++a) {
+            auto b = a;
+            for (++b; b != near[i].end(); ++b) missing += near[*a].count(*b) == 0;
+        }
+        return missing;
+    }
+
+    std::vector<Index> scope_of(const Clique& clique) const {
+        std::vector<Index> scope = clique.separator;
+        scope.push_back(clique.variable);
+        return scope;
+    }
+
+    // Calls body(k, place of k in a table over `inner`) for every cell k of a table over `scope`.
+    template <class Body>
+    void each_cell(const std::vector<Index>& scope, const std::vector<Index>& inner,
+                   const Body& body) const {
+        const std::size_t d = scope.size();
+        std::vector<Index> stride(d, 0), at(d, 0);
+        Index step = 1;
+        for (std::size_t k = inner.size(); k-- > 0;) {
+            const auto where = std::find(scope.begin(), scope.end(), inner[k]) - scope.begin();
+            stride[static_cast<std::size_t>(where)] = step;
+            step *= n_labels_;
+        }
+        const Index last = stride[d - 1];
+        for (Index cell = 0, place = 0;;) {
+            for (Index a = 0; a < n_labels_; ++a, ++cell) body(cell, place + a * last);
+            std::size_t axis = d - 1;
+            while (axis-- > 0) {
+                place += stride[axis];
+                if (++at[axis] < n_labels_) break;
+                place -= stride[axis] * n_labels_;
+                at[axis] = 0;
+                if (axis == 0) return;
+            }
+            if (d == 1) return;
+        }
+    }
+
+    void fill_table(const Clique& clique, std::vector<double>& table) const {
+        const auto scope = scope_of(clique);
+        std::size_t cells = 1;
+        for (std::size_t k = 0; k < scope.size(); ++k) cells *= static_cast<std::size_t>(n_labels_);
+        table.resize(cells);
+        const double* const unary = unary_.data() + clique.variable * n_labels_;
+        for (std::size_t k = 0; k < cells; k += static_cast<std::size_t>(n_labels_))
+            std::copy(unary, unary + n_labels_, table.begin() + static_cast<std::ptrdiff_t>(k));
+        for (const Index f : clique.factors)
+            each_cell(scope, factors_[f].scope,
+                      [&](Index cell, Index there) { table[cell] += factors_[f].table[there]; });
+        for (const Index child : clique.children)
+            each_cell(scope, cliques_[child].separator, [&](Index cell, Index there) {
+                table[cell] += cliques_[child].message[there];
+            });
+    }
+
+    double log_sum(const double* x) const {
+        double top = x[0], sum = 0;
+        for (Index a = 1; a < n_labels_; ++a) top = std::max(top, x[a]);
+        if (top == -std::numeric_limits<double>::infinity()) return top;
+        for (Index a = 0; a < n_labels_; ++a) sum += exponential_above(700.0, x[a] - top);
+        return top + std::log(sum);
+    }
+
+    Index n_, n_labels_;
+    std::vector<double> unary_;
+    std::vector<Factor> factors_;
+    std::vector<Clique> cliques_;  // in the order of elimination
+    std::vector<Index> place_;
+    bool planned_ = false, summed_ = false;
+};
+
+}  // namespace setwise

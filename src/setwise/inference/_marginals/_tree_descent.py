@@ -1,0 +1,298 @@
+"""The bound of trees, being lowered: messages along pairs, steps of the blocks of other terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from setwise import _core
+from setwise._foundation._arguments import FloatArray
+from setwise._foundation._certificate import gap_over_value
+from setwise._foundation._progress import stops
+from setwise.fields._field import Field
+from setwise.fields._terms import PottsTerm, TableTerm
+from setwise.inference._marginals._elimination_order import even_shares, order_of, pairs_of
+from setwise.inference._marginals._tree_covers import (
+    Cover,
+    as_numbers,
+    bound_of,
+    from_numbers,
+    mixed,
+    shares_of,
+    strongest_forest,
+)
+from setwise.inference._relaxation._relaxation import Relaxation
+
+SMALL = 20_000  # entries of the messages in one direction: graphs whose shares are chosen
+ROUNDS = 40  # of that choice, at most
+ENOUGH = 0.02  # of a forest's information, what the next may have more than the mean
+LEAST_STEP = 1.0 / 64.0
+NEVER = -750.0  # the logarithm of a probability that is 0
+
+
+class TreeDescent:
+    r"""An upper bound on log Z that keeps the pairs of a field and relaxes its other terms.
+
+    With s in the base polytopes of the terms that are not pairs, no energy is below that of the
+    pairs and the unaries :math:`u + s`, whose log Z is bounded by the elimination of one variable
+    after the other (``cpp/marginals/tree_bound.hpp``), for any messages back. A pass makes the
+    messages back, moves s, and eliminates all variables.
+
+    s moves as in ``projection``: the Euclidean projection of s plus :math:`\eta t` times the logits
+    of the present marginals. With :math:`\eta = 1` that is the exact step of a field without pairs;
+    with pairs a variable answers for its neighbours too, and the step may be too long. Messages on
+    graphs with many cycles may swing likewise. So a pass that raises the bound takes back its move
+    of s and halves both steps, and those that follow lengthen them again. Every bound on the way
+    holds; the least is kept, and so is the largest value of the dual.
+    """
+
+    def __init__(self, field: Field, temperature: float, n_threads: int) -> None:
+        constant, unary, terms = field._folded()
+        n = len(unary)
+        self._t = temperature
+        self._threads = n_threads if unary.size >= 20_000 else 1
+        self._unary = unary
+        pairs = pairs_of(terms, unary.shape)
+        order = order_of(pairs, n)
+        self._edges, self._n_potts = pairs.edges, len(pairs.weights)
+        first = order.first(pairs.edges)
+        even = even_shares(first, n)
+        self._covers: list[Cover] = []
+        if 0 < pairs.edges.size // 2 * unary.shape[1] <= SMALL and even.min(initial=1.0) < 1.0:
+            self._covers = [Cover(1.0, order.variables, even)]
+        others = [item for item in terms if not isinstance(item[1], PottsTerm | TableTerm)]
+        self._relaxation = Relaxation.of_terms(unary, others)
+        self.constant = constant + self._relaxation.constant
+        self._least = float(unary.min(axis=1).sum())
+        self._kernel = _core.TreeBound(np.ascontiguousarray(unary / temperature))
+        self._kernel.add_potts(pairs.edges[: self._n_potts], pairs.weights / temperature)
+        self._kernel.add_tables(pairs.edges[self._n_potts :], pairs.tables / temperature)
+        self._kernel.close(order.variables, order.starts)
+        self._kernel.set_shares(even)
+        self._is_shared = not self._covers
+        self._logs: FloatArray = np.zeros(unary.shape)
+        self._s: FloatArray = np.zeros(unary.shape)
+        self._blocks: Any = None
+        if self._relaxation.groups and unary.shape[1] > 1:
+            self._blocks = self._relaxation.fill(_core.RelaxationState, np.zeros(unary.shape))
+        elif self._relaxation.groups:  # one label: blocks where they start are as good as any
+            self._relaxation.fill(_core.RelaxationState, np.zeros(unary.shape)).scores(self._s)
+        self._reset_blocks()
+        self._energies: FloatArray = np.empty(len(pairs.edges))
+        self.informations: FloatArray = np.zeros(len(pairs.edges))
+        """(E,): of the ends of a pair about each other, in nats, at the marginals last measured"""
+        self._move = self._step = 1.0
+        self.n_iter = 0
+        self._dual = -inf
+        self.gap = self.relative_gap = inf
+
+    # ---------------------------------------------------------------------------------- the state
+
+    @property
+    def size(self) -> int:
+        """How many messages and entries of blocks there are."""
+        blocks = self._blocks.size() if self._blocks is not None else 0
+        return int(2 * len(self._edges) * self._unary.shape[1] + blocks)
+
+    def fits(self, state: FloatArray) -> bool:
+        """Whether a state is one of a field like this."""
+        if not self._covers:
+            return len(state) == self.size
+        return len(state) > self.size and bool(self._covers_of(state))
+
+    def _covers_of(self, state: FloatArray) -> list[Cover]:
+        return from_numbers(state[self.size :], self._edges, len(self._unary))
+
+    def state(self) -> FloatArray:
+        """Messages and blocks, for ``resume``, and what covers the graph, if that was chosen."""
+        messages: FloatArray = np.empty((2 * len(self._edges), self._unary.shape[1]))
+        self._kernel.messages(messages)
+        blocks: FloatArray = np.empty(self.size - messages.size)
+        if self._blocks is not None:
+            self._blocks.blocks(blocks)
+        covers = as_numbers(self._covers) if self._covers else np.zeros(0)
+        return np.concatenate([messages.ravel(), blocks, covers])
+
+    def resume(self, state: FloatArray) -> None:
+        """Go on from the state of a field like this one."""
+        blocks = self.set_messages(state)
+        if self._blocks is not None:
+            self._blocks.set_blocks(blocks, self._threads)
+            self._reset_blocks()
+            self._kernel.beliefs(self._logs, self._threads)
+            self._move_blocks()  # those of other weights need not lie in this base polytope
+
+    def set_messages(self, state: FloatArray) -> FloatArray:
+        """Take the messages and the covers of a state; its blocks."""
+        n_labels = self._unary.shape[1]
+        state = np.ascontiguousarray(state, np.float64)
+        if self._covers:
+            self._covers, self._is_shared = self._covers_of(state), True
+            self._kernel.set_shares(shares_of(self._covers))
+        end = 2 * len(self._edges) * n_labels
+        self._kernel.set_messages(state[:end].reshape(-1, n_labels))
+        return state[end : self.size]
+
+    def resume_near(self, probabilities: FloatArray) -> None:
+        """Go on from marginals."""
+        self._logs = _logs_of(probabilities)
+        self._kernel.set_beliefs(self._logs, self._threads)
+        if self._blocks is not None:
+            self._move_blocks()
+
+    def _reset_blocks(self) -> None:
+        """s as the blocks have it."""
+        if self._blocks is not None:
+            self._blocks.set_unary(np.zeros(self._unary.shape), self._threads)
+            self._blocks.scores(self._s)
+        if self._relaxation.groups:
+            self._kernel.set_unary((self._unary + self._s) / self._t)
+
+    def _move_blocks(self) -> None:
+        """Project s plus a multiple of the logits, block by block."""
+        temperature = self._move * self._t
+        rest = -temperature * np.maximum(self._logs, NEVER) - self._s
+        self._blocks.set_unary(rest, self._threads)
+        self._blocks.sweep(temperature, 0.0, self._threads)
+        self._blocks.scores(self._s)
+        self._s -= rest
+        self._kernel.set_unary((self._unary + self._s) / self._t)
+
+    # ---------------------------------------------------------------------------------- the search
+
+    def begin(self) -> None:
+        """The bound of the start, and nothing known about it."""
+        if not self._is_shared:
+            self._share_out()
+        self._last = self.value = self._eliminate()
+        self.history = [self.value]
+
+    def _share_out(self) -> None:
+        """Choose forests to cover the graph: those whose edges say most, one a round.
+
+        Until the information of the next is hardly more than that of the mean.
+        """
+        shares = shares_of(self._covers)
+        for k in range(ROUNDS):
+            for _ in range(2):
+                self._kernel.forward(1)
+                self._kernel.backward(0.7, self._logs, 1)
+                if self._blocks is not None:
+                    self._move_blocks()
+            self._kernel.beliefs(self._logs, 1)
+            self._kernel.dual(self._logs, self._energies, self.informations, 1)
+            forest = strongest_forest(self._edges, self.informations, len(self._unary))
+            most = float(forest.shares @ self.informations)
+            if most - float(shares @ self.informations) <= ENOUGH * most:
+                break
+            weight = 1.0 / (k + 3)
+            self._covers = mixed(self._covers, forest, weight)
+            shares = np.minimum((1.0 - weight) * shares + weight * forest.shares, 1.0)
+            self._kernel.set_shares(shares)
+        self._is_shared = True
+
+    def _eliminate(self) -> float:
+        value = self._kernel.forward(self._threads)
+        return bound_of(self._kernel, self._covers) if self._covers else value
+
+    def sweep(self) -> None:
+        """One pass."""
+        self._kernel.backward(self._step, self._logs, self._threads)
+        if self._blocks is not None:
+            self._move_blocks()
+        value = self._eliminate()
+        self.n_iter += 1
+        if value > self._last + 1e-12 * max(1.0, abs(value)):
+            self._step = max(self._step / 2, LEAST_STEP)
+            if self._blocks is not None:
+                self._move = max(self._move / 2, LEAST_STEP)
+                self._blocks.revert(self._threads)
+                self._reset_blocks()
+            self._last = inf  # messages are those of the move that was taken back
+        else:
+            self._last = value
+            self._step, self._move = min(1.0, 1.1 * self._step), min(1.0, 1.1 * self._move)
+        self.value = min(self.value, value)
+        self.history.append(self.value)
+
+    def measure(self) -> None:
+        r"""The gap between the least bound and the largest value of the dual that were seen.
+
+        The dual is :math:`\max \sum_i H(\mu_i) - \sum_e \rho_e I(\mu_e) - E(\mu)` over
+        marginals of variables and pairs that agree, E with the Lovász extension of other terms.
+        """
+        self._kernel.beliefs(self._logs, self._threads)
+        dual = self._kernel.dual(self._logs, self._energies, self.informations, self._threads)
+        if self._blocks is not None:
+            dual -= max(0.0, self._blocks.gap(np.exp(self._logs), self._threads)) / self._t
+        self._dual = max(self._dual, dual)
+        self.gap = max(0.0, self.value - self._dual)
+        self.relative_gap = gap_over_value(self.gap, self.value + self._least / self._t)
+
+    def run(
+        self, tol: float, max_iter: int | None, callback: Callable[[TreeDescent], bool]
+    ) -> tuple[bool, bool]:
+        """Passes until the relative gap is at most ``tol``; whether it is, and whether interrupted.
+
+        There is one at least: who watches sees something. The gap costs as much as a pass or two,
+        so it is measured when the bound has ceased to fall by more than ``tol`` a pass, and at
+        every tenth. Where it has not fallen by a tenth in half as many passes as there were before,
+        and in a hundred, rounding has the last word.
+        """
+        limit = 10_000 if max_iter is None else max_iter
+        self.measure()
+        lowest, at = self.relative_gap, 0
+        while (self.relative_gap > tol or self.n_iter == 0) and self.n_iter < limit:
+            before = self.value
+            self.sweep()
+            fall = gap_over_value(before - self.value, self.value + self._least / self._t)
+            if 0.0 < fall <= tol or self.n_iter % 10 == 0 or self.n_iter in (1, limit):
+                self.measure()
+                if self.relative_gap <= 0.9 * lowest:
+                    lowest, at = self.relative_gap, self.n_iter
+                elif self.n_iter >= 1.5 * at + 100:
+                    break
+            if stops(callback, self):
+                self.measure()
+                return self.relative_gap <= tol, True
+        return self.relative_gap <= tol, False
+
+    def expected_energies(self, term: PottsTerm | TableTerm, p: FloatArray) -> FloatArray:
+        """(E,): of each edge of a term of the field, under its pair's marginals beside p."""
+        logs = _logs_of(p)
+        n, n_labels = p.shape
+        keys = self._edges.min(axis=1, initial=n) * n + self._edges.max(axis=1, initial=-1)
+        order = np.argsort(keys)
+        wanted = term.edges.min(axis=1, initial=n) * n + term.edges.max(axis=1, initial=-1)
+        energies: FloatArray = np.zeros(len(wanted))
+        paid = np.flatnonzero(np.isin(wanted, keys))  # those without weight have no pair
+        places = order[np.searchsorted(keys, wanted[paid], sorter=order)]
+        chunk = max(1, 1_000_000 // n_labels**2)
+        for start in range(0, len(paid), chunk):
+            at, pairs = paid[start : start + chunk], places[start : start + chunk]
+            marginals = np.empty((len(at), n_labels, n_labels))
+            self._kernel.pair_marginals(logs, np.ascontiguousarray(pairs), marginals)
+            if isinstance(term, PottsTerm):
+                same = np.trace(marginals, axis1=1, axis2=2)
+                energies[at] = term.weights[at] * np.maximum(1.0 - same, 0.0)
+                continue
+            turned = (term.edges[at, 0] != self._edges[pairs, 0])[:, None, None]
+            marginals = np.where(turned, marginals.transpose(0, 2, 1), marginals)
+            energies[at] = (term.tables[at] * marginals).sum(axis=(1, 2))
+        return energies
+
+    def probabilities(self) -> FloatArray:
+        """(N, L): the marginals last measured."""
+        p: FloatArray = np.exp(self._logs)
+        p /= p.sum(axis=1, keepdims=True)
+        return p
+
+
+def _logs_of(p: FloatArray) -> FloatArray:
+    """Logarithms, and those of 0 far below all others."""
+    logs = np.full(p.shape, NEVER)
+    np.log(p, out=logs, where=p > 0)
+    return logs

@@ -1,0 +1,81 @@
+"""Elimination is enumeration, on every field that is narrow enough; others are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+from field_registry import FIELDS, of_seed
+from field_terms import random_field
+from marginals_cases import log_partition, true_marginals
+
+import setwise as sw
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_it_is_enumeration(name):
+    for seed in range(2):
+        field = of_seed(name, seed)
+        truth = reference.log_partition(field, 0.7)
+        post = sw.marginals(field, "elimination", temperature=0.7)
+        slack = 1e-13 * max(1.0, abs(truth))
+        assert post.log_partition_lower - slack <= truth <= post.log_partition_upper + slack
+        assert post.width <= 1e-8
+        assert (post.gap, post.converged, post.interrupted) == (0.0, True, False)
+        if field.n_variables:
+            tempered = sw.marginals(field, "elimination")
+            np.testing.assert_allclose(tempered.probabilities, true_marginals(field), atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_any_terms_and_forbidden_labels(seed):
+    kinds = ["potts", "tables", "count", "robust", "label", "transition", "concave cardinality"]
+    field = random_field(kinds, 5, 3, seed, forbidden=0.2)
+    post = sw.marginals(field, "elimination")
+    assert post.log_partition_upper == pytest.approx(log_partition(field), abs=1e-9)
+    np.testing.assert_allclose(post.probabilities, true_marginals(field), atol=1e-9)
+    np.testing.assert_allclose(post.lower_probabilities, post.probabilities)
+    assert post.total_variation <= 1e-5
+
+
+def test_a_grid_of_any_length_and_little_width():
+    """Both ways of cutting a strip in two give the same sum."""
+    rng = np.random.default_rng(0)
+    unary = rng.normal(size=(3, 200, 2))
+    weights = rng.uniform(0, 1, len(sw.fields.grid_edges((3, 200))))
+    field = sw.fields.Field(unary.reshape(-1, 2))
+    field += sw.fields.Potts(sw.fields.grid_edges((3, 200)), weights)
+    post = sw.marginals(field, "elimination")
+    columns = np.array([[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)])
+    rows, downs = weights[:597].reshape(3, 199), weights[597:].reshape(2, 200)
+    logs = np.zeros(8)
+    for k in range(200):
+        if k:
+            apart = columns[:, None, :] != columns[None, :, :]
+            logs = np.logaddexp.reduce(logs[:, None] - apart @ rows[:, k - 1], axis=0)
+        logs -= np.take_along_axis(unary[:, k], columns.T, axis=1).sum(axis=0)
+        logs -= (columns[:, 1:] != columns[:, :-1]) @ downs[:, k]
+    assert post.log_partition_upper == pytest.approx(float(np.logaddexp.reduce(logs)), abs=1e-9)
+    bound = sw.marginals(field, "trees")
+    assert bound.log_partition_lower <= post.log_partition_upper <= bound.log_partition_upper
+
+
+def test_wide_fields_are_refused_in_one_sentence():
+    field = sw.fields.Field(np.zeros((900, 2)))
+    with pytest.raises(ValueError, match="elimination needs a graph of width below 23, got a wid"):
+        sw.marginals(field + sw.fields.Potts(sw.fields.grid_edges((30, 30)), 1.0), "elimination")
+    with pytest.raises(ValueError, match=r"needs tables of at most 23 variables, got 900 in Lab"):
+        sw.marginals(field + sw.fields.LabelCost([1.0, 2.0]), "elimination")
+
+
+def test_a_callback_hears_once_and_an_interrupt_has_no_answer():
+    field = of_seed("potts-on-three-labels", 0)
+    seen = []
+    sw.marginals(field, "elimination", callback=seen.append)
+    assert [now.n_iter for now in seen] == [1]
+
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sw.marginals(field, "elimination", callback=stop)
