@@ -113,27 +113,29 @@ class BoxDescent {
                            static_cast<std::int8_t>(-h[begin]));
         }
         const double reach = 10.0 * tau_;  // of one step: odds keep their digits
-        double low = std::max(-w[k], -reach), high = reach, d = 0;
-        for (int trial = 0; trial < 20; ++trial) {
+        const double lowest = std::max(-w[k], -reach);
+        double low = lowest, high = reach, d = 0;
+        bool low_is_known = false, high_is_known = false;
+        for (int trial = 0; trial < 50; ++trial) {
             double slope = 1, bend = 0;
             const double fall = std::exp(-2 * d / tau_);
             for (std::int64_t i = 0; i < frames_; ++i) {
                 const double side = h[starts_[i]], q = side > 0 ? fall : 1 / fall;
                 const double b = apart_[static_cast<std::size_t>(i)];
                 const double a = std::max(totals_[static_cast<std::size_t>(i)] - b, 0.0);
-                const double share = b * q > 0 ? b * q / (a + b * q) : 0.0;
+                const double share = b > 0 ? b * q / (a + b * q) : 0.0;
                 slope -= 2 * price_ * side * share;
                 bend += 4 * price_ * share * (1 - share) / tau_;
             }
             (slope > 0 ? high : low) = d;
-            if ((slope > 0 && d <= std::max(-w[k], -reach)) || high - low < 1e-6 * tau_) break;
-            double next = bend > 0 ? d - slope / bend : (slope > 0 ? low : high);
-            if (!(next > low && next < high)) {
-                // the ends themselves may be the answer, but are tried once only
-                next = next <= low ? (low == std::max(-w[k], -reach) ? low : 0.5 * (low + d))
-                                   : (high == reach ? high : 0.5 * (d + high));
-            }
-            if (std::abs(next - d) < 1e-6 * tau_) break;
+            (slope > 0 ? high_is_known : low_is_known) = true;
+            if (slope == 0 || high - low <= 1e-7 * tau_) break;
+            if (slope > 0 ? d <= lowest : d >= reach) break;
+            // Newton's step; where it leaves what is known, the end if that was not tried, or the middle
+            double next = d - slope / std::max(bend, 1e-300);
+            if (next <= low) next = low_is_known ? 0.5 * (low + high) : low;
+            if (next >= high) next = high_is_known ? 0.5 * (low + high) : high;
+            if (std::abs(next - d) <= 1e-7 * tau_) break;
             d = next;
         }
         if (d == 0) return 0;

@@ -119,8 +119,10 @@ def sequence(kind: str, half: str, seed: int, length: int = LENGTH) -> Sequence:
         )
         light = [1.0, 1.0]
         if "light" in events:
-            light = [1 + 0.4 * np.sin(2 * np.pi * t / period + p) for period, p in
-                     zip((110, 70), phase, strict=True)]
+            light = [
+                1 + 0.4 * np.sin(2 * np.pi * t / period + p)
+                for period, p in zip((110, 70), phase, strict=True)
+            ]
         frame = 128 + light[0] * (frame - 128) + 40 * (light[0] - 1)
         sides = np.array(SIDES) * scale[t]
         own = place(frame, light[1] * look, centers[t], sides, roll[t])

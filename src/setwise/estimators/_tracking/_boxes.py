@@ -56,6 +56,15 @@ def boxes_around(
     return around[np.sort(first)]
 
 
+def boxes_scaled(box: FloatArray, scales: FloatArray) -> FloatArray:
+    """The box in other sizes about its centre, (n, 4); itself if none has sides that a box can have."""
+    sizes = box[2:] * scales[:, None]
+    sizes = sizes[((sizes >= 1.0) & (sizes <= LARGEST)).all(axis=1)]
+    if len(sizes) == 0:
+        return box[None]
+    return np.concatenate([box[:2] + box[2:] / 2 - sizes / 2, sizes], axis=1)
+
+
 def boxes_over(shape: tuple[int, int], sides: FloatArray, count: int) -> FloatArray:
     """Boxes of one size on a grid over an image of ``shape`` (height, width): (n, 4).
 

@@ -38,8 +38,9 @@ class Memory:
         return self.labeled + self.reservoir + self.recent
 
     def with_labeled(self, example: Example, most: int) -> Memory:
-        """One more that was given."""
-        return replace(self, labeled=_diverse((*self.labeled, example), most))
+        """One more that was given; the first of all stays."""
+        labeled = (*self.labeled, example)
+        return replace(self, labeled=labeled[:1] + _diverse(labeled[1:], most - 1))
 
     def with_found(self, example: Example, n_recent: int, n_reservoir: int) -> Memory:
         """One more that was found."""
@@ -57,15 +58,13 @@ class Memory:
 
 
 def _diverse(examples: tuple[Example, ...], most: int) -> tuple[Example, ...]:
-    """At most so many; of the two most alike the one goes that has the nearer third. The first stays."""
-    while len(examples) > max(most, 0):
-        if len(examples) <= 2:
-            examples = examples[: max(most, 0)]
-            break
+    """At most so many; of the two most alike the one goes that has the nearer third."""
+    if most <= 1:
+        return examples[:most]
+    while len(examples) > most:
         looks = np.stack([example.look for example in examples])
         alike = looks @ looks.T
         np.fill_diagonal(alike, -2.0)
-        alike[0, :] = alike[:, 0] = -2.0  # it is nobody's double: the first look is the surest
         first, second = divmod(int(alike.argmax()), len(examples))
         nearer = [np.partition(alike[k], -2)[-2] for k in (first, second)]
         drop = first if nearer[0] > nearer[1] else second

@@ -20,16 +20,21 @@ from setwise._foundation._arguments import (
 from setwise.estimators._boosting._boosted import importances
 from setwise.estimators._tracking._box_features import FEATURES, BoxFeatures, looks
 from setwise.estimators._tracking._box_learner import ByteStumps, learn
-from setwise.estimators._tracking._boxes import boxes_around, boxes_over, overlaps
+from setwise.estimators._tracking._boxes import boxes_around, boxes_over, boxes_scaled, overlaps
 from setwise.estimators._tracking._frames import as_box, as_frame, as_next_frame, check_sides
 from setwise.estimators._tracking._memory import Example, Memory
 from setwise.learning import Stump
 
 _MOST_BOXES = 1 << 24
 _ROUNDS_AT_START, _ROUNDS = 30, 3  # of new stumps; an update goes on from those of the last
+_FOR_LABELED = (
+    4  # times as many boxes of a frame that was given: the first is all there is to learn from
+)
 _WIDER = 1.5  # the search, when the object was not surely seen in the last frame
 _ON_SIGHT = 0.1  # so far below ``unsure_below`` what was found is not the object at all
 _PLACES, _NEARBY, _NEAR_RADIUS = 3, 150, 0.15  # of a grid over the frame that are looked at closely
+
+_AS_IT_IS = np.ones(1)  # scales
 
 
 class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
@@ -73,12 +78,14 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
     features : sequence of "pixels" and "hog"
         Grey values at 16 x 16 and histograms of oriented gradients.
     n_candidates, n_training : int
-        How many boxes a prediction looks at, and an update learns from, in each frame.
+        How many boxes a prediction looks at, and an update learns from, in each frame; from a given
+        one, four times as many.
     search_radius, training_radius : float
         How far their centres lie from the present one, at most, relative to the box's size, the
         square root of its area.
     scales : sequence of floats
-        Sizes that are tried, relative to the present box. The paper's boxes keep their size.
+        Sizes that are tried at the place that was found, relative to the present box; the one most
+        like the frames remembered is taken. The paper's boxes keep their size.
     memory, reservoir : int
         How many of the last frames an update learns from, and how many older ones.
     update_every : int
@@ -152,7 +159,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         tol: float = 0.05,
         features: Sequence[str] = ("pixels", "hog"),
         n_candidates: int = 2000,
-        n_training: int = 80,
+        n_training: int = 120,
         search_radius: float = 0.25,
         training_radius: float = 0.5,
         scales: Sequence[float] = (1.0,),
@@ -194,7 +201,8 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         present = as_box(box, image)
         kinds = tuple(self.features)
         view = BoxFeatures(image, kinds)
-        memory = Memory().with_labeled(self._example(view, present, kinds), self._most_labeled())
+        example = self._example(view, present, kinds, _FOR_LABELED)
+        memory = Memory().with_labeled(example, self._most_labeled())
         stumps = self._learn(ByteStumps(), memory, _ROUNDS_AT_START)
         # All in one step: Ctrl-C leaves the tracker as it was, so that the call can be made again.
         self.__dict__.update(
@@ -234,9 +242,8 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         memory, n_unseen, confidence = self._memory, 0, 1.0
         if box is not None:
             found = as_box(box, image)
-            memory = memory.with_labeled(
-                self._example(view, found, self._kinds), self._most_labeled()
-            )
+            example = self._example(view, found, self._kinds, _FOR_LABELED)
+            memory = memory.with_labeled(example, self._most_labeled())
         else:
             found, confidence = self._search(view)
             if confidence >= self.unsure_below:
@@ -297,12 +304,12 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
     def _search(self, view: BoxFeatures) -> tuple[FloatArray, float]:
         """The best box of a frame, and how much it is like those remembered."""
         radius = float(self.search_radius) * (_WIDER if self._n_unseen else 1.0)
-        scales = np.asarray(self.scales, dtype=np.float64)
-        near = boxes_around(self.box_, self.n_candidates, radius, scales, view.shape, even=True)
-        features = view(near)
-        best = int(np.argmax(self._stumps.scores(features)))
-        likeness = self._likeness(features[best : best + 1])
-        found = near[best], float(likeness[0])
+        near = boxes_around(self.box_, self.n_candidates, radius, _AS_IT_IS, view.shape, even=True)
+        best = near[int(np.argmax(self._stumps.scores(view(near))))]
+        # Overlaps differ little between sizes, and so do the scores that are learnt from them.
+        sized = boxes_scaled(best, np.asarray(self.scales, dtype=np.float64))
+        likeness = self._likeness(view(sized))
+        found = sized[likeness.argmax()], float(likeness.max())
         if self._n_unseen >= self.patience:
             anywhere = self._search_frame(view)
             if anywhere[1] >= max(found[1], float(self.found_above)):
@@ -316,7 +323,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         grid = boxes_over(view.shape, self.box_[2:], self.n_candidates)
         likeness = self._likeness(view(grid))
         places = [
-            boxes_around(grid[k], _NEARBY, _NEAR_RADIUS, np.ones(1), view.shape, even=True)
+            boxes_around(grid[k], _NEARBY, _NEAR_RADIUS, _AS_IT_IS, view.shape, even=True)
             for k in np.argsort(-likeness, kind="stable")[:_PLACES]
         ]
         boxes = np.concatenate(places)
@@ -327,11 +334,13 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
     def _likeness(self, features: Any) -> FloatArray:
         return np.clip(self._memory.likeness(looks(features, self._kinds)), 0.0, 1.0)
 
-    def _example(self, view: BoxFeatures, box: FloatArray, kinds: tuple[str, ...]) -> Example:
-        """Features of the boxes around this one, and their losses."""
+    def _example(
+        self, view: BoxFeatures, box: FloatArray, kinds: tuple[str, ...], times: int = 1
+    ) -> Example:
+        """Features of the boxes around this one, so many times ``n_training``, and their losses."""
         around = boxes_around(
             box,
-            self.n_training,
+            times * self.n_training,
             float(self.training_radius),
             np.asarray(self.scales, dtype=np.float64),
             view.shape,
