@@ -173,9 +173,10 @@ def test_floats_and_bytes_give_the_same_answers(sequence):
 def test_the_size_of_the_box_follows_the_scale():
     rng = np.random.default_rng(10)
     ground, patch = texture(rng, 100, 100, 0, 120), texture(rng, 80, 80, 60, 255, coarse=6)
-    tracker = sw.StructBoostTracker(**SMALL, scales=(0.96, 1.0, 1.04))
-    for t in range(17):
-        side = 32 + t
+    few = {"n_candidates": 1500, "n_training": 150}
+    tracker = sw.StructBoostTracker(**SMALL | few, scales=(0.96, 1.0, 1.04))
+    for t in range(25):
+        side = 32 + 16 * t // 24
         frame = ground.copy()
         frame[30 : 30 + side, 24 : 24 + side] = zoom(patch, side / 80, order=1)
         frame = np.clip(frame, 0, 255).astype(np.uint8)

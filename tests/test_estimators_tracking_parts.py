@@ -1,4 +1,4 @@
-"""What the tracker is made of: boxes, what they look like, the risk it lowers, what it remembers."""
+"""What the tracker is made of: boxes and their looks, the risk it lowers, what it remembers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from scipy.optimize import linprog
 from setwise import _core
 from setwise.estimators._tracking._box_features import BoxFeatures, grey, looks
 from setwise.estimators._tracking._box_learner import ByteStumps, learn
-from setwise.estimators._tracking._boxes import boxes_around, boxes_over, overlaps
+from setwise.estimators._tracking._boxes import (
+    boxes_around,
+    boxes_over,
+    boxes_scaled,
+    overlaps,
+)
 from setwise.estimators._tracking._memory import Example, Memory
 
 BOTH = ("pixels", "hog")
@@ -59,6 +64,13 @@ def test_candidates_have_sides_of_a_frame(scale):
     box = np.array([5.0, 5.0, 4.0, 4.0])
     around = boxes_around(box, 50, 0.5, np.array([scale, 1.0]), (20, 20), even=True)
     assert np.all(around[:, 2:] == 4.0)
+
+
+def test_a_box_in_other_sizes_keeps_its_centre():
+    box = np.array([5.0, 7.0, 4.0, 2.0])
+    sized = boxes_scaled(box, np.array([0.5, 1.0, 2.0, 1e9, 0.1]))
+    assert sized.tolist() == [[6, 7.5, 2, 1], [5, 7, 4, 2], [3, 6, 8, 4]]
+    assert boxes_scaled(box, np.array([1e9])).tolist() == [box.tolist()]
 
 
 @pytest.mark.parametrize("sides", [(16.0, 12.0), (1.0, 1.0), (300.0, 200.0)])
@@ -163,7 +175,7 @@ def example(rng, n=6, d=4, values=4):
 
 
 def all_stumps(examples):
-    """Every stump that can tell two boxes apart, as what it says of all of them: (stumps, boxes)."""
+    """What every stump that can tell two boxes apart says of them all: (stumps, boxes)."""
     rows = np.concatenate([e.features for e in examples])
     answers = [
         sign * np.where(column > cut, 1.0, -1.0)

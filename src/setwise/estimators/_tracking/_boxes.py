@@ -1,4 +1,4 @@
-"""Boxes of an image: how far two overlap, a disc of boxes around one, a grid of them over it all."""
+"""Boxes of an image: how far two overlap, a disc of them around one, a grid of them over it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def boxes_around(
 
 
 def boxes_scaled(box: FloatArray, scales: FloatArray) -> FloatArray:
-    """The box in other sizes about its centre, (n, 4); itself if none has sides that a box can have."""
+    """The box in other sizes about its centre, (n, 4); itself if none can be the size of a box."""
     sizes = box[2:] * scales[:, None]
     sizes = sizes[((sizes >= 1.0) & (sizes <= LARGEST)).all(axis=1)]
     if len(sizes) == 0:

@@ -1,4 +1,4 @@
-"""What a tracker remembers: the frames that were given, the last ones, and older ones that differ."""
+"""What a tracker remembers: frames that were given, the last ones, older ones that differ."""
 
 from __future__ import annotations
 
