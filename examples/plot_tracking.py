@@ -32,12 +32,13 @@ for t in range(40):
     x, y = min(8 + 4 * t, 148), int(44 + 20 * np.sin(t / 5))
     frame[y : y + 32, x : x + 28] = patch
     frame[:, 70:120] = wall
-    frame += rng.normal(0, 8, frame.shape)  # of the camera
+    frame += rng.normal(0, 4, frame.shape)  # of the camera
     frames.append(np.clip(frame, 0, 255).astype(np.uint8))
     boxes.append((x, y, 28, 32))
 
 # %%
-# ``start`` is given the box of the first frame; ``update`` finds the others. ``state_`` and
+# ``start`` is given the box of the first frame and ``update`` those of the next four, for one frame is
+# little to learn from; then ``update`` finds the others. ``state_`` and
 # ``confidence_`` tell what the answer is worth. The patch keeps its look, so that more than the usual
 # confidence can be asked for: a wall that covers it little by little is then not learnt.
 
@@ -50,7 +51,7 @@ scored = {}
 grid = np.array([(x, y, 28, 32) for y in range(0, 89, 2) for x in range(0, 153, 2)], dtype=float)
 shown = (6, 20, 38)
 for t, frame in enumerate(frames[1:], start=1):
-    path.append(tracker.update(frame))
+    path.append(tracker.update(frame, boxes[t] if t < 5 else None))
     states.append(tracker.state_)
     confidence.append(tracker.confidence_)
     if t in shown:
