@@ -54,7 +54,8 @@ class Memory:
     def likeness(self, seen: Look) -> FloatArray:
         """How much each look (n, d) is like the most similar one remembered: at most 1, (n,)."""
         kept = np.stack([example.look for example in self.examples()])
-        return (seen @ kept.T).max(axis=1).astype(np.float64)
+        likeness: FloatArray = (seen @ kept.T).max(axis=1).astype(np.float64)
+        return likeness
 
 
 def _diverse(examples: tuple[Example, ...], most: int) -> tuple[Example, ...]:
