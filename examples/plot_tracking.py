@@ -38,9 +38,9 @@ for t in range(40):
 
 # %%
 # ``start`` is given the box of the first frame and ``update`` those of the next four, for one frame
-# is little to learn from; then ``update`` finds the others. ``state_`` and ``confidence_`` tell what
-# the answer is worth. The patch keeps its look, so that more than the usual confidence can be asked
-# for: a wall that covers it little by little is then not learnt.
+# is little to learn from; then ``update`` finds the others. ``state_`` and ``confidence_`` tell
+# what the answer is worth. The patch keeps its look, so that more than the usual confidence can be
+# asked for: a wall that covers it little by little is then not learnt.
 
 tracker = sw.StructBoostTracker(n_candidates=800, search_radius=0.35, unsure_below=0.75, patience=3)
 tracker.start(frames[0], boxes[0])
@@ -56,8 +56,8 @@ for t, frame in enumerate(frames[1:], start=1):
         scored[t] = tracker.score_boxes(frame, grid).reshape(45, 77)
 
 # %%
-# Above: the box (solid; dashed is the truth). In the middle the scores of all boxes of that size, by
-# their centres. Below: the confidence and the state over time. Behind the wall nothing is learnt
+# Above: the box (solid; dashed is the truth). In the middle the scores of all boxes of that size,
+# by their centres. Below: the confidence and the state over time. Behind the wall nothing is learnt
 # and the box stays; when the patch comes out, the search over the whole frame finds it.
 
 colors = {"following": "tab:green", "unsure": "tab:orange", "lost": "tab:red"}
