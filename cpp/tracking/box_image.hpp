@@ -46,7 +46,8 @@ class BoxImage {
     // Grey values of 16 x 16 cells, rounded.
     SETWISE_VECTORIZED void describe_pixels(const Box& box, std::uint8_t* out) const {
         constexpr int n = pixel_cells + 1;
-        const Ticks<pixel_cells> rows(box.y, box.height, height_), columns(box.x, box.width, width_);
+        const Ticks<pixel_cells> rows(box.y, box.height, height_),
+            columns(box.x, box.width, width_);
         const double share = pixels / (box.width * box.height);
         std::array<double, n> above{}, here;
         for (int i = 0; i < n; ++i) {
@@ -57,7 +58,8 @@ class BoxImage {
                 const std::int64_t k = columns.index[j];
                 const double right = columns.share[j];
                 const double left = upper[k] + (lower[k] - upper[k]) * down;
-                here[j] = left + (upper[k + 1] + (lower[k + 1] - upper[k + 1]) * down - left) * right;
+                here[j] =
+                    left + (upper[k + 1] + (lower[k + 1] - upper[k + 1]) * down - left) * right;
             }
             if (i > 0)
                 for (int j = 0; j < pixel_cells; ++j)
@@ -116,8 +118,8 @@ class BoxImage {
     }
 
   private:
-    static constexpr int lanes = 12;                 // directions, and zeros that fill registers
-    static constexpr double least_square = 1e-12;    // of a block that has a direction
+    static constexpr int lanes = 12;               // directions, and zeros that fill registers
+    static constexpr double least_square = 1e-12;  // of a block that has a direction
     using Sums = std::array<double, lanes>;
 
     // The lines of a grid: the pixel that each lies in, the outermost one beyond the border, and how far
@@ -143,7 +145,8 @@ class BoxImage {
     }
 
     std::vector<double> sums(int channels) const {
-        return std::vector<double>(static_cast<std::size_t>((height_ + 1) * (width_ + 1) * channels));
+        return std::vector<double>(
+            static_cast<std::size_t>((height_ + 1) * (width_ + 1) * channels));
     }
     std::size_t at(std::int64_t y, std::int64_t x) const {
         return static_cast<std::size_t>(y * (width_ + 1) + x);

@@ -41,12 +41,19 @@ class BoxDescent {
   public:
     BoxDescent(const std::int8_t* responses, std::int64_t stumps, const double* losses,
                const std::int64_t* starts, std::int64_t frames, double C, double tau)
-        : responses_(responses), stumps_(stumps), losses_(losses), starts_(starts),
-          frames_(frames), rows_(starts[frames]), price_(C / static_cast<double>(frames)),
-          tau_(tau), odds_(static_cast<std::size_t>(rows_)),
-          totals_(static_cast<std::size_t>(frames)), apart_(static_cast<std::size_t>(frames)) {}
+        : responses_(responses),
+          stumps_(stumps),
+          losses_(losses),
+          starts_(starts),
+          frames_(frames),
+          rows_(starts[frames]),
+          price_(C / static_cast<double>(frames)),
+          tau_(tau),
+          odds_(static_cast<std::size_t>(rows_)),
+          totals_(static_cast<std::size_t>(frames)),
+          apart_(static_cast<std::size_t>(frames)) {}
 
-    // Some sweeps over the weights; `order` says in which order, all of a sweep.
+    // Sweeps over the weights, fewer once they stand still.
     void descend(double* w, int sweeps, Poll poll) {
         for (int sweep = 0; sweep < sweeps; ++sweep) {
             restart(w);
@@ -58,8 +65,7 @@ class BoxDescent {
         restart(w);
     }
 
-    // The chance of each box, (C/m) p_iy: the multipliers of the hinge. Returns the risk's two values:
-    // the hard one, mean of max s, through `hard`.
+    // The chance of each box, (C/m) p_iy: the multipliers of the hinge; `hard` is the mean of max s.
     void multipliers(double* out, double& hard) const {
         hard = hard_;
         for (std::int64_t i = 0; i < frames_; ++i)
@@ -164,8 +170,8 @@ class BoxDescent {
 };
 
 struct ByteStump {
-    double gain = 0;   // its sign is what the stump says above the threshold
-    int threshold = 0; // above it: values > threshold
+    double gain = 0;    // its sign is what the stump says above the threshold
+    int threshold = 0;  // above it: values > threshold
 };
 
 // For every feature the stump of largest |sum_r u_r h(x_r)|: codes (features, rows).
