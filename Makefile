@@ -61,6 +61,10 @@ FORCE:
 	$(INSTALL) --no-deps segmentation-models-pytorch
 	@touch $@
 
+.venv/.experiments: .venv/.tools pyproject.toml
+	$(INSTALL) --group experiments
+	@touch $@
+
 build: .venv/.built
 
 # ---- Jobs
@@ -162,7 +166,7 @@ EXPERIMENTS := experiments/msrc21/unaries.py experiments/msrc21/superpixels.py \
 	$(sort $(wildcard experiments/*/table*.py)) $(sort $(wildcard experiments/*/figure*.py)) \
 	$(sort $(wildcard experiments/no_paper/*.py)) $(sort $(wildcard experiments/decisions/[!_]*.py))
 
-experiments: .venv/.built .venv/.torch
+experiments: .venv/.built .venv/.torch .venv/.experiments
 	@set -e; for script in $(EXPERIMENTS); do \
 		echo "== $$script"; $(BIN)/python $$script $(ARGS); \
 	done

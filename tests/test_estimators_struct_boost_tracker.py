@@ -1,119 +1,25 @@
-"""The tracker: boxes, what they look like, the risk it minimises, and a sequence it follows."""
+"""The tracker: sequences it follows, loses and finds again, and what it refuses."""
 
 from __future__ import annotations
 
 import pickle
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from sklearn.exceptions import ConvergenceWarning
+from scipy.ndimage import gaussian_filter, zoom
 
 import setwise as sw
-from setwise.estimators._tracking._box_features import box_features, cell_means, hog_features
-from setwise.estimators._tracking._box_risk import BoxRisk
-from setwise.estimators._tracking._boxes import boxes_around, overlaps
+from setwise.estimators._tracking._boxes import overlaps
 
 
-def covered(box, shape=(40, 40)):
-    """The pixels of a box with whole coordinates."""
-    mask = np.zeros(shape, bool)
-    x, y, w, h = np.asarray(box, int)
-    mask[y : y + h, x : x + w] = True
-    return mask
+def overlap(box, other):
+    return overlaps(np.asarray(box, float), np.asarray(other, float)[None])[0]
 
 
-@given(st.integers(0, 2**32 - 1))
-def test_overlap_counts_pixels(seed):
-    rng = np.random.default_rng(seed)
-    boxes = np.column_stack([rng.integers(0, 20, (6, 2)), rng.integers(1, 20, (6, 2))]).astype(
-        float
-    )
-    for got, other in zip(overlaps(boxes[0], boxes), boxes, strict=True):
-        a, b = covered(boxes[0]), covered(other)
-        assert got == pytest.approx((a & b).sum() / (a | b).sum(), abs=1e-15)
-
-
-def test_boxes_around_fill_the_disc():
-    box = np.array([30.0, 20.0, 8.0, 8.0])
-    around = boxes_around(box, 500, 1.5, np.array([1.0]), (60, 80), even=True)
-    assert np.array_equal(around[0], box)
-    assert len(np.unique(around, axis=0)) == len(around)
-    assert np.hypot(*(around[:, :2] - box[:2]).T).max() <= 12.0 + np.sqrt(0.5)
-    assert len(around) > 0.8 * np.pi * 12**2
-    corner = np.array([0.0, 0.0, 4.0, 4.0])
-    assert len(boxes_around(corner, 100, 7.5, np.array([1.0]), (20, 20), even=True)) < 100
-    sizes = boxes_around(box, 50, 1.5, np.array([0.75, 1.25]), (60, 80), even=True)[1:, 2]
-    assert set(sizes) == {6.0, 10.0}
-    near = [
-        np.mean(np.hypot(*(boxes[:, :2] - box[:2]).T) <= 6.0)
-        for boxes in (around, boxes_around(box, 500, 1.5, np.ones(1), (60, 80), even=False))
-    ]
-    assert near[1] > 1.2 * near[0]
-
-
-def test_cell_means_are_means_of_the_cells():
-    image = np.random.default_rng(0).random((30, 40, 2))
-    whole = cell_means(image, np.array([[4.0, 2.0, 16.0, 8.0]]), 4)
-    expected = image[2:10, 4:20].reshape(4, 2, 4, 4, 2).mean(axis=(1, 3))
-    np.testing.assert_allclose(whole[0], expected, atol=1e-12)
-    # Between pixels: the mean over a finer grid on which the image is constant.
-    fine = np.repeat(np.repeat(image, 4, axis=0), 4, axis=1)
-    between = cell_means(image, np.array([[4.25, 2.75, 3.0, 5.0]]), 1)
-    np.testing.assert_allclose(between[0, 0, 0], fine[11:31, 17:29].mean(axis=(0, 1)), atol=1e-12)
-    # Beyond the border the outermost pixels are repeated.
-    beyond = cell_means(image, np.array([[-8.0, 0.0, 4.0, 30.0]]), 1)
-    np.testing.assert_allclose(beyond[0, 0, 0], image[:, 0].mean(axis=0), atol=1e-12)
-
-
-def test_beyond_the_border_the_outermost_pixels_are_repeated():
-    rng = np.random.default_rng(1)
-    image = rng.random((12, 9, 2))
-    padded = np.pad(image, ((40, 40), (40, 40), (0, 0)), mode="edge")
-    boxes = np.column_stack([rng.uniform(-30, 30, (40, 2)), rng.uniform(1, 18, (40, 2))])
-    moved = boxes + np.array([40, 40, 0, 0])
-    np.testing.assert_allclose(cell_means(image, boxes, 3), cell_means(padded, moved, 3), atol=1e-9)
-    far = cell_means(image, np.array([[1e12, 1e12, 3.0, 3.0]]), 2)  # nothing is allocated for it
-    assert far.shape == (1, 2, 2, 2)
-
-
-@pytest.mark.parametrize("scale", [1e-9, 1e9])
-def test_candidates_have_sides_of_a_frame(scale):
-    box = np.array([5.0, 5.0, 4.0, 4.0])
-    around = boxes_around(box, 50, 0.5, np.array([scale, 1.0]), (20, 20), even=True)
-    assert np.all(around[:, 2:] == 4.0)
-
-
-def test_gradients_know_their_direction():
-    across = np.tile(np.arange(32.0), (32, 1))  # rises to the right: direction 0
-    histogram = hog_features(across, np.array([[4.0, 4, 16, 16]])).reshape(9, 4, 9)
-    assert np.all(histogram.argmax(axis=2) == 0)
-    downwards = hog_features(across.T, np.array([[4.0, 4, 16, 16]])).reshape(9, 4, 9)
-    assert np.all(np.isin(downwards.argmax(axis=2), (4, 5)))  # 90 degrees lies between two
-    flat = box_features(np.full((20, 20), 7.0), np.array([[2.0, 2, 9, 9]]), ("pixels", "hog"))
-    assert flat.shape == (1, 580)
-    assert np.array_equal(np.unique(flat), [0.0, 7.0])
-    assert box_features(np.ones((1, 1)), np.array([[0.0, 0, 1, 1]]), ("hog",)).shape == (1, 324)
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_box_risk_is_the_enumerated_hinge(seed):
-    rng = np.random.default_rng(seed)
-    sizes = rng.integers(1, 5, 3)
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    losses, scores, other = rng.random(starts[-1]), *rng.normal(size=(2, starts[-1]))
-    losses[starts[:-1]] = 0.0
-    risk = BoxRisk(losses, starts)
-    spans = [slice(a, b) for a, b in pairwise(starts)]
-    expected = [max(losses[s] + scores[s] - scores[s.start]) for s in spans]
-    value, slope = risk(scores)
-    assert value == pytest.approx(np.mean(expected), abs=1e-12)
-    assert risk(other)[0] >= value + slope @ (other - scores) - 1e-12
-    values, rows = risk.each(scores)
-    np.testing.assert_allclose(values, expected, atol=1e-12)
-    np.testing.assert_allclose(rows.toarray().mean(axis=0), slope, atol=1e-12)
+def texture(rng, height, width, low, high, coarse=1.5):
+    """Smooth noise between two grey values."""
+    noise = gaussian_filter(rng.normal(size=(height, width)), coarse)
+    return np.rint(low + (high - low) * (noise - noise.min()) / np.ptp(noise))
 
 
 @pytest.fixture(scope="module")
@@ -129,33 +35,154 @@ def sequence():
     return frames, boxes.astype(float)
 
 
-SMALL = {"n_estimators": 25, "n_candidates": 300, "n_training": 60, "search_radius": 0.5}
+SMALL = {"n_estimators": 60, "n_candidates": 300, "n_training": 60, "search_radius": 0.5}
 
 
 def test_follows_a_patch(sequence):
     frames, boxes = sequence
     tracker = sw.StructBoostTracker(**SMALL).start(frames[0], boxes[0])
-    path = [tracker.update(image) for image in frames[1:]]
-    overlap = [overlaps(a, b[None])[0] for a, b in zip(boxes[1:], path, strict=True)]
-    assert min(overlap) > 0.8
+    assert (tracker.state_, tracker.confidence_) == ("following", 1.0)
+    path = []
+    for image in frames[1:]:
+        path.append(tracker.update(image))
+        assert tracker.state_ == "following"
+        assert tracker.confidence_ > 0.8
+    assert min(overlap(a, b) for a, b in zip(boxes[1:], path, strict=True)) > 0.8
     assert tracker.n_frames_ == 10
     assert np.array_equal(tracker.box_, path[-1])
     scores = tracker.score_boxes(frames[-1], [path[-1], [0, 0, 16, 20]])
     assert scores[0] > scores[1]
     again = sw.StructBoostTracker(**SMALL).start(frames[0], boxes[0])
     assert all(np.array_equal(again.update(f), b) for f, b in zip(frames[1:], path, strict=True))
+    assert 0 <= tracker.gap_ <= 1
 
 
-def test_too_few_stumps_are_told_once_a_start(sequence):
+def test_started_again_it_knows_nothing_of_before(sequence):
     frames, boxes = sequence
-    tracker = sw.StructBoostTracker(**SMALL | {"n_estimators": 5, "C": 100.0})
-    for _ in range(2):
-        with pytest.warns(ConvergenceWarning, match=r"StructBoostTracker stopped at n_est.*=5 "):
-            tracker.start(frames[0], boxes[0])
-        for image, box in zip(frames[1:4], boxes[1:4], strict=True):
-            tracker.update(image, box)  # warnings are errors
-        assert tracker.n_unconverged_ == 4
-        assert tracker.gap_ > tracker.tol
+    fresh = sw.StructBoostTracker(**SMALL).start(frames[4], boxes[4])
+    used = sw.StructBoostTracker(**SMALL).start(frames[0], boxes[0])
+    for image in frames[1:4]:
+        used.update(image)
+    used.update(np.zeros_like(frames[0]))
+    assert used.state_ == "unsure"
+    used.start(frames[4], boxes[4])
+    assert (used.state_, used.confidence_, used.n_frames_) == ("following", 1.0, 1)
+    assert np.array_equal(used.update(frames[5]), fresh.update(frames[5]))
+    small = used.start(frames[0][:40, :50], (10, 10, 16, 20))  # frames of another size, too
+    assert small.update(frames[1][:40, :50]).shape == (4,)
+
+
+def covered_sequence():
+    """A patch that a wall hides while it moves on, beyond the reach of the search."""
+    rng = np.random.default_rng(11)
+    ground, patch = texture(rng, 80, 120, 0, 160), texture(rng, 20, 16, 60, 255)
+    wall = texture(rng, 80, 44, 90, 140, coarse=4)
+    frames, boxes, seen = [], [], []
+    for t in range(34):
+        x = 12 + 2 * t if t < 20 else 86 - (t - 20)
+        image = ground.copy()
+        image[30:50, x : x + 16] = patch
+        if 12 <= t < 20:
+            image[:, 28:72] = wall
+        frames.append(image.astype(np.uint8))
+        boxes.append((x, 30, 16, 20))
+        seen.append(not 12 <= t < 20)
+    return frames, boxes, seen
+
+
+def test_a_patch_that_was_hidden_is_found_again():
+    frames, boxes, seen = covered_sequence()
+    tracker = sw.StructBoostTracker(**SMALL, patience=3).start(frames[0], boxes[0])
+    states = ["following"]
+    for image, truth, visible in zip(frames[1:], boxes[1:], seen[1:], strict=True):
+        box = tracker.update(image)
+        states.append(tracker.state_)
+        assert (tracker.confidence_ >= tracker.unsure_below) == (tracker.state_ == "following")
+        assert not visible or overlap(truth, box) > 0.7
+    assert states == ["following"] * 12 + ["unsure"] * 2 + ["lost"] * 6 + ["following"] * 14
+
+
+def test_what_is_not_seen_is_not_learnt_and_the_box_stays(sequence):
+    frames, boxes = sequence
+    tracker = sw.StructBoostTracker(**SMALL, update_every=1).start(frames[0], boxes[0])
+    tracker.update(frames[1])
+    weights, box = tracker.estimator_weights_, tracker.box_
+    rng = np.random.default_rng(4)
+    for _ in range(7):
+        other = rng.integers(0, 256, frames[0].shape).astype(np.uint8)
+        assert np.array_equal(tracker.update(other), box)
+        assert np.array_equal(tracker.estimator_weights_, weights)
+    assert tracker.state_ == "lost"
+    tracker.update(frames[2], boxes[2])  # a given box ends it
+    assert (tracker.state_, tracker.confidence_) == ("following", 1.0)
+
+
+@pytest.mark.parametrize("at", [(0, 0), (74, 0), (0, 50), (74, 50), (-6, -8), (84, 62)])
+def test_boxes_at_the_border_and_beyond(sequence, at):
+    rng = np.random.default_rng(8)
+    ground, patch = rng.integers(0, 120, (70, 90)), rng.integers(60, 256, (20, 16))
+    padded = np.pad(ground, 30, mode="edge").astype(np.uint8)
+    x, y = at
+    padded[30 + y : 50 + y, 30 + x : 46 + x] = patch
+    frame = padded[30:100, 30:120]
+    tracker = sw.StructBoostTracker(**SMALL).start(frame, (*at, 16, 20))
+    for _ in range(3):
+        box = tracker.update(frame)
+    assert overlap(box, (*at, 16, 20)) > 0.6
+    assert tracker.state_ == "following"
+
+
+def test_a_patch_that_leaves_the_frame_is_lost():
+    rng = np.random.default_rng(9)
+    ground, patch = rng.integers(0, 120, (60, 100)), rng.integers(60, 256, (16, 16))
+    tracker = sw.StructBoostTracker(**SMALL)
+    states = []
+    for t in range(24):
+        image = np.pad(ground, ((0, 0), (0, 40)))
+        x = 70 + 3 * t
+        image[20:36, x : x + 16] = patch[:, : max(min(16, 140 - x), 0)]
+        frame = image[:, :100].astype(np.uint8)
+        if t == 0:
+            tracker.start(frame, (70, 20, 16, 16))
+        else:
+            assert np.isfinite(tracker.update(frame)).all()
+            states.append(tracker.state_)
+    assert states[0] == "following"
+    assert states[-1] == "lost"
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 20), (200, 300)])
+def test_boxes_of_one_pixel_and_larger_than_the_frame(sequence, size):
+    frames, _ = sequence
+    tracker = sw.StructBoostTracker(**SMALL).start(frames[0], (30, 20, *size))
+    for image in [*frames[1:3], *[np.zeros_like(frames[0])] * 7, frames[3]]:  # lost, and back
+        box = tracker.update(image)
+        assert np.array_equal(box[2:], size)
+        assert 0 <= tracker.confidence_ <= 1
+
+
+def test_floats_and_bytes_give_the_same_answers(sequence):
+    frames, boxes = sequence
+    paths = []
+    for read in (lambda f: f, lambda f: f / 255, lambda f: (f / 255).astype(np.float32)):
+        tracker = sw.StructBoostTracker(**SMALL).start(read(frames[0]), boxes[0])
+        paths.append([(*tracker.update(read(f)), tracker.confidence_) for f in frames[1:6]])
+    assert paths[0] == paths[1] == paths[2]
+
+
+def test_the_size_of_the_box_follows_the_scale():
+    rng = np.random.default_rng(10)
+    ground, patch = texture(rng, 100, 100, 0, 120), texture(rng, 80, 80, 60, 255, coarse=6)
+    few = {"n_candidates": 1500, "n_training": 150}
+    tracker = sw.StructBoostTracker(**SMALL | few, scales=(0.96, 1.0, 1.04))
+    for t in range(25):
+        side = 32 + 16 * t // 24
+        frame = ground.copy()
+        frame[30 : 30 + side, 24 : 24 + side] = zoom(patch, side / 80, order=1)
+        frame = np.clip(frame, 0, 255).astype(np.uint8)
+        box = tracker.update(frame) if t else tracker.start(frame, (24, 30, 32, 32)).box_
+    assert overlap(box, (24, 30, 48, 48)) > 0.75
+    assert box[2] > 40
 
 
 def test_a_given_box_is_taken_and_learnt_from(sequence):
@@ -172,8 +199,8 @@ def test_importances_and_scores(sequence):
     shares = tracker.feature_importances_
     assert shares.shape == (324 + 256,)
     assert shares.sum() == pytest.approx(1.0)
-    used = {stump.feature for stump in tracker.estimators_ if stump.threshold > -np.inf}
-    assert set(np.flatnonzero(shares)) == used
+    assert set(np.flatnonzero(shares)) == {stump.feature for stump in tracker.estimators_}
+    assert len(tracker.estimators_) == len(tracker.estimator_weights_)
     assert tracker.score_boxes(frames[0], np.zeros((0, 4))).shape == (0,)
     far = [[1e6, 0, 16, 20], [-1e6, 0, 16, 20]]  # what is repeated there
     assert np.isfinite(tracker.score_boxes(frames[0], far)).all()
@@ -189,11 +216,15 @@ def test_parameters_that_change_on_the_way(sequence):
         tracker.set_params(n_candidates=-1).update(frames[2])
 
 
-@pytest.mark.parametrize("shape", [(8, 6), (1, 1), (140, 180)])
-def test_frames_may_change_their_size(sequence, shape):
+@pytest.mark.parametrize("shape", [(8, 6), (1, 1), (70, 91), (90, 70)])
+def test_frames_of_another_size_are_refused(sequence, shape):
     frames, boxes = sequence
     tracker = sw.StructBoostTracker(**SMALL).start(frames[0], boxes[0])
-    assert np.isfinite(tracker.update(np.full(shape, 0.5))).all()
+    with pytest.raises(
+        ValueError, match=f"first one, 90 wide and 70 high, got {shape[1]} wide and {shape[0]} high"
+    ):
+        tracker.update(np.full(shape, 0.5))
+    assert tracker.n_frames_ == 1
 
 
 @pytest.mark.parametrize(
@@ -206,6 +237,10 @@ def test_frames_may_change_their_size(sequence, shape):
         ({"features": ["colour"]}, "features must be one of 'pixels', 'hog', got 'colour'"),
         ({"scales": [0.0]}, "scales must be positive numbers"),
         ({"memory": 0}, "memory must be at least 1"),
+        ({"reservoir": -1}, "reservoir must be at least 0"),
+        ({"unsure_below": 1.5}, "unsure_below must be at most 1"),
+        ({"found_above": -0.5}, "found_above must not be negative"),
+        ({"patience": 0}, "patience must be at least 1"),
     ],
 )
 def test_bad_parameters(sequence, change, message):

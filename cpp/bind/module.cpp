@@ -19,4 +19,5 @@ NB_MODULE(_core, m) {
     bind_poll(m);
     bind_relaxation(m);
     bind_surrogates(m);
+    bind_tracking(m);
 }

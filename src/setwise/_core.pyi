@@ -528,6 +528,23 @@ class TreeReweighted:
 
 def count_min_marginals(table: _Doubles, costs: _Doubles, differences: _Doubles) -> float: ...
 
+class BoxImage:
+    def __init__(self, grey: _Doubles) -> None: ...
+    def describe(self, boxes: _Doubles, kinds: _Ints, out: _Bytes) -> None: ...
+
+def score_bytes(codes: _Bytes, features: _Ints, tables: _Doubles, scores: _Doubles) -> None: ...
+def descend_boxes(
+    responses: NDArray[np.int8],
+    losses: _Doubles,
+    starts: _Ints,
+    C: float,
+    tau: float,
+    sweeps: int,
+    w: _Doubles,
+    multipliers: _Doubles,
+) -> float: ...
+def byte_stumps(codes: _Bytes, weights: _Doubles, gains: _Doubles, thresholds: _Ints) -> None: ...
+
 class StumpSearch:
     def __init__(self, rows: int) -> None: ...
     def add_rows(

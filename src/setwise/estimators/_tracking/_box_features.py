@@ -1,7 +1,8 @@
 """What a box of an image looks like: its grey values, and histograms of oriented gradients.
 
 Both are sums over the cells of a grid in the box, which an integral image gives for any number of
-boxes at four look-ups a corner, however large they are.
+boxes at four look-ups a corner, however large they are. Exact for boxes between pixels too, the
+image being constant on each pixel. Beyond the border the outermost pixels are repeated.
 """
 
 from __future__ import annotations
@@ -9,87 +10,62 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from setwise import _core
 from setwise._foundation._arguments import FloatArray
 
-_DIRECTIONS = 9
+Bytes = NDArray[np.uint8]
+Look = NDArray[np.float32]
+
+# Grey values at 16 x 16; histograms of 9 directions in 4 x 4 cells, each block of 2 x 2 of them
+# divided by its length (N. Dalal, B. Triggs, Histograms of oriented gradients, 2005).
+FEATURES = {"pixels": 256, "hog": 324}
+_FINEST = 1024.0  # parts of a grey value: an image of floats is that of bytes, but for rounding
+_NOISE = 2.0  # grey values, root mean square: less contrast is none
 
 
 def grey(frame: NDArray[np.generic]) -> FloatArray:
     """An image (h, w), or (h, w, 3) as its luminance, with values in 0..255."""
     image = frame.astype(np.float64)
-    if frame.dtype.kind == "f":
-        image *= 255.0  # the convention of floating-point images: 0..1
+    if frame.dtype.kind == "f":  # the convention of floating-point images: 0..1
+        image = np.rint(image * (255.0 * _FINEST)) / _FINEST
     if image.ndim == 3:
         image = image @ np.array([0.299, 0.587, 0.114])
-    return image
+    return np.ascontiguousarray(image)
 
 
-def cell_means(channels: FloatArray, boxes: FloatArray, cells: int) -> FloatArray:
-    """Means over the cells of a grid in each box: channels (h, w, c) -> (n, cells, cells, c).
+class BoxFeatures:
+    """The features of any box of one image, summed once."""
 
-    Exact for boxes between pixels too, the image being constant on each pixel. Beyond the border
-    the outermost pixels are repeated: there the integral goes on as on the outermost pixel, so that
-    a box costs the same wherever it lies.
+    def __init__(self, image: FloatArray, kinds: tuple[str, ...]) -> None:
+        self.shape = (image.shape[0], image.shape[1])
+        self._image = _core.BoxImage(image)
+        self._kinds = np.array([list(FEATURES).index(kind) for kind in kinds], dtype=np.int64)
+        self._width = sum(FEATURES[kind] for kind in kinds)
+
+    def __call__(self, boxes: FloatArray) -> Bytes:
+        """The features of each box side by side, rounded to whole numbers in 0..255: (n, d).
+
+        Rounded, a feature has at most 256 values, and a sum of stumps is a table for each.
+        """
+        features = np.empty((len(boxes), self._width), dtype=np.uint8)
+        self._image.describe(np.ascontiguousarray(boxes), self._kinds, features)
+        return features
+
+
+def looks(features: Bytes, kinds: tuple[str, ...]) -> Look:
+    """Features without their mean and contrast, kind by kind, as vectors of length 1: (n, d + k).
+
+    The product of two is the mean over kinds of their correlation, so that light matters little.
+    One more entry a kind, ``_NOISE``, makes boxes without any contrast alike, and none of them like
+    others.
     """
-    height, width = channels.shape[:2]
-    integral = np.zeros((height + 1, width + 1, channels.shape[2]))
-    np.cumsum(np.cumsum(channels, axis=0), axis=1, out=integral[1:, 1:])
-    ticks = np.arange(cells + 1) / cells
-    columns = boxes[:, 0, None] + boxes[:, 2, None] * ticks
-    rows = boxes[:, 1, None] + boxes[:, 3, None] * ticks
-    top = np.clip(rows, 0, height - 1).astype(np.int64)
-    left = np.clip(columns, 0, width - 1).astype(np.int64)
-    down = (rows - top)[:, :, None, None]
-    right = (columns - left)[:, None, :, None]
-    top, left = top[:, :, None], left[:, None, :]
-    upper = integral[top, left] * (1 - right) + integral[top, left + 1] * right
-    lower = integral[top + 1, left] * (1 - right) + integral[top + 1, left + 1] * right
-    corners = upper * (1 - down) + lower * down
-    sums: FloatArray = np.diff(np.diff(corners, axis=1), axis=2)
-    return sums * (cells**2 / (boxes[:, 2] * boxes[:, 3]))[:, None, None, None]
-
-
-def pixel_features(image: FloatArray, boxes: FloatArray) -> FloatArray:
-    """Grey values at 16 x 16: (n, 256)."""
-    return cell_means(image[:, :, None], boxes, 16).reshape(len(boxes), 256)
-
-
-def hog_features(image: FloatArray, boxes: FloatArray) -> FloatArray:
-    """Histograms of oriented gradients: 9 directions, 4 x 4 cells, blocks of 2 x 2: (n, 324).
-
-    Each gradient is shared between its two nearest directions by how near they are; each
-    block of four cells is divided by its length. Scaled to 0..255.
-
-    References
-    ----------
-    N. Dalal, B. Triggs, Histograms of oriented gradients for human detection, 2005.
-    """
-    height, width = image.shape
-    down = np.gradient(image, axis=0) if height > 1 else np.zeros_like(image)
-    right = np.gradient(image, axis=1) if width > 1 else np.zeros_like(image)
-    turn = np.mod(np.arctan2(down, right), np.pi) * (_DIRECTIONS / np.pi)
-    first = turn.astype(np.int64)
-    share, length = turn - first, np.hypot(down, right)
-    votes = np.zeros((height, width, _DIRECTIONS))
-    y, x = np.indices(image.shape)
-    votes[y, x, first % _DIRECTIONS] = length * (1 - share)
-    votes[y, x, (first + 1) % _DIRECTIONS] = length * share
-    histogram = cell_means(votes, boxes, 4)
-    blocks: FloatArray = np.concatenate(
-        [histogram[:, i : i + 3, j : j + 3] for i in (0, 1) for j in (0, 1)], axis=3
-    )
-    norms = np.linalg.norm(blocks, axis=3, keepdims=True)
-    blocks = np.divide(blocks, norms, out=np.zeros_like(blocks), where=norms > 1e-6)
-    return 255.0 * blocks.reshape(len(boxes), 324)
-
-
-FEATURES = {"pixels": pixel_features, "hog": hog_features}
-
-
-def box_features(image: FloatArray, boxes: FloatArray, kinds: tuple[str, ...]) -> FloatArray:
-    """The features of each box side by side, rounded to whole numbers in 0..255: (n, d).
-
-    Rounded, a feature has at most 256 values, and the search for a stump counts instead of sorting.
-    """
-    features: FloatArray = np.concatenate([FEATURES[kind](image, boxes) for kind in kinds], axis=1)
-    return np.rint(features)
+    parts, begin = [], 0
+    for kind in kinds:
+        values = features[:, begin : begin + FEATURES[kind]].astype(np.float32)
+        begin += FEATURES[kind]
+        values -= values.mean(axis=1, keepdims=True)
+        noise = np.full((len(values), 1), _NOISE * np.sqrt(FEATURES[kind]), dtype=np.float32)
+        part = np.concatenate([values, noise], axis=1)
+        parts.append(part / np.linalg.norm(part, axis=1, keepdims=True))
+    joined: Look = np.concatenate(parts, axis=1)
+    return joined * np.float32(1 / np.sqrt(len(kinds)))

@@ -1,4 +1,4 @@
-"""Boxes of an image: how far two overlap, and a disc of boxes around one."""
+"""Boxes of an image: how far two overlap, a disc of them around one, a grid of them over it."""
 
 from __future__ import annotations
 
@@ -54,3 +54,28 @@ def boxes_around(
     around = around[inside]
     _, first = np.unique(around, axis=0, return_index=True)
     return around[np.sort(first)]
+
+
+def boxes_scaled(box: FloatArray, scales: FloatArray) -> FloatArray:
+    """The box in other sizes about its centre, (n, 4); itself if none can be the size of a box."""
+    sizes = box[2:] * scales[:, None]
+    sizes = sizes[((sizes >= 1.0) & (sizes <= LARGEST)).all(axis=1)]
+    if len(sizes) == 0:
+        return box[None]
+    return np.concatenate([box[:2] + box[2:] / 2 - sizes / 2, sizes], axis=1)
+
+
+def boxes_over(shape: tuple[int, int], sides: FloatArray, count: int) -> FloatArray:
+    """Boxes of one size on a grid over an image of ``shape`` (height, width): (n, 4).
+
+    An eighth of the size lies between two, more where they would be more than about ``count``. At
+    most a quarter of a side lies beyond the border.
+    """
+    height, width = shape
+    step = max(np.sqrt(np.prod(sides)) / 8, np.sqrt(height * width / count), 1.0)
+    places = [
+        np.arange(-side / 4, max(length - 0.75 * side, -side / 4) + 1e-9, step)
+        for side, length in zip(sides, (width, height), strict=True)
+    ]
+    x, y = (line.ravel() for line in np.meshgrid(*places))
+    return np.stack([x, y, np.full_like(x, sides[0]), np.full_like(x, sides[1])], axis=1)

@@ -31,6 +31,17 @@ def as_frame(frame: ArrayLike) -> FloatArray:
     return grey(image)
 
 
+def as_next_frame(frame: ArrayLike, shape: tuple[int, int]) -> FloatArray:
+    """A frame of the size of the first one, ``shape`` (height, width)."""
+    image = as_frame(frame)
+    if image.shape != shape:
+        raise ValueError(
+            f"frame must have the size of the first one, {shape[1]} wide and {shape[0]} high, "
+            f"got {image.shape[1]} wide and {image.shape[0]} high"
+        )
+    return image
+
+
 def as_box(box: ArrayLike, image: FloatArray) -> FloatArray:
     """A box with sides of a pixel at least, some of it in the image."""
     checked = as_numbers(box, "box", shape=(4,))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
@@ -17,19 +17,24 @@ from setwise._foundation._arguments import (
     as_number,
     as_numbers,
 )
-from setwise._foundation._interrupts import whole
-from setwise.estimators._boosting._boosted import importances, warn_of_gap
-from setwise.estimators._tracking._box_features import FEATURES, box_features
-from setwise.estimators._tracking._box_risk import BoxRisk
-from setwise.estimators._tracking._boxes import boxes_around, overlaps
-from setwise.estimators._tracking._frames import as_box, as_frame, check_sides
-from setwise.learning import StumpSearch, struct_boost
-from setwise.learning._weak_learners._rows import respond
+from setwise.estimators._boosting._boosted import importances
+from setwise.estimators._tracking._box_features import FEATURES, BoxFeatures, looks
+from setwise.estimators._tracking._box_learner import ByteStumps, learn
+from setwise.estimators._tracking._boxes import boxes_around, boxes_over, boxes_scaled, overlaps
+from setwise.estimators._tracking._frames import as_box, as_frame, as_next_frame, check_sides
+from setwise.estimators._tracking._memory import Example, Memory
+from setwise.learning import Stump
 
 _MOST_BOXES = 1 << 24
-_PER_ROUND = 5  # stumps that enter together: they are on different features
+_ROUNDS_AT_START, _ROUNDS = 30, 3  # of new stumps; an update goes on from those of the last
+_FOR_LABELED = (
+    4  # times as many boxes of a frame that was given: the first is all there is to learn from
+)
+_WIDER = 1.5  # the search, when the object was not surely seen in the last frame
+_ON_SIGHT = 0.1  # so far below ``unsure_below`` what was found is not the object at all
+_PLACES, _NEARBY, _NEAR_RADIUS = 3, 150, 0.15  # of a grid over the frame that are looked at closely
 
-_Examples = tuple[NDArray[np.uint8], FloatArray]  # features of boxes and their losses
+_AS_IT_IS = np.ones(1)  # scales
 
 
 class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
@@ -37,17 +42,30 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
 
     The score of a box is a sum of decision stumps on what is inside it, and the box of a frame is
     the best of about ``n_candidates`` around the last one. From the boxes around each answer the
-    stumps are learnt anew every ``update_every`` frames, by column generation on
+    stumps are learnt on every ``update_every`` frames, by column generation on
 
     .. math:: \min_{w \ge 0} \; 1'w + \frac{C}{m} \sum_{i} \max_{y}
         \bigl[ \Delta(y_i, y) + f_i(y) - f_i(y_i) \bigr]
 
-    over the last ``memory`` frames i, where :math:`\Delta` is one minus the area of the
-    intersection over that of the union (Pascal overlap): boxes are told apart the more, the less
-    they overlap (StructBoost, Sections 3.5 and 4.4, whose protocol is the default here).
+    over m frames i, where :math:`\Delta` is one minus the area of the intersection over that of the
+    union (Pascal overlap): boxes are told apart the more, the less they overlap (StructBoost,
+    Sections 3.5 and 4.4). An update goes on from the stumps of the last one.
 
-    A frame costs O((candidates + n_estimators) features); an update is one ``struct_boost`` over
-    memory * n_training boxes.
+    Frames to learn from are those whose box was given, the last ``memory`` frames, and
+    ``reservoir`` older ones that look different from one another. They are also what the tracker
+    knows the object by: the likeness of what it found to the most similar of them is its
+    confidence, and decides its state.
+
+    - "following": the object was seen; the frame is learnt from.
+    - "unsure": what was found is not like anything seen before. Nothing is learnt from it, and the
+      next search is wider.
+    - "lost": so for ``patience`` frames. The whole frame is searched for what is like the frames
+      remembered, and the tracker goes there where the likeness is above ``found_above``.
+
+    While the object is not seen the box stays where it was.
+
+    A frame costs O((candidates + pixels) features) and an update a few rounds of O(boxes (features
+    + stumps)), compiled.
 
     Parameters
     ----------
@@ -56,35 +74,45 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
     C : float
         Weight of the risk; the paper tries 10^0.5 to 10^2.
     tol : float
-        Relative gap at which an update ends. The first update since ``start`` that ends above it
-        warns (``ConvergenceWarning``); ``n_unconverged_`` counts them all.
+        Relative gap at which an update ends before its rounds are over.
     features : sequence of "pixels" and "hog"
         Grey values at 16 x 16 and histograms of oriented gradients.
     n_candidates, n_training : int
-        How many boxes a prediction looks at, and an update learns from, in each frame.
+        How many boxes a prediction looks at, and an update learns from, in each frame; from a given
+        one, four times as many.
     search_radius, training_radius : float
         How far their centres lie from the present one, at most, relative to the box's size, the
         square root of its area.
     scales : sequence of floats
-        Sizes that are tried, relative to the present box. The paper's boxes keep their size.
-    memory : int
-        How many frames an update learns from.
+        Sizes that are tried at the place that was found, relative to the present box; the one most
+        like the frames remembered is taken. The paper's boxes keep their size.
+    memory, reservoir : int
+        How many of the last frames an update learns from, and how many older ones.
     update_every : int
         How many frames lie between two updates.
+    unsure_below, found_above : float
+        Confidence, 0 to 1, below which the object was not seen, and above which one that was lost
+        is taken for found.
+    patience : int
+        After how many frames without the object it is lost.
 
     Attributes
     ----------
     box_ : (4,) floats
         Where the object is in the latest frame: x, y of the upper left corner, width, height.
+    state_ : {"following", "unsure", "lost"}
+        What the tracker thinks of the latest frame.
+    confidence_ : float
+        How much what was found there is like a frame remembered, 0 to 1: the mean over ``features``
+        of their correlation. 1 where the box was given.
     estimators_, estimator_weights_
         The stumps and their weights.
     feature_importances_ : (n_features,) floats
         The weights of the stumps, shared out to the features in the order of ``features``: 256 of
         "pixels", row by row, 324 of "hog". They sum to 1.
     gap_ : float
-        Relative gap of the latest update: how much of what there was to gain may be left.
-    n_unconverged_ : int
-        How many updates since ``start`` ended above ``tol``.
+        Relative gap of the latest update: how much of what there was to gain may be left. The
+        updates to come go on from there.
     n_frames_ : int
         How many frames were seen.
 
@@ -93,6 +121,8 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
     C. Shen, G. Lin, A. van den Hengel, StructBoost: Boosting methods for predicting structured
     output variables, 2014.
     S. Hare, A. Saffari, P. Torr, Struck: structured output tracking with kernels, 2011.
+    Z. Kalal, K. Mikolajczyk, J. Matas, Tracking-learning-detection, 2012 (a memory of looks that
+    decides what is learnt from, and finds the object again).
 
     Examples
     --------
@@ -107,31 +137,38 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
     >>> tracker = tracker.start(frames[0], (10, 20, 20, 20))
     >>> [tracker.update(frame).tolist()[:2] for frame in frames[1:]][-1]
     [20.0, 20.0]
+    >>> tracker.state_
+    'following'
     """
 
     box_: FloatArray
+    state_: str
+    confidence_: float
     n_frames_: int
-    estimators_: list[Any]
-    estimator_weights_: FloatArray
-    gap_: float
     _kinds: tuple[str, ...]
-    n_unconverged_: int
-    _memory: list[_Examples]
+    _shape: tuple[int, int]
+    _stumps: ByteStumps
+    _memory: Memory
+    _n_unseen: int
 
     def __init__(
         self,
         *,
         n_estimators: int = 300,
         C: float = 10.0,
-        tol: float = 0.01,
+        tol: float = 0.05,
         features: Sequence[str] = ("pixels", "hog"),
         n_candidates: int = 2000,
-        n_training: int = 200,
+        n_training: int = 120,
         search_radius: float = 0.25,
         training_radius: float = 0.5,
         scales: Sequence[float] = (1.0,),
-        memory: int = 60,
+        memory: int = 20,
+        reservoir: int = 40,
         update_every: int = 2,
+        unsure_below: float = 0.5,
+        found_above: float = 0.85,
+        patience: int = 5,
     ) -> None:
         self.n_estimators = n_estimators
         self.C = C
@@ -143,10 +180,14 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         self.training_radius = training_radius
         self.scales = scales
         self.memory = memory
+        self.reservoir = reservoir
         self.update_every = update_every
+        self.unsure_below = unsure_below
+        self.found_above = found_above
+        self.patience = patience
 
     def start(self, frame: ArrayLike, box: ArrayLike) -> StructBoostTracker:
-        """Learn what is inside the box of the first frame.
+        """Learn what is inside the box of the first frame; what was learnt before is forgotten.
 
         Parameters
         ----------
@@ -159,50 +200,73 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         image = as_frame(frame)
         present = as_box(box, image)
         kinds = tuple(self.features)
-        memory = [self._examples(image, present, kinds)]
-        learnt = self._learnt(memory, 0)
+        view = BoxFeatures(image, kinds)
+        example = self._example(view, present, kinds, _FOR_LABELED)
+        memory = Memory().with_labeled(example, self._most_labeled())
+        stumps = self._learn(ByteStumps(), memory, _ROUNDS_AT_START)
         # All in one step: Ctrl-C leaves the tracker as it was, so that the call can be made again.
-        self.__dict__.update(learnt, _kinds=kinds, _memory=memory, box_=present, n_frames_=1)
+        self.__dict__.update(
+            box_=present,
+            state_="following",
+            confidence_=1.0,
+            n_frames_=1,
+            _kinds=kinds,
+            _shape=view.shape,
+            _stumps=stumps,
+            _memory=memory,
+            _n_unseen=0,
+        )
         return self
 
     def update(self, frame: ArrayLike, box: ArrayLike | None = None) -> FloatArray:
-        """Find the object in the next frame, and learn from the answer.
+        """Find the object in the next frame, and learn from the answer if it is sure.
 
         Parameters
         ----------
         frame : (h, w) or (h, w, 3)
-            As in ``start``.
+            As in ``start``, and of the same size.
         box : (4,), optional
-            Where the object is, if it is known: then nothing is searched for. The paper gives the
-            first three.
+            Where the object is, if it is known: then nothing is searched for, and the frame is
+            remembered as long as that of ``start``. The paper gives the first three.
 
         Returns
         -------
         (4,) floats
-            The box, as in ``box_``. Ctrl-C raises ``KeyboardInterrupt`` and leaves the tracker as
-            it was before the call.
+            The box, as in ``box_``; ``state_`` and ``confidence_`` say what it is worth. Ctrl-C
+            raises ``KeyboardInterrupt`` and leaves the tracker as it was before the call.
         """
         self._check_started("update")
         self._check_parameters()
-        image = as_frame(frame)
-        if box is None:
-            candidates = boxes_around(
-                self.box_,
-                self.n_candidates,
-                float(self.search_radius),
-                np.asarray(self.scales, dtype=np.float64),
-                (image.shape[0], image.shape[1]),
-                even=True,
-            )
-            found = candidates[np.argmax(self._scores(image, candidates))]
-        else:
+        image = as_next_frame(frame, self._shape)
+        view = BoxFeatures(image, self._kinds)
+        memory, n_unseen, confidence = self._memory, 0, 1.0
+        if box is not None:
             found = as_box(box, image)
-        latest = self._examples(image, found, self._kinds)
-        memory = [*self._memory, latest][-self.memory :]
+            example = self._example(view, found, self._kinds, _FOR_LABELED)
+            memory = memory.with_labeled(example, self._most_labeled())
+        else:
+            found, confidence = self._search(view)
+            if confidence >= self.unsure_below:
+                example = self._example(view, found, self._kinds)
+                memory = memory.with_found(example, self.memory, self.reservoir)
+            else:
+                n_unseen = self._n_unseen + 1
+                if confidence < self.unsure_below - _ON_SIGHT:
+                    found = self.box_
         n_frames = self.n_frames_ + 1
-        due = box is not None or n_frames % self.update_every == 0
-        learnt = self._learnt(memory, self.n_unconverged_) if due else {}
-        self.__dict__.update(learnt, _memory=memory, box_=found, n_frames_=n_frames)
+        stumps = self._stumps
+        if n_unseen == 0 and (box is not None or n_frames % self.update_every == 0):
+            stumps = self._learn(stumps, memory, _ROUNDS)
+        unseen = "lost" if n_unseen >= self.patience else "unsure"
+        self.__dict__.update(
+            box_=found,
+            state_=unseen if n_unseen else "following",
+            confidence_=confidence,
+            n_frames_=n_frames,
+            _stumps=stumps,
+            _memory=memory,
+            _n_unseen=n_unseen,
+        )
         return self.box_.copy()
 
     def score_boxes(self, frame: ArrayLike, boxes: ArrayLike) -> FloatArray:
@@ -210,65 +274,97 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         self._check_started("score_boxes")
         places = as_numbers(boxes, "boxes", shape=(None, 4))
         check_sides(places, "boxes")
-        return self._scores(as_frame(frame), places)
+        return self._stumps.scores(BoxFeatures(as_frame(frame), self._kinds)(places))
+
+    @property
+    def estimators_(self) -> list[Stump]:
+        """The stumps."""
+        self._check_started("estimators_")
+        return self._stumps.learners()
+
+    @property
+    def estimator_weights_(self) -> FloatArray:
+        """The weights of the stumps."""
+        self._check_started("estimator_weights_")
+        return self._stumps.weights.copy()
+
+    @property
+    def gap_(self) -> float:
+        """Relative gap of the latest update."""
+        self._check_started("gap_")
+        return self._stumps.gap
 
     @property
     def feature_importances_(self) -> FloatArray:
         """The weights of the stumps, shared out to their features; they sum to 1."""
         self._check_started("feature_importances_")
-        return importances(self.estimators_, self.estimator_weights_, self._memory[0][0].shape[1])
+        width = sum(FEATURES[kind] for kind in self._kinds)
+        return importances(self.estimators_, self.estimator_weights_, width)
 
-    def _scores(self, image: FloatArray, boxes: FloatArray) -> FloatArray:
-        scores = np.zeros(len(boxes))
-        features = box_features(image, boxes, self._kinds)
-        for learner, weight in zip(self.estimators_, self.estimator_weights_, strict=True):
-            scores += weight * respond(learner, features)
-        return scores
+    def _search(self, view: BoxFeatures) -> tuple[FloatArray, float]:
+        """The best box of a frame, and how much it is like those remembered."""
+        radius = float(self.search_radius) * (_WIDER if self._n_unseen else 1.0)
+        near = boxes_around(self.box_, self.n_candidates, radius, _AS_IT_IS, view.shape, even=True)
+        best = near[int(np.argmax(self._stumps.scores(view(near))))]
+        # Overlaps differ little between sizes, and so do the scores that are learnt from them.
+        sized = boxes_scaled(best, np.asarray(self.scales, dtype=np.float64))
+        likeness = self._likeness(view(sized))
+        found = sized[likeness.argmax()], float(likeness.max())
+        if self._n_unseen >= self.patience:
+            anywhere = self._search_frame(view)
+            if anywhere[1] >= max(found[1], float(self.found_above)):
+                return anywhere
+            if found[1] < self.found_above:  # what was lost is taken back with care
+                return found[0], min(found[1], np.nextafter(self.unsure_below, -1.0))
+        return found
 
-    def _examples(self, image: FloatArray, box: FloatArray, kinds: tuple[str, ...]) -> _Examples:
-        """Features of the boxes around this one, and their losses."""
+    def _search_frame(self, view: BoxFeatures) -> tuple[FloatArray, float]:
+        """The box of the frame that is most like those remembered; the size is the present one."""
+        grid = boxes_over(view.shape, self.box_[2:], self.n_candidates)
+        likeness = self._likeness(view(grid))
+        places = [
+            boxes_around(grid[k], _NEARBY, _NEAR_RADIUS, _AS_IT_IS, view.shape, even=True)
+            for k in np.argsort(-likeness, kind="stable")[:_PLACES]
+        ]
+        boxes = np.concatenate(places)
+        likeness = self._likeness(view(boxes))
+        best = int(likeness.argmax())
+        return boxes[best], float(likeness[best])
+
+    def _likeness(self, features: Any) -> FloatArray:
+        return np.clip(self._memory.likeness(looks(features, self._kinds)), 0.0, 1.0)
+
+    def _example(
+        self, view: BoxFeatures, box: FloatArray, kinds: tuple[str, ...], times: int = 1
+    ) -> Example:
+        """Features of the boxes around this one, so many times ``n_training``, and their losses."""
         around = boxes_around(
             box,
-            self.n_training,
+            times * self.n_training,
             float(self.training_radius),
             np.asarray(self.scales, dtype=np.float64),
-            (image.shape[0], image.shape[1]),
+            view.shape,
             even=False,  # near misses are what there is to learn from
         )
-        features = box_features(image, around, kinds)
-        return features.astype(np.uint8), 1.0 - overlaps(box, around)
+        features = view(around)
+        return Example(features, 1.0 - overlaps(box, around), looks(features[:1], kinds)[0])
 
-    def _learnt(self, memory: list[_Examples], before: int) -> dict[str, Any]:
-        """The stumps for the frames in memory, as attributes.
-
-        ``before`` updates since the start did not converge.
-        """
-        features = np.concatenate([rows for rows, _ in memory]).astype(np.float64)
-        losses = np.concatenate([loss for _, loss in memory])
-        sizes = [0, *(len(loss) for _, loss in memory)]
-        # A slack a frame: there are few, and the finer model saves most of the questions.
-        fit = struct_boost(
-            BoxRisk(losses, np.cumsum(sizes, dtype=np.int64)),
-            StumpSearch(features, n_columns=_PER_ROUND),
-            self.C,
-            tol=self.tol,
+    def _learn(self, stumps: ByteStumps, memory: Memory, rounds: int) -> ByteStumps:
+        """The stumps for the frames in memory."""
+        return learn(
+            stumps,
+            memory.examples(),
+            float(self.C),
+            tol=float(self.tol),
             n_estimators=self.n_estimators,
-            slack="example",
-            columns_per_round=_PER_ROUND,
+            rounds=rounds,
         )
-        used = np.flatnonzero(whole(fit).w)
-        unconverged = int(fit.relative_gap > self.tol)
-        if unconverged and not before:  # not in every second frame again
-            warn_of_gap(type(self).__name__, fit, self.tol, self.n_estimators)
-        return {
-            "estimators_": [fit.columns[k].learner for k in used],
-            "estimator_weights_": fit.w[used],
-            "gap_": fit.relative_gap,
-            "n_unconverged_": before + unconverged,
-        }
+
+    def _most_labeled(self) -> int:
+        return self.memory + self.reservoir
 
     def _check_started(self, what: str) -> None:
-        if not hasattr(self, "estimators_"):
+        if not hasattr(self, "_stumps"):
             raise NotFittedError(f"{what} needs a call of start first")
 
     def _check_parameters(self) -> None:
@@ -289,4 +385,8 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         if not np.all(as_numbers(self.scales, "scales") > 0) or len(self.scales) == 0:
             raise ValueError(f"scales must be positive numbers, got {self.scales!r}")
         as_count(self.memory, "memory", least=1, most=_MOST_BOXES)
+        as_count(self.reservoir, "reservoir", most=_MOST_BOXES)
         as_count(self.update_every, "update_every", least=1)
+        as_number(self.unsure_below, "unsure_below", nonnegative=True, largest=1.0)
+        as_number(self.found_above, "found_above", nonnegative=True, largest=1.0)
+        as_count(self.patience, "patience", least=1)

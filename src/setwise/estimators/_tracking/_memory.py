@@ -1,0 +1,73 @@
+"""What a tracker remembers: frames that were given, the last ones, older ones that differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray
+from setwise.estimators._tracking._box_features import Bytes, Look
+
+
+@dataclass(frozen=True)
+class Example:
+    """Boxes of a frame, the right one first: features (n, d), losses (n,), its look."""
+
+    features: Bytes
+    losses: FloatArray
+    look: Look
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Frames to learn from, and to know the object by.
+
+    A window of the last frames alone forgets what the object looked like before it turned. A frame
+    that leaves the window therefore goes on into a reservoir; when that is full, one of the two
+    frames that look most alike is let go, so that what is left differs. Given frames stay, up to
+    as many as both hold.
+    """
+
+    labeled: tuple[Example, ...] = ()
+    reservoir: tuple[Example, ...] = ()
+    recent: tuple[Example, ...] = ()
+
+    def examples(self) -> tuple[Example, ...]:
+        """All of them."""
+        return self.labeled + self.reservoir + self.recent
+
+    def with_labeled(self, example: Example, most: int) -> Memory:
+        """One more that was given; the first of all stays."""
+        labeled = (*self.labeled, example)
+        return replace(self, labeled=labeled[:1] + _diverse(labeled[1:], most - 1))
+
+    def with_found(self, example: Example, n_recent: int, n_reservoir: int) -> Memory:
+        """One more that was found."""
+        recent = (*self.recent, example)
+        gone, recent = recent[:-n_recent], recent[-n_recent:]
+        reservoir = self.reservoir
+        for old in gone:
+            reservoir = _diverse((*reservoir, old), n_reservoir)
+        return replace(self, reservoir=reservoir, recent=recent)
+
+    def likeness(self, seen: Look) -> FloatArray:
+        """How much each look (n, d) is like the most similar one remembered: at most 1, (n,)."""
+        kept = np.stack([example.look for example in self.examples()])
+        likeness: FloatArray = (seen @ kept.T).max(axis=1).astype(np.float64)
+        return likeness
+
+
+def _diverse(examples: tuple[Example, ...], most: int) -> tuple[Example, ...]:
+    """At most so many; of the two most alike the one goes that has the nearer third."""
+    if most <= 1:
+        return examples[:most]
+    while len(examples) > most:
+        looks = np.stack([example.look for example in examples])
+        alike = looks @ looks.T
+        np.fill_diagonal(alike, -2.0)
+        first, second = divmod(int(alike.argmax()), len(examples))
+        nearer = [np.partition(alike[k], -2)[-2] for k in (first, second)]
+        drop = first if nearer[0] > nearer[1] else second
+        examples = examples[:drop] + examples[drop + 1 :]
+    return examples
