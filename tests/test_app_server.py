@@ -2,8 +2,13 @@
 
 import io
 import json
+import signal
 import socket
 import struct
+import subprocess
+import sys
+import urllib.error
+import urllib.request
 import zipfile
 import zlib
 
@@ -490,3 +495,17 @@ def test_serve_checks_what_it_is_given(tmp_path):
         taken.listen()
         with pytest.raises(ValueError, match="port must be free"):
             sw.app.serve(port=taken.getsockname()[1], open_browser=False)
+
+
+def test_serve_prints_its_address_first_and_ends_at_ctrl_c():
+    command = [sys.executable, "-W", "error", "-c"]
+    program = "import setwise as sw; sw.app.serve([[0, 9], [9, 0]], open_browser=False)"
+    with subprocess.Popen([*command, program], stdout=subprocess.PIPE, text=True) as running:
+        address = running.stdout.readline().strip()
+        with urllib.request.urlopen(address) as answer:
+            assert 'data-first="' in answer.read().decode()
+        bare = address.partition("?")[0]
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(bare)
+        running.send_signal(signal.SIGINT)
+        assert running.wait(20) in (0, -signal.SIGINT)

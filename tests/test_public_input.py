@@ -74,7 +74,7 @@ PROTOCOLS = {
 }
 # What a field calls, with arguments that it has checked: others write these, and do not call them.
 HOOKS = {fields.Potential: ("check", "energies", "terms")}
-ELSEWHERE = ("setwise.torch.",)  # tests/test_torch_*.py
+ELSEWHERE = ("setwise.app.", "setwise.torch.")  # tests/test_app_*.py, tests/test_torch_*.py
 
 
 def callables():
