@@ -498,14 +498,18 @@ def test_serve_checks_what_it_is_given(tmp_path):
 
 
 def test_serve_prints_its_address_first_and_ends_at_ctrl_c():
-    command = [sys.executable, "-W", "error", "-c"]
     program = "import setwise as sw; sw.app.serve([[0, 9], [9, 0]], open_browser=False)"
-    with subprocess.Popen([*command, program], stdout=subprocess.PIPE, text=True) as running:
-        address = running.stdout.readline().strip()
-        with urllib.request.urlopen(address) as answer:
-            assert 'data-first="' in answer.read().decode()
-        bare = address.partition("?")[0]
-        with pytest.raises(urllib.error.HTTPError, match="403"):
-            urllib.request.urlopen(bare)
-        running.send_signal(signal.SIGINT)
-        assert running.wait(20) in (0, -signal.SIGINT)
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", program], stdout=subprocess.PIPE, text=True
+    ) as running:
+        try:
+            address = running.stdout.readline().strip()
+            with direct.open(address, timeout=20) as answer:
+                assert 'data-first="' in answer.read().decode()
+            with pytest.raises(urllib.error.HTTPError, match="403"):
+                direct.open(address.partition("?")[0], timeout=20)
+            running.send_signal(signal.SIGINT)
+            assert running.wait(20) in (0, -signal.SIGINT)
+        finally:
+            running.kill()

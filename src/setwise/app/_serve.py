@@ -54,10 +54,11 @@ def serve(
     try:
         uvicorn, make_app = load("uvicorn"), load("setwise.app._server").make_app
     except ModuleNotFoundError as error:
-        if error.name not in ("uvicorn", "starlette", "websockets", "anyio"):
+        missing = (error.name or "").partition(".")[0]
+        if missing not in ("uvicorn", "starlette", "websockets", "anyio"):
             raise
         raise ImportError(
-            f"setwise.app needs {error.name}, which is not installed: pip install 'setwise[app]'"
+            f"setwise.app needs {missing}, which is not installed: pip install 'setwise[app]'"
         ) from error
 
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
