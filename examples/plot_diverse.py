@@ -8,39 +8,23 @@ others, and :class:`setwise.plots.DiverseDisplay` shows them side by side.
 """
 
 # %%
-# One stroke on the cup, one on the table. How near the colour of a pixel is to the colours under
-# each stroke makes the unaries; contrast-sensitive edges join neighbours.
+# One stroke on the cup, one on the table; :func:`setwise.images.field_from_image` learns colours
+# from them and joins neighbours by contrast-sensitive edges.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from skimage import color, data, draw, transform
+from skimage import data, draw, transform
 
 import setwise as sw
 
 shape = (106, 160)
 photograph = transform.resize(data.coffee(), shape, anti_aliasing=True)
-lab = color.rgb2lab(photograph)
 scribbles = np.full(shape, -1)
 for label, ends in ((1, (40, 64, 70, 80)), (0, (3, 6, 84, 14))):
     y, x = draw.line(*ends)
     for shift in (-1, 0, 1):
         scribbles[y, x + shift] = label
-
-
-def distances(label):
-    """To the colours under a stroke: -log of a density of Gaussians around them, and a floor."""
-    under = lab[scribbles == label]
-    squares = ((lab.reshape(-1, 1, 3) - under) ** 2).sum(axis=2)
-    return -np.log(np.exp(-squares / (2 * 12.0**2)).mean(axis=1) + 1e-3)
-
-
-unary = 0.3 * np.stack([distances(0), distances(1)], axis=1)
-unary[scribbles.ravel() == 0, 1] += 100.0
-unary[scribbles.ravel() == 1, 0] += 100.0
-edges = sw.fields.grid_edges(shape, 8)
-field = sw.fields.Field(unary) + sw.fields.Potts(
-    edges, 3.0 * sw.fields.contrast_weights(lab, edges)
-)
+field = sw.images.field_from_image(photograph, scribbles)
 
 # %%
 # No settings: every two of the six differ by 3 % of the pixels at least, and visibly so. Each is
@@ -55,7 +39,7 @@ print(six.reason)
 drawn = photograph.copy()
 drawn[scribbles == 1], drawn[scribbles == 0] = (1.0, 0.5, 0.0), (0.0, 0.7, 1.0)
 display = sw.plots.DiverseDisplay.from_result(
-    six, shape, image=drawn, colors=[(0, 0, 0, 0.75), (0, 0, 0, 0)], alpha=1.0
+    six, image=drawn, colors=[(0, 0, 0, 0.75), (0, 0, 0, 0)], alpha=1.0
 )
 for k, change in enumerate(display.changes[1:], start=2):
     print(f"{k}: {change}")
@@ -66,7 +50,7 @@ for k, change in enumerate(display.changes[1:], start=2):
 
 answer = sw.decide(six.probabilities, "jaccard")
 _, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
-axes[0].imshow(six.probabilities.reshape(shape), cmap="gray")
+axes[0].imshow(six.probability_image, cmap="gray")
 axes[0].set_title("share of the biases")
 axes[1].imshow(np.where(answer.mask.reshape(shape)[..., None], photograph, 0.2))
 axes[1].set_title("least expected Jaccard loss")

@@ -30,9 +30,9 @@ edges = sw.fields.grid_edges(shape)
 neighbors = sw.fields.Field(unary) + sw.fields.Potts(
     edges, 0.8 * sw.fields.contrast_weights(lab, edges)
 )
-superpixels = segmentation.slic(photograph, 800, compactness=12, start_label=0).ravel()
+superpixels = segmentation.slic(photograph, 800, compactness=12, start_label=0)
 regions = neighbors + sw.fields.RobustPn(
-    superpixels, weight=0.9 * np.bincount(superpixels), truncation=0.3, relative=True
+    superpixels, weight=0.9 * np.bincount(superpixels.ravel()), truncation=0.3, relative=True
 )
 
 fields = {"neighbours": neighbors, "neighbours and regions": regions}
@@ -62,7 +62,6 @@ for row, (name, field) in zip(axes, fields.items(), strict=True):
     best = sw.solve_map(field, tol=1e-3)
     sw.plots.MarginalsDisplay.from_result(
         posts[name],
-        shape,
         image=photograph,
         labels=best.labels,
         regions=superpixels,

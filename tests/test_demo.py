@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from skimage import color
 
+import setwise as sw
 from setwise.demo import _alternatives, _digits, _photograph
 from setwise.demo.__main__ import main
 from setwise.demo._findings import findings
@@ -63,7 +64,7 @@ def test_figures_of_the_photograph_are_those_of_its_field() -> None:
     segmented = _photograph.segment(32)
     lab = color.rgb2lab(segmented.image)
     centers = color.rgb2lab(segmented.colors[None])[0]
-    field = _photograph.make_field(lab, centers, segmented.superpixels.ravel())
+    field = _photograph.make_field(lab, centers, segmented.superpixels)
     assert field.is_submodular
     best, post = segmented.best, segmented.post
     assert field.energy(best.labels) == pytest.approx(best.value, rel=1e-6)
@@ -75,7 +76,7 @@ def test_figures_of_the_photograph_are_those_of_its_field() -> None:
 
 def test_alternatives_are_those_of_their_field() -> None:
     cut = _alternatives.cut_out(32)
-    field = _alternatives.make_field(color.rgb2lab(cut.image), cut.scribbles)
+    field = sw.images.field_from_image(cut.image, cut.scribbles)
     assert field.is_submodular
     np.testing.assert_allclose(field.energy(cut.six.labelings), cut.six.values, rtol=1e-9)
     assert np.all(cut.six.values >= cut.six.values[0] - 1e-9), "the first is the best"

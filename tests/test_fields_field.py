@@ -189,8 +189,8 @@ REFUSED = {
     "table of other labels": (
         lambda: zeros() + fields.Pairwise([], np.zeros((3, 3))), ValueError, "2 labels, got 3",
     ),
-    "regions of two axes": (
-        lambda: fields.RegionConsistency([LAYER], 1.0, 0.5), ValueError, r"shape \(N,\)",
+    "a number for regions": (
+        lambda: fields.RegionConsistency(3, 1.0, 0.5), ValueError, r"shape \(N,\)",
     ),
     "regions of float": (
         lambda: fields.RegionConsistency([0.0], 1.0, 0.5), TypeError, "regions must hold integers",

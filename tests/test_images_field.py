@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -196,6 +197,22 @@ def test_fields_and_results_know_the_image() -> None:
     assert ball.probability_image is None
     for method in ("messages", "enumerate"):
         assert sw.solve_map(from_grid, method).label_image.shape == (3, 4)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda layer: sw.fields.RobustPn(layer, 1.0, 2),
+        lambda layer: sw.fields.RegionConsistency(layer, 1.0, 0.5),
+    ],
+)
+def test_regions_may_be_a_map(make: Callable[[np.ndarray], sw.fields.Potential]) -> None:
+    layer = np.random.default_rng(0).integers(-1, 3, (3, 4))
+    labels = np.random.default_rng(1).integers(0, 2, (5, 12))
+    flat, mapped = (
+        sw.fields.Field(np.zeros((12, 2))) + make(one) for one in (layer.ravel(), layer)
+    )
+    np.testing.assert_array_equal(flat.energy(labels), mapped.energy(labels))
 
 
 def test_a_result_without_an_image_says_so() -> None:

@@ -23,6 +23,7 @@ MODULES = (
     "maps",
     "marginals",
     "lists",
+    "images",
     "decisions",
     "learning",
     "estimators",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -11,6 +10,9 @@ from pathlib import Path
 import numpy as np
 from scipy.ndimage import gaussian_filter
 from scipy.spatial import cKDTree
+
+from setwise.inference._flows._dimacs import Problem
+from setwise.inference._flows._dimacs import read_dimacs as read
 
 
 @dataclass(frozen=True)
@@ -148,17 +150,6 @@ def superpixels(
     return Graph(*map(np.concatenate, (edges, there, back, source, sink)))
 
 
-def read_dimacs(path: Path) -> tuple[int, np.ndarray, np.ndarray, int, int]:
+def read_dimacs(path: Path) -> Problem:
     """Nodes, edges, capacities, source and sink of a file in the format for maximum flow."""
-    n, ends, capacities, terminals = 0, [], [], {}
-    with gzip.open(path, "rt") as lines:
-        for line in lines:
-            kind, *words = line.split() or ["c"]
-            if kind == "p":
-                n = int(words[1])
-            elif kind == "n":
-                terminals[words[1]] = int(words[0]) - 1
-            elif kind == "a":
-                ends.append((int(words[0]) - 1, int(words[1]) - 1))
-                capacities.append(int(words[2]))
-    return n, np.array(ends), np.array(capacities), terminals["s"], terminals["t"]
+    return read(path.read_bytes(), path.name)

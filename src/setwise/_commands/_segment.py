@@ -76,9 +76,11 @@ def segment(
     In a scribble file 0 is unmarked and k is label k - 1, and so is the mask. IMAGE may be - for
     stdin. With many images, outputs are folders, in which files have the images' names.
     """
-    options: dict[str, Any] = {"colors": colors, "neighbors": neighbors}
-    if smoothness is not None:
-        options["smoothness"] = smoothness
+    options: dict[str, Any] = {
+        "colors": colors,
+        "neighbors": neighbors,
+        "smoothness": smoothness,
+    }
     if box is not None:
         options["boxes"] = _as_box(box)
     if probabilities is not None:

@@ -5,24 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from skimage import color, data, draw, transform
+from skimage import data, draw, transform
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.diversities import HammingBall
-from setwise.fields import Field, Potts, contrast_weights, grid_edges
+from setwise.images import field_from_image
 from setwise.inference import DiverseResult, MarginalsResult, diverse, marginals
 
 SIDE, QUICK_SIDE = 128, 48
 N_ITEMS = 6
 # Ends of a stroke on the object and of one beside it, as shares of the side: row, column, twice.
 STROKES = {1: (0.2, 0.41, 0.88, 0.35), 0: (0.16, 0.11, 0.59, 0.06)}
-# Far above what any pixel or edge costs: a scribble is not to be overruled.
-SURE = 100.0
 # What a copy of an earlier labelling costs, over the number of pixels, and the share of the pixels
 # that must differ for a cost of 1 / e of that.
-WEIGHT, RADIUS = 0.025, 0.12
-TEMPERATURE = 0.1
+WEIGHT, RADIUS = 0.5, 0.12
+TEMPERATURE = 1.0
 TOL = 1e-2
 
 
@@ -47,7 +44,7 @@ def cut_out(side: int) -> Alternatives:
     """Cut scikit-image's astronaut out of her photograph, at ``side`` by ``side`` pixels."""
     image = transform.resize(data.astronaut(), (side, side), anti_aliasing=True)
     scribbles = draw_scribbles(side)
-    field = make_field(color.rgb2lab(image), scribbles)
+    field = field_from_image(image, scribbles)
     ball = HammingBall(WEIGHT * side**2, 1 / (RADIUS * side**2))
     return Alternatives(
         image,
@@ -65,20 +62,3 @@ def draw_scribbles(side: int) -> IntArray:
         for shift in (-1, 0, 1):
             scribbles[rows, columns + shift] = label
     return scribbles
-
-
-def make_field(lab: FloatArray, scribbles: IntArray) -> Field:
-    """Densities of the colours under each scribble, contrast weights between neighbours."""
-    marks = scribbles.ravel()
-    unary = np.stack([_distances(lab, scribbles == label) for label in (0, 1)], axis=1)
-    for label in (0, 1):
-        unary[marks == label, 1 - label] += SURE
-    edges = grid_edges(lab.shape[:2], 8)
-    return Field(unary) + Potts(edges, 3.0 * contrast_weights(lab, edges))
-
-
-def _distances(lab: FloatArray, inside: NDArray[np.bool_]) -> FloatArray:
-    """-log of a mean of Gaussians around the colours of some pixels, with a floor."""
-    squares = ((lab.reshape(-1, 1, 3) - lab[inside]) ** 2).sum(axis=2)
-    density = np.exp(-squares / (2 * 12.0**2)).mean(axis=1)
-    return np.asarray(-0.3 * np.log(density + 1e-3))

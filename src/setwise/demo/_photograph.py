@@ -47,7 +47,7 @@ def segment(side: int) -> Segmentation:
     superpixels = segmentation.slic(
         image, side**2 // SUPERPIXEL, compactness=12, start_label=0
     ).astype(np.int64)
-    field = make_field(lab, centers, superpixels.ravel())
+    field = make_field(lab, centers, superpixels)
     return Segmentation(
         image,
         np.clip(color.lab2rgb(centers[None])[0], 0, 1),
@@ -62,6 +62,6 @@ def make_field(lab: FloatArray, centers: FloatArray, superpixels: IntArray) -> F
     unary = ((lab.reshape(-1, 1, 3) - centers) ** 2).sum(axis=2) / 600
     edges = grid_edges(lab.shape[:2])
     neighbors = Potts(edges, 0.8 * contrast_weights(lab, edges))
-    sizes = np.bincount(superpixels)
+    sizes = np.bincount(superpixels.ravel())
     regions = RobustPn(superpixels, weight=0.9 * sizes, truncation=0.3, relative=True)
     return Field(unary) + neighbors + regions

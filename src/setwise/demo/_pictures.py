@@ -119,7 +119,6 @@ def photograph(segmented: Segmentation) -> Figure:
     figure = Figure(figsize=(11.0, 3.6), layout="constrained")
     display = MarginalsDisplay.from_result(
         segmented.post,
-        segmented.shape,
         image=segmented.image,
         labels=segmented.best.labels,
         regions=segmented.superpixels,
@@ -139,12 +138,10 @@ def alternatives(found: Alternatives) -> Figure:
     drawn[found.scribbles == 1], drawn[found.scribbles == 0] = (1.0, 0.5, 0.0), (0.0, 0.7, 1.0)
     dark = [(0.0, 0.0, 0.0, 0.75), (0.0, 0.0, 0.0, 0.0)]
     display = DiverseDisplay.from_result(
-        found.six, found.shape, image=drawn, colors=dark, alpha=1.0, ax=list_axes
+        found.six, image=drawn, colors=dark, alpha=1.0, ax=list_axes
     )
     display.axes_[0].set_title("two scribbles")
-    MarginalsDisplay.from_result(
-        found.post, found.shape, ax=last, panels="entropy", n_regions=0, colorbar=False
-    )
+    MarginalsDisplay.from_result(found.post, ax=last, panels="entropy", n_regions=0, colorbar=False)
     last.set_title("entropy")
     for ax in figure.axes:
         ax.title.set_fontsize(10)

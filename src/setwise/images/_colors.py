@@ -92,7 +92,8 @@ class ColorModel:
             table.ravel()[self._used] = weights / weights.sum()
             smooth = gaussian_filter(table, _SPREAD, mode="reflect", truncate=3.0)
             return np.asarray(smooth.ravel()[self._used] * table.size)
-        return mixture_densities(self.colors, weights, 1.0 / self._cells)
+        # A cell's colours vary by its side over the root of 12, if they are spread evenly.
+        return mixture_densities(self.colors, weights, 12**-0.5 / self._cells)
 
 
 def _codes(values: NDArray[Any], cells: int) -> NDArray[np.int64]:

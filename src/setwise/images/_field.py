@@ -24,6 +24,7 @@ from setwise.images._superpixels import Regions, as_layers
 COLORS = ("mixture", "histogram")
 SMOOTHNESS = 30.0
 LOCATION = 8.0
+_SMOOTHNESS_OF_PROBABILITIES = 3.0
 # -log of the least probability that a network is believed to mean.
 _SUREST = 1e-6
 
@@ -36,7 +37,7 @@ def field_from_image(
     boxes: ArrayLike | None = None,
     n_labels: int | None = None,
     colors: str = "mixture",
-    smoothness: float = SMOOTHNESS,
+    smoothness: float | None = None,
     beta: float | None = None,
     location: float = LOCATION,
     neighbors: int | None = None,
@@ -71,8 +72,9 @@ def field_from_image(
         L; by default one more than the largest label in the scribbles, at least 2.
     colors : {"mixture", "histogram"}
         How the colours of a label are learned: five Gaussians, or counts.
-    smoothness : float
-        s, the price of a unit of border where the image does not change, in nats.
+    smoothness : float, optional
+        s, the price of a unit of border where the image does not change, in nats; by default 30
+        for colours, which say little of a pixel, and 3 for probabilities, which say more.
     beta : float, optional
         By default one over twice the mean of :math:`|I_i - I_j|^2` over the edges.
     location : float
@@ -112,7 +114,8 @@ def field_from_image(
     inside = None if boxes is None else inside_boxes(as_boxes(boxes, pixels.shape), pixels.shape)
     chances = _as_probabilities(probabilities, pixels.shape)
     labels = _count_labels(n_labels, marks, chances)
-    price = as_number(smoothness, "smoothness", nonnegative=True)
+    usual = SMOOTHNESS if chances is None else _SMOOTHNESS_OF_PROBABILITIES
+    price = usual if smoothness is None else as_number(smoothness, "smoothness", nonnegative=True)
     scale = None if beta is None else as_number(beta, "beta", nonnegative=True)
     place = as_number(location, "location", nonnegative=True)
     layers = as_layers(regions, pixels)

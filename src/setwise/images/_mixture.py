@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from setwise._foundation._arguments import FloatArray
+from setwise._foundation._arguments import FloatArray, IntArray
 
 _COMPONENTS = 5
 _ROUNDS = 8
@@ -15,7 +15,7 @@ def mixture_densities(colors: FloatArray, weights: FloatArray, width: float) -> 
 
     The weighted colours are split in two along the direction in which the widest part varies most,
     until there are five parts (Orchard and Bouman); some rounds of expectation and maximisation
-    follow. Every Gaussian is at least as wide as the cells that stand for colours, ``width``.
+    follow. Every Gaussian is at least as wide as the colours of one cell, ``width``.
     """
     inside = np.flatnonzero(weights > 0)
     sample, shares = colors[inside], weights[inside] / weights.sum()
@@ -67,7 +67,7 @@ def _log_densities(colors: FloatArray, model: _Model) -> FloatArray:
     return np.asarray(np.log(masses) - sizes - 0.5 * depth * np.log(2 * np.pi) - 0.5 * squares)
 
 
-def _split(sample: FloatArray, shares: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _split(sample: FloatArray, shares: FloatArray) -> IntArray:
     """The part (K,) of each colour, at most five parts."""
     parts = np.zeros(len(sample), np.int64)
     widths = [_widest(sample, shares)]
@@ -81,13 +81,9 @@ def _split(sample: FloatArray, shares: FloatArray) -> np.ndarray[tuple[int], np.
         if len(moved) in (0, len(members)):
             break
         parts[moved] = len(widths)
-        for part in (chosen, len(widths)):
-            rows = parts == part
-            widest = _widest(sample[rows], shares[rows])
-            if part == chosen:
-                widths[chosen] = widest
-            else:
-                widths.append(widest)
+        left = members[parts[members] == chosen]
+        widths[chosen] = _widest(sample[left], shares[left])
+        widths.append(_widest(sample[moved], shares[moved]))
     return parts
 
 

@@ -13,6 +13,7 @@ from setwise._foundation._arguments import SQUARABLE, IntArray, as_array
 
 # Channels that the last axis of an image usually has: grey, colours, colours and opacity.
 _USUAL = (1, 3, 4)
+_MOST_LABELS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +96,9 @@ def _usual_axis(shape: tuple[int, ...]) -> int | None:
     may_be_last, may_be_first = shape[-1] in _USUAL, shape[0] in _USUAL[1:]
     if may_be_last and not (may_be_first and len(shape) == 3):
         return len(shape) - 1
-    slim = min(shape[0], shape[-1]) <= 16 and 4 * min(shape[0], shape[-1]) <= min(
-        shape[1:] if shape[0] < shape[-1] else shape[:-1]
-    )
+    # A side at either end that is short beside the others may hold channels too.
+    least, *others = sorted(shape)
+    slim = least <= 16 and 4 * least <= min(others) and least in (shape[0], shape[-1])
     if len(shape) == 3 and not (may_be_last or may_be_first or slim or shape[-1] == 2):
         return None
     raise ValueError(
@@ -118,9 +119,10 @@ def as_marks(marks: ArrayLike | None, shape: tuple[int, ...], name: str) -> IntA
         )
     if array.shape != shape:
         raise ValueError(f"{name} must have the image's shape {shape}, got {array.shape}")
-    if array.size and (array.min() < -1 or array.max() > 10**6):
-        bad = array.min() if array.min() < -1 else array.max()
+    low, high = array.min(), array.max()
+    if low < -1 or high >= _MOST_LABELS:
         raise ValueError(
-            f"{name} must hold labels from 0 on, and -1 where nothing was drawn, got {bad}"
+            f"{name} must hold labels below {_MOST_LABELS}, and -1 where nothing was drawn, "
+            f"got {low if low < -1 else high}"
         )
     return array.ravel().astype(np.int64)

@@ -13,7 +13,7 @@ from setwise._foundation._html import as_html, certificate_rows
 from setwise._foundation._interrupts import whole
 from setwise._foundation._pictures import label_colors
 from setwise.fields import Field
-from setwise.images._field import LOCATION, SMOOTHNESS, field_from_image
+from setwise.images._field import LOCATION, field_from_image
 from setwise.images._overlay import as_bytes, overlaid
 from setwise.images._pixels import as_pixels
 from setwise.images._superpixels import Regions
@@ -25,6 +25,9 @@ from setwise.inference import (
     marginals,
     solve_map,
 )
+
+# Of the marginals: their entropy is looked at, not added up.
+_TOL = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +121,7 @@ class Segmentation:
     @cached_property
     def marginals(self) -> MarginalsResult:
         """The probabilities of the labels; Ctrl-C raises ``KeyboardInterrupt``."""
-        return whole(marginals(self.field, temperature=self.temperature))
+        return whole(marginals(self.field, temperature=self.temperature, tol=_TOL))
 
     @property
     def entropy(self) -> FloatArray:
@@ -197,7 +200,7 @@ def segment(
     boxes: ArrayLike | None = None,
     n_labels: int | None = None,
     colors: str = "mixture",
-    smoothness: float = SMOOTHNESS,
+    smoothness: float | None = None,
     beta: float | None = None,
     location: float = LOCATION,
     neighbors: int | None = None,
@@ -206,7 +209,7 @@ def segment(
     channel_axis: int | str | None = "auto",
     n_alternatives: int = 6,
     temperature: float = 1.0,
-    tol: float = 1e-9,
+    tol: float = 1e-3,
     time_limit: float | None = None,
     n_jobs: int | None = None,
 ) -> Segmentation:
@@ -222,7 +225,8 @@ def segment(
     temperature : float
         That of the marginals, whose entropy says where the answer is unsure.
     tol, time_limit, n_jobs
-        As in ``sw.solve_map``, for the labels.
+        As in ``sw.solve_map``, for the labels. With two labels these are the best ones whatever the
+        tolerance; with more a proof to many digits may take much longer than the labels.
 
     Returns
     -------

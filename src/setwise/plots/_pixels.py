@@ -14,10 +14,12 @@ def as_sides(
     shape: Sequence[int] | None, n_variables: int, known: Sequence[int] | None
 ) -> tuple[int, int]:
     """Height and width of an image with a pixel for each variable, given or known."""
-    if shape is None and known is None:
+    told = known if shape is None else shape
+    if told is None:
         raise ValueError("shape must be given where the result does not know it, got None")
-    told = as_array(known if shape is None else shape, "shape")
-    sides = tuple(as_count(side, "shape", least=1) for side in told.ravel().tolist())
+    sides = tuple(
+        as_count(side, "shape", least=1) for side in as_array(told, "shape").ravel().tolist()
+    )
     if len(sides) != 2 or sides[0] * sides[1] != n_variables:
         raise ValueError(
             f"shape must be a height and a width with {n_variables} pixels, got {sides}"

@@ -25,7 +25,7 @@ class RegionConsistency(RegionPotential):
 
     Parameters
     ----------
-    regions : array-like of int, shape (N,)
+    regions : array-like of int, shape (N,) or that of an image
         The region of each variable, any numbers from 0 on; -1 for none. Overlapping regions need a
         potential for each layer.
     weight : float or array-like of shape (R,)
