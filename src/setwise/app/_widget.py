@@ -31,7 +31,7 @@ _STATIC = Path(__file__).parent / "static"
 _PATIENCE = 60.0
 
 
-class SegmentWidget(anywidget.AnyWidget):  # type: ignore[misc]
+class SegmentWidget(anywidget.AnyWidget):
     """Scribbles on an image in Jupyter, VS Code, Colab or marimo, and the mask in Python.
 
     Parameters
