@@ -4,10 +4,6 @@ import io
 import json
 import socket
 import struct
-import subprocess
-import sys
-import urllib.error
-import urllib.request
 import zipfile
 import zlib
 
@@ -494,19 +490,3 @@ def test_serve_checks_what_it_is_given(tmp_path):
         taken.listen()
         with pytest.raises(ValueError, match="port must be free"):
             sw.app.serve(port=taken.getsockname()[1], open_browser=False)
-
-
-def test_serve_prints_its_address_first():
-    program = "import setwise as sw; sw.app.serve([[0, 9], [9, 0]], open_browser=False)"
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", program], stdout=subprocess.PIPE, text=True
-    ) as running:
-        try:
-            address = running.stdout.readline().strip()
-            with direct.open(address, timeout=20) as answer:
-                assert 'data-first="' in answer.read().decode()
-            with pytest.raises(urllib.error.HTTPError, match="403"):
-                direct.open(address.partition("?")[0], timeout=20)
-        finally:
-            running.kill()
