@@ -70,7 +70,7 @@ def anywhere(rng: np.random.Generator, *, inside: bool) -> tuple[float, float]:
 
 def main() -> None:
     args = arguments(__doc__.splitlines()[0])
-    strokes = 8 if args.quick else 42
+    strokes = 8 if args.quick else 22
     command = [sys.executable, "-m", "setwise", "app", "--no-browser"]
     table = [["picture", "mask", "median", "95 %", "goal", "met"]]
     found: dict[str, object] = {}
@@ -84,6 +84,7 @@ def main() -> None:
                 )
                 for (width, height), goal in GOALS.items():
                     page = browser.new_page(viewport={"width": 1200, "height": 860})
+                    page.set_default_timeout(120_000)
                     page.goto(address)
                     photograph = Image.fromarray(data.astronaut()).resize((width, height))
                     out = io.BytesIO()

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parent.parent
 GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", *GUIDE]
 EXPLAINED = (
+    "setwise.app.",
     "setwise.dask.",
     "setwise.diversities.",
     "setwise.estimators.",

@@ -31,8 +31,9 @@ def loaded_by(statement: str) -> list[str]:
         "import setwise",
         "import setwise as sw; sw.functions.Modular; sw.losses.Jaccard; sw.surrogates.LovaszHinge",
         "import setwise as sw; sw.images.segment([[0, 0, 9, 9]] * 2, [[0, -1, -1, 1]] * 2).labels",
+        "import setwise as sw; sw.app.serve",
     ],
-    ids=["package", "functions, losses, surrogates", "images"],
+    ids=["package", "functions, losses, surrogates", "images", "app"],
 )
 def test_heavy_packages_are_loaded_by_need_only(statement: str) -> None:
     assert loaded_by(statement) == []
@@ -105,6 +106,16 @@ def test_without_dask_one_sentence_names_the_extra(missing) -> None:
         f"ImportError: setwise.dask needs {missing}, which is not installed: "
         "pip install 'setwise[dask]'"
     )
+
+
+def test_a_missing_server_is_one_error_that_names_the_extra() -> None:
+    for name, program in (
+        ("uvicorn", "sw.app.serve(open_browser=False)"),
+        ("starlette", "sw.app.serve(open_browser=False)"),
+        ("anywidget", "sw.app.SegmentWidget"),
+    ):
+        run = run_without({name}, f"import setwise as sw\n{program}")
+        assert f"needs {name}, which is not installed: pip install 'setwise[app]'" in run.stderr
 
 
 def test_unknown_attribute_is_an_attribute_error() -> None:

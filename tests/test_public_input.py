@@ -74,7 +74,8 @@ PROTOCOLS = {
 }
 # What a field calls, with arguments that it has checked: others write these, and do not call them.
 HOOKS = {fields.Potential: ("check", "energies", "terms")}
-ELSEWHERE = ("setwise.dask.", "setwise.torch.")  # tests/test_dask_*.py, tests/test_torch_*.py
+# tests/test_app_*.py, tests/test_dask_*.py, tests/test_torch_*.py
+ELSEWHERE = ("setwise.app.", "setwise.dask.", "setwise.torch.")
 
 
 def callables():

@@ -16,7 +16,7 @@ STROKES = (
 
 
 def write_screenshots(folder, browser, server):
-    """The page at work in light colours, its doubts in dark ones at 800 pixels, and its beginning."""
+    """The page at work in light colours, its doubts in dark ones at 800 pixels, its beginning."""
     written = []
 
     def shoot(page, name):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 MODULES = (
     "setwise",
+    "setwise.app",
     "setwise.dask",
     "setwise.diversities",
     "setwise.estimators",

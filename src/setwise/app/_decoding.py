@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import as_array
 from setwise._foundation._imports import load
@@ -75,7 +75,7 @@ def _as_bytes(image: Any) -> NDArray[np.uint8]:
     return np.asarray(upright.convert("RGB"))
 
 
-def as_picture(image: object) -> NDArray[np.uint8]:
+def as_picture(image: ArrayLike) -> NDArray[np.uint8]:
     """A picture (H, W, 3) of bytes from an array, grey or with channels, of any real type."""
     array = as_array(image, "image")
     if array.dtype.kind not in "fiub":
@@ -100,7 +100,7 @@ def as_picture(image: object) -> NDArray[np.uint8]:
     return np.rint(scaled).astype(np.uint8)
 
 
-def working_picture(image: object) -> tuple[NDArray[np.uint8], tuple[int, int]]:
+def working_picture(image: ArrayLike) -> tuple[NDArray[np.uint8], tuple[int, int]]:
     """An array as a picture of a size that is worked on, and its own height and width."""
     picture = as_picture(image)
     return _working(picture, (picture.shape[0], picture.shape[1]))

@@ -167,7 +167,7 @@ def doubtful_regions(entropy: FloatArray) -> tuple[Region, ...]:
     inside = pieces >= 0
     total = np.bincount(pieces[inside], entropy[inside], count)
     mean = total / np.bincount(pieces[inside], minlength=count)
-    found = []
+    found: list[Region] = []
     for piece in np.argsort(-total, kind="stable"):
         if mean[piece] < _LEAST_DOUBT or len(found) == _REGIONS:
             continue

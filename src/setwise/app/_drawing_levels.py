@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, sqrt
 from threading import RLock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,7 +135,8 @@ class Level:
 
     def _table(self, state: State, learned: Marks) -> FloatArray:
         """Costs (K, L) of the colours, for a small pixel those of the pixels that it stands for."""
-        table = self._model.cell_costs(learned.ravel(), len(state.labels))
+        marks: Any = learned.ravel()  # integers of a byte will do
+        table = self._model.cell_costs(marks, len(state.labels))
         if len(state.labels) == 2:
             table[:, 1] += sum(tilt.bias for tilt in state.tilts)
         table *= self.factor**2 / len(self._codes)
@@ -182,7 +184,7 @@ class Level:
             unary += far
         unary[places] = np.inf
         unary[places, numbers] = 0.0
-        return unary
+        return np.asarray(unary)
 
     def _solve(self, state: State, fixed: Marks, learned: Marks) -> Solution:
         if len(state.labels) == 2:
@@ -320,4 +322,4 @@ def resampled(labels: NDArray[np.uint8], shape: tuple[int, ...]) -> NDArray[np.u
         return labels
     rows = (np.arange(shape[0]) + 0.5) * labels.shape[0] / shape[0]
     columns = (np.arange(shape[1]) + 0.5) * labels.shape[1] / shape[1]
-    return labels[rows.astype(int)[:, None], columns.astype(int)]
+    return np.asarray(labels[rows.astype(int)[:, None], columns.astype(int)])

@@ -66,4 +66,4 @@ def _corners(ring: list[int], wide: int) -> IntArray:
     points = np.stack([x - 1, y - 1], axis=1)
     steps = points - np.roll(points, 1, axis=0)
     turns = (steps != np.roll(steps, -1, axis=0)).any(axis=1)
-    return points[turns]
+    return np.asarray(points[turns])

@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from secrets import token_urlsafe
 
+from numpy.typing import ArrayLike
+
 from setwise._foundation._arguments import as_count, as_flag
 from setwise._foundation._imports import load
 from setwise.app._decoding import decode, working_picture
@@ -18,7 +20,12 @@ from setwise.app._drawing import Drawing
 _MOST_BYTES_A_MESSAGE = 8 * 2**20
 
 
-def serve(image: object = None, *, port: int = 0, open_browser: bool = True) -> None:
+def serve(
+    image: ArrayLike | str | os.PathLike[str] | None = None,
+    *,
+    port: int = 0,
+    open_browser: bool = True,
+) -> None:
     """Opens the page: scribble on a photograph, get a proved mask; until Ctrl-C.
 
     It listens on 127.0.0.1 alone. The first line that it prints is its address, which has a token
@@ -44,8 +51,15 @@ def serve(image: object = None, *, port: int = 0, open_browser: bool = True) -> 
         raise ValueError(f"port must be at most 65535, got {number}")
     shown = as_flag(open_browser, "open_browser")
     first = _first(image)
-    uvicorn = load("uvicorn")
-    from setwise.app._server import make_app
+    try:
+        uvicorn, make_app = load("uvicorn"), load("setwise.app._server").make_app
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in ("uvicorn", "starlette", "websockets", "anyio"):
+            raise
+        raise ImportError(
+            f"setwise.app needs {missing}, which is not installed: pip install 'setwise[app]'"
+        ) from error
 
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -78,7 +92,7 @@ def serve(image: object = None, *, port: int = 0, open_browser: bool = True) -> 
             server.run(sockets=[listening])
 
 
-def _first(image: object) -> Drawing | None:
+def _first(image: ArrayLike | str | os.PathLike[str] | None) -> Drawing | None:
     """The drawing to begin with."""
     if image is None:
         return None

@@ -7,7 +7,6 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-import anywidget
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -19,12 +18,20 @@ from setwise.app._drawing_levels import resampled
 from setwise.app._drawings import Drawings
 from setwise.app._session import Session
 
+try:
+    import anywidget
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "setwise.app.SegmentWidget needs anywidget, which is not installed: "
+        "pip install 'setwise[app]'"
+    ) from error
+
 _STATIC = Path(__file__).parent / "static"
 # What may pass until the mask of what was drawn last is there.
 _PATIENCE = 60.0
 
 
-class SegmentWidget(anywidget.AnyWidget):  # type: ignore[misc]
+class SegmentWidget(anywidget.AnyWidget):
     """Scribbles on an image in Jupyter, VS Code, Colab or marimo, and the mask in Python.
 
     Parameters

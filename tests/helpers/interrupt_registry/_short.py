@@ -68,6 +68,7 @@ SHORT_METHODS = {
     "with_unary",
 }
 SHORT = {
+    "app.serve",  # runs until Ctrl-C: uvicorn heeds it
     "diversities.ball_intersections",
     "estimators.ThinnedEnsemble.fit",
     "fields.contrast_weights",

@@ -534,7 +534,10 @@ export function mount(root, host) {
       mask.hidden = small;
       ui.words.textContent = message.words;
       ui.proof.dataset.state = message.exact ? "proved" : "";
-      ui.figures.textContent = `${Math.max(1, Math.round(message.milliseconds))} ms` + (message.energy === null ? "" : ` · energy ${whole(message.energy)}`);
+      const spent = `${Math.max(1, Math.round(message.milliseconds))} ms`;
+      if (small) state.looked = { version: message.version, spent };
+      const looked = state.looked?.version === message.version && !small;
+      ui.figures.textContent = (looked ? `${state.looked.spent}, proved in ${spent}` : spent) + (message.energy === null ? "" : ` · energy ${whole(message.energy)}`);
       root.dataset.version = String(message.version);
       if (state.sent === state.echoed) root.dataset.mask = message.factor > 1 ? "reduced" : message.final ? "final" : "full";
       painted(message);
