@@ -18,7 +18,7 @@ _SPARE, _FEWEST, _MOST = 12, 16, 60
 _MOST_NUMBERS = 1 << 25
 # A price beyond this one is reached in steps: passes at the one before until the gap is a share of
 # the dual, or so many.
-_HIGH, _RISE, _COARSE, _RAMP = 300.0, 10.0, 0.05, 300
+_HIGH, _RISE, _COARSE, _RAMP = 300.0, 30.0, 0.05, 300
 # A pull that is asked for, but where passes are extrapolated up to so many examples a feature; and
 # the share of the price that it may be, of fewer examples and of more.
 _PULL, _VERY_WIDE = 3.0, 1.5
