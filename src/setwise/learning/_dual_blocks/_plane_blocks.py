@@ -190,7 +190,7 @@ class PlaneBlocks(PulledBlocks):
         if self._acceleration.pull:
             return self._stage_dual()
         v = np.empty(self._shape)
-        total = self._planes.dual(v.ravel())
+        total: float = self._planes.dual(v.ravel())
         return total - 0.5 * self.features.squared(v, state)
 
     def _stage_dual(self) -> float:
