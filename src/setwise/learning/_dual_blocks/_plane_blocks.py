@@ -18,7 +18,7 @@ _SPARE, _FEWEST, _MOST = 12, 16, 60
 _MOST_NUMBERS = 1 << 25
 # A price beyond this one is reached in steps: passes at the one before until the gap is a share of
 # the dual, or so many.
-_HIGH, _RISE, _COARSE, _RAMP = 300.0, 10.0, 0.1, 300
+_HIGH, _RISE, _COARSE, _RAMP = 300.0, 30.0, 0.05, 300
 # A pull that is asked for, but where passes are extrapolated up to so many examples a feature; and
 # the share of the price that it may be, of fewer examples and of more.
 _PULL, _VERY_WIDE = 3.0, 1.5
@@ -169,7 +169,7 @@ class PlaneBlocks(PulledBlocks):
 
     def _extrapolated(self, path: Extrapolation, state: FloatArray) -> FloatArray:
         """The shares where the passes seem to lead, if the dual of the stage is higher there."""
-        before, dual = self._shares(), self._stage_dual()
+        before, dual = self._shares(), self._dual_of(state)
         limit = path.limit()
         if limit is not None:
             self._planes.put_shares(limit[0])
@@ -184,6 +184,14 @@ class PlaneBlocks(PulledBlocks):
         shares = np.empty(self._shape[0] * _kept(self._sets))
         self._planes.copy_shares(shares)
         return shares
+
+    def _dual_of(self, state: FloatArray) -> float:
+        """The same as below, of the shares whose state this is."""
+        if self._acceleration.pull:
+            return self._stage_dual()
+        v = np.empty(self._shape)
+        total: float = self._planes.dual(v.ravel())
+        return total - 0.5 * self.features.squared(v, state)
 
     def _stage_dual(self) -> float:
         """Up to a constant of the stage."""
