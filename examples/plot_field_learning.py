@@ -81,8 +81,8 @@ plt.show()
 # %%
 # Edges see neighbours alone. A fourth entry of a graph names *regions*, here materials that lie
 # scattered over the image: in each image half of them are the object, and a pixel says so with much
-# noise. A region pays for the pixels outside its commonest label, up to a share of them, and what it
-# pays is learnt with the other weights.
+# noise. A region pays for the pixels outside its commonest label, up to a share of them, and what
+# that costs is learnt with the other weights.
 
 
 def patches(rng, n_materials=6):
