@@ -5,8 +5,8 @@ one thread, processor seconds. Ours are several settings of the same estimator, 
 same test rows: none was chosen by validation, so the best of them is no estimate of what a search
 would reach. The two of scikit-learn are defaults, with as many rounds. A round of AdaBoost adds one
 stump with a vote for every class, a round of the histogram booster ten trees of up to 31 leaves, a
-round of ours one learner for one class, or as many as ``columns_per_round``. The data is looked for
-in ``SETWISE_DATA``.
+round of ours one learner with a weight for every class, or as many as ``columns_per_round``. The
+data is looked for in ``SETWISE_DATA``.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def contenders(rounds: int) -> dict[str, Callable[[], Any]]:
     return {
         "StructBoostClassifier(C=100)": ours(),
         "StructBoostClassifier(C=1000)": ours(C=1000.0),
+        'StructBoostClassifier(C=3000, surrogate="logistic")': ours(C=3e3, surrogate="logistic"),
         'StructBoostClassifier("perceptron")': ours(estimator="perceptron"),
         'StructBoostClassifier("tree", columns_per_round=10)': ours(
             estimator="tree", columns_per_round=10
@@ -57,7 +58,7 @@ def contenders(rounds: int) -> dict[str, Callable[[], Any]]:
 def learners(model: Any) -> int:
     """Stumps, perceptrons or trees that a prediction asks."""
     if isinstance(model, sw.StructBoostClassifier):
-        return int(np.count_nonzero(model.estimator_weights_))
+        return int(np.count_nonzero(np.any(model.estimator_weights_, axis=-1)))
     if isinstance(model, HistGradientBoostingClassifier):
         return sum(map(len, model._predictors))
     return len(model.estimators_)

@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import matplotlib
@@ -40,7 +41,7 @@ SETS = (
     "mnist1000",
 )
 TREES, ROUNDS = 200, 30
-ENSEMBLES = ("forest", "boosting")
+ENSEMBLES = ("forest", "boosting", "LightGBM")
 MOST_ROWS = 1000  # of the validation part that the rival by gradient steps sees
 BUDGETS = (5, 10, 20, 40, 80)
 
@@ -48,6 +49,10 @@ BUDGETS = (5, 10, 20, 40, 80)
 def ensemble(kind: str, seed: int) -> object:
     if kind == "forest":
         return RandomForestClassifier(TREES, random_state=seed)
+    if kind == "LightGBM":
+        from lightgbm import LGBMClassifier
+
+        return LGBMClassifier(n_estimators=ROUNDS, n_jobs=1, verbose=-1, random_state=seed)
     return HistGradientBoostingClassifier(max_iter=ROUNDS, early_stopping=False, random_state=seed)
 
 
@@ -147,7 +152,7 @@ def run(job: tuple[str, str, int], seed: int) -> dict[str, object]:
             known = sw.thin(model, train.X, train.y, few.C_)
         answer |= {"train kept": known.n_kept}
         answer["train"] = 100.0 * float(np.mean(known.predict(test.X) != test.y))
-        if repeat == 0 and name in ("segment", "satimage"):
+        if repeat == 0 and kind != "LightGBM" and name in ("segment", "satimage"):
             answer["budgets"] = [budget_row(model, few.C_, val, test, pool, b) for b in BUDGETS]
     return answer
 
@@ -180,10 +185,11 @@ def draw(answers: dict[tuple[str, str, int], dict]) -> None:
 def main() -> None:
     given = arguments(__doc__.splitlines()[0], repeats=1)
     names = SETS[:3] if given.quick else SETS
-    jobs = [(n, kind, r) for kind in ENSEMBLES for n in names for r in range(given.repeats)]
+    kinds = ENSEMBLES if find_spec("lightgbm") else ENSEMBLES[:2]
+    jobs = [(n, kind, r) for kind in kinds for n in names for r in range(given.repeats)]
     answers = dict(parallel(partial(run, seed=given.seed), jobs, "ensembles", given.jobs))
     tables = []
-    for kind in ENSEMBLES:
+    for kind in kinds:
         head = ["set", "trees", "kept", "test before", "thinned", "first ones", "at random"]
         head += ["l1 logistic (trees)", "fit s", "thin s", "l1 s", "gap"]
         head += ["out of bag (trees)"] * (kind == "forest") + ["rows of fit (trees)"]
@@ -214,6 +220,9 @@ def main() -> None:
             "half fits the ensemble, the validation quarter the weights, the last one tests",
             "forest": f"RandomForestClassifier({TREES})",
             "boosting": f"HistGradientBoostingClassifier(max_iter={ROUNDS}), a tree a class each",
+            "LightGBM": f"LGBMClassifier(n_estimators={ROUNDS})"
+            if "LightGBM" in kinds
+            else "not importable, so it has no table",
             "thinned": "sw.thin(ensemble, X, y), C chosen by it",
             "first ones, at random": "as many trees as were kept: the first (in boosting whole "
             "rounds in their order), or drawn, mean of 10 draws; with the ensemble's own weights",
