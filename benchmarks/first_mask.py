@@ -1,8 +1,9 @@
 """From a photograph and scribbles to a mask: one call, and what one would write without it.
 
 The photographs of GrabCut, each with two sets of scribbles, from $SETWISE_DATA. On the first sets
-each contender's one setting is chosen; the second sets are what is judged. Our other defaults
-were found with both in view, so that a lead is not one on other photographs. A time is that of the processor, from the arrays to the mask, on one thread.
+each contender's one setting is chosen; the second sets are what is judged. Our other defaults were
+found with both in view, so that a lead is not one on other photographs. A time is that of the
+processor, from the arrays to the mask, on one thread.
 """
 
 from __future__ import annotations

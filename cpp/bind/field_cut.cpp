@@ -78,9 +78,8 @@ void solve_changed(setwise::ChangingCut& cut, In<double> tilt, double share, Out
     require(tilt.size() == inside.size() && static_cast<Index>(tilt.size()) <= cut.nodes(),
             "tilt and inside must have an entry for each of the first nodes");
     require(answer.size() == 3 && threads >= 1, "answer must have 3 entries");
-    const setwise::ChangedCut found =
-        cut.solve(tilt.data(), static_cast<Index>(tilt.size()), share, inside.data(), poll_signals,
-                  threads);
+    const setwise::ChangedCut found = cut.solve(tilt.data(), static_cast<Index>(tilt.size()), share,
+                                                inside.data(), poll_signals, threads);
     const std::array<double, 3> numbers{found.value, found.paid, found.lost};
     std::copy(numbers.begin(), numbers.end(), answer.data());
 }

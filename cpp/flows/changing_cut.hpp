@@ -210,8 +210,8 @@ inline std::unique_ptr<ChangingCut> make_changing_cut(std::int64_t n, EdgeList<s
     if (!offer(OffsetTopology<2>::recognize(n, edges)) &&
         !offer(OffsetTopology<3>::recognize(n, edges)) &&
         !offer(OffsetTopology<4>::recognize(n, edges)))
-        cut = std::make_unique<ChangingCutOf<CsrTopology>>(CsrTopology(n, edges), costs, there,
-                                                           back);
+        cut =
+            std::make_unique<ChangingCutOf<CsrTopology>>(CsrTopology(n, edges), costs, there, back);
     return cut;
 }
 

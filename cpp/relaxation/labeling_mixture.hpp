@@ -91,8 +91,8 @@ class LabelingMixture {
             double slope = rise;
             for (std::int64_t s = 0; s < tables_.functions; ++s) {
                 const double change = count(to, s) - count(away, s);
-                slope += change *
-                         tables_.at(s, mixed_[static_cast<std::size_t>(s)] + step * change);
+                slope +=
+                    change * tables_.at(s, mixed_[static_cast<std::size_t>(s)] + step * change);
             }
             return slope <= 0;
         };
