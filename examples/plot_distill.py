@@ -99,12 +99,12 @@ for name, value in scores.items():
 
 shown = ["6 labels, metric", "teacher's probabilities, metric"]
 figure, axes = plt.subplots(1, 4, figsize=(10.5, 3), layout="constrained")
-axes[0].imshow(test_x[3, 0], cmap="gray")
+axes[0].imshow(test_x[3, 0].numpy(), cmap="gray")
 axes[0].set_title("image")
-axes[1].imshow(test_y[3, 0], cmap="gray")
+axes[1].imshow(test_y[3, 0].numpy(), cmap="gray")
 axes[1].set_title("truth")
 for axis, name in zip(axes[2:], shown, strict=True):
-    axis.imshow(torch.sigmoid(answers[name][3, 0]), cmap="magma", vmin=0, vmax=1)
+    axis.imshow(torch.sigmoid(answers[name][3, 0]).numpy(), cmap="magma", vmin=0, vmax=1)
     axis.set_title(f"{name}\nmean Jaccard {scores[name]:.2f}", fontsize=9)
 for axis in axes:
     axis.set_axis_off()

@@ -329,4 +329,5 @@ def test_there_is_a_chromium():
 def test_the_pictures_of_the_documents_can_be_made_anew(tmp_path, browser, server):
     for path in write_screenshots(tmp_path, browser, server):
         committed = Path(__file__).parents[1] / "docs" / "images" / path.name
-        assert Image.open(path).size == Image.open(committed).size
+        with Image.open(path) as made, Image.open(committed) as shown:
+            assert made.size == shown.size

@@ -48,7 +48,7 @@ def same(a, b):
 )
 def test_a_classifier_is_the_local_one_to_the_last_bit(options):
     one = sw.StructBoostClassifier(
-        n_estimators=12, C=10.0, early_stopping=False, tol=0.3, **options
+        n_estimators=12, C=10.0, early_stopping=False, slack="one", tol=0.3, **options
     ).fit(X, Y, sample_weight=WEIGHT)
     here = CLASSIFIER(n_estimators=12, C=10.0, tol=0.3, **options).fit(
         spread(X, 4), spread(Y), sample_weight=spread(WEIGHT)
@@ -99,7 +99,7 @@ def test_blocks_of_columns_have_the_gains_of_the_whole_table():
 
 def test_kill_9_changes_no_bit(client):
     options = {"n_estimators": 6, "C": 10.0, "tol": 0.3}
-    one = sw.StructBoostClassifier(early_stopping=False, **options).fit(X, Y)
+    one = sw.StructBoostClassifier(early_stopping=False, slack="one", **options).fit(X, Y)
 
     def kill(progress):
         if progress.n_iter == 2:

@@ -191,7 +191,7 @@ def test_passes_end_where_rounding_has_the_last_word():
     rng = np.random.default_rng(0)
     field = sw.fields.Field(30 * rng.normal(size=(900, 5)))
     field = field + sw.fields.Potts(sw.fields.grid_edges((30, 30)), 3.0)
-    post = sw.marginals(field, tol=1e-8, dtype="float32", n_jobs=1)
+    post = sw.marginals(field, "projection", tol=1e-8, dtype="float32", n_jobs=1)
     assert not post.converged
     assert post.relative_gap <= 1e-6
     assert post.n_iter < 2000

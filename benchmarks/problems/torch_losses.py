@@ -90,6 +90,29 @@ def wide() -> Iterator[Problem]:
                     attempt, both_ways, sw.torch.lovasz_softmax, x, classes, loss, ignore_index=255
                 ),
             )
+    x, _, classes = scores(torch.float64)
+    for name in ("SoftDiceLoss", "TverskyLoss", "JaccardMetricLoss", "DiceSemimetricLoss"):
+        criterion = named(sw.torch, name)(ignore_index=255, per_image=True, average="classes")
+        yield name, partial(attempt, both_ways, criterion, x, classes)
+    soft = torch.softmax(x.flip(0), 1)
+    for criterion in (
+        sw.torch.LovaszSoftmaxLoss(),
+        sw.torch.LovaszSigmoidLoss(method="bucket"),
+        sw.torch.WithCrossEntropy(sw.torch.LovaszSoftmaxLoss()),
+    ):
+        yield f"soft labels {criterion!r}", partial(attempt, both_ways, criterion, x, soft)
+    yield (
+        "lovasz_sigmoid dice",
+        partial(attempt, both_ways, sw.torch.lovasz_sigmoid, x, soft > 0.3, "dice"),
+    )
+    yield (
+        "InstanceLoss",
+        partial(
+            attempt, both_ways, sw.torch.InstanceLoss(ignore_index=255), x[:, 0], classes.long()
+        ),
+    )
+    score = sw.torch.SetScore("dice", n_classes=x.shape[1], ignore_index=255)
+    yield "SetScore", lambda: score(x, classes).numpy()
     x, y, _ = scores(torch.float64)
     for loss in (
         sw.losses.Jaccard() + sw.losses.Hamming(),

@@ -73,6 +73,7 @@ class DaskStructBoostClassifier(DaskBoosted, StructBoostClassifier):  # type: ig
     _local = StructBoostClassifier
     label_form = "coded"
     scoring = calibrate = None
+    surrogate = _surrogate = "hinge"
 
     def __init__(
         self,

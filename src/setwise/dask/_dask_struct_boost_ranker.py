@@ -71,6 +71,7 @@ class DaskStructBoostRanker(DaskBoosted, StructBoostRanker):  # type: ignore[mis
     """
 
     _local = StructBoostRanker
+    k = None
 
     def __init__(
         self,

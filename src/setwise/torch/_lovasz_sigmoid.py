@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setwise.losses import Jaccard, Loss
+from setwise.losses import Loss
 from setwise.torch._distributed import gathered
 from setwise.torch._inputs._class_targets import check_degrees
-from setwise.torch._inputs._labels import NO_MIXTURE, read_target, voids
+from setwise.torch._inputs._labels import NO_MIXTURE, comparable, read_target, voids
 from setwise.torch._inputs._loss_words import constant, loss_of, word_of
 from setwise.torch._inputs._sets import (
     Method,
@@ -28,7 +28,7 @@ from setwise.torch._operators._derivatives import class_values, hinge_values
 from setwise.torch._operators._eager import is_transformed
 from setwise.torch._operators._scores import hinge
 from setwise.torch._operators._softmax import probabilities
-from setwise.torch._reference._soft_jaccard import soft_jaccard
+from setwise.torch._reference._soft_jaccard import soft_jaccard, soft_scale
 from setwise.torch._score_loss import SurrogateLoss, checked_weight
 
 
@@ -61,9 +61,15 @@ def lovasz_sigmoid(
 
 
 @constant
-def is_jaccard(loss: Loss | str) -> bool:
-    """Whether soft labels are defined for the loss."""
-    return isinstance(loss_of(word_of(loss)), Jaccard)
+def scale_of_soft(loss: Loss | str) -> float | None:
+    """The multiple of Jaccard that the loss is; None where soft labels are not defined for it."""
+    return soft_scale(loss_of(word_of(loss)))
+
+
+@constant
+def has_hinge(word: str) -> bool:
+    """Whether the Lovász hinge of the loss has the value of its extension."""
+    return loss_of(word).is_submodular is not False
 
 
 def of_masks(
@@ -76,12 +82,13 @@ def of_masks(
     weight = on_device(weight, input)
     wide = torch.float64 if input.dtype == torch.float64 else torch.float32
     p, y = torch.sigmoid(as_rows(input, options).to(wide)), as_rows(target, options)
-    if y.is_floating_point() and is_jaccard(loss):
+    scale = scale_of_soft(loss)
+    if y.is_floating_point() and scale is not None:
         void = voids(y, options.ignore_index)
         if not is_transformed() and not torch.compiler.is_compiling():
             _check_degrees(y, void)
         truth = torch.where(y == -1, 0.0, y.to(wide))
-        values = soft_jaccard(p, truth, None if void is None else ~void, options.counted)
+        values = scale * soft_jaccard(p, truth, None if void is None else ~void, options.counted)
     else:
         values = _of_labels(p, y, word_of(loss), options)
     return reduced(values, input.shape, weight, options)
@@ -106,8 +113,11 @@ def _of_labels(p: Tensor, target: Tensor, word: str, options: Options) -> Tensor
     A submodular loss has a hinge, whose errors at the score p of a positive and p - 1 of a negative
     are 1 - p and p. Any other is class 1 of two classes, every set an image of its own.
     """
-    positive, valid = read_target(target, options.ignore)
-    if loss_of(word).is_submodular:
+    if not torch.compiler.is_compiling() and not is_transformed():
+        read_target(target, options.ignore)  # an error where a label is no label
+    target = comparable(target)
+    positive, void = target > 0, voids(target, options.ignore)
+    if has_hinge(word):
         scores = torch.where(positive, p, p - 1)
         rest = ("lovasz", word, options.ignore, options.counted, 1.0)
         if is_transformed():
@@ -115,9 +125,9 @@ def _of_labels(p: Tensor, target: Tensor, word: str, options: Options) -> Tensor
         of_sets: Tensor = hinge(scores, target, *rest)[0]
         return of_sets
     labels = positive.to(torch.uint8)
-    if valid is not None:
-        labels = torch.where(valid, labels, 255)
-    how = (word, None if valid is None else 255, [1], True, options.counted)
+    if void is not None:
+        labels = torch.where(void, 255, labels)
+    how = (word, None if void is None else 255, [1], True, options.counted)
     both = torch.stack([1 - p, p], 1)
     if is_transformed():
         return class_values(both, labels, *how)[:, 0]

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setwise.losses import Jaccard, Loss
+from setwise.losses import Loss
 from setwise.torch._class_loss import (
     Activation,
     class_weight,
@@ -30,7 +30,7 @@ from setwise.torch._lovasz_hinge import check_extension
 from setwise.torch._operators._derivatives import class_values
 from setwise.torch._operators._eager import MeanOfClasses, is_eager, is_transformed
 from setwise.torch._operators._softmax import probabilities, softmax
-from setwise.torch._reference._soft_jaccard import soft_jaccard
+from setwise.torch._reference._soft_jaccard import soft_jaccard, soft_scale
 
 
 def lovasz_softmax(
@@ -84,8 +84,7 @@ def of_classes(
     check_input(input, target)
     activation: Activation = "softmax" if options.from_logits else "none"
     if is_soft(input, target):
-        check_soft(loss)
-        of_sets = partial(soft_values, buckets=options.counted)
+        of_sets = partial(soft_values, scale=checked_scale(loss), buckets=options.counted)
         return of_probabilities(of_sets, input, target, weight, activation, options)
     logits, target = with_classes(input, target, options.ignore_index)
     weight = class_weight(weight, input if input.ndim > 1 else input.unsqueeze(0))
@@ -132,21 +131,23 @@ def of_classes(
 
 
 @constant
-def check_soft(loss: Loss | str) -> None:
-    """Jaccard, the one loss whose soft labels have a submodular function of the errors."""
+def checked_scale(loss: Loss | str) -> float:
+    """The multiple of Jaccard, whose soft labels have a submodular function of the errors."""
     whole = loss_of(word_of(loss))
-    if not isinstance(whole, Jaccard):
+    scale = soft_scale(whole)
+    if scale is None:
         raise ValueError(
             "loss must be 'jaccard' where target holds soft labels, floats in the shape of input, "
             f"got {whole!r}: DiceSemimetricLoss takes soft labels for Dice"
         )
+    return scale
 
 
-def soft_values(p: Tensor, table: ClassTable, buckets: int) -> Tensor:
+def soft_values(p: Tensor, table: ClassTable, scale: float, buckets: int) -> Tensor:
     """Values (T, K) of the Jaccard loss of soft labels."""
     valid = None if table.valid is None else table.rows(table.valid)
     values = soft_jaccard(table.rows(p), table.rows(table.truth), valid, buckets)
-    return values.view(table.groups, p.shape[1])
+    return scale * values.view(table.groups, p.shape[1])
 
 
 class LovaszSoftmaxLoss(HoldsLoss):

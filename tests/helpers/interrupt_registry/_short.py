@@ -85,6 +85,9 @@ SHORT = {
     "losses.scorer",
     "surrogates.get",
     "surrogates.names",
+    "torch.SetScore.compute",
+    "torch.SetScore.reset",
+    "torch.SetScore.update",
 }
 
 

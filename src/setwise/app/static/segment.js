@@ -498,6 +498,7 @@ export function mount(root, host) {
       if (root.dataset.version !== String(message.version)) root.dataset.mask = "waiting";
       if (message.echo !== null) state.echoed = message.echo;
       state.version = message.version;
+      if (state.alternatives?.version !== message.version) delete root.dataset.alternatives;
       state.empty = message.empty;
       const focused = document.activeElement;
       ui.undo.disabled = !message.undo;

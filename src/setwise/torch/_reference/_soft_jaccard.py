@@ -15,6 +15,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from setwise.losses import Loss
+
+
+def soft_scale(loss: Loss) -> float | None:
+    """a for the loss a times Jaccard, the one of which soft labels are defined; None for others."""
+    bare, scale = loss._unscaled()
+    ratio = bare._fraction
+    return scale if ratio is not None and ratio._constants == (1.0, 1.0, 0.0) else None
+
 
 def soft_jaccard(x: Tensor, y: Tensor, valid: Tensor | None, buckets: int = 0) -> Tensor:
     """Values (S,) of probabilities x and truths y, (S, n); by autograd, linear in the errors."""
