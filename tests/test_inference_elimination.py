@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 import reference
@@ -79,3 +81,18 @@ def test_a_callback_hears_once_and_an_interrupt_has_no_answer():
 
     with pytest.raises(KeyboardInterrupt):
         sw.marginals(field, "elimination", callback=stop)
+
+
+@pytest.mark.parametrize("method", ["elimination", "trees"])
+@pytest.mark.parametrize(("n_labels", "weight"), [(2, "0.125"), (2, "0.75"), (5, "0.25")])
+def test_the_interval_of_a_long_chain_holds_its_log_partition(method, n_labels, weight):
+    """log Z = log L + (N - 1) log(1 + (L - 1) e^-w), to forty digits: sums of logs keep theirs."""
+    n = 5000
+    edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    field = sw.fields.Field(np.zeros((n, n_labels))) + sw.fields.Potts(edges, float(weight))
+    post = sw.marginals(field, method, tol=1e-9)
+    with localcontext(prec=40):
+        link = (1 + (n_labels - 1) * (-Decimal(weight)).exp()).ln()
+        truth = Decimal(n_labels).ln() + (n - 1) * link
+        assert Decimal(post.log_partition_lower) <= truth <= Decimal(post.log_partition_upper)
+    assert post.width <= 1e-10 * n
