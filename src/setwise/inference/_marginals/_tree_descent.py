@@ -10,7 +10,7 @@ import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._certificate import gap_over_value
+from setwise._foundation._certificate import EPS, gap_over_value
 from setwise._foundation._progress import stops
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
@@ -61,6 +61,7 @@ class TreeDescent:
         first = order.first(pairs.edges)
         even = even_shares(first, n)
         self._covers: list[Cover] = []
+        self._lost = 0.0  # nats: by how much rounding may have put s outside the base polytopes
         if 0 < pairs.edges.size // 2 * unary.shape[1] <= SMALL and even.min(initial=1.0) < 1.0:
             self._covers = [Cover(1.0, order.variables, even)]
         others = [item for item in terms if not isinstance(item[1], PottsTerm | TableTerm)]
@@ -155,6 +156,9 @@ class TreeDescent:
         """Project s plus a multiple of the logits, block by block."""
         temperature = self._move * self._t
         rest = -temperature * np.maximum(self._logs, NEVER) - self._s
+        groups = len(self._relaxation.groups)
+        lost = 4.0 * EPS * groups * float(np.abs(rest).max(axis=1).sum()) / self._t
+        self._lost = max(self._lost, lost)
         self._blocks.set_unary(rest, self._threads)
         self._blocks.sweep(temperature, 0.0, self._threads)
         self._blocks.scores(self._s)
@@ -196,7 +200,7 @@ class TreeDescent:
 
     def _eliminate(self) -> float:
         value = self._kernel.forward(self._threads)
-        return bound_of(self._kernel, self._covers) if self._covers else value
+        return (bound_of(self._kernel, self._covers) if self._covers else value) + self._lost
 
     def sweep(self) -> None:
         """One pass."""
