@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 import reference
@@ -79,3 +81,46 @@ def test_a_callback_hears_once_and_an_interrupt_has_no_answer():
 
     with pytest.raises(KeyboardInterrupt):
         sw.marginals(field, "elimination", callback=stop)
+
+
+@pytest.mark.parametrize("method", ["elimination", "trees"])
+@pytest.mark.parametrize(("n_labels", "weight"), [(2, "0.125"), (2, "0.75"), (5, "0.25")])
+def test_the_interval_of_a_long_chain_holds_its_log_partition(method, n_labels, weight):
+    """log Z = log L + (N - 1) log(1 + (L - 1) e^-w), to forty digits: sums of logs keep theirs."""
+    n = 5000
+    edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    field = sw.fields.Field(np.zeros((n, n_labels))) + sw.fields.Potts(edges, float(weight))
+    post = sw.marginals(field, method, tol=1e-9)
+    with localcontext(prec=40):
+        link = (1 + (n_labels - 1) * (-Decimal(weight)).exp()).ln()
+        truth = Decimal(n_labels).ln() + (n - 1) * link
+        assert Decimal(post.log_partition_lower) <= truth <= Decimal(post.log_partition_upper)
+    assert post.width <= 1e-10 * n
+
+
+@pytest.mark.parametrize(("n_labels", "cost"), [(2, "0"), (2, "0.125"), (3, "0")])
+def test_the_interval_of_many_variables_alone_holds_their_log_partition(n_labels, cost):
+    """log Z = N log(1 + (L - 1) e^-c): the lower end is a sum of as many entropies."""
+    n = 20_000
+    unary = np.full((n, n_labels), float(cost))
+    unary[:, 0] = 0.0
+    post = sw.marginals(sw.fields.Field(unary), "trees")
+    with localcontext(prec=40):
+        truth = n * (1 + (n_labels - 1) * (-Decimal(cost)).exp()).ln()
+        assert Decimal(post.log_partition_lower) <= truth <= Decimal(post.log_partition_upper)
+    assert post.width <= 1e-10 * n
+
+
+def test_forbidden_labels_in_regions_leave_an_upper_bound_one():
+    """Regions of two variables, one of them sure: two labels of the other, so log Z is known."""
+    n, weight = 2000, 0.5
+    unary = np.zeros((n, 2))
+    unary[::2, 1] = np.inf
+    field = sw.fields.Field(unary)
+    field += sw.fields.RegionConsistency(np.repeat(np.arange(n // 2), 2), weight, 0.5)
+    agree, differ = (float(e) for e in field._energies(np.array([[0] * n, [0, 1] * (n // 2)])))
+    post = sw.marginals(field, "trees", tol=1e-12)
+    with localcontext(prec=40):
+        link = (1 + (-Decimal((differ - agree) / (n // 2))).exp()).ln()
+        truth = n // 2 * link - Decimal(agree)
+        assert Decimal(post.log_partition_lower) <= truth <= Decimal(post.log_partition_upper)

@@ -239,3 +239,34 @@ def test_the_result_says_whose_its_probabilities_are():
     below = sw.marginals(field, "mean_field")
     np.testing.assert_array_equal(below.lower_probabilities, below.probabilities)
     assert below.total_variation == 1.0
+
+
+@pytest.mark.parametrize("n", [4, 5, 7])
+def test_an_answer_in_single_precision_is_a_start(n):
+    """Thirds and fifths of an edge are rounded there."""
+    rng = np.random.default_rng(n)
+    edges = np.argwhere(np.triu(np.ones((n, n)), 1))
+    field = sw.fields.Field(rng.normal(size=(n, 2))) + sw.fields.Potts(edges, 0.5)
+    post = sw.marginals(field, "trees", tol=1e-9, dtype="float32")
+    again = sw.marginals(field, "trees", tol=1e-4, init=post)
+    assert again.n_iter <= 2
+    assert again.log_partition_upper == pytest.approx(post.log_partition_upper, rel=1e-4)
+    assert again.log_partition_upper >= log_partition(field)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_other_tables_on_the_same_edges_are_a_start(seed):
+    """Tables of two labels that are submodular become Potts terms, so that the order differs."""
+    rng = np.random.default_rng(seed)
+    edges = sw.fields.grid_edges((3, 4))
+
+    def drawn():
+        field = sw.fields.Field(rng.normal(size=(12, 2)))
+        return field + sw.fields.Pairwise(edges, rng.normal(size=(len(edges), 2, 2)))
+
+    first, other = drawn(), drawn()
+    start = sw.marginals(first, "trees", tol=1e-8)
+    assert sw.marginals(first, "trees", tol=1e-6, init=start).n_iter == 1
+    post = sw.marginals(other, "trees", tol=1e-8, init=start)
+    assert post.converged
+    assert post.log_partition_lower <= log_partition(other) <= post.log_partition_upper

@@ -16,6 +16,7 @@
 
 #include "marginals/mean_field.hpp"
 #include "marginals/tree_loops.hpp"
+#include "numeric/compensated_sum.hpp"
 
 namespace setwise {
 
@@ -50,6 +51,7 @@ class ForestField : public MeanField {
         inner_.assign(starts_.size() - 1, 0.0);
         b_.assign(q_.size(), 0.0);
         message_.assign(q_.size(), 0.0);
+        level_.assign(static_cast<std::size_t>(n_), 0.0);
         zero_.assign(static_cast<std::size_t>(n_labels_), 0.0);
         mass_ = above_ = fresh_ = zero_;
     }
@@ -73,8 +75,8 @@ class ForestField : public MeanField {
     // H(Q) - E_Q[E] / t after a sweep, or less than that by Jensen's inequality.
     double value(double temperature, Poll poll) {
         refresh_means();
-        double sum = 0, energy = 0;
-        for (const double inner : inner_) sum += inner;
+        CompensatedSum<double, 2> sum, energy;
+        for (const double inner : inner_) sum.add(inner);
         std::vector<double> expected(static_cast<std::size_t>(n_labels_));
         for (Index i = 0; i < n_; ++i) {
             const double* const q = q_.data() + i * n_labels_;
@@ -85,13 +87,13 @@ class ForestField : public MeanField {
                     pairs_.add_expected(*arc, q_.data() + pairs_.head(*arc) * n_labels_,
                                         expected.data());
             for (Index j = 0; j < n_labels_; ++j)
-                if (q[j] > 0) energy += q[j] * expected[j];
+                if (q[j] > 0) energy.add(q[j] * expected[j]);
             if (i % 1024 == 0) poll();
         }
-        for (const auto& counts : counts_) energy += expected_counts(counts, 0, 1, poll);
+        for (const auto& counts : counts_) energy.add(expected_counts(counts, 0, 1, poll));
         for (std::size_t c = 0; c < costs_.size(); ++c)
-            energy += costs_[c].cost * std::min(1.0, used_[c]);
-        return sum - energy / temperature;
+            energy.add(costs_[c].cost * std::min(1.0, used_[c]));
+        return sum.value() - energy.value() / temperature;
     }
 
   private:
@@ -166,13 +168,18 @@ class ForestField : public MeanField {
         for (Index k = first; k < last; ++k)
             std::copy(b_.begin() + order_[k] * n_labels_, b_.begin() + (order_[k] + 1) * n_labels_,
                       expected_.begin() + (k - first) * n_labels_);
+        CompensatedSum<double, 2> inner;
         for (Index k = last; k-- > first + 1;) {
             const Index i = order_[k], up = up_[i];
             double* const message = message_.data() + i * n_labels_;
             send(up, b_.data() + i * n_labels_, message);
+            // the largest entry taken off: messages that grew along a chain would lose digits
+            level_[i] = *std::max_element(message, message + n_labels_);
+            for (Index j = 0; j < n_labels_; ++j) message[j] -= level_[i];
+            inner.add(level_[i]);
             add_scaled(1.0, message, n_labels_, b_.data() + pairs_.head(up) * n_labels_);
         }
-        double largest = 0, inner = 0;
+        double largest = 0;
         for (Index k = first; k < last; ++k) {
             const Index i = order_[k], up = up_[i];
             const double* const b = b_.data() + i * n_labels_;
@@ -180,14 +187,14 @@ class ForestField : public MeanField {
             const double top = masses(b, zero_.data(), n_labels_, mass_.data());
             if (up < 0) {
                 const double sum = sum_of(mass_.data(), n_labels_);
-                inner += top + std::log(sum);
+                inner.add(top + std::log(sum));
                 for (Index j = 0; j < n_labels_; ++j) fresh[j] = mass_[j] / sum;
             } else {
-                descend(up, top, fresh);
+                descend(up, top - level_[i], fresh);
             }
             const double* const given = expected_.data() + (k - first) * n_labels_;
             for (Index j = 0; j < n_labels_; ++j)
-                if (fresh[j] > 0) inner -= fresh[j] * given[j];
+                if (fresh[j] > 0) inner.add(-fresh[j] * given[j]);
             double* const q = q_.data() + i * n_labels_;
             for (auto& counts : counts_) update(counts, i, q, fresh);
             for (std::size_t s = 0; s < costs_.size(); ++s)
@@ -197,12 +204,12 @@ class ForestField : public MeanField {
                 q[j] = fresh[j];
             }
         }
-        inner_[c] = inner;
+        inner_[c] = inner.value();
         return largest;
     }
 
     // fresh(x) = sum_y q(y) exp(b(x) - theta(x, y) / t - message(y)), y at the head: what is above it;
-    // mass_ is exp(b - top).
+    // mass_ is exp(b) and e^-top, but for what was taken off the message.
     void descend(Index up, double top, double* fresh) {
         const Index e = up >> 1;
         const double* const q = q_.data() + pairs_.head(up) * n_labels_;
@@ -229,7 +236,7 @@ class ForestField : public MeanField {
     std::vector<double> change_, least_,
         tables_;                              // of the trees' edges: exp(-w / t); tables over t
     std::vector<Index> table_at_;             // (E,): -1 for Potts
-    std::vector<double> b_, message_, expected_, used_, zero_, mass_, above_, fresh_;
+    std::vector<double> b_, message_, level_, expected_, used_, zero_, mass_, above_, fresh_;
 };
 
 }  // namespace setwise

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "marginals/tree_loops.hpp"
+#include "numeric/compensated_sum.hpp"
 #include "numeric/poll.hpp"
 
 namespace setwise {
@@ -59,7 +60,7 @@ class JunctionTree {
                 const double none = std::numeric_limits<double>::infinity();
                 return {none, none};
             }
-            cliques_.push_back({i, {near[i].begin(), near[i].end()}, {}, {}, {}, {}});
+            cliques_.push_back({i, {near[i].begin(), near[i].end()}, {}, {}, {}, {}, 0.0});
             const double message =
                 std::pow(static_cast<double>(n_labels_), static_cast<double>(near[i].size()));
             largest = std::max(largest, message * static_cast<double>(n_labels_));
@@ -102,8 +103,9 @@ class JunctionTree {
         return {largest, total};
     }
 
+    // Every message with its largest entry taken off: one that grew along a chain would lose digits.
     double log_partition(Poll poll) {
-        double sum = 0;
+        CompensatedSum<double, 2> sum;
         std::vector<double> table;
         for (auto& clique : cliques_) {
             fill_table(clique, table);
@@ -113,11 +115,13 @@ class JunctionTree {
                 clique.message[k] = log_sum(table.data() + k * n_labels_);
                 if (k % 65536 == 65535) poll();
             }
-            if (clique.separator.empty()) sum += clique.message[0];
+            clique.level = *std::max_element(clique.message.begin(), clique.message.end());
+            for (double& entry : clique.message) entry -= clique.level;
+            sum.add(clique.level);
             poll();
         }
         summed_ = true;
-        return sum;
+        return sum.value();
     }
 
     // p (N, L), after log_partition.
@@ -130,7 +134,7 @@ class JunctionTree {
             double* const row = p + clique.variable * n_labels_;
             std::fill(row, row + n_labels_, 0.0);
             for (std::size_t k = 0; k < clique.message.size(); ++k) {
-                const double mass = clique.marginal[k], level = clique.message[k];
+                const double mass = clique.marginal[k], level = clique.level + clique.message[k];
                 double* const cell = table.data() + static_cast<Index>(k) * n_labels_;
                 for (Index a = 0; a < n_labels_; ++a) {
                     cell[a] = mass > 0 ? mass * exponential_above(700.0, cell[a] - level) : 0.0;
@@ -164,6 +168,7 @@ class JunctionTree {
         std::vector<Index> separator;           // the later variables, last first
         std::vector<Index> factors, children;
         std::vector<double> message, marginal;  // over the separator
+        double level = 0;                       // what was taken off the message
     };
 
     static Index fill_of(const std::vector<std::set<Index>>& near, Index i) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fields/pair_energies.hpp"
+#include "numeric/compensated_sum.hpp"
 #include "numeric/poisson_binomial.hpp"
 #include "numeric/poll.hpp"
 #include "numeric/threads.hpp"
@@ -196,11 +197,12 @@ class MeanField {
     // H(Q) and E_Q[E], or more than that by Jensen's inequality in blocks of more than `exact`.
     Value value(Index exact, int n_threads, Poll poll) const {
         constexpr Index rows = 2048;
-        Value total{0, 0};
+        // of as many logarithms as there are variables: a plain sum loses digits for each
+        CompensatedSum<double, 2> entropy, energy;
         std::vector<Value> parts(static_cast<std::size_t>((n_ + rows - 1) / rows));
         each_task(static_cast<Index>(parts.size()), n_threads, poll, [&](Index task, int) {
             std::vector<double> expected(static_cast<std::size_t>(n_labels_));
-            Value part{0, 0};
+            CompensatedSum<double, 2> own_entropy, own_energy;
             for (Index i = task * rows; i < std::min(n_, (task + 1) * rows); ++i) {
                 const double* const q = q_.data() + i * n_labels_;
                 std::copy(unary_.begin() + i * n_labels_, unary_.begin() + (i + 1) * n_labels_,
@@ -211,24 +213,24 @@ class MeanField {
                                             expected.data());
                 for (Index j = 0; j < n_labels_; ++j)
                     if (q[j] > 0) {
-                        part.energy += q[j] * expected[j];
-                        part.entropy -= q[j] * std::log(q[j]);
+                        own_energy.add(q[j] * expected[j]);
+                        own_entropy.add(-q[j] * std::log(q[j]));
                     }
             }
-            parts[task] = part;
+            parts[task] = {own_entropy.value(), own_energy.value()};
         });
         for (const Value& part : parts) {
-            total.entropy += part.entropy;
-            total.energy += part.energy;
+            entropy.add(part.entropy);
+            energy.add(part.energy);
         }
         for (const auto& counts : counts_)
-            total.energy += expected_counts(counts, exact, n_threads, poll);
+            energy.add(expected_counts(counts, exact, n_threads, poll));
         for (const auto& cost : costs_) {
             LabelSetCost fresh{cost.cost, cost.labels};
             for (Index i = 0; i < n_; ++i) fresh.count(fresh.avoided(q_.data() + i * n_labels_), 1);
-            total.energy += fresh.cost * (1 - fresh.unused());
+            energy.add(fresh.cost * (1 - fresh.unused()));
         }
-        return total;
+        return {entropy.value(), energy.value()};
     }
 
   protected:

@@ -24,6 +24,7 @@
 
 #include "fields/pair_energies.hpp"
 #include "marginals/tree_loops.hpp"
+#include "numeric/compensated_sum.hpp"
 #include "numeric/poll.hpp"
 #include "numeric/threads.hpp"
 
@@ -99,18 +100,16 @@ class TreeBound {
     // Eliminates all variables; the bound on log Z.
     double forward(int n_threads, Poll poll) {
         const auto blocks = static_cast<Index>(block_starts_.size()) - 1;
-        std::vector<double> parts(static_cast<std::size_t>(blocks));
+        std::vector<Sum> parts(static_cast<std::size_t>(blocks));
         std::vector<Work> works(static_cast<std::size_t>(n_threads), Work(n_labels_));
         for (std::size_t level = 0; level + 1 < level_starts_.size(); ++level)
             each_block(level, n_threads, poll, [&](Index block, int worker) {
-                double sum = 0;
+                Sum sum;
                 for (Index k = block_starts_[block]; k < block_starts_[block + 1]; ++k)
-                    sum += eliminate(order_[k], works[worker]);
+                    sum.add(eliminate(order_[k], works[worker]));
                 parts[block] = sum;
             });
-        double bound = 0;
-        for (const double part : parts) bound += part;
-        return bound;
+        return total_of(parts);
     }
 
     // The messages back, last variable first, each a step of this size from what it was; and log p
@@ -154,29 +153,27 @@ class TreeBound {
     // shares and unaries is below. Energies (E,) and informations (E,) are those of the mu_e.
     double dual(const double* logs, double* energies, double* informations, int n_threads,
                 Poll poll) const {
-        std::vector<double> parts(static_cast<std::size_t>(tasks()));
+        std::vector<Sum> parts(static_cast<std::size_t>(tasks()));
         std::vector<PairWork> works(static_cast<std::size_t>(n_threads), PairWork(n_labels_));
         each_task(tasks(), n_threads, poll, [&](Index task, int worker) {
-            double sum = 0;
+            Sum sum;
             for (Index i = task * rows; i < std::min(n_, (task + 1) * rows); ++i) {
                 double* const p = works[worker].p.data();
                 exponentials_of(logs + i * n_labels_, n_labels_, p);
                 for (Index a = 0; a < n_labels_; ++a)
                     if (p[a] > 0)
-                        sum -= p[a] * (logs[i * n_labels_ + a] + unary_[i * n_labels_ + a]);
+                        sum.add(-p[a] * (logs[i * n_labels_ + a] + unary_[i * n_labels_ + a]));
                 for (Index k = first_later_[i]; k < arc_starts_[i + 1]; ++k) {
                     const Pair pair = pair_of(arcs_[k], logs, works[worker]);
                     const Index e = arcs_[k] >> 1;
-                    sum -= rho_[e] * pair.information + pair.energy;
+                    sum.add(-(rho_[e] * pair.information + pair.energy));
                     energies[e] = pair.energy;
                     informations[e] = pair.information;
                 }
             }
             parts[task] = sum;
         });
-        double value = 0;
-        for (const double part : parts) value += part;
-        return value;
+        return total_of(parts);
     }
 
     // The bound by an order (N,) and shares (E,) of its own, 0 for edges that it leaves out, of what the
@@ -187,7 +184,7 @@ class TreeBound {
         for (Index k = 0; k < n_; ++k) position[order[k]] = k;
         std::vector<double> sent(static_cast<std::size_t>(edges() * n_labels_));
         Work work(n_labels_);
-        double bound = 0;
+        Sum bound;
         for (Index k = 0; k < n_; ++k) {
             const Index i = order[k];
             double rest = 1;
@@ -203,17 +200,17 @@ class TreeBound {
                 double* const out = sent.data() + e * n_labels_;
                 const double level = pass(arcs_[a], work, out);
                 add_scaled(-1.0, message(arcs_[a]), n_labels_, out);
-                bound += shares[e] * (level + lower_to_zero(out));
+                bound.add(shares[e] * (level + lower_to_zero(out)));
                 rest -= shares[e];
             }
             if (rest > 1e-12) {
                 const double top =
                     masses(work.b.data(), work.zero.data(), n_labels_, work.mass.data());
-                bound += rest * (top + std::log(sum_of(work.mass.data(), n_labels_)));
+                bound.add(rest * (top + std::log(sum_of(work.mass.data(), n_labels_))));
             }
             if (k % 256 == 0) poll();
         }
-        return bound;
+        return bound.value();
     }
 
     // The mu_e (L, L) of an edge, as `dual` has it.
@@ -256,6 +253,14 @@ class TreeBound {
     struct Pair {
         double information, energy;
     };
+
+    // Of as many logarithms as there are variables: a plain one loses digits for each of them.
+    using Sum = CompensatedSum<double, 2>;
+    static double total_of(const std::vector<Sum>& parts) {
+        Sum total;
+        for (const Sum& part : parts) total.add(part);
+        return total.value();
+    }
 
     Index tasks() const { return (n_ + rows - 1) / rows; }
     bool is_later(Index arc) const {

@@ -34,6 +34,7 @@ from setwise.fields._terms import (
     TransitionTerm,
     sum_constants,
 )
+from setwise.inference._map._largest_energy import rounding_of_logs
 
 SMALL = 48  # variables in a block whose law is kept during sweeps
 SWEEPS = 10  # of the ascent of a lower bound, unless it settles before
@@ -257,7 +258,8 @@ def raised_bound(
     _, best, moves = max(trials, key=lambda trial: trial[0])
     if moves:
         _raise(best, sweeps - 3)
-    return Raised(best.bound(), best.probabilities)
+    bound = best.bound() - rounding_of_logs(field, temperature)
+    return Raised(bound, best.probabilities)
 
 
 def _near(labels: IntArray, q: FloatArray) -> FloatArray:

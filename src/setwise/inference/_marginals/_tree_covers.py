@@ -74,18 +74,25 @@ def from_numbers(numbers: FloatArray, edges: IntArray, n: int) -> list[Cover]:
     ]
     total = sum(cover.weight for cover in covers)  # not quite 1 in single precision
     covers = [cover._replace(weight=cover.weight / total) for cover in covers]
-    return covers if all(_is_cover(cover, edges) for cover in covers) else []
+    shared = [_shared_out(cover, edges) for cover in covers]
+    return [cover for cover in shared if cover] if all(shared) else []
 
 
-def _is_cover(cover: Cover, edges: IntArray) -> bool:
-    """Whether the edges from each variable to later ones share out at most 1."""
+def _shared_out(cover: Cover, edges: IntArray) -> Cover | None:
+    """The cover if the edges from each variable to later ones share out at most 1.
+
+    Thirds in single precision sum to a little more, and are lowered.
+    """
     n = len(cover.order)
     if (
         not np.array_equal(np.sort(cover.order), np.arange(n))
         or (cover.shares < 0).any()
         or cover.weight < 0
     ):
-        return False
+        return None
     place = np.argsort(cover.order)[edges]
     first = np.where(place[:, 0] < place[:, 1], edges[:, 0], edges[:, 1])
-    return bool((np.bincount(first, cover.shares, minlength=n) <= 1.0 + 1e-9).all())
+    sums = np.bincount(first, cover.shares, minlength=n)
+    if (sums > 1.0 + 1e-5).any():
+        return None
+    return cover._replace(shares=cover.shares / np.maximum(sums, 1.0)[first])

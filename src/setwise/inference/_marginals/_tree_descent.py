@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from setwise import _core
-from setwise._foundation._arguments import FloatArray
-from setwise._foundation._certificate import gap_over_value
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._certificate import EPS, gap_over_value
 from setwise._foundation._progress import stops
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
@@ -61,6 +61,7 @@ class TreeDescent:
         first = order.first(pairs.edges)
         even = even_shares(first, n)
         self._covers: list[Cover] = []
+        self._lost = 0.0  # nats: by how much rounding may have put s outside the base polytopes
         if 0 < pairs.edges.size // 2 * unary.shape[1] <= SMALL and even.min(initial=1.0) < 1.0:
             self._covers = [Cover(1.0, order.variables, even)]
         others = [item for item in terms if not isinstance(item[1], PottsTerm | TableTerm)]
@@ -104,7 +105,14 @@ class TreeDescent:
         return len(state) > self.size and bool(self._covers_of(state))
 
     def _covers_of(self, state: FloatArray) -> list[Cover]:
-        return from_numbers(state[self.size :], self._edges, len(self._unary))
+        order = self._by_ends()
+        covers = from_numbers(state[self.size :], self._edges[order], len(self._unary))
+        back = np.argsort(order)
+        return [cover._replace(shares=cover.shares[back]) for cover in covers]
+
+    def _by_ends(self) -> IntArray:
+        """(E,): the edges in an order of their ends; the kernel's depends on the tables."""
+        return np.argsort(_keys_of(self._edges, len(self._unary)), kind="stable")
 
     def state(self) -> FloatArray:
         """Messages and blocks, for ``resume``, and what covers the graph, if that was chosen."""
@@ -113,8 +121,11 @@ class TreeDescent:
         blocks: FloatArray = np.empty(self.size - messages.size)
         if self._blocks is not None:
             self._blocks.blocks(blocks)
-        covers = as_numbers(self._covers) if self._covers else np.zeros(0)
-        return np.concatenate([messages.ravel(), blocks, covers])
+        order = self._by_ends()
+        messages = messages.reshape(len(order), 2 * messages.shape[1])[order]
+        covers = [cover._replace(shares=cover.shares[order]) for cover in self._covers]
+        numbers = as_numbers(covers) if covers else np.zeros(0)
+        return np.concatenate([messages.ravel(), blocks, numbers])
 
     def resume(self, state: FloatArray) -> None:
         """Go on from the state of a field like this one."""
@@ -133,7 +144,9 @@ class TreeDescent:
             self._covers, self._is_shared = self._covers_of(state), True
             self._kernel.set_shares(shares_of(self._covers))
         end = 2 * len(self._edges) * n_labels
-        self._kernel.set_messages(state[:end].reshape(-1, n_labels))
+        back = np.argsort(self._by_ends())
+        messages = state[:end].reshape(len(self._edges), 2 * n_labels)[back]
+        self._kernel.set_messages(messages.reshape(-1, n_labels))
         return state[end : self.size]
 
     def resume_near(self, probabilities: FloatArray) -> None:
@@ -155,6 +168,9 @@ class TreeDescent:
         """Project s plus a multiple of the logits, block by block."""
         temperature = self._move * self._t
         rest = -temperature * np.maximum(self._logs, NEVER) - self._s
+        groups = len(self._relaxation.groups)
+        lost = 4.0 * EPS * groups * float(np.abs(rest).max(axis=1).sum()) / self._t
+        self._lost = max(self._lost, lost)
         self._blocks.set_unary(rest, self._threads)
         self._blocks.sweep(temperature, 0.0, self._threads)
         self._blocks.scores(self._s)
@@ -196,7 +212,7 @@ class TreeDescent:
 
     def _eliminate(self) -> float:
         value = self._kernel.forward(self._threads)
-        return bound_of(self._kernel, self._covers) if self._covers else value
+        return (bound_of(self._kernel, self._covers) if self._covers else value) + self._lost
 
     def sweep(self) -> None:
         """One pass."""
@@ -264,9 +280,8 @@ class TreeDescent:
         """(E,): of each edge of a term of the field, under its pair's marginals beside p."""
         logs = _logs_of(p)
         n, n_labels = p.shape
-        keys = self._edges.min(axis=1, initial=n) * n + self._edges.max(axis=1, initial=-1)
-        order = np.argsort(keys)
-        wanted = term.edges.min(axis=1, initial=n) * n + term.edges.max(axis=1, initial=-1)
+        keys, order = _keys_of(self._edges, n), self._by_ends()
+        wanted = _keys_of(term.edges, n)
         energies: FloatArray = np.zeros(len(wanted))
         paid = np.flatnonzero(np.isin(wanted, keys))  # those without weight have no pair
         places = order[np.searchsorted(keys, wanted[paid], sorter=order)]
@@ -289,6 +304,11 @@ class TreeDescent:
         p: FloatArray = np.exp(self._logs)
         p /= p.sum(axis=1, keepdims=True)
         return p
+
+
+def _keys_of(edges: IntArray, n: int) -> IntArray:
+    """(E,): a number for the ends of each edge, whichever comes first."""
+    return np.asarray(edges.min(axis=1, initial=n) * n + edges.max(axis=1, initial=-1))
 
 
 def _logs_of(p: FloatArray) -> FloatArray:
