@@ -1,9 +1,13 @@
 """The page over HTTP: who gets in, what is refused, what comes out."""
 
+import base64
 import io
 import json
+import signal
 import socket
 import struct
+import subprocess
+import sys
 import zipfile
 import zlib
 
@@ -15,7 +19,7 @@ from PIL import Image, ImageDraw
 from starlette.websockets import WebSocketDisconnect
 
 import setwise as sw
-from setwise.app import _decoding
+from setwise.app import _decoding, _drawing, _drawing_strokes
 from setwise.app._decoding import Refused, as_picture, decode, working_picture
 from setwise.app._exports import coco, drawing_from_json, polygons, run_lengths
 from setwise.app._outlines import outlines
@@ -157,6 +161,12 @@ def large(side):
     return out.getvalue()
 
 
+def without_a_number():
+    out = io.BytesIO()
+    Image.fromarray(np.full((4, 4), np.nan, np.float32)).save(out, "TIFF")
+    return out.getvalue()
+
+
 def cut_short():
     return as_png(picture())[:-60]
 
@@ -175,6 +185,8 @@ def cut_short():
         (lambda: b"<svg xmlns='http://www.w3.org/2000/svg'/>", 415),
         (lambda: b"{}", 400),
         (lambda: b"{" * 100_000, 400),
+        (lambda: b'{"format": ' + b"1" * 5000 + b"}", 400),
+        (without_a_number, 422),
         (lambda: b'{"format": "setwise drawing", "image": "/etc/passwd"}', 400),
         (
             lambda: json.dumps(
@@ -383,6 +395,9 @@ def test_messages_that_are_none_get_a_sentence(client, drawn):
         '{"type": "take"}',
         '{"type": "smoothness", "value": -1}',
         '{"type": "smoothness", "value": "a"}',
+        '{"type": "smoothness", "value": 1' + "0" * 400 + "}",
+        '{"type": "stroke", "stroke": {"points": [[1' + "0" * 400 + ", 1]]}}",
+        "1" * 5000,
         '{"type": "want", "what": "cake", "on": true}',
     ):
         events.send_text(wrong)
@@ -439,6 +454,9 @@ def test_samples_open(client):
         [{"kind": "fly"}],
         [3],
         [{"kind": "take", "bias": "a"}],
+        [{"kind": "take", "bias": 10**400, "weight": 1, "against": []}],
+        [{"kind": "brush", "label": 0, "radius": 10**400, "points": [[1, 1]]}],
+        [{"kind": "clear"}] * 10_001,
         [{"kind": "take", "bias": 0, "weight": float("inf"), "against": []}],
         [
             {
@@ -459,16 +477,50 @@ def test_samples_open(client):
     ],
 )
 def test_drawings_with_a_wrong_step_are_refused(steps):
-    import base64
-
-    given = {
-        "format": "setwise drawing",
-        "image": base64.b64encode(as_png(picture())).decode(),
-        "smoothness": 5.0,
-        "steps": steps,
-    }
     with pytest.raises(Refused, match="a step that is none"):
-        drawing_from_json(given)
+        drawing_from_json(as_json(steps=steps))
+
+
+def as_json(**named):
+    image = base64.b64encode(as_png(picture())).decode()
+    given = {"format": "setwise drawing", "image": image, "smoothness": 5.0, "steps": []}
+    return {**given, **named}
+
+
+@pytest.mark.parametrize("named", [{"smoothness": 10**400}, {"original": [float("inf"), 3]}])
+def test_drawings_with_a_number_beyond_all_are_refused(named):
+    with pytest.raises(Refused, match="lacks an image, a smoothness or its steps"):
+        drawing_from_json(as_json(**named))
+
+
+@pytest.mark.parametrize("original", [[-5, 100_000], [0, 10], [100_000, 100_000]])
+def test_a_size_that_no_image_has_is_not_believed(original):
+    drawing = drawing_from_json(as_json(original=original))
+    assert drawing.original == drawing.shape
+
+
+def test_steps_have_a_limit_on_their_memory(monkeypatch):
+    monkeypatch.setattr(_drawing, "MOST_STEP_BYTES", 20_000)
+    drawing = _drawing.Drawing(picture())
+    while drawing.steps[-1:] == () or drawing.steps[-1].total < 20_000:
+        drawing.add(line(len(drawing.steps) % 2, (0.0, 0.0), (90.0, 60.0)))
+    kept = drawing.version, len(drawing.steps)
+    whole = drawing.nbytes
+    with pytest.raises(ValueError, match="must take at most"):
+        drawing.add(line(1, (0.0, 0.0), key="another"))
+    assert (drawing.version, len(drawing.steps)) == kept
+    assert drawing.undo()
+    assert drawing.nbytes == whole
+    drawing.add(line(1, (1.0, 1.0)))
+
+
+def test_strokes_that_would_take_long_are_refused(monkeypatch):
+    monkeypatch.setattr(_drawing_strokes, "MOST_WORK", 10_000)
+    drawing = _drawing.Drawing(picture())
+    drawing.add(line(0, (1.0, 1.0), (9.0, 9.0), key="a"))
+    with pytest.raises(ValueError, match="a stroke must be shorter"):
+        drawing.add(line(0, *[(1.0, 1.0), (90.0, 90.0)] * 50, key="a"))
+    assert (drawing.version, len(drawing.steps)) == (1, 1)
 
 
 # ---- serve
@@ -490,3 +542,19 @@ def test_serve_checks_what_it_is_given(tmp_path):
         taken.listen()
         with pytest.raises(ValueError, match="port must be free"):
             sw.app.serve(port=taken.getsockname()[1], open_browser=False)
+
+
+def test_ctrl_c_ends_the_page_and_it_is_there_as_soon_as_its_address_is():
+    code = "import setwise as sw; sw.app.serve(open_browser=False)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as page:
+        try:
+            address = page.stdout.readline()
+            port = int(address.split("/?")[0].rpartition(":")[2])
+            with socket.create_connection(("127.0.0.1", port), timeout=60) as line:
+                line.settimeout(60)
+                line.sendall(f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+                assert line.recv(100).startswith(b"HTTP/1.1 403")
+                page.send_signal(signal.SIGINT)
+                assert page.wait(60) == 0
+        finally:
+            page.kill()

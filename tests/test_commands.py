@@ -219,6 +219,8 @@ def test_flows_are_those_of_scipy(answered: Answered, monkeypatch: pytest.Monkey
         net[int(tail) - 1] += int(amount)
         net[int(head) - 1] -= int(amount)
     assert net.tolist() == [value, *[0] * 10, -value]
+    Path("tabs.max").write_text(text.replace(" ", "\t"))
+    assert answered.json("flow", "tabs.max")["value"] == value
 
 
 def test_decide_takes_arrays_and_tables(
@@ -274,6 +276,15 @@ def test_no_command_is_help_and_a_version_is_printed(answered: Answered) -> None
         (["flow", "text.png"], 1, "line 1 is not one of a flow problem"),
         (["flow", "short.max"], 1, "the 2 arcs that it promises, got 1"),
         (["flow", "far.max"], 1, "nodes from 1 to 2"),
+        (["flow", "words.max"], 1, "line 4 is not one of a flow problem"),
+        (["flow", "half.max"], 1, "nodes by whole numbers"),
+        (["flow", "infinite.max"], 1, "capacities must be finite"),
+        (["flow", "cut.max"], 1, "cut.max must be packed by gzip"),
+        (["segment", "cut.png", "--box", "0,0,1,1"], 1, "cut.png must be a picture: "),
+        (["segment", "a/x.png", "b/x.png", "--box", "0,0,1,1"], 2, "their masks would be one file"),
+        (["segment", "text.png", "--box", "1,1,2,2", "-o", "-", "--json"], 2, "on stdout"),
+        (["decide", "p.txt", "-o", "-", "--json"], 2, "on stdout"),
+        (["decide", "nothing.txt"], 1, "it is empty"),
         (["segment", "text.png", "-s", "text.png"], 1, "must be a picture"),
         (["segment", "text.png"], 2, "give --scribbles, --box or --probabilities"),
         (["segment", "text.png", "--box", "1,a"], 2, "--box must be whole numbers"),
@@ -292,6 +303,15 @@ def test_an_error_is_one_line(
     Path("p.txt").write_text("0.5 0.25")
     Path("short.max").write_text("p max 2 2\nn 1 s\nn 2 t\na 1 2 3\n")
     Path("far.max").write_text("p max 2 1\nn 1 s\nn 2 t\na 1 3 3\n")
+    Path("words.max").write_text("p max 4 2\nn 1 s\nn 4 t\na 1 2\na 3 2 4 2\n")
+    Path("half.max").write_text("p max 2 1\nn 1 s\nn 2 t\na 1.5 2 3\n")
+    Path("infinite.max").write_text("p max 2 1\nn 1 s\nn 2 t\na 1 2 inf\n")
+    Path("cut.max").write_bytes(gzip.compress(b"p max 2 1\n" * 9)[:20])
+    Path("nothing.txt").write_text("\n")
+    picture = io.BytesIO()
+    noise = np.random.default_rng(0).integers(0, 256, (30, 30), np.uint8)
+    Image.fromarray(noise).save(picture, "PNG")
+    Path("cut.png").write_bytes(picture.getvalue()[:500])
     got, out, err = answered(*arguments)
     assert (got, out) == (code, "")
     assert err.startswith("setwise: ")

@@ -279,6 +279,8 @@ def test_clones_share_the_client_and_pickles_leave_it(client):
         ({}, {"sample_weight": da.zeros(240, chunks=60)}, "sample_weight must not be zero"),
         ({}, {"sample_weight": da.ones(239, chunks=60)}, "sample_weight must have 240 rows"),
         ({}, {"X": da.from_array(X * np.nan, chunks=(60, -1))}, "X contains NaN"),
+        ({}, {"Y": da.zeros((240, 2, 2), chunks=60)}, "y must have shape .*, got 3 dimensions"),
+        ({}, {"groups": da.zeros((240, 2), chunks=60)}, "groups must have shape"),
     ],
 )
 def test_bad_input_gets_a_sentence(parameters, change, message):
@@ -304,3 +306,8 @@ def test_without_a_client_there_is_a_sentence():
 
 def test_here_is_serial():
     assert Here().sums(pow, [1, 2], 2) == Serial().sums(pow, [1, 2], 2)
+
+
+def test_rows_to_predict_must_have_features(local):
+    with pytest.raises(ValueError, match=r"X must have shape \(n, d\), got 1 dimensions"):
+        local.predict(in_chunks(X, Y)[0][:, 0])

@@ -13,7 +13,7 @@ import zarr
 from dask_cluster import _time_limit, kill_a_worker  # noqa: F401
 
 import setwise as sw
-from setwise.dask import FieldRow, map_fields
+from setwise.dask import FieldResults, FieldRow, map_fields
 
 IMAGES = np.random.default_rng(0).normal(size=(6, 5, 4))
 TASKS = {
@@ -213,3 +213,10 @@ def test_stores_and_shapes_that_do_not_fit_get_a_sentence(tmp_path):
 def test_a_row_survives_text_whatever_its_numbers_are():
     row = FieldRow(0, "a", 0.1 + 0.2, -np.inf, np.inf, np.inf, False, 1e-9, "why", None)
     assert FieldRow.of_text(row.as_text()) == row
+
+
+def test_a_loop_over_results_ends():
+    results = FieldResults([], "map", 2, {0: {}, 1: {}}, None)
+    assert list(results) == [{}, {}]
+    with pytest.raises(IndexError, match="image must lie between 0 and 1, got -1"):
+        results[-1]

@@ -263,3 +263,20 @@ def test_energies_that_look_like_something_else_are_warned_of() -> None:
 def test_refusals_are_a_sentence(arguments: dict[str, object], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         sw.images.field_from_image(np.zeros((4, 5)), **arguments)
+
+
+def test_superpixels_may_be_counted_from_any_number():
+    image = np.zeros((12, 15), np.uint8)
+    image[:, 7:] = 200
+    scribbles = np.full((12, 15), -1)
+    scribbles[1, 1], scribbles[5, 12] = 0, 1
+    labels = np.arange(180) % 2
+    energies = {
+        sw.images.field_from_image(
+            image, scribbles, regions={"n_segments": 4, "start_label": first}
+        ).energy(np.where(scribbles.ravel() >= 0, scribbles.ravel(), labels))
+        for first in (0, 1)
+    }
+    assert len(energies) == 1
+    with pytest.raises(ValueError, match="regions must be arguments that SLIC takes"):
+        sw.images.field_from_image(image, scribbles, regions={"n_segments": 0})

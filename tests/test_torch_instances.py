@@ -118,3 +118,30 @@ def test_means_of_fine_grained_scores():
     )
     masks = t.SetScore(n_classes=1, kind="masks")
     assert masks((found > 0)[:, None], target[:, None]).item() == pytest.approx(2 / 4)
+
+
+@pytest.mark.parametrize("assign", ["background", "nearest"])
+def test_a_batch_may_be_empty_and_an_image_one_pixel(assign):
+    criterion = t.InstanceLoss(assign=assign)
+    assert criterion(torch.zeros(0, 1, 4, 4), torch.zeros(0, 1, 4, 4, dtype=torch.long)) == 0
+    # Two images of one pixel, an object and background: errors 1/2 and losses 1/2 and 1/2.
+    assert criterion(torch.zeros(2), torch.tensor([1, 0])).item() == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("kind", ["classes", "masks"])
+@pytest.mark.parametrize("per_image", [False, True])
+def test_an_empty_batch_adds_nothing_to_a_score(kind, per_image):
+    torch.manual_seed(0)
+    x = torch.randn(2, 3, 4)
+    y = torch.randint(0, 3, (2, 4)) if kind == "classes" else torch.randint(0, 2, (2, 3, 4))
+    score = t.SetScore(n_classes=3, kind=kind, per_image=per_image)
+    expected = score(x, y)
+    score.update(x[:0], y[:0])
+    assert score.compute() == expected
+
+
+def test_a_score_checks_its_weight_and_its_shape():
+    with pytest.raises(ValueError, match=r"weight must have shape \(3,\)"):
+        t.SetScore(n_classes=3, weight=[1.0])
+    with pytest.raises(ValueError, match="a dimension of images"):
+        t.SetScore(n_classes=3)(torch.tensor(1), torch.tensor(1))

@@ -310,3 +310,69 @@ def test_errors_are_sentences(match):
     call = WRONG.get(match) or WRONG_TYPES[match]
     with pytest.raises(ValueError if match in WRONG else TypeError, match=match):
         call(x, y)
+
+
+TRACED = {
+    **{name: (make(), "classes") for name, make in OVERLAPS.items()},
+    "void, worst": (
+        t.SoftDiceLoss(ignore_index=255, per_image=True, average="classes", worst=0.5),
+        "classes",
+    ),
+    "one-hot": (t.SoftDiceLoss(), "one-hot"),
+    "soft": (t.JaccardMetricLoss(), "soft"),
+    "softmax of soft labels": (t.LovaszSoftmaxLoss(), "soft"),
+    "hinge of classes": (t.LovaszHingeLoss(per_class=True), "classes"),
+    "sigmoid": (t.LovaszSigmoidLoss("dice"), "one-hot"),
+    "cross-entropy of classes": (t.WithCrossEntropy(t.SoftDiceLoss()), "classes"),
+    "cross-entropy of masks": (t.WithCrossEntropy(t.LovaszHingeLoss()), "one-hot"),
+}
+
+
+def a_batch(kind):
+    torch.manual_seed(0)
+    x, y = torch.randn(2, 3, 5), torch.randint(0, 3, (2, 5))
+    one_hot = torch.nn.functional.one_hot(y, 3).movedim(-1, 1)
+    return x, {"classes": y, "one-hot": one_hot, "soft": torch.randn(2, 3, 5).softmax(1)}[kind]
+
+
+@pytest.mark.parametrize("name", TRACED)
+def test_losses_compile_as_one_graph_and_are_mapped(name):
+    criterion, kind = TRACED[name]
+    x, y = a_batch(kind)
+    expected = criterion(x, y)
+    torch._dynamo.reset()
+    compiled = torch.compile(criterion, backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(compiled(x, y), expected)
+    mapped = torch.func.vmap(criterion)(torch.stack([x, x.flip(0)]), torch.stack([y, y.flip(0)]))
+    torch.testing.assert_close(mapped[0], expected)
+
+
+def test_a_compiled_loss_refuses_what_is_no_class():
+    x, y = a_batch("classes")
+    torch._dynamo.reset()
+    compiled = torch.compile(t.SoftDiceLoss(), backend="aot_eager", fullgraph=True)
+    with pytest.raises(RuntimeError, match=r"classes in 0\.\.2"):
+        compiled(x, y + 7)
+
+
+@pytest.mark.parametrize("name", OVERLAPS)
+@pytest.mark.parametrize(
+    "options", [{"per_image": True}, {"per_image": True, "average": "classes", "worst": 0.5}]
+)
+def test_no_images_have_no_loss(name, options):
+    x, y = a_batch("classes")
+    logits = x[:0].requires_grad_()
+    value = OVERLAPS[name](**options)(logits, y[:0])
+    value.backward()
+    assert value.item() == 0
+
+
+def test_a_class_that_is_masked_out_adds_no_cross_entropy():
+    x, y = a_batch("classes")
+    masked = x.clone()
+    masked[:, 2] = -torch.inf
+    logits = masked.requires_grad_()
+    value = t.WithCrossEntropy(t.SoftDiceLoss(), weight=0.0)(logits, y.clamp(max=1))
+    value.backward()
+    torch.testing.assert_close(value, torch.nn.functional.cross_entropy(masked, y.clamp(max=1)))
+    assert logits.grad.isfinite().all()

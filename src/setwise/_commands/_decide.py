@@ -7,6 +7,7 @@ import numpy as np
 
 import setwise as sw
 from setwise._commands._output import (
+    check_stdout,
     example,
     json_option,
     print_json,
@@ -47,6 +48,7 @@ def decide(
 
     PROBABILITIES.npy is an array, or a text file with a table of numbers, or - for stdin.
     """
+    check_stdout(as_json, output)
     given = read_array(probabilities, "probabilities")
     flat = given if given.ndim <= 2 else given.ravel()
     answer = sw.decide(flat, loss, sets=sets)

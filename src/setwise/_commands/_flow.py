@@ -7,6 +7,7 @@ import numpy as np
 
 import setwise as sw
 from setwise._commands._output import (
+    check_stdout,
     example,
     json_option,
     print_json,
@@ -28,6 +29,7 @@ def flow(file: str, output: str | None, as_json: bool, quiet: bool) -> None:
     FILE.max is a problem of the DIMACS challenge, packed by gzip or not, or - for stdin. The answer
     is theirs too: a line "s VALUE", and a line "f FROM TO FLOW" for each arc that carries some.
     """
+    check_stdout(as_json, output)
     from setwise.inference._flows._dimacs import read_dimacs  # the command's own start is quick
 
     problem = read_dimacs(read_bytes(file), file)

@@ -10,6 +10,7 @@ import numpy as np
 
 import setwise as sw
 from setwise._commands._output import (
+    check_stdout,
     example,
     json_option,
     print_json,
@@ -49,6 +50,7 @@ def map_(
     MODEL.uai is a file of the UAI competitions, or - for stdin. The answer is theirs too: MPE, the
     number of variables, a label for each.
     """
+    check_stdout(as_json, output)
     field = _read(model)
     best = sw.solve_map(
         field, method, tol=tol, time_limit=time_limit, verbose=shows_progress(quiet)
@@ -98,6 +100,7 @@ def marginals(
     MODEL.uai is a file of the UAI competitions, or - for stdin. The answer is theirs too: MAR, the
     number of variables, and for each its number of labels and their probabilities.
     """
+    check_stdout(as_json, output)
     field = _read(model)
     post = sw.marginals(
         field,

@@ -21,6 +21,12 @@ def example(*commands: str) -> str:
     return "\b\n" + "\n".join(f"Example: {command}" for command in commands)
 
 
+def check_stdout(as_json: bool, *outputs: str | None) -> None:
+    """One thing at most goes to stdout."""
+    if as_json + sum(output == "-" for output in outputs) > 1:
+        raise click.UsageError("give - for one file only, and without --json: both are on stdout")
+
+
 def say(words: str, quiet: bool) -> None:
     """Words for a reader, on stderr: stdout is for the answer."""
     if not quiet:
@@ -73,6 +79,8 @@ def read_array(source: str, name: str) -> NDArray[Any]:
         if data[:6] == b"\x93NUMPY":
             return np.asarray(np.load(io.BytesIO(data), allow_pickle=False))
         text = data.decode("utf-8").replace(",", " ")
+        if not text.strip():
+            raise ValueError("it is empty")
         return np.loadtxt(io.StringIO(text), ndmin=1)
     except (ValueError, UnicodeDecodeError, EOFError) as error:
         raise ValueError(f"{name} must be a .npy file or a table of numbers: {error}") from None

@@ -68,14 +68,17 @@ def mask_numbers(labels: NDArray[np.int64]) -> NDArray[Any]:
 
 def _opened(source: str) -> Image.Image:
     name = "stdin" if source == "-" else source
+    data = read_bytes(source)
     try:
-        picture = Image.open(io.BytesIO(read_bytes(source)))
+        picture = Image.open(io.BytesIO(data))
         if picture.width * picture.height > _MOST_PIXELS:
             raise ValueError(
                 f"{name} must have at most {_MOST_PIXELS} pixels, got {picture.width} x "
                 f"{picture.height}"
             )
         picture.load()
-    except (UnidentifiedImageError, Image.DecompressionBombError, SyntaxError, EOFError) as error:
+    except UnidentifiedImageError:
+        raise ValueError(f"{name} must be a picture, got something else") from None
+    except (Image.DecompressionBombError, OSError, SyntaxError, EOFError) as error:
         raise ValueError(f"{name} must be a picture: {error}") from None
     return picture

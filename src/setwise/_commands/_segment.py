@@ -13,6 +13,7 @@ import numpy as np
 
 import setwise as sw
 from setwise._commands._output import (
+    check_stdout,
     example,
     json_option,
     print_json,
@@ -87,7 +88,9 @@ def segment(
         options["probabilities"] = read_array(probabilities, "probabilities")
     if not scribbles and box is None and probabilities is None:
         raise click.UsageError("give --scribbles, --box or --probabilities")
+    check_stdout(as_json, output, entropy, overlay)
     many = len(images) > 1
+    _check_names(images)
     pairs = list(zip(images, _scribbles_of(images, scribbles), strict=True))
     with _progress(pairs, shows_progress(quiet) and many) as steps:
         for image, drawn in steps:
@@ -150,6 +153,18 @@ def _write(
             write_picture(mask_numbers(labels), place)
             told["alternatives"].append({"file": place, "value": value})
     return told
+
+
+def _check_names(images: tuple[str, ...]) -> None:
+    """Files are named after their images: two of one name would be one file."""
+    seen: dict[str, str] = {}
+    for image in images:
+        other = seen.setdefault(Path(image).stem, image)
+        if image is not other:
+            raise click.UsageError(
+                f"images must have different names, got {other} and {image}: their masks would be "
+                "one file"
+            )
 
 
 def _place(given: str | None, stem: str, ending: str, many: bool) -> str:

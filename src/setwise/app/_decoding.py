@@ -40,12 +40,14 @@ def decode(data: bytes) -> tuple[NDArray[np.uint8], tuple[int, int]]:
     images = load("PIL.Image")
     try:
         with _ONE_AT_A_TIME, warnings.catch_warnings():
-            warnings.simplefilter("error")
+            warnings.simplefilter("ignore")  # of metadata for instance
+            warnings.simplefilter("error", images.DecompressionBombWarning)
             image = images.open(io.BytesIO(data), formats=FORMATS)
             width, height = image.size
             if width * height > MOST_PIXELS:
                 raise Refused(_too_large(height, width), 413)
             image.load()
+        picture = _as_bytes(image)
     except Refused:
         raise
     except (images.DecompressionBombError, images.DecompressionBombWarning) as error:
@@ -56,7 +58,7 @@ def decode(data: bytes) -> tuple[NDArray[np.uint8], tuple[int, int]]:
         ) from error
     except Exception as error:
         raise Refused(f"the image cannot be decoded: {str(error)[:200]}", 422) from error
-    return _working(_as_bytes(image), (height, width))
+    return _working(picture, (picture.shape[0], picture.shape[1]))
 
 
 def _too_large(height: int, width: int) -> str:
@@ -82,11 +84,15 @@ def as_picture(image: ArrayLike) -> NDArray[np.uint8]:
         raise TypeError(f"image must hold real numbers, got dtype {array.dtype}")
     if array.ndim == 3 and array.shape[2] in (1, 2):
         array = array[..., 0]
-    if array.ndim == 2:
-        array = np.stack([array] * 3, axis=2)
+    if array.ndim == 2 and array.size:
+        return np.stack([_scaled(array)] * 3, axis=2)
     if array.ndim != 3 or array.shape[2] not in (3, 4) or 0 in array.shape:
         raise ValueError(f"image must have shape (H, W), (H, W, 3) or (H, W, 4), got {array.shape}")
-    array = array[..., :3]
+    return _scaled(array[..., :3])
+
+
+def _scaled(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """Numbers as bytes: those from 0 to 1 as they are, others from the least to the largest."""
     if array.dtype == np.uint8:
         return np.ascontiguousarray(array)
     numbers = array.astype(np.float64)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setwise.app._drawing_levels import BYTES_A_PIXEL, Level, State, Tilt, factor_for
-from setwise.app._drawing_strokes import Marks, Patch, Stroke, draw
+from setwise.app._drawing_strokes import Marks, Patch, Stroke, check_work, draw
 from setwise.images._colors import ColorModel
 from setwise.images._field import SMOOTHNESS
 from setwise.images._pixels import as_pixels
@@ -17,6 +17,8 @@ from setwise.images._pixels import as_pixels
 # A first look is at no more pixels than these: some milliseconds.
 QUICK_PIXELS = 50_000
 MOST_STEPS = 10_000
+MOST_STEP_BYTES = 2**30
+_BYTES_A_POINT = 104
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +33,8 @@ class Step:
     boxes: tuple[tuple[int, int, int, int, int], ...]
     tilts: tuple[Tilt, ...]
     """boxes and choices before it"""
+    total: int
+    """about what it and all steps before it hold in memory"""
 
 
 class Drawing:
@@ -99,10 +103,12 @@ class Drawing:
         """Draws a stroke; one that has the key of the last stroke takes its place."""
         with self._lock:
             last = self._done[-1].stroke if self._done else None
-            if stroke.key and last is not None and last.key == stroke.key:
+            again = bool(stroke.key) and last is not None and last.key == stroke.key
+            self._check_room(1 if again else 0)
+            if stroke.kind != "box":
+                check_work(stroke, self.shape)
+            if again:
                 self._put_back(self._done.pop())
-            if len(self._done) >= MOST_STEPS:
-                raise ValueError(f"a drawing must have at most {MOST_STEPS} steps")
             boxes, tilts = self._boxes, self._tilts
             if stroke.kind == "box":
                 self._boxes = (*boxes, (*stroke.box(self.shape), stroke.label))
@@ -114,6 +120,7 @@ class Drawing:
     def take(self, tilt: Tilt) -> int:
         """Goes on from an alternative."""
         with self._lock:
+            self._check_room()
             boxes, tilts = self._boxes, self._tilts
             self._tilts = (*tilts, tilt)
             nothing = Patch(slice(0, 0), slice(0, 0), self._marks[:0, :0].copy())
@@ -122,12 +129,23 @@ class Drawing:
     def clear(self) -> int:
         """Takes everything away; that can be undone too."""
         with self._lock:
+            self._check_room()
             boxes, tilts = self._boxes, self._tilts
             height, width = self.shape
             patch = Patch(slice(0, height), slice(0, width), self._marks.copy())
             self._marks[:] = -1
             self._boxes, self._tilts = (), ()
             return self._push(None, None, patch, boxes, tilts)
+
+    def _check_room(self, without: int = 0) -> None:
+        """A ``ValueError`` where the steps, but for so many of the last ones, leave no room."""
+        number = len(self._done) - without
+        if number >= MOST_STEPS:
+            raise ValueError(f"a drawing must have at most {MOST_STEPS} steps")
+        if number and self._done[number - 1].total >= MOST_STEP_BYTES:
+            raise ValueError(
+                f"the steps of a drawing must take at most {MOST_STEP_BYTES >> 20} MiB: undo some"
+            )
 
     def _push(
         self,
@@ -138,7 +156,11 @@ class Drawing:
         tilts: tuple[Tilt, ...],
     ) -> int:
         after = self._marks[patch.rows, patch.columns].copy()
-        self._done.append(Step(stroke, tilt, patch, after, boxes, tilts))
+        points = len(stroke.points) if stroke else 0
+        against = sum(other.nbytes for other in tilt.against) if tilt else 0
+        total = (self._done[-1].total if self._done else 0) + against
+        total += 2 * after.nbytes + _BYTES_A_POINT * points
+        self._done.append(Step(stroke, tilt, patch, after, boxes, tilts, total))
         self._undone.clear()
         self._version += 1
         return self._version
@@ -213,8 +235,12 @@ class Drawing:
         """About what it holds in memory."""
         with self._lock:
             own = self.image.nbytes + self._marks.nbytes
-            steps = sum(2 * step.after.nbytes for step in (*self._done, *self._undone))
-            return own + steps + sum(level.nbytes for level in self._levels.values())
+            last = (*self._undone[:1], *self._done[-1:])  # what was undone first was done last
+            return (
+                own
+                + (last[0].total if last else 0)
+                + sum(level.nbytes for level in self._levels.values())
+            )
 
     @property
     def least_nbytes(self) -> int:

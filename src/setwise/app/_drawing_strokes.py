@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
-from math import ceil, floor, isfinite
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ MOST_LABELS = 9
 MOST_POINTS = 100_000
 LARGEST_RADIUS = 500.0
 KINDS = ("brush", "erase", "box")
+# A segment is drawn within the box around it; so many pixels of boxes take some seconds.
+MOST_WORK = 250_000_000
 
 
 @dataclass(frozen=True)
@@ -82,9 +85,9 @@ class Stroke:
 
 
 def _is_number(number: object) -> bool:
-    return (
-        isinstance(number, int | float) and not isinstance(number, bool) and isfinite(float(number))
-    )
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        return False
+    return abs(number) <= sys.float_info.max  # an integer of JSON may be beyond every float
 
 
 def _span(first: float, last: float, side: int) -> tuple[int, int]:
@@ -100,6 +103,17 @@ class Patch:
     rows: slice
     columns: slice
     before: Marks
+
+
+def check_work(stroke: Stroke, shape: tuple[int, int]) -> None:
+    """A ``ValueError`` where a stroke would take too long to draw."""
+    points = np.asarray(stroke.points)
+    first, last = points[:-1], points[1:]
+    low = np.minimum(first, last) - stroke.radius - 1
+    high = np.maximum(first, last) + stroke.radius + 1
+    sides = np.clip(high, 0, shape[::-1]) - np.clip(low, 0, shape[::-1])
+    if sides.prod(axis=1).sum() > MOST_WORK:
+        raise ValueError("a stroke must be shorter, or its brush smaller: lift the pen in between")
 
 
 def draw(marks: Marks, stroke: Stroke) -> Patch:

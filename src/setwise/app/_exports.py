@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from setwise._foundation._arguments import BoolArray
 from setwise._foundation._pictures import png
-from setwise.app._decoding import Refused, decode
+from setwise.app._decoding import MOST_PIXELS, Refused, decode
 from setwise.app._drawing import Drawing
 from setwise.app._drawing_answers import AlternativeList
 from setwise.app._drawing_levels import Tilt, resampled
@@ -179,12 +179,12 @@ def drawing_from_json(given: object) -> Drawing:
         original = [int(side) for side in given.get("original", ())]
         smoothness, name = float(given["smoothness"]), str(given.get("name", "image"))[:200]
         steps = list(given["steps"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise Refused("the drawing lacks an image, a smoothness or its steps") from error
     picture, own = decode(image)
     drawing = Drawing(picture, name)
     drawing.original = own
-    if len(original) == 2 and max(own) <= max(original) <= 100_000:
+    if len(original) == 2 and min(original) >= 1 and original[0] * original[1] <= MOST_PIXELS:
         drawing.original = original[0], original[1]
     try:
         drawing.set_smoothness(smoothness)
@@ -210,7 +210,7 @@ def _read_tilt(step: dict[str, Any]) -> Tilt:
     try:
         bias, weight = float(step["bias"]), float(step["weight"])
         against = tuple(_read_labels(packed) for packed in step["against"][:_MOST_AGAINST])
-    except (KeyError, TypeError, zlib.error) as error:
+    except (KeyError, TypeError, OverflowError, zlib.error) as error:
         raise ValueError("a choice must have a bias, a weight and labellings") from error
     if not np.isfinite([bias, weight]).all():
         raise ValueError("bias and weight must be finite")

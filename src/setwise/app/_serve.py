@@ -62,12 +62,14 @@ def serve(
         ) from error
 
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":  # elsewhere it would let another program take the port too
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind(("127.0.0.1", number))
         except OSError as error:
             raise ValueError(f"port must be free, got {number}: {error.strerror}") from error
         number = listening.getsockname()[1]
+        listening.listen()  # who is quick with the address waits, and is not turned away
         token = token_urlsafe(24)
         app = make_app(token, number)
         if first is not None:

@@ -180,9 +180,10 @@ def _add(drawings: Drawings, drawing: Drawing) -> Entry:
 def _read_drawing(body: bytes, name: str) -> Drawing:
     if body[:1] == b"{":
         try:
-            return _exports.drawing_from_json(json.loads(body))
-        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+            given = json.loads(body)
+        except (ValueError, RecursionError) as error:
             raise Refused("the JSON cannot be read") from error
+        return _exports.drawing_from_json(given)
     picture, original = decode(body)
     drawing = Drawing(picture, name)
     drawing.original = original
@@ -286,9 +287,9 @@ async def _events(socket: WebSocket) -> None:
             text = await socket.receive_text()
             try:
                 message = json.loads(text)
-            except (json.JSONDecodeError, RecursionError):
+            except (ValueError, RecursionError):
                 message = None
-            session.receive(message)
+            await _in_thread(session.receive, message)  # a stroke may take long to draw
     except (WebSocketDisconnect, KeyError):  # KeyError: a binary message
         pass
     finally:

@@ -87,7 +87,7 @@ class Session:
                 value = message.get("value")
                 if isinstance(value, bool) or not isinstance(value, int | float):
                     raise ValueError("smoothness must be a number")
-                drawing.set_smoothness(float(value))
+                drawing.set_smoothness(value)
             case "take":
                 number = message.get("number")
                 if isinstance(number, bool) or not isinstance(number, int):

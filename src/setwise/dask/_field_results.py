@@ -116,6 +116,8 @@ class FieldResults:
     _store: FieldStore | None
 
     def __getitem__(self, image: int) -> Mapping[str, NDArray[Any]]:
+        if not 0 <= image < self.n_images:  # which is also what ends a loop over the results
+            raise IndexError(f"image must lie between 0 and {self.n_images - 1}, got {image}")
         if self._store is not None:
             return self._store.arrays(image)
         return self._arrays[image]

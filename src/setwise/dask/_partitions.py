@@ -46,6 +46,9 @@ def row_parts(X: Any, **others: Any) -> list[dict[str, Delayed]]:
         if values is None:
             continue
         own = as_collection(values, name)
+        if own.ndim > (2 if name == "y" else 1):
+            shape = "(n,) or (n, p)" if name == "y" else "(n,)"
+            raise ValueError(f"{name} must have shape {shape}, got {own.ndim} dimensions")
         own = _cut_alike(own, X, name)
         columns[name] = _delayed(own)
         if len(columns[name]) != len(columns["X"]):
@@ -93,6 +96,8 @@ def check_lengths(part: Mapping[str, Any], place: int) -> int:
 def lazily(X: Any, function: Any, *, columns: int | None, dtype: Any) -> da.Array:
     """``function`` of each chunk of rows, as a dask array (n,) or (n, columns)."""
     X = as_collection(X, "X")
+    if X.ndim != 2:
+        raise ValueError(f"X must have shape (n, d), got {X.ndim} dimensions")
     if is_frame(X):
         parts = X.to_delayed()
         lengths: tuple[float, ...] = (np.nan,) * len(parts)

@@ -64,6 +64,7 @@ def slic_layer(pixels: Pixels, **options: Any) -> IntArray:
         asked["channel_axis"] = -1
     try:
         found = slic(image, **asked)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"regions must be arguments that SLIC takes: {error}") from error
-    return np.asarray(found, np.int64).ravel()
+    except (TypeError, ValueError, ZeroDivisionError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"regions must be arguments that SLIC takes: {error}") from error
+    return as_regions(np.asarray(found, np.int64))  # SLIC may be asked to count from another number

@@ -90,7 +90,8 @@ class WithCrossEntropy(nn.Module):
             log_p = log_softmax(logits, 1, dtype=wide)
             table = read_table(log_p, target, ignore, range(log_p.shape[1]), True)
             truth = self._smoothed(table.truth, log_p.shape[1])
-            losses = -(truth * log_p).sum(1)
+            # A class that a mask of the logits excludes has no part where it is not the truth.
+            losses = -(truth * torch.where(truth > 0, log_p, 0.0)).sum(1)
             valid = None if table.valid is None else table.valid.any(1)
             return _mean(losses, valid)
         target = same_shape(input, target)

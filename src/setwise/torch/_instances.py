@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import torch
@@ -32,7 +33,8 @@ class InstanceLoss(nn.Module):
     the Lovász extension of the loss at errors that are :math:`(1 - g_i y_i)_+` of the logits
     ("hinge") or :math:`|p_i - [y_i = 1]|` of their sigmoid. All sets are one ragged batch.
 
-    An image without a component is one set of background alone.
+    An image without a component is one set of background alone. How many sets there are depends on
+    the numbers, so that ``torch.compile(fullgraph=True)`` and ``torch.func.vmap`` do not take it.
 
     Parameters
     ----------
@@ -125,7 +127,7 @@ class InstanceLoss(nn.Module):
     def _elements(self, numbers: Tensor) -> tuple[Tensor, Tensor, Tensor, int]:
         """Pixels (R,), whether they are positive, their sets, and how many sets there are."""
         images = len(numbers)
-        rows = numbers.reshape(images, -1)
+        rows = numbers.reshape(images, math.prod(numbers.shape[1:]))
         n_pixels = rows.shape[1]
         # The pairs (image, component), and a set of background where an image has none.
         owners = torch.arange(images, device=rows.device)[:, None].expand_as(rows)
@@ -164,7 +166,9 @@ class InstanceLoss(nn.Module):
         of_image = torch.full((len(rows),), -1, dtype=torch.int64, device=rows.device)
         of_image[distinct[alone, 0]] = alone.nonzero()[:, 0]
         grids = (numbers.cpu() > 0).numpy()
-        if numbers.ndim > 2 and numbers.shape[1] == 1:
+        if numbers.ndim == 1:
+            grids = grids[:, None]
+        elif numbers.ndim > 2 and numbers.shape[1] == 1:
             grids = grids[:, 0]
         nearest = torch.empty_like(rows, device="cpu")
         for k, grid in enumerate(grids):

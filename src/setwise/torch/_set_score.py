@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import torch
@@ -94,6 +95,11 @@ class SetScore(nn.Module):
         )
         self.options.named(n_classes)
         self.register_buffer("weight", read_weight(weight), persistent=False)
+        if self.weight is not None and self.weight.shape != (n_classes,):
+            raise ValueError(
+                f"weight must have shape ({n_classes},), one entry a class, "
+                f"got {tuple(self.weight.shape)}"
+            )
         self.reset()
 
     def reset(self) -> None:
@@ -148,7 +154,7 @@ class SetScore(nn.Module):
             void = float("nan") if ignore is None else float(ignore)
             truth, valid = read_target(target, void)
             predicted = input if input.dtype == torch.bool else input > 0
-            shape = (len(input), number, -1)
+            shape = (len(input), number, math.prod(input.shape[2:]))
             return (
                 predicted.reshape(shape),
                 truth.reshape(shape),
@@ -169,13 +175,16 @@ class SetScore(nn.Module):
                 f"target must have shape {tuple(input.shape)}, a class for each pixel, "
                 f"got {tuple(target.shape)}"
             )
+        if target.ndim == 0:
+            raise ValueError("input and target must have a dimension of images, got scalars")
         check_classes(target, number, ignore)
         classes = torch.arange(number, device=target.device)[:, None]
-        labels, found = target.reshape(len(target), 1, -1), input.reshape(len(target), 1, -1)
+        shape = (len(target), 1, math.prod(target.shape[1:]))
+        labels, found = target.reshape(shape), input.reshape(shape)
         void_pixels = voids(target, ignore)
         valid = None
         if void_pixels is not None:
-            valid = (~void_pixels).reshape(len(target), 1, -1).expand(-1, number, -1)
+            valid = (~void_pixels).reshape(shape).expand(-1, number, -1)
         return found == classes, labels == classes, valid
 
     def _score(self, counts: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from typing import NamedTuple
 
 import numpy as np
@@ -23,16 +24,20 @@ class Problem(NamedTuple):
 def read_dimacs(data: bytes, name: str) -> Problem:
     """The problem in a file: lines "p max NODES ARCS", "n ID s", "n ID t", "a FROM TO CAPACITY"."""
     if data[:2] == b"\x1f\x8b":
-        data = gzip.decompress(data)
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"{name} must be packed by gzip as it begins: {error}") from None
     size: tuple[int, int] | None = None
     ends: dict[str, int] = {}
     rows: list[bytes] = []
     for number, line in enumerate(data.splitlines(), start=1):
-        kind, _, rest = line.strip().partition(b" ")
-        words = rest.split()
+        kind, *words = line.split() or [b""]
         try:
             if kind == b"a":
-                rows.append(rest)
+                if len(words) != 3:
+                    raise ValueError("it must be 'a FROM TO CAPACITY'")
+                rows += words
             elif kind == b"p":
                 if words[0] != b"max":
                     raise ValueError("it must be 'p max NODES ARCS'")
@@ -47,8 +52,10 @@ def read_dimacs(data: bytes, name: str) -> Problem:
             ) from None
     if size is None or set(ends) != {"s", "t"}:
         raise ValueError(f"{name} must have a line 'p max NODES ARCS' and lines 'n ID s', 'n ID t'")
-    if len(rows) != size[1]:
-        raise ValueError(f"{name} must have the {size[1]} arcs that it promises, got {len(rows)}")
+    if len(rows) != 3 * size[1]:
+        raise ValueError(
+            f"{name} must have the {size[1]} arcs that it promises, got {len(rows) // 3}"
+        )
     edges, capacities = _arcs(rows, name)
     outside = edges.size and (edges.min() < 0 or edges.max() >= size[0])
     if outside or not all(0 <= node < size[0] for node in ends.values()):
@@ -60,12 +67,15 @@ def read_dimacs(data: bytes, name: str) -> Problem:
 
 def _arcs(rows: list[bytes], name: str) -> tuple[IntArray, IntArray | FloatArray]:
     try:
-        numbers = np.array(b" ".join(rows).split(), np.bytes_).astype(np.float64).reshape(-1, 3)
+        numbers = np.array(rows, np.bytes_).astype(np.float64).reshape(-1, 3)
     except ValueError:
         raise ValueError(
             f"{name} must have arcs 'a FROM TO CAPACITY', three numbers each"
         ) from None
-    edges = numbers[:, :2].astype(np.int64) - 1
-    whole = numbers[:, 2].astype(np.int64)
-    exact = np.array_equal(whole, numbers[:, 2]) and numbers[:, 2].max(initial=0) < 2**53
-    return edges, whole if exact else numbers[:, 2]
+    ends, capacities = numbers[:, :2], numbers[:, 2]
+    if not (np.abs(ends) < 2**53).all() or (ends != np.rint(ends)).any():
+        raise ValueError(f"{name} must number its nodes by whole numbers")
+    edges = ends.astype(np.int64) - 1
+    if not (np.abs(capacities) < 2**53).all() or (capacities != np.rint(capacities)).any():
+        return edges, capacities
+    return edges, capacities.astype(np.int64)

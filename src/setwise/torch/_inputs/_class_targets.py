@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from setwise.torch._inputs._labels import check_classes, comparable, voids
+from setwise.torch._inputs._labels import asserts, check_classes, comparable, is_mapped, voids
 
 _SOFT = "target must hold soft labels in [0, 1] or ignore_index where it is floating"
 _ONE_HOT = "target must be one-hot, one class a pixel, where it has the shape of input"
@@ -42,13 +42,14 @@ class ClassTable:
         """(T, K): sums of (N, K, P) over the pixels that count, and over the images of a set."""
         if self.valid is not None:
             elements = torch.where(self.valid, elements, 0.0)
-        return elements.sum(2).reshape(self.groups, -1, elements.shape[1]).sum(1)
+        sums = elements.sum(2)
+        return sums if self.groups == len(sums) else sums.sum(0, keepdim=True)
 
     def rows(self, elements: Tensor) -> Tensor:
         """(T K, n): the elements of each set."""
         if self.groups == len(elements):
-            return elements.reshape(-1, elements.shape[2])
-        return elements.transpose(0, 1).reshape(elements.shape[1], -1)
+            return elements.flatten(0, 1)
+        return elements.transpose(0, 1).flatten(1)
 
 
 def of_classes(tensor: Tensor, classes: Sequence[int]) -> Tensor:
@@ -92,12 +93,12 @@ def read_table(
 
 def check_degrees(target: Tensor, void: Tensor | None) -> None:
     """Numbers in [0, 1] where they count; on another device than the host, that asserts it."""
-    if target.numel() == 0 or target.dtype == torch.bool:
+    if target.numel() == 0 or target.dtype == torch.bool or is_mapped(target):
         return
     known = (target >= 0) & (target <= 1)
     if void is not None:
         known = known | void
-    if target.device.type != "cpu":
+    if asserts(target):
         torch._assert_async(known.all(), _SOFT)
     elif not bool(known.all()):
         raise ValueError(f"{_SOFT}, got {target[~known][0].item()}")
@@ -114,9 +115,9 @@ def labels_of_one_hot(target: Tensor, ignore: int | None) -> Tensor:
     good = (((target == 0) | (target == 1)).all(1)) & ((target == 1).sum(1) == 1)
     if dropped is not None:
         good = good | dropped
-    if target.device.type != "cpu":
+    if asserts(target):
         torch._assert_async(good.all(), _ONE_HOT)
-    elif not bool(good.all()):
+    elif not is_mapped(target) and not bool(good.all()):
         pixel = target.movedim(1, -1)[~good][0]
         raise ValueError(f"{_ONE_HOT}, got {pixel.tolist()}")
     labels = (target == 1).to(torch.uint8).argmax(1)

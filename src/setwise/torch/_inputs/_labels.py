@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch._C import _functorch
 
 _WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
@@ -12,6 +13,22 @@ NO_MIXTURE = (
     "target must hold labels in {-1, +1} or in {0, 1}, got -1 and 0: "
     "is -1 the label of void elements, to be given as ignore_index?"
 )
+
+
+def asserts(tensor: Tensor) -> bool:
+    """Whether the values are checked by an assertion: Python does not see them while it runs."""
+    return tensor.device.type != "cpu" or torch.compiler.is_compiling()
+
+
+def is_mapped(tensor: Tensor) -> bool:
+    """Whether ``torch.func.vmap`` goes over the tensor: nothing can be asked of its values then."""
+    if torch.compiler.is_compiling():
+        return False
+    while _functorch.is_functorch_wrapped_tensor(tensor):
+        if _functorch.is_batchedtensor(tensor):
+            return True
+        tensor = _functorch.get_unwrapped(tensor)
+    return False
 
 
 def comparable(target: Tensor) -> Tensor:
@@ -72,8 +89,10 @@ def check_target(target: Tensor, valid: Tensor | None) -> None:
     known = (target == 1) | minus | zero
     if valid is not None:
         minus, zero, known = minus & valid, zero & valid, known | ~valid
+    if is_mapped(target):
+        return
     mixed = minus.any() & zero.any()
-    if target.device.type != "cpu":
+    if asserts(target):
         torch._assert_async(known.all(), MEANT)
         torch._assert_async(~mixed, NO_MIXTURE)
         return
@@ -95,7 +114,9 @@ def check_classes(target: Tensor, n_classes: int, ignore: int | None) -> None:
     if void is not None:
         known = known | void
     message = f"target must hold classes in 0..{n_classes - 1} or ignore_index"
-    if target.device.type != "cpu":
+    if is_mapped(target):
+        return
+    if asserts(target):
         torch._assert_async(known.all(), message)
     elif not bool(known.all()):
         raise ValueError(f"{message}, got {target[~known][0].item()}")
