@@ -152,6 +152,12 @@ for name, arguments in LEARNERS.items():
     make = functools.partial(getattr(learning, name), **arguments)
     method(f"learning.{name}.predict", make, X=ROWS)
     method(f"learning.{name}.importances", make, n_features=2)
+
+
+def first(shard, *own):
+    return shard
+
+
 listed("learning.tree_sum", parts=[1.0, 2.0, 3.0], add=None)
 for name in ("Serial", "Threads"):
     arguments = {"n_jobs": 2} if name == "Threads" else {}
@@ -159,7 +165,7 @@ for name in ("Serial", "Threads"):
     listed(f"learning.{name}", lambda executor: executor.close(), **arguments)
     method(f"learning.{name}.map", make, function=itself, shards=[-1, 2])
     method(f"learning.{name}.place", make, shards=[-1, 2])
-    method(f"learning.{name}.sums", make, function=itself, shards=[-1, 2], each=None, most=1)
+    method(f"learning.{name}.sums", make, function=first, shards=[-1, 2], each=None, most=1)
     method(f"learning.{name}.close", make)
 
 

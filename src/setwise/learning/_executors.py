@@ -165,7 +165,10 @@ def check_shards(shards: Sequence[Any], each: Sequence[Any] | None) -> None:
     """Raise where there is nothing to be summed, or no argument for every shard."""
     if not len(shards):
         raise ValueError("shards must hold at least one shard to be summed over, got none")
-    if each is not None and len(each) != len(shards):
+    if each is None:
+        return
+    own = as_list(each, "each", "arguments")
+    if len(own) != len(shards):
         raise ValueError(
-            f"each must have an entry for each of {len(shards)} shards, got {len(each)}"
+            f"each must have an entry for each of {len(shards)} shards, got {len(own)}"
         )

@@ -39,7 +39,7 @@ def tree_sum(parts: Iterable[T], add: Callable[[T, T], T] | None = None) -> T:
     >>> tree_sum([(1, 0.5), (2, 0.25)])
     (3, 0.75)
     """
-    plus = plain_sum if add is None else as_function(add, "add")
+    plus = _adder(add if add is None else as_function(add, "add"))
     sums: list[tuple[int, Any]] = []  # of stretches of 2^k parts, k falling
     for part in _each(parts):
         size, total = 1, part
@@ -58,7 +58,7 @@ def tree_sum(parts: Iterable[T], add: Callable[[T, T], T] | None = None) -> T:
 
 def tree_level(parts: Iterable[T], most: int, add: Callable[[T, T], T] | None = None) -> list[T]:
     """The nodes of the tree of ``tree_sum`` on its first level with at most so many of them."""
-    plus = plain_sum if add is None else add
+    plus = _adder(add)
     if most == 1:
         return [tree_sum(parts, add)]
     nodes = list(parts)
@@ -75,7 +75,24 @@ def plain_sum(a: Any, b: Any) -> Any:
     return a + b
 
 
+def _adder(add: Callable[[Any, Any], Any] | None) -> Callable[[Any, Any], Any]:
+    """The sum of two; a sentence where they have none."""
+    plus = plain_sum if add is None else add
+
+    def added(a: Any, b: Any) -> Any:
+        try:
+            return plus(a, b)
+        except TypeError as error:
+            word = "+" if add is None else "add"
+            raise TypeError(
+                f"parts, what function gives of shards, must be what {word} takes two of, got "
+                f"{type(a).__name__} and {type(b).__name__}: {error}"
+            ) from error
+
+    return added
+
+
 def _each(parts: Iterable[T]) -> Iterable[T]:
-    if isinstance(parts, Iterable):
+    if isinstance(parts, Iterable) and getattr(parts, "ndim", 1):
         return parts
     return as_list(parts, "parts", "parts")

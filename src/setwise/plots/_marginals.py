@@ -91,7 +91,7 @@ class MarginalsDisplay:
     >>> import numpy as np
     >>> import setwise as sw
     >>> unary = np.zeros((6, 8, 2))
-    >>> unary[:, :3, 1], unary[:, 5:, 0] = 2.0, 2.0  # sure at both sides, unsure between
+    >>> unary[:, :3, 1], unary[:, 3:5, 1], unary[:, 5:, 0] = 2.0, 0.1, 2.0  # unsure between
     >>> field = sw.fields.Field(unary.reshape(-1, 2))
     >>> post = sw.marginals(field + sw.fields.Potts(sw.fields.grid_edges((6, 8)), 0.1))
     >>> display = sw.plots.MarginalsDisplay.from_result(post, (6, 8), quantile=0.75)
