@@ -92,7 +92,7 @@ def _adder(add: Callable[[Any, Any], Any] | None) -> Callable[[Any, Any], Any]:
     return added
 
 
-def _each(parts: Iterable[T]) -> Iterable[T]:
-    if isinstance(parts, Iterable) and getattr(parts, "ndim", 1):
+def _each(parts: object) -> Iterable[Any]:
+    if isinstance(parts, Iterable) and getattr(parts, "shape", None) != ():
         return parts
     return as_list(parts, "parts", "parts")
