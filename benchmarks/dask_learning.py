@@ -134,10 +134,8 @@ def main() -> None:
     table.append([*row, as_ratio(ratio(a, b))])
     data.append({"what": "fit", "one": a.tolist(), "two": b.tolist()})
     table += planes_rows(args.quick, data)
-    notes = [
-        "Both clusters ran one after the other; other programs ran on the machine's two cores."
-    ]
-    measured = "Medians (range over the rounds), processes of one machine that had others to run"
+    notes = ["Both clusters ran one after the other."]
+    measured = "Medians (range over the rounds), processes of one machine with two cores, idle else"
     report("dask_learning", table, data, notes=notes, measured=measured, quick=args.quick)
 
 

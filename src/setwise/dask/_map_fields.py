@@ -12,6 +12,7 @@ import dask.array as da
 import numpy as np
 from dask.delayed import Delayed, delayed
 from distributed import Client, KilledWorker, as_completed, default_client
+from numpy.typing import NDArray
 
 from setwise._foundation._arguments import as_choice, as_function, as_list, check_callback
 from setwise.dask._executor import as_client
@@ -128,7 +129,9 @@ class FieldMap:
     ) -> Iterator[list[Answer]]:
         """The answers as they come; parts whose workers died go to the suspects, if asked for."""
         ask = delayed(self._job, pure=False)
-        asked = {client.compute(ask(part.source, part.places, part.names)): part for part in parts}
+        # In one graph, so that what chunks share, as the array they are cut from, travels once.
+        graph = [ask(part.source, part.places, part.names) for part in parts]
+        asked = dict(zip(client.compute(graph), parts, strict=True))
         try:
             for future in as_completed(list(asked)):
                 part = asked.pop(future)
@@ -234,12 +237,13 @@ def _check_options(task: str, options: dict[str, Any]) -> None:
 def _parts(images: Any, names: Sequence[str] | None) -> list[_Part]:
     """The images as tasks have them."""
     array = _as_array(images)
-    if array is None:
-        items = as_list(images, "images", "images")
+    if array is not None and array.ndim < 2:
+        raise ValueError(f"images must have shape (n, ...), got {array.ndim} dimension(s)")
+    if not isinstance(array, da.Array):
+        # Each image by itself, so that a task carries its own and no other.
+        items = as_list(images, "images", "images") if array is None else list(array)
         called = _names(names, [x if isinstance(x, str) else str(k) for k, x in enumerate(items)])
         return [_Part([item], [k], [called[k]]) for k, item in enumerate(items)]
-    if array.ndim < 2:
-        raise ValueError(f"images must have shape (n, ...), got {array.ndim} dimension(s)")
     if np.isnan(array.shape[0]):
         array = array.compute_chunk_sizes()
     array = array.rechunk(dict.fromkeys(range(1, array.ndim), -1))
@@ -253,7 +257,7 @@ def _parts(images: Any, names: Sequence[str] | None) -> list[_Part]:
     return parts
 
 
-def _as_array(images: Any) -> da.Array | None:
+def _as_array(images: Any) -> da.Array | NDArray[Any] | None:
     if isinstance(images, da.Array):
         return images
     kind = type(images).__module__.partition(".")[0]
@@ -263,7 +267,7 @@ def _as_array(images: Any) -> da.Array | None:
         inner = images.data
         return inner if isinstance(inner, da.Array) else _as_array(np.asarray(inner))
     if isinstance(images, np.ndarray) and images.ndim > 0 and images.dtype.kind != "U":
-        return da.from_array(images, chunks=(1, *images.shape[1:]))
+        return images
     return None
 
 

@@ -101,10 +101,13 @@ class ShardRisk:
         given = scores.T if shard.across else scores
         if labels.layout == "rows":
             values, slopes = self.surrogate._of_labels(labels, given)
-            slopes = slopes * shard.weights[:, None]
+            weights = shard.weights[:, None]
         else:
             values, slopes = self.surrogate._of_labels(labels, given.reshape(-1))
-            slopes = (slopes * np.repeat(shard.weights, labels.sizes)).reshape(given.shape)
+            slopes = slopes.reshape(given.shape)
+            weights = np.repeat(shard.weights, labels.sizes).reshape(given.shape)
+        # Into the scores, which are no longer needed: a shard's memory is in the cache.
+        slopes = np.multiply(slopes, weights, out=given)
         gradient = slope_of(shard.X, slopes.T if shard.across else slopes, self.intercept)
         return float(shard.weights @ np.asarray(values)), gradient
 
@@ -124,7 +127,7 @@ def linear_scores(X: Any, W: FloatArray, intercept: bool) -> FloatArray:
     features = X.shape[1]
     scores = np.asarray(X @ np.ascontiguousarray(W[:, :features].T))
     if intercept:
-        scores = scores + W[:, features]
+        scores += W[:, features]
     return scores
 
 
