@@ -34,7 +34,7 @@ def test_version_is_the_same_everywhere() -> None:
     assert f"## [{stated[1]}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
-PAGES = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "guide").glob("*.md")]
+PAGES = [p for folder in (".", "guide", "coming_from") for p in (ROOT / "docs" / folder).glob("*.md")]
 
 
 def prose(page: Path) -> str:

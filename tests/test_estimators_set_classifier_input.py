@@ -66,7 +66,7 @@ BAD = [
         {"sets": "bags"},
         {},
         ValueError,
-        "sets must be 'auto', 'rows', 'columns', 'cells', 'groups' or 'sample', got 'bags'",
+        "sets must be one of 'auto', 'rows', 'columns', 'cells', 'groups', 'sample', got 'bags'",
     ),
     ({"sets": "groups"}, {"y": y}, ValueError, "groups must be given when sets='groups', got None"),
     (

@@ -9,7 +9,8 @@ from public_api import public_objects
 
 ROOT = Path(__file__).parent.parent
 GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
-PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", *GUIDE]
+COMING = sorted((ROOT / "docs" / "coming_from").glob("*.md"))
+PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", *GUIDE, *COMING]
 EXPLAINED = (
     "setwise.app.",
     "setwise.dask.",

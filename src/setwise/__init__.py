@@ -94,7 +94,10 @@ def __getattr__(name: str) -> Any:
         return getattr(load(f"setwise.{_HOMES[name]}"), name)
     if name in __all__ or name in _EXTRAS:
         return load(f"setwise.{name}")
-    raise AttributeError(f"module 'setwise' has no attribute {name!r}")
+    from setwise._foundation._arguments import did_you_mean
+
+    near = "" if name.startswith("_") else did_you_mean(name, __dir__())
+    raise AttributeError(f"module 'setwise' has no attribute {name!r}{near}")
 
 
 def __dir__() -> list[str]:

@@ -6,6 +6,8 @@ A wrong type is a ``TypeError``, a wrong value a ``ValueError``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -57,10 +59,22 @@ def as_answer(value: object, name: str) -> bool | None:
     return None if value is None else bool(value)
 
 
-def as_function(value: object, name: str) -> Callable[..., Any]:
-    """Something that can be called."""
+def as_function(value: object, name: str, *called_with: str) -> Callable[..., Any]:
+    """Something that can be called; where the names of its arguments are given, with so many."""
     if not callable(value):
         raise TypeError(f"{name} must be a function, got {type(value).__name__}")
+    if called_with:
+        try:
+            own = signature(value)
+        except (TypeError, ValueError):  # many compiled functions do not tell
+            return value
+        try:
+            own.bind(*called_with)
+        except TypeError as error:
+            raise TypeError(
+                f"{name} must be a function that is called as {name}({', '.join(called_with)}), "
+                f"got {getattr(value, '__name__', 'one')}{own}: {error}"
+            ) from None
     return value
 
 
@@ -107,8 +121,16 @@ def as_choice(value: object, name: str, choices: Iterable[str]) -> str:
         raise TypeError(f"{name} must be a string, got {type(value).__name__}")
     known = list(choices)
     if value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
+        listed = ", ".join(map(repr, known))
+        raise ValueError(f"{name} must be one of {listed}, got {value!r}{did_you_mean(value, known)}")
     return value
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a refusal: the word that is nearest to what was given, if one is near."""
+    spelt = {own.lower(): own for own in known}
+    near = get_close_matches(word.lower()[:100], spelt, 1, 0.7)
+    return f": did you mean {spelt[near[0]]!r}?" if near else ""
 
 
 def as_number(

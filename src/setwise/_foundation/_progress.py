@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -10,6 +11,7 @@ from setwise._foundation._certificate import Certificate
 from setwise._foundation._deadline import shielded
 
 P = TypeVar("P")
+_LOG = logging.getLogger("setwise")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,9 @@ class Progress(Certificate):
 def stops(callback: Callable[[P], object] | None, progress: P) -> bool:
     """Whether the callback, if there is one, ends the search that stands there.
 
-    Any true value does, not True alone; what has no truth value, such as an array, raises.
+    Any true value does, not True alone; what has no truth value, such as an array, raises. The
+    logger "setwise" is told of every round, for those who listen to it at DEBUG.
     """
+    if _LOG.isEnabledFor(logging.DEBUG):
+        shielded(_LOG.debug, "%s", progress)
     return callback is not None and bool(shielded(callback, progress))

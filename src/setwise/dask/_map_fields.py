@@ -14,7 +14,7 @@ from dask.delayed import Delayed, delayed
 from distributed import Client, KilledWorker, as_completed, default_client
 from numpy.typing import NDArray
 
-from setwise._foundation._arguments import as_choice, as_function, as_list, check_callback
+from setwise._foundation._arguments import as_choice, as_function, as_list, check_callback, did_you_mean
 from setwise.dask._executor import as_client
 from setwise.dask._field_answers import TASKS, Answer, FieldJob
 from setwise.dask._field_results import FieldResults, FieldRow, rows_in_order
@@ -228,6 +228,7 @@ def _check_options(task: str, options: dict[str, Any]) -> None:
     if unknown:
         raise TypeError(
             f"options of task={task!r} must be among {', '.join(sorted(known))}, got {unknown[0]!r}"
+            f"{did_you_mean(unknown[0], known)}"
         )
     needed = {"diverse": "m", "decide": "loss"}.get(task)
     if needed is not None and needed not in options:

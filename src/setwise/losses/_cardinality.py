@@ -95,7 +95,7 @@ class CardinalityLoss(OfCardinality):
     formula: Callable[..., ArrayLike]
 
     def __init__(self, formula: Callable[..., ArrayLike]) -> None:
-        self._set(formula=as_function(formula, "formula"))
+        self._set(formula=as_function(formula, "formula", "k", "p"))
 
     def _table(self, p: int) -> FloatArray:
         if p == 0:  # no mistake is possible, and formulas divide by p

@@ -49,7 +49,7 @@ class ConcaveLoss(Loss):
     weights: FloatArray | None
 
     def __init__(self, concave: Callable[..., ArrayLike], weights: ArrayLike | None = None) -> None:
-        as_function(concave, "concave")
+        as_function(concave, "concave", "sums")
         checked = None if weights is None else as_numbers(weights, "weights", nonnegative=True)
         zero = float(call_on_arrays(concave, "concave", np.zeros(1))[0])
         self._set(concave=concave, weights=checked, _zero=zero)

@@ -121,7 +121,7 @@ class CountsLoss(OfCounts):
     formula: Formula
 
     def __init__(self, formula: Formula) -> None:
-        self._set(formula=as_function(formula, "formula"))
+        self._set(formula=as_function(formula, "formula", "n", "q", "m", "r"))
 
     def _formula(self, m: int, r: int) -> Formula:
         return _FromZero(self.formula, m, r)

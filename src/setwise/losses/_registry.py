@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from setwise._foundation._arguments import did_you_mean
 from setwise.losses._base import Loss
 from setwise.losses._cardinality import Exponential, FaceTrack
 from setwise.losses._concave import TruncatedModular
@@ -55,5 +56,6 @@ def get(loss: str | Loss) -> Loss:
     if not isinstance(loss, str):
         raise TypeError(f"loss must be a Loss or a name, got {type(loss).__name__}")
     if loss not in _LOSSES:
-        raise ValueError(f"loss must be one of {', '.join(names())}, got {loss!r}")
+        near = did_you_mean(loss, names())
+        raise ValueError(f"loss must be one of {', '.join(names())}, got {loss!r}{near}")
     return _LOSSES[loss]()

@@ -230,7 +230,9 @@ class DiverseDisplay:
         if k == 0:
             return f"1: energy {self.values[0]:,.5g}"
         first, more = float(self.values[0]), float(self.values[k] - self.values[0])
-        rise = f"{100 * more / abs(first):+.2g} %" if first else f"{more:+.3g}"
+        percent = 100 * more / abs(first) if first else 0.0
+        rise = f"{percent:+,.{0 if percent >= 10 else 2}{'f' if percent >= 10 else 'g'}} %"
+        rise = rise if first else f"{more:+.3g}"
         what, share = self.changes[k].rsplit(", ", 1) if self.share[k] else (self.changes[k], "")
         return f"{k + 1}: {what}\n{share}{', ' if share else ''}energy {rise}"
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from setwise._foundation._arguments import did_you_mean
 from setwise._foundation._immutable import Immutable
 from setwise.losses import Hamming, Loss
 from setwise.losses import get as get_loss
@@ -79,7 +80,8 @@ def get(surrogate: str | Surrogate, loss: Loss | str | None = None, **options: A
     if not isinstance(surrogate, str):
         raise TypeError(f"surrogate must be a Surrogate or a name, got {type(surrogate).__name__}")
     if surrogate not in _SURROGATES:
-        raise ValueError(f"surrogate must be one of {', '.join(names())}, got {surrogate!r}")
+        near = did_you_mean(surrogate, names())
+        raise ValueError(f"surrogate must be one of {', '.join(names())}, got {surrogate!r}{near}")
     if loss is None:
         raise TypeError(f"loss must be given with the name of a surrogate, got None, {surrogate!r}")
     return _SURROGATES[surrogate](get_loss(loss), **options)

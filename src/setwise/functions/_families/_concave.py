@@ -48,7 +48,7 @@ class ConcaveOfModular(SetFunction):
     weights: FloatArray
 
     def __init__(self, concave: Callable[..., ArrayLike], weights: ArrayLike) -> None:
-        as_function(concave, "concave")
+        as_function(concave, "concave", "sums")
         array = as_numbers(weights, "weights", nonnegative=True)
         self._set(n=len(array), concave=concave, weights=array)
         self._check_concave()

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise._foundation._arguments import FloatArray, IntArray, as_array
+from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_choice
 from setwise._foundation._sample_weights import as_sample_weights, require_some
 
 _MOST_ELEMENTS = 1 << 31
@@ -158,12 +158,7 @@ def _whole_numbers(weight: FloatArray) -> IntArray:
 
 def check_sets(sets: object) -> None:
     """Raise unless this is one of the kinds of sets, or "auto"."""
-    if not isinstance(sets, str):
-        raise TypeError(f"sets must be a string, got {type(sets).__name__}")
-    if sets not in ("auto", *_OF_A_MATRIX, "groups", "sample"):
-        raise ValueError(
-            f"sets must be 'auto', 'rows', 'columns', 'cells', 'groups' or 'sample', got {sets!r}"
-        )
+    as_choice(sets, "sets", ("auto", *_OF_A_MATRIX, "groups", "sample"))
 
 
 def _kind(positive: NDArray[np.bool_], sets: Sets, groups: ArrayLike | None) -> Kind:

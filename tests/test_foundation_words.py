@@ -1,0 +1,62 @@
+"""Words that are nearly right are answered with the right one; rounds are told to a logger."""
+
+import logging
+
+import numpy as np
+import pytest
+
+import setwise as sw
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda: sw.SetClasifier, "SetClassifier"),
+        (lambda: sw.losses.get("jacard"), "jaccard"),
+        (lambda: sw.surrogates.get("Lovasz", "jaccard"), "lovasz"),
+        (lambda: sw.solve_map(sw.fields.Field([[0.0, 1.0]]), "expansions"), "expansion"),
+        (lambda: sw.marginals(sw.fields.Field([[0.0, 1.0]]), "meanfield"), "mean_field"),
+        (lambda: sw.SetClassifier(sets="row").fit([[0.0], [1.0]], [[0, 1], [1, 0]]), "rows"),
+    ],
+)
+def test_a_word_that_is_nearly_right_is_answered_with_the_right_one(call, word: str) -> None:
+    with pytest.raises((AttributeError, ValueError), match=f"did you mean '{word}'\\?$"):
+        call()
+
+
+def test_a_word_that_is_far_from_all_has_no_hint() -> None:
+    with pytest.raises(ValueError, match="got 'zzz'$"):
+        sw.losses.get("zzz")
+    with pytest.raises(AttributeError, match="'__wrapped__'$"):
+        _ = sw.__wrapped__
+
+
+def test_the_logger_hears_every_round(caplog: pytest.LogCaptureFixture) -> None:
+    def risk(w: np.ndarray) -> tuple[float, np.ndarray]:
+        return abs(w[0] - 1), np.sign(w - 1)
+
+    with caplog.at_level(logging.DEBUG, logger="setwise"):
+        fit = sw.learning.one_slack(risk, 1)
+    assert len(caplog.records) == fit.n_iter
+    assert "relative_gap" in caplog.text
+    with caplog.at_level(logging.INFO, logger="setwise"):
+        caplog.clear()
+        sw.learning.one_slack(risk, 1)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("call", "asked"),
+    [
+        (lambda: sw.losses.CardinalityLoss(lambda k: k), r"formula\(k, p\)"),
+        (lambda: sw.losses.CountsLoss(lambda n, q: n + q), r"formula\(n, q, m, r\)"),
+        (lambda: sw.functions.ConcaveOfModular(lambda a, b: a, [1.0]), r"concave\(sums\)"),
+    ],
+)
+def test_a_formula_with_other_arguments_is_told_how_it_is_called(call, asked: str) -> None:
+    with pytest.raises(TypeError, match=f"is called as {asked}"):
+        call()
+
+
+def test_a_formula_that_does_not_tell_its_arguments_is_taken() -> None:
+    assert sw.functions.ConcaveOfModular(np.sqrt, [4.0])([True]) == 2.0
