@@ -105,7 +105,7 @@ struct CountBlocks {
 struct LabelSetCost {
     double cost;
     std::vector<std::uint8_t> labels;  // (L,)
-    double log_unused = 0;     // the log of the probability that nobody takes them, without ...
+    CompensatedSum<double, 2> log_unused;  // the log of the probability that nobody takes them, without ...
     std::int64_t certain = 0;  // ... the variables that surely do
 
     // The probability that a variable takes none of them.
@@ -116,11 +116,11 @@ struct LabelSetCost {
     }
     void count(double mass, int sign) {
         if (mass > 0)
-            log_unused += sign * std::log(mass);
+            log_unused.add(sign * std::log(mass));
         else
             certain += sign;
     }
-    double unused() const { return certain > 0 ? 0 : std::exp(std::min(log_unused, 0.0)); }
+    double unused() const { return certain > 0 ? 0 : std::exp(std::min(log_unused.value(), 0.0)); }
 };
 
 class MeanField {
@@ -263,7 +263,7 @@ class MeanField {
             }
         }
         for (auto& cost : costs_) {
-            cost.log_unused = 0;
+            cost.log_unused = {};
             cost.certain = 0;
             for (Index i = 0; i < n_; ++i) cost.count(cost.avoided(q_.data() + i * n_labels_), 1);
         }
@@ -324,11 +324,12 @@ class MeanField {
             const Index n = counts.size(b);
             std::vector<double> q(static_cast<std::size_t>(n)), work;
             for (Index slot = 0; slot < slots(counts); ++slot) {
-                double mean = 0;
+                CompensatedSum<double, 2> sum;
                 for (Index k = 0; k < n; ++k) {
                     const Index i = counts.variables[counts.starts[b] + k];
-                    mean += q[k] = mass(counts, slot, i, q_.data() + i * n_labels_);
+                    sum.add(q[k] = mass(counts, slot, i, q_.data() + i * n_labels_));
                 }
+                const double mean = sum.value();
                 if (n <= exact) {
                     const double* const h = counts.table.data() + counts.table_at(b);
                     parts[b] += expected_of_count(q.data(), n, h, work);
@@ -339,9 +340,9 @@ class MeanField {
                 parts[b] += h[k] + (mean - static_cast<double>(k)) * (h[k + 1] - h[k]);
             }
         });
-        double sum = 0;
-        for (const double part : parts) sum += part;
-        return sum;
+        CompensatedSum<double, 2> sum;
+        for (const double part : parts) sum.add(part);
+        return sum.value();
     }
 
     // q proportional to exp(-energy / t); 0 where the energy is infinite.

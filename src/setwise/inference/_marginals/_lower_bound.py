@@ -21,6 +21,7 @@ import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._certificate import EPS
 from setwise._foundation._pool import Pool
 from setwise.fields._field import Field
 from setwise.fields._terms import (
@@ -89,6 +90,8 @@ class Factorized:
                     return 0.0
 
         self._constant = sum_constants(field._terms(), constant_of)
+        self._rounding = rounding_of_logs(field, temperature)
+        self._rounding += _rounding_of_counts(field, exact) / temperature
         _, unary, terms = field._folded()
         self._kernel: Any = self._made(np.ascontiguousarray(unary), small)
         for _, term in self._arranged(terms, unary.shape):
@@ -198,17 +201,38 @@ class Factorized:
     def bound(self, exact: int | None = None) -> float:
         """H(Q) - E_Q[E] / t, or less where an expectation is replaced: at most log Z.
 
+        Rounding is allowed for.
         ``exact`` is the size of the largest block that is taken exactly, if not that of the start.
         """
         lacking = self._follow()
         exact = self._exact if exact is None else exact
         entropy, energy = self._kernel.value(exact, self._threads)
-        return float(entropy - (energy + lacking + self._constant) / self._temperature)
+        bound = float(entropy - (energy + lacking + self._constant) / self._temperature)
+        return bound - self._rounding
 
     @property
     def probabilities(self) -> FloatArray:
         """(N, L): a copy of Q."""
         return self._q.copy()
+
+
+def _rounding_of_counts(field: Field, exact: int) -> float:
+    """What expectations of functions of counts may lose: the law of a count takes n steps."""
+    n, n_labels = field.unary.shape
+    lost = 0.0
+    for _, term in field._terms():
+        match term:
+            case CountTerm() | RobustTerm():
+                size = int(np.bincount(term.regions[term.members]).max(initial=0))
+                steps = 4 * min(size, exact)
+            case CardinalityTerm():
+                steps = 4 * min(n, exact)
+            case LabelTerm():
+                steps = (n_labels + 4) * n
+            case _:
+                steps = 0
+        lost += steps * term._most(n_labels)
+    return EPS * lost
 
 
 def _concave(term: TransitionTerm, counts: FloatArray) -> FloatArray:
@@ -258,8 +282,7 @@ def raised_bound(
     _, best, moves = max(trials, key=lambda trial: trial[0])
     if moves:
         _raise(best, sweeps - 3)
-    bound = best.bound() - rounding_of_logs(field, temperature)
-    return Raised(bound, best.probabilities)
+    return Raised(best.bound(), best.probabilities)
 
 
 def _near(labels: IntArray, q: FloatArray) -> FloatArray:

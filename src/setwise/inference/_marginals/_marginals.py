@@ -22,7 +22,7 @@ from setwise._foundation._threads import as_threads
 from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field, as_field
 from setwise.inference._map._energy_scale import NEGLIGIBLE, trivial_of_tables
-from setwise.inference._map._ground import difference_above, difference_below, ground
+from setwise.inference._map._ground import ground
 from setwise.inference._map._largest_energy import check_magnitude
 from setwise.inference._map._reach import (
     digits_lost,
@@ -192,8 +192,8 @@ def marginals(
         watch=watch,
     )
     check_magnitude(field, options.temperature, options.dtype)
-    offset = parts.constant / options.temperature
-    options = replace(options, offset=offset, from_below=not record.gives_bound)
+    offset, margin = parts.over(options.temperature)
+    options = replace(options, offset=offset, margin=margin, from_below=not record.gives_bound)
     problem, lost = _within_sight(problem, options)
     watch.lap("set-up")
     try:
@@ -211,8 +211,8 @@ def marginals(
     )  # a label's price may have been too small
     return MarginalsResult(
         probabilities=probabilities.astype(options.dtype, copy=False),
-        log_partition_upper=difference_above(solution.upper + lost, offset),
-        log_partition_lower=difference_below(below.bound - lost, offset),
+        log_partition_upper=options.above(solution.upper + lost),
+        log_partition_lower=options.below(below.bound - lost),
         excess=solution.gap + lost,
         relative_gap=solution.relative_gap + lost,
         n_iter=solution.n_iter,
