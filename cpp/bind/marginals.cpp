@@ -179,6 +179,19 @@ void close_tree_bound(TreeBound& state, In<Index> order, In<Index> starts) {
     state.close(order.data(), starts.data(), blocks);
 }
 
+void require_scopes(const JunctionTree& state, const In2<Index>& scopes) {
+    require(!state.planned(), "factors must be added before the plan");
+    require(scopes.shape(1) > 0, "scopes must hold variables");
+    for (std::size_t f = 0; f < scopes.shape(0); ++f) {
+        const Index* const scope = scopes.data() + f * scopes.shape(1);
+        for (std::size_t k = 0; k < scopes.shape(1); ++k) {
+            require(scope[k] >= 0 && scope[k] < state.n(), "scopes must hold variables");
+            for (std::size_t other = 0; other < k; ++other)
+                require(scope[other] != scope[k], "scopes must hold distinct variables");
+        }
+    }
+}
+
 template <class Array>
 void require_messages(TreeBound& state, const Array& messages) {
     require(static_cast<Index>(messages.shape(0)) == 2 * state.edges() &&
@@ -424,24 +437,31 @@ void bind_marginals(nb::module_& m) {
             },
             "logs"_a.noconvert())
         .def(
-            "add_factor",
-            [](JunctionTree& state, In<Index> scope, In<double> table) {
-                require(!state.planned(), "factors must be added before the plan");
+            "add_scopes",
+            [](JunctionTree& state, In2<Index> scopes) {
+                require_scopes(state, scopes);
+                const auto size = static_cast<Index>(scopes.shape(1));
+                for (std::size_t f = 0; f < scopes.shape(0); ++f)
+                    state.add_factor(scopes.data() + static_cast<Index>(f) * size, size, nullptr, 0);
+            },
+            "scopes"_a.noconvert(), Unlocked())
+        .def(
+            "add_factors",
+            [](JunctionTree& state, In2<Index> scopes, In2<double> tables) {
+                require_scopes(state, scopes);
                 std::size_t cells = 1;
-                for (std::size_t k = 0; k < scope.size(); ++k) {
-                    const Index i = scope.data()[k];
-                    require(i >= 0 && i < state.n(), "scope must hold variables");
-                    for (std::size_t other = 0; other < k; ++other)
-                        require(scope.data()[other] != i, "scope must hold distinct variables");
-                    require(cells <= table.size(), "table must have an entry a labelling");
+                for (std::size_t k = 0; k < scopes.shape(1); ++k) {
+                    require(cells <= tables.shape(1), "tables must have an entry a labelling");
                     cells *= static_cast<std::size_t>(state.n_labels());
                 }
-                require(scope.size() > 0 && cells == table.size(),
-                        "table must have an entry a labelling");
-                state.add_factor(scope.data(), static_cast<Index>(scope.size()), table.data(),
-                                 static_cast<Index>(table.size()));
+                require(tables.shape(0) == scopes.shape(0) && cells == tables.shape(1),
+                        "tables must have an entry a labelling");
+                const auto size = static_cast<Index>(scopes.shape(1));
+                for (std::size_t f = 0; f < scopes.shape(0); ++f)
+                    state.add_factor(scopes.data() + static_cast<Index>(f) * size, size,
+                                     tables.data() + f * cells, static_cast<Index>(cells));
             },
-            "scope"_a.noconvert(), "table"_a.noconvert(), Unlocked())
+            "scopes"_a.noconvert(), "tables"_a.noconvert(), Unlocked())
         .def(
             "plan",
             [](JunctionTree& state, Index most_variables) {
@@ -451,16 +471,29 @@ void bind_marginals(nb::module_& m) {
         .def(
             "log_partition",
             [](JunctionTree& state) {
-                require(state.planned(), "log_partition must come after the plan");
+                require(state.planned() && state.complete(),
+                        "log_partition must come after tables and the plan");
                 return state.log_partition(poll_signals);
             },
             Unlocked())
         .def(
+            "best",
+            [](JunctionTree& state, Out<Index> labels) {
+                require(state.planned() && state.complete(),
+                        "best must come after tables and the plan");
+                require(static_cast<Index>(labels.size()) == state.n(),
+                        "labels must have an entry a variable");
+                return state.best(labels.data(), poll_signals);
+            },
+            "labels"_a.noconvert(), Unlocked())
+        .def(
             "marginals",
-            [](JunctionTree& state, Out2<double> p) {
+            [](JunctionTree& state, Out2<double> p, Out<double> expected) {
                 require_field(state, p);
                 require(state.summed(), "marginals must come after log_partition");
-                state.marginals(p.data(), poll_signals);
+                require(static_cast<Index>(expected.size()) == state.factors(),
+                        "expected must have an entry a factor");
+                state.marginals(p.data(), expected.data(), poll_signals);
             },
-            "p"_a.noconvert(), Unlocked());
+            "p"_a.noconvert(), "expected"_a.noconvert(), Unlocked());
 }

@@ -1,4 +1,5 @@
-// Exact sums over all labellings by the elimination of variables: log Z, and marginals by the way back.
+// Exact sums over all labellings by the elimination of variables: log Z, and marginals by the way back;
+// with the largest instead of sums the best labelling.
 //
 // A factor is a table of logarithms over a few variables. The clique of a variable is itself and all
 // later variables that it shares a factor or a message with; its message sums the product of its
@@ -32,9 +33,14 @@ class JunctionTree {
     bool planned() const { return planned_; }
     bool summed() const { return summed_; }
 
-    // Of distinct variables; the table in C order of them.
+    Index factors() const { return static_cast<Index>(factors_.size()); }
+    bool complete() const { return complete_; }
+
+    // Of distinct variables; the table in C order of them, minus infinity where it forbids. Without
+    // tables there can be a plan, and nothing more.
     void add_factor(const Index* scope, Index size, const double* table, Index cells) {
         factors_.push_back({{scope, scope + size}, {table, table + cells}});
+        complete_ = complete_ && cells > 0;
     }
 
     // The order of elimination in which each variable adds the fewest edges; the most cells of a clique
@@ -103,29 +109,36 @@ class JunctionTree {
         return {largest, total};
     }
 
-    // Every message with its largest entry taken off: one that grew along a chain would lose digits.
+    // Minus infinity where every labelling is forbidden.
     double log_partition(Poll poll) {
-        CompensatedSum<double, 2> sum;
-        std::vector<double> table;
-        for (auto& clique : cliques_) {
-            fill_table(clique, table);
-            const Index cells = static_cast<Index>(table.size()) / n_labels_;
-            clique.message.assign(static_cast<std::size_t>(cells), 0.0);
-            for (Index k = 0; k < cells; ++k) {
-                clique.message[k] = log_sum(table.data() + k * n_labels_);
-                if (k % 65536 == 65535) poll();
-            }
-            clique.level = *std::max_element(clique.message.begin(), clique.message.end());
-            for (double& entry : clique.message) entry -= clique.level;
-            sum.add(clique.level);
-            poll();
-        }
-        summed_ = true;
-        return sum.value();
+        const double sum = eliminate<false>(poll);
+        summed_ = sum > -std::numeric_limits<double>::infinity();
+        return sum;
     }
 
-    // p (N, L), after log_partition.
-    void marginals(double* p, Poll poll) {
+    // The largest sum of logarithms, and labels (N,) that have it: the first of equals. Minus infinity
+    // where every labelling is forbidden.
+    double best(Index* labels, Poll poll) {
+        const double sum = eliminate<true>(poll);
+        summed_ = false;
+        if (sum == -std::numeric_limits<double>::infinity()) return sum;
+        std::vector<double> row(static_cast<std::size_t>(n_labels_));
+        for (std::size_t c = cliques_.size(); c-- > 0;) {
+            const Clique& clique = cliques_[c];
+            const double* const unary = unary_.data() + clique.variable * n_labels_;
+            std::copy(unary, unary + n_labels_, row.begin());
+            for (const Index f : clique.factors)
+                add_row(clique.variable, factors_[f].scope, factors_[f].table, labels, row.data());
+            for (const Index child : clique.children)
+                add_row(clique.variable, cliques_[child].separator, cliques_[child].message, labels,
+                        row.data());
+            labels[clique.variable] = std::max_element(row.begin(), row.end()) - row.begin();
+        }
+        return sum;
+    }
+
+    // p (N, L) and what each factor's table is on average (F,), after log_partition.
+    void marginals(double* p, double* expected, Poll poll) {
         std::vector<double> table;
         for (std::size_t c = cliques_.size(); c-- > 0;) {
             Clique& clique = cliques_[c];
@@ -143,6 +156,13 @@ class JunctionTree {
                 if (k % 65536 == 65535) poll();
             }
             const auto scope = scope_of(clique);
+            for (const Index f : clique.factors) {
+                CompensatedSum<double, 2> sum;
+                each_cell(scope, factors_[f].scope, [&](Index cell, Index there) {
+                    if (table[cell] > 0) sum.add(table[cell] * factors_[f].table[there]);
+                });
+                expected[f] = sum.value();
+            }
             for (const Index child : clique.children) {
                 Clique& other = cliques_[child];
                 other.marginal.assign(other.message.size(), 0.0);
@@ -170,6 +190,42 @@ class JunctionTree {
         std::vector<double> message, marginal;  // over the separator
         double level = 0;                       // what was taken off the message
     };
+
+    // Every message with its largest entry taken off: one that grew along a chain would lose digits.
+    template <bool largest>
+    double eliminate(Poll poll) {
+        CompensatedSum<double, 2> sum;
+        std::vector<double> table;
+        for (auto& clique : cliques_) {
+            fill_table(clique, table);
+            const Index cells = static_cast<Index>(table.size()) / n_labels_;
+            clique.message.assign(static_cast<std::size_t>(cells), 0.0);
+            for (Index k = 0; k < cells; ++k) {
+                const double* const row = table.data() + k * n_labels_;
+                clique.message[k] = largest ? *std::max_element(row, row + n_labels_) : log_sum(row);
+                if (k % 65536 == 65535) poll();
+            }
+            clique.level = *std::max_element(clique.message.begin(), clique.message.end());
+            if (clique.level == -std::numeric_limits<double>::infinity()) return clique.level;
+            for (double& entry : clique.message) entry -= clique.level;
+            sum.add(clique.level);
+            poll();
+        }
+        return sum.value();
+    }
+
+    // Adds to the row of a variable a table over `scope` at the labels of the others.
+    void add_row(Index variable, const std::vector<Index>& scope, const std::vector<double>& table,
+                 const Index* labels, double* row) const {
+        Index place = 0, stride = 0, step = 1;
+        for (std::size_t k = scope.size(); k-- > 0; step *= n_labels_) {
+            if (scope[k] == variable)
+                stride = step;
+            else
+                place += labels[scope[k]] * step;
+        }
+        for (Index a = 0; a < n_labels_; ++a) row[a] += table[place + a * stride];
+    }
 
     static Index fill_of(const std::vector<std::set<Index>>& near, Index i) {
         Index missing = 0;
@@ -243,7 +299,7 @@ class JunctionTree {
     std::vector<Factor> factors_;
     std::vector<Clique> cliques_;  // in the order of elimination
     std::vector<Index> place_;
-    bool planned_ = false, summed_ = false;
+    bool planned_ = false, summed_ = false, complete_ = true;
 };
 
 }  // namespace setwise

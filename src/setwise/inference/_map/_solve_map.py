@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -170,7 +171,10 @@ def solve_map(
     told = _told(result, reason, deadline)
     if grounded is not field:
         value = float(field._energies(result.labels[None])[0])
-        told |= {"value": value, "bound": difference_below(value, result.gap)}
+        bound = difference_below(value, result.gap)
+        if value == inf:  # cut short before a labelling that nothing forbids was met
+            bound = difference_below(result.bound, -parts.constant)
+        told |= {"value": value, "bound": bound}
     return replace(result, timings=watch.timings("answer"), shape=field.shape, **told)
 
 

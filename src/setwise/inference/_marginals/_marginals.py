@@ -173,7 +173,7 @@ def marginals(
     problem = parts.field
     reason = "asked for"
     if method == "auto":
-        method, reason = METHODS.choose(problem)
+        method, reason = METHODS.choose(problem, started=init is not None)
     else:
         METHODS[method].check(problem)
     record = METHODS[method]

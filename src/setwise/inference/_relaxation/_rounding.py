@@ -24,9 +24,9 @@ def rounding_of_blocks(
 ) -> float:
     r"""More than what any labelling is charged above its energy, for blocks that were projected.
 
-    With s (N, L) the ``scores``, without a constant for each row, and :math:`|z_{ij}| \le |s_{g,ij}|
-    + \max_k s_{ik} - \min_k s_{ik} + t \log L`, the sum over the groups g, whose longest blocks are
-    of :math:`n_g` variables, of
+    With s (N, L) the ``scores``, without a constant for each row, and
+    :math:`|z_{ij}| \le |s_{g,ij}| + \max_k s_{ik} - \min_k s_{ik} + t \log L`, the sum over the
+    groups g, whose longest blocks are of :math:`n_g` variables, of
 
     .. math:: 2 \varepsilon (8 + n_g) \sum_i \max_j |z_{ij}|;
 
