@@ -179,8 +179,8 @@ void close_tree_bound(TreeBound& state, In<Index> order, In<Index> starts) {
     state.close(order.data(), starts.data(), blocks);
 }
 
-void require_scopes(const JunctionTree& state, const In2<Index>& scopes) {
-    require(!state.planned(), "factors must be added before the plan");
+template <class State>
+void require_cliques(const State& state, const In2<Index>& scopes) {
     require(scopes.shape(1) > 0, "scopes must hold variables");
     for (std::size_t f = 0; f < scopes.shape(0); ++f) {
         const Index* const scope = scopes.data() + f * scopes.shape(1);
@@ -190,6 +190,18 @@ void require_scopes(const JunctionTree& state, const In2<Index>& scopes) {
                 require(scope[other] != scope[k], "scopes must hold distinct variables");
         }
     }
+}
+
+void require_cells(const In<Index>& sides, const In2<Index>& scopes, const In2<double>& tables) {
+    require(sides.size() == scopes.shape(1), "sides must have an entry a variable");
+    std::size_t cells = 1;
+    for (std::size_t k = 0; k < sides.size(); ++k) {
+        require(cells <= tables.shape(1) && sides.data()[k] > 0 && sides.data()[k] < most,
+                "tables must have an entry a labelling");
+        cells *= static_cast<std::size_t>(sides.data()[k]);
+    }
+    require(tables.shape(0) == scopes.shape(0) && cells == tables.shape(1),
+            "tables must have an entry a labelling");
 }
 
 template <class Array>
@@ -212,6 +224,20 @@ void bind_marginals(nb::module_& m) {
                                       static_cast<Index>(unary.shape(1)), small);
             },
             "unary"_a.noconvert(), "small"_a)
+        .def(
+            "add_cliques",
+            [](MeanField& state, In2<Index> cliques, In<Index> sides, In2<double> tables,
+               double price) {
+                require_cliques(state, cliques);
+                require_cells(sides, cliques, tables);
+                for (std::size_t k = 0; k < sides.size(); ++k)
+                    require(sides.data()[k] <= state.n_labels(), "sides must be at most L");
+                state.cliques().add(cliques.data(), static_cast<Index>(cliques.shape(0)),
+                                    {sides.data(), sides.data() + sides.size()}, tables.data(),
+                                    price);
+            },
+            "cliques"_a.noconvert(), "sides"_a.noconvert(), "tables"_a.noconvert(), "price"_a,
+            Unlocked())
         .def(
             "sweep",
             [](MeanField& state, double temperature) {
@@ -439,33 +465,33 @@ void bind_marginals(nb::module_& m) {
         .def(
             "add_scopes",
             [](JunctionTree& state, In2<Index> scopes) {
-                require_scopes(state, scopes);
+                require(!state.planned(), "factors must be added before the plan");
+                require_cliques(state, scopes);
                 const auto size = static_cast<Index>(scopes.shape(1));
                 for (std::size_t f = 0; f < scopes.shape(0); ++f)
-                    state.add_factor(scopes.data() + static_cast<Index>(f) * size, size, nullptr, 0);
+                    state.add_scope(scopes.data() + static_cast<Index>(f) * size, size);
             },
             "scopes"_a.noconvert(), Unlocked())
         .def(
             "add_factors",
-            [](JunctionTree& state, In2<Index> scopes, In2<double> tables) {
-                require_scopes(state, scopes);
-                std::size_t cells = 1;
-                for (std::size_t k = 0; k < scopes.shape(1); ++k) {
-                    require(cells <= tables.shape(1), "tables must have an entry a labelling");
-                    cells *= static_cast<std::size_t>(state.n_labels());
-                }
-                require(tables.shape(0) == scopes.shape(0) && cells == tables.shape(1),
-                        "tables must have an entry a labelling");
-                const auto size = static_cast<Index>(scopes.shape(1));
+            [](JunctionTree& state, In2<Index> scopes, In<Index> sides, In2<double> tables) {
+                require(!state.planned(), "factors must be added before the plan");
+                require_cliques(state, scopes);
+                require_cells(sides, scopes, tables);
+                const auto size = static_cast<Index>(scopes.shape(1)),
+                           cells = static_cast<Index>(tables.shape(1));
+                for (std::size_t k = 0; k < scopes.size(); ++k)
+                    require(state.highest(scopes.data()[k]) < sides.data()[k % scopes.shape(1)],
+                            "sides must hold all labels that are allowed");
                 for (std::size_t f = 0; f < scopes.shape(0); ++f)
                     state.add_factor(scopes.data() + static_cast<Index>(f) * size, size,
-                                     tables.data() + f * cells, static_cast<Index>(cells));
+                                     sides.data(), tables.data() + static_cast<Index>(f) * cells);
             },
-            "scopes"_a.noconvert(), "tables"_a.noconvert(), Unlocked())
+            "scopes"_a.noconvert(), "sides"_a.noconvert(), "tables"_a.noconvert(), Unlocked())
         .def(
             "plan",
-            [](JunctionTree& state, Index most_variables) {
-                return state.plan(most_variables, poll_signals);
+            [](JunctionTree& state, double cells) {
+                return state.plan(cells, poll_signals);
             },
             "most"_a, Unlocked())
         .def(

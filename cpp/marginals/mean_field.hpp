@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fields/pair_energies.hpp"
+#include "marginals/clique_energies.hpp"
 #include "numeric/compensated_sum.hpp"
 #include "numeric/poisson_binomial.hpp"
 #include "numeric/poll.hpp"
@@ -133,13 +134,15 @@ class MeanField {
           small_(small),
           unary_(unary, unary + n * n_labels),
           q_(unary_.size(), 1.0 / static_cast<double>(n_labels)),
-          pairs_(n, n_labels) {
+          pairs_(n, n_labels),
+          cliques_(n, n_labels) {
         pairs_.close();
     }
 
     Index n() const { return n_; }
     Index n_labels() const { return n_labels_; }
     PairEnergies& pairs() { return pairs_; }
+    CliqueEnergies& cliques() { return cliques_; }
     std::vector<double>& q() { return q_; }
 
     void add_counts(CountBlocks counts) {
@@ -171,6 +174,7 @@ class MeanField {
             for (const Index* arc = pairs_.begin(i); arc != pairs_.end(i); ++arc)
                 pairs_.add_expected(*arc, q_.data() + pairs_.head(*arc) * n_labels_,
                                     expected.data());
+            cliques_.add_expected(i, q_.data(), expected.data());
             for (std::size_t f = 0; f < counts_.size(); ++f)
                 add_slopes(counts_[f], i, expected.data());
             for (auto& cost : costs_) {
@@ -223,6 +227,9 @@ class MeanField {
             entropy.add(part.entropy);
             energy.add(part.energy);
         }
+        if (cliques_.forbids(q_.data()))
+            return {entropy.value(), std::numeric_limits<double>::infinity()};
+        cliques_.add_energy(q_.data(), energy);
         for (const auto& counts : counts_)
             energy.add(expected_counts(counts, exact, n_threads, poll));
         for (const auto& cost : costs_) {
@@ -358,6 +365,7 @@ class MeanField {
     Index n_, n_labels_, small_;
     std::vector<double> unary_, q_;
     PairEnergies pairs_;
+    CliqueEnergies cliques_;
     std::vector<CountBlocks> counts_;
     std::vector<LabelSetCost> costs_;
     std::vector<double> work_;

@@ -65,6 +65,7 @@ class CliquePotential(Potential):
 
     cliques: IntArray
     tables: FloatArray
+    _is_short: bool
 
     def __init__(self, cliques: ArrayLike, tables: ArrayLike) -> None:
         scopes = as_cliques(cliques)
@@ -73,12 +74,19 @@ class CliquePotential(Potential):
             raise ValueError(
                 f"tables must have one for each of {len(scopes)} cliques, got {len(heights)}"
             )
-        self._set(cliques=scopes, tables=heights)
+        self._set(cliques=scopes, tables=heights, _is_short=False)
+
+    @classmethod
+    def _of(cls, cliques: IntArray, tables: FloatArray, *, is_short: bool = True) -> CliquePotential:
+        """One of parts that are right; axes may end before the labels that a field forbids."""
+        potential = cls.__new__(cls)
+        potential._set(cliques=cliques, tables=tables, _is_short=is_short)
+        return potential
 
     @property
     def n_labels(self) -> int:
-        """L."""
-        return int(self.tables.shape[-1])
+        """L, or the labels of the longest axis."""
+        return int(max(self.tables.shape[-self.cliques.shape[1] :]))
 
     @property
     def is_submodular(self) -> bool | None:
@@ -90,7 +98,8 @@ class CliquePotential(Potential):
 
     def check(self, n_variables: int, n_labels: int) -> None:
         check_cliques(self.cliques, n_variables)
-        check_labels("tables", n_labels, self.n_labels)
+        if not (self._is_short and self.n_labels <= n_labels):
+            check_labels("tables", n_labels, self.n_labels)
 
     def energies(self, labels: IntArray, n_labels: int) -> FloatArray:
         return clique_energies(labels, n_labels, self.cliques, self.tables)
@@ -99,7 +108,7 @@ class CliquePotential(Potential):
         count, k = self.cliques.shape
         if count == 0:
             return ()
-        if k > 2 or self._is_hard:
+        if k > 2 or self._is_hard or self._is_short:
             return (CliqueTerm._of(self.cliques, self._each()),)
         if k == 2:
             return Pairwise(self.cliques, self.tables).terms(n_variables, n_labels)
@@ -114,7 +123,7 @@ class CliquePotential(Potential):
     @property
     def _shape(self) -> tuple[int, ...]:
         count, k = self.cliques.shape
-        return (count, *[self.n_labels] * k)
+        return (count, *self.tables.shape[-k:])
 
     @property
     def _axes(self) -> tuple[int, ...]:
@@ -132,9 +141,7 @@ class CliquePotential(Potential):
         return self._with(self.tables - least), uses * fsum(least.ravel())
 
     def _with(self, tables: FloatArray) -> CliquePotential:
-        other = CliquePotential.__new__(CliquePotential)
-        other._set(cliques=self.cliques, tables=tables)
-        return other
+        return CliquePotential._of(self.cliques, tables, is_short=self._is_short)
 
     def _largest_price(self, by_cut: bool) -> float:
         return float(np.abs(self.tables).max(initial=0.0, where=np.isfinite(self.tables)))

@@ -47,6 +47,14 @@ class CliqueTerm(Term):
         self._set(cliques=scopes, tables=heights)
 
     @property
+    def sides(self) -> IntArray:
+        """(k,): how many labels each axis of a table has.
+
+        Those of a model file may have fewer than the field, which then forbids the others.
+        """
+        return np.array(self.tables.shape[1:], np.int64)
+
+    @property
     def is_submodular(self) -> bool:
         return False
 
@@ -57,7 +65,8 @@ class CliqueTerm(Term):
 
     def _check(self, n_variables: int, n_labels: int) -> None:
         check_cliques(self.cliques, n_variables)
-        check_labels("tables", n_labels, self.tables.shape[1])
+        for side in self.tables.shape[1:]:
+            check_labels("tables", n_labels, side)
 
     def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
         return clique_energies(labels, n_labels, self.cliques, self.tables)
@@ -113,7 +122,7 @@ def as_clique_tables(tables: ArrayLike, k: int) -> FloatArray:
     if array.dtype.kind not in "fiub":
         raise TypeError(f"tables must hold real numbers, got dtype {array.dtype}")
     sides = array.shape[array.ndim - k :] if array.ndim in (k, k + 1) else ()
-    if len(set(sides)) != 1 or 0 in sides:
+    if len(sides) != k or len(set(sides)) != 1 or 0 in sides:
         axes = ", ".join("L" * k)
         raise ValueError(
             f"tables must have shape (C, {axes}) or ({axes}) with L at least 1, got {array.shape}"
@@ -155,8 +164,14 @@ def clique_energies(
     for begin in range(0, len(labels), step):
         chunk = labels[begin : begin + step]
         cells = np.zeros((len(chunk), len(cliques)), np.int64)
-        for axis in range(k):
-            cells *= n_labels
-            cells += chunk[:, cliques[:, axis]]
-        energies[begin : begin + step] = flat[rows, cells].sum(axis=1)
+        beyond = np.zeros(len(chunk), np.bool_)
+        for axis, side in enumerate(tables.shape[-k:]):
+            taken = chunk[:, cliques[:, axis]]
+            if side < n_labels:
+                beyond |= (taken >= side).any(axis=1)
+                taken = np.minimum(taken, side - 1)
+            cells *= side
+            cells += taken
+        heights = flat[rows, cells].sum(axis=1)
+        energies[begin : begin + step] = np.where(beyond, np.inf, heights)
     return energies

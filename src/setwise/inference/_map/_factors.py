@@ -57,7 +57,7 @@ def widest(terms: tuple[tuple[Any, Term], ...], n: int) -> tuple[int, Any]:
             case TransitionTerm():
                 size = len(np.unique(term.edges))
             case CliqueTerm():
-                size = term.cliques.shape[1]
+                size = 0  # which is a table already
             case _:
                 size = 2 if len(term.edges) else 0  # type: ignore[attr-defined]
         if size > wide:
@@ -65,10 +65,15 @@ def widest(terms: tuple[tuple[Any, Term], ...], n: int) -> tuple[int, Any]:
     return wide, whose
 
 
-def tables_of(term: Term, n: int, n_labels: int) -> Iterator[tuple[IntArray, FloatArray]]:
-    """Variables (F, k) and energies (F, L^k) in C order, of the tables that a term is a sum of.
+def sides_of(term: Term, k: int, n_labels: int) -> IntArray:
+    """(k,): how many labels each axis of a term's tables has."""
+    return term.sides if isinstance(term, CliqueTerm) else np.full(k, n_labels)
 
-    k is 0 for what is a constant.
+
+def tables_of(term: Term, n: int, n_labels: int) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Variables (F, k) and energies in C order, of the tables that a term is a sum of.
+
+    These are of shape (F, L^k), or of the sides that the term has; k is 0 for what is a constant.
     """
     match term:
         case PottsTerm():

@@ -10,11 +10,11 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from setwise import _core
-from setwise._foundation._arguments import IntArray
+from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.fields._edges import grid_of
 from setwise.fields._field import Field
-from setwise.fields._terms import Folded, PottsTerm, TableTerm
-from setwise.inference._map._factors import most_variables, scopes_of, tables_of, widest
+from setwise.fields._terms import CliqueTerm, Folded, PottsTerm, TableTerm
+from setwise.inference._map._factors import most_variables, scopes_of, sides_of, tables_of, widest
 
 CELLS = 1 << 23  # of the table of a clique: 64 MB
 ALL_CELLS = 1 << 26  # of all messages: 512 MB, and of all tables
@@ -81,19 +81,30 @@ def _lack(field: Field, cells: int, all_cells: int) -> str | None:
     wide, whose = widest(terms, n)
     if wide > most:
         return f"tables of at most {most} variables, got {wide} in {whose!r}"
-    tree = _core.JunctionTree(np.zeros((n, n_labels)))
+    tree = _core.JunctionTree(_logs(field._folded(), 1.0))
     total = 0.0
     for _, term in terms:
         for scopes in scopes_of(term, n):
             if scopes.shape[1]:
                 tree.add_scopes(np.ascontiguousarray(scopes))
-                total += len(scopes) * float(n_labels) ** scopes.shape[1]
+                sides = sides_of(term, scopes.shape[1], n_labels)
+                total += len(scopes) * float(np.prod(sides, dtype=np.float64))
     if total > all_cells:
         return f"tables of at most {all_cells} entries together, got {total:.0f}"
-    largest, messages = tree.plan(most)
+    largest, messages = tree.plan(float(cells))
     if largest == inf or messages > all_cells:
         return f"a graph of width below {most}, got a wider one"
     return None
+
+
+def _logs(folded: Folded, temperature: float) -> FloatArray:
+    """-u / t, minus infinity where a label is forbidden, by itself or beyond a table."""
+    logs: FloatArray = np.ascontiguousarray(-folded.unary / temperature)
+    for _, term in folded.terms:
+        if isinstance(term, CliqueTerm):
+            for axis, side in enumerate(term.sides.tolist()):
+                logs[term.cliques[:, axis], side:] = -inf
+    return logs
 
 
 def planned(field: Field, temperature: float) -> Planned:
@@ -101,8 +112,7 @@ def planned(field: Field, temperature: float) -> Planned:
     n, n_labels = field.unary.shape
     folded: Folded = field._folded()
     constant = folded.constant
-    with np.errstate(invalid="ignore"):
-        tree = _core.JunctionTree(np.ascontiguousarray(-folded.unary / temperature))
+    tree = _core.JunctionTree(_logs(folded, temperature))
     number = {id(potential): k for k, potential in enumerate(field.potentials)}
     owners: list[IntArray] = []
     for potential, term in folded.terms:
@@ -110,8 +120,9 @@ def planned(field: Field, temperature: float) -> Planned:
             if scopes.shape[1] == 0:
                 constant += float(energies.sum())
                 continue
-            tree.add_factors(np.ascontiguousarray(scopes), -energies / temperature)
+            sides = sides_of(term, scopes.shape[1], n_labels)
+            tree.add_factors(np.ascontiguousarray(scopes), sides, -energies / temperature)
             owners.append(np.full(len(scopes), number[id(potential)]))
-    tree.plan(most_variables(CELLS, n_labels))
+    tree.plan(inf)  # which is narrow
     none: IntArray = np.zeros(0, np.int64)
     return Planned(tree, constant, np.concatenate([none, *owners]))

@@ -62,7 +62,7 @@ def _below(term: Term, field: Field) -> tuple[list[Term], bool]:
         case CardinalityTerm():
             return _below_cardinality(term)
         case CliqueTerm():
-            return [_below_cliques(term, field.n_variables)], False
+            return [_below_cliques(term, *field.unary.shape)], False
         case _:
             raise TypeError(f"no submodular term below a {type(term).__name__} is known")
 
@@ -131,13 +131,13 @@ def _below_robust(term: RobustTerm) -> list[Term]:
     return [counts, ConstantTerm._of(float(scales.sum()))]
 
 
-def _below_cliques(term: CliqueTerm, n: int) -> Term:
+def _below_cliques(term: CliqueTerm, n: int, n_labels: int) -> Term:
     """theta(x) >= mean over the k variables of the least theta with x_i: unaries; finite tables."""
-    k, n_labels = term.cliques.shape[1], term.tables.shape[1]
+    k = term.cliques.shape[1]
     unary = np.zeros((n, n_labels))
-    for axis in range(k):
+    for axis, side in enumerate(term.sides.tolist()):
         others = tuple(other + 1 for other in range(k) if other != axis)
-        np.add.at(unary, term.cliques[:, axis], term.tables.min(axis=others) / k)
+        np.add.at(unary[:, :side], term.cliques[:, axis], term.tables.min(axis=others) / k)
     return UnaryTerm._of(unary)
 
 
