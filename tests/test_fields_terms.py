@@ -158,6 +158,9 @@ class TestOwnPotential:
         assert post.log_partition_lower - 1e-9 <= log_z <= post.log_partition_upper + 1e-9
         kinds = {type(term) for _, term in field._terms()}
         bounded = "trees" if kinds & {PottsTerm, TableTerm} else "projection"
+        assert post.method == "elimination"
+        post = sw.marginals(field, init=post)
+        assert post.log_partition_lower - 1e-9 <= log_z <= post.log_partition_upper + 1e-9
         assert post.method == ("mean_field" if name == "squares" else bounded)
         if field.n_labels == 2:
             exact = sw.marginals(field, "exact_binary")

@@ -22,7 +22,13 @@ from setwise.inference._map._result import MapProgress, MapResult
 
 Rng = np.random.Generator
 
-WITHOUT_MESSAGES = {"label-transitions", "concave-label-transitions", "everything"}
+WITHOUT_MESSAGES = {
+    "label-transitions",
+    "concave-label-transitions",
+    "everything",
+    "cliques",
+    "hard-cliques",
+}
 TAKEN = [name for name in field_registry.FIELDS if name not in WITHOUT_MESSAGES]
 # One sweep to the roots is dynamic programming, one factor's minimum is the field's.
 EXACT = [

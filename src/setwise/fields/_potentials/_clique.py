@@ -77,7 +77,9 @@ class CliquePotential(Potential):
         self._set(cliques=scopes, tables=heights, _is_short=False)
 
     @classmethod
-    def _of(cls, cliques: IntArray, tables: FloatArray, *, is_short: bool = True) -> CliquePotential:
+    def _of(
+        cls, cliques: IntArray, tables: FloatArray, *, is_short: bool = True
+    ) -> CliquePotential:
         """One of parts that are right; axes may end before the labels that a field forbids."""
         potential = cls.__new__(cls)
         potential._set(cliques=cliques, tables=tables, _is_short=is_short)

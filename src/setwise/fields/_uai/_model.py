@@ -139,9 +139,7 @@ class _Numbers:
         return values.astype(np.int64)
 
 
-def _sizes(
-    numbers: _Numbers, start: int, n_factors: int, n: int
-) -> tuple[IntArray, IntArray]:
+def _sizes(numbers: _Numbers, start: int, n_factors: int, n: int) -> tuple[IntArray, IntArray]:
     """The number of variables of each factor, and where it stands: one depends on the other."""
     values, at = numbers.values, start
     sizes: IntArray = np.zeros(n_factors, np.int64)

@@ -99,8 +99,7 @@ def _factors(field: Field, cards: IntArray) -> Iterator[Factor]:
         tables = potential._pair_tables(field.n_variables, field.n_labels)
         if tables is None:
             raise ValueError(
-                "a model file holds Potts, Pairwise and clique potentials only, "
-                f"got {potential!r}"
+                f"a model file holds Potts, Pairwise and clique potentials only, got {potential!r}"
             )
         for (i, j), table in tables:
             yield from _split((i, j), table[: cards[i], : cards[j]])

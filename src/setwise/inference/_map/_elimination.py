@@ -40,7 +40,5 @@ def eliminate(field: Field, options: MapOptions) -> MapResult:
         options.ends(1, value, value)
     except KeyboardInterrupt:
         interrupted = True
-    result = options.result(
-        labels, value, value, method="elimination", n_iter=1, converged=True
-    )
+    result = options.result(labels, value, value, method="elimination", n_iter=1, converged=True)
     return replace(result, interrupted=interrupted)

@@ -80,7 +80,6 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         takes=EVERY_TERM,
         needs=narrow,
         takes_start=False,
-        adds_paid_only=True,
         auto=is_cheap,
         because="no cut is exact, and the graph is narrow: elimination is, and cheap",
     ),

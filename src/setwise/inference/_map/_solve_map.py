@@ -58,8 +58,8 @@ def solve_map(
     field : Field
         Unaries plus potentials; ``+inf`` unaries are never chosen.
     method : str
-        "auto" takes the first of the table that fits (enumerate only where labellings are few);
-        the result says which and why.
+        "auto" takes the first of the table that fits (enumerate only where labellings are few,
+        elimination only on forests and small narrow graphs); the result says which and why.
     tol : float
         Stop when ``relative_gap`` is at most this: the gap's share of what there was to gain, which
         no constant and no unit changes. With ``tol=inf`` any labelling of a local optimum will do,

@@ -41,4 +41,3 @@ def elimination(field: Field, options: Options) -> Solution:
         history=[upper],
         lower=log_z - slack,
     )
-

@@ -85,7 +85,8 @@ def marginals(
     field : Field
         Unaries plus potentials; ``+inf`` unaries have probability 0.
     method : str
-        "auto" is trees where there are pairs and all else is submodular, projection for other
+        "auto" is elimination where that is cheap (forests, small narrow graphs) and no start is
+        given, trees where there are pairs and all else is submodular, projection for other
         submodular energies, else mean_field; the result says which and why.
     tol : float
         Stop when ``relative_gap`` is at most this; mean field and belief propagation stop when no

@@ -56,9 +56,7 @@ _CLIQUES = refused(
 )
 _SUBMODULAR = dict.fromkeys(KINDS, _submodular) | {CliqueTerm: _CLIQUES}
 _PAIRS = dict.fromkeys(KINDS, refused("it joins more than pairs")) | {CliqueTerm: _CLIQUES}
-_PAIRS |= dict.fromkeys(
-    (ConstantTerm, UnaryTerm, PottsTerm, TableTerm), taken
-)
+_PAIRS |= dict.fromkeys((ConstantTerm, UnaryTerm, PottsTerm, TableTerm), taken)
 
 METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
     Method(
