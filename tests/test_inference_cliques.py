@@ -121,13 +121,32 @@ def test_chains_and_trees_are_exact_by_default(n_labels: int) -> None:
         field = Field(rng.normal(size=(n, n_labels)))
         field += sw.fields.Pairwise(edges, rng.normal(size=(n - 1, n_labels, n_labels)))
         best = sw.solve_map(field)
-        assert (best.method, best.exact, best.gap) == ("elimination", True, 0.0)
-        assert "narrow" in best.reason
-        messages = sw.solve_map(field, "messages")
-        assert best.value <= messages.value + 1e-9
+        exact = sw.solve_map(field, "elimination")
+        assert (exact.exact, exact.gap) == (True, 0.0)
+        assert best.exact
+        assert best.value == pytest.approx(exact.value, abs=1e-9)
         post = sw.marginals(field)
         assert (post.method, post.of) == ("elimination", "the field itself: they are exact")
         assert post.width <= 1e-8
+
+
+def test_auto_eliminates_what_a_search_leaves_open() -> None:
+    """Cycles of strong tables: messages end with a gap, which elimination closes."""
+    closed = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        ends = rng.integers(0, 60, (90, 2))
+        edges = ends[ends[:, 0] != ends[:, 1]]
+        field = Field(rng.normal(size=(60, 4)))
+        field += sw.fields.Pairwise(edges, rng.normal(0.0, 2.0, (len(edges), 4, 4)))
+        best = sw.solve_map(field)
+        assert best.exact
+        assert best.value <= sw.solve_map(field, "messages").value + 1e-9
+        if best.method == "elimination" and "left a gap" in best.reason:
+            closed += 1
+            loose = sw.solve_map(field, tol=np.inf)
+            assert loose.method != "elimination"
+    assert closed > 0
 
 
 def test_wide_fields_are_not_eliminated_by_default() -> None:

@@ -1,4 +1,4 @@
-"""Fields narrow enough for the elimination of their variables, and the tree that eliminates them."""
+"""Fields that are narrow enough for elimination, and the tree that eliminates their variables."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from setwise.inference._map._factors import most_variables, scopes_of, sides_of,
 
 CELLS = 1 << 23  # of the table of a clique: 64 MB
 ALL_CELLS = 1 << 26  # of all messages: 512 MB, and of all tables
-# What "auto" spends on it at most, where nothing simpler is exact: a few hundredths of a second.
+# What "auto" spends on it at most: a few hundredths of a second; and what costs next to nothing.
 FEW_CELLS = 1 << 19
+FEWEST_CELLS = 1 << 14
 FEW_VARIABLES = 2000
-_LONG_FOREST = 200_000  # variables
 
 
 class Planned(NamedTuple):
@@ -40,24 +40,34 @@ def narrow(field: Field) -> str | None:
 
 
 def is_cheap(field: Field) -> bool:
-    """Whether elimination is the cheapest way to an exact answer: forests, small narrow graphs."""
-    return field._remember("cheap", lambda: _is_cheap(field))
+    """Whether elimination is a cheap way to an exact answer: short forests, small narrow graphs."""
+    return field._remember("cheap", lambda: _is_within(field, FEW_CELLS))
 
 
-def _is_cheap(field: Field) -> bool:
+def is_cheaper(field: Field) -> bool:
+    """Whether it is cheap beside a search: where not all are pairs, or next to nothing is to do.
+
+    Searches over pairs alone are fast, and mostly exact where a graph is narrow.
+    """
+    if all(isinstance(term, PottsTerm | TableTerm) for _, term in field._folded().terms):
+        return field._remember("cheaper", lambda: _is_within(field, FEWEST_CELLS))
+    return is_cheap(field)
+
+
+def _is_within(field: Field, cells: int) -> bool:
     n, n_labels = field.unary.shape
     terms = field._folded().terms
-    if not terms or n_labels == 1:
+    if not terms or n_labels == 1 or n * n_labels**2 > 8 * FEW_CELLS:
         return False
     pairs = [term for _, term in terms if isinstance(term, PottsTerm | TableTerm)]
-    if len(pairs) == len(terms) and sum(len(term.edges) for term in pairs) >= n:
+    if len(pairs) == len(terms):
         for term in pairs:
             grid = grid_of(term.edges)
-            if grid is not None and min(grid.sides) >= most_variables(FEW_CELLS, n_labels):
+            if grid is not None and min(grid.sides) >= most_variables(cells, n_labels):
                 return False
-    if len(pairs) == len(terms) and _is_forest(np.concatenate([t.edges for t in pairs]), n):
-        return n <= _LONG_FOREST and n * n_labels**2 <= ALL_CELLS // 8
-    return n <= FEW_VARIABLES and _lack(field, FEW_CELLS, FEW_CELLS) is None
+        if _is_forest(np.concatenate([term.edges for term in pairs]), n):
+            return n * n_labels**2 <= cells
+    return n <= FEW_VARIABLES and _lack(field, cells, cells) is None
 
 
 def _is_forest(edges: IntArray, n: int) -> bool:

@@ -17,7 +17,7 @@ from setwise.inference._map._enumerate import (
     count_labelings,
     enumerate_labels,
 )
-from setwise.inference._map._junction_tree import is_cheap, narrow
+from setwise.inference._map._junction_tree import is_cheaper, narrow
 from setwise.inference._map._messages._factor_graph import TAKEN_BY_MESSAGES
 from setwise.inference._map._messages._messages import messages
 from setwise.inference._map._moves._cut import cut
@@ -80,7 +80,7 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         takes=EVERY_TERM,
         needs=narrow,
         takes_start=False,
-        auto=is_cheap,
+        auto=is_cheaper,
         because="no cut is exact, and the graph is narrow: elimination is, and cheap",
     ),
     Method(

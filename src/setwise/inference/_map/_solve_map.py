@@ -17,6 +17,7 @@ from setwise.fields._field import Field, as_field
 from setwise.inference._map._convex import certify
 from setwise.inference._map._energy_scale import EnergyScale
 from setwise.inference._map._ground import difference_below, ground, without_hopeless
+from setwise.inference._map._junction_tree import is_cheap
 from setwise.inference._map._messages._bound_ascent import is_within_tightening
 from setwise.inference._map._messages._messages import messages
 from setwise.inference._map._messages._tree_bound import certify_by_trees, has_pairs_only
@@ -59,7 +60,8 @@ def solve_map(
         Unaries plus potentials; ``+inf`` unaries are never chosen.
     method : str
         "auto" takes the first of the table that fits (enumerate only where labellings are few,
-        elimination only on forests and small narrow graphs); the result says which and why.
+        elimination where it costs less than a search), and elimination again where that has left a
+        gap and the graph is narrow; the result says which and why.
     tol : float
         Stop when ``relative_gap`` is at most this: the gap's share of what there was to gain, which
         no constant and no unit changes. With ``tol=inf`` any labelling of a local optimum will do,
@@ -148,7 +150,8 @@ def solve_map(
     grounded = parts.field
     problem = without_hopeless(grounded)
     options = read(problem, offset=0.0 if callback is None else parts.constant)
-    if method == "auto":
+    chosen = method == "auto"
+    if chosen:
         method, reason = METHODS.choose(problem)
     else:
         METHODS[method].check(problem)
@@ -160,6 +163,13 @@ def solve_map(
             result = _search_again(problem, method, options, result)
         elif not result.exact and out_of_reach(problem, result.bound, by_cut=record.by_cut):
             result = without_lost_digits(problem, result)
+    if chosen and method != "elimination" and _is_worth_eliminating(problem, result, options):
+        found = _search(problem, "elimination", options)
+        if found.exact and not out_of_reach(problem, found.value, by_cut=False):
+            result = found
+            reason = f"{method} left a gap, and the graph is narrow: elimination is exact, and cheap"
+        else:
+            result = replace(result, interrupted=found.interrupted)
     if result.reason and result.relative_gap > options.tol:
         reason = f"{reason}; {result.reason}"
     if problem is not grounded:
@@ -205,6 +215,13 @@ def _search(field: Field, method: str, options: MapOptions) -> MapResult:
             result = replace(result, interrupted=True)
         options.watch.lap("bound")
     return result
+
+
+def _is_worth_eliminating(field: Field, result: MapResult, options: MapOptions) -> bool:
+    """Whether what a search has left open is closed by elimination at little cost."""
+    if result.exact or result.interrupted or result.relative_gap <= options.tol:
+        return False
+    return not options.deadline.struck and options.max_iter is None and is_cheap(field)
 
 
 def _search_again(field: Field, method: str, options: MapOptions, result: MapResult) -> MapResult:
