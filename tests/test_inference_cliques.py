@@ -199,11 +199,29 @@ def test_searches_by_moves_refuse_hard_constraints_and_name_those_that_take_them
     assert set(REFUSING) | {"enumerate", "elimination"} == set(METHODS)
 
 
-@pytest.mark.parametrize("method", ["projection", "trees", "exact_binary", "belief_propagation"])
+@pytest.mark.parametrize("method", ["projection", "trees", "exact_binary", "frank_wolfe"])
 def test_bounds_of_marginals_refuse_cliques_and_name_those_that_take_them(method: str) -> None:
     field = Field(np.zeros((3, 2))) + CliquePotential([[0, 1, 2]], np.ones((2, 2, 2)))
-    with pytest.raises(ValueError, match=r"elimination and mean_field take it"):
+    with pytest.raises(ValueError, match=r"elimination, mean_field and belief_propagation take it"):
         sw.marginals(field, method)
+
+
+@pytest.mark.parametrize("hard", [0.0, 0.4])
+def test_belief_propagation_is_exact_on_trees_of_cliques(hard: float) -> None:
+    """Cliques of three along a path, two neighbours sharing one variable, and some pairs."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        field = Field(rng.normal(size=(9, 2)))
+        tables = rng.normal(size=(3, 2, 2, 2))
+        tables[rng.uniform(size=tables.shape) < hard] = np.inf
+        tables[:, 0, 1, 0] = 0.5
+        field += CliquePotential([[0, 1, 2], [4, 3, 2], [4, 5, 6]], tables)
+        field += sw.fields.Pairwise([[6, 7], [7, 8]], rng.normal(size=(2, 2, 2)))
+        exact = sw.marginals(field, "elimination")
+        post = sw.marginals(field, "belief_propagation", tol=1e-12)
+        assert post.converged
+        np.testing.assert_allclose(post.probabilities, exact.probabilities, atol=1e-9)
+        assert post.log_partition_lower <= exact.log_partition_upper
 
 
 def test_finite_tables_of_one_and_two_variables_are_unaries_and_pairs() -> None:

@@ -204,6 +204,12 @@ void require_cells(const In<Index>& sides, const In2<Index>& scopes, const In2<d
             "tables must have an entry a labelling");
 }
 
+template <class State>
+void require_sides(const State& state, const In<Index>& sides) {
+    for (std::size_t k = 0; k < sides.size(); ++k)
+        require(sides.data()[k] <= state.n_labels(), "sides must be at most L");
+}
+
 template <class Array>
 void require_messages(TreeBound& state, const Array& messages) {
     require(static_cast<Index>(messages.shape(0)) == 2 * state.edges() &&
@@ -230,8 +236,7 @@ void bind_marginals(nb::module_& m) {
                double price) {
                 require_cliques(state, cliques);
                 require_cells(sides, cliques, tables);
-                for (std::size_t k = 0; k < sides.size(); ++k)
-                    require(sides.data()[k] <= state.n_labels(), "sides must be at most L");
+                require_sides(state, sides);
                 state.cliques().add(cliques.data(), static_cast<Index>(cliques.shape(0)),
                                     {sides.data(), sides.data() + sides.size()}, tables.data(),
                                     price);
@@ -308,6 +313,16 @@ void bind_marginals(nb::module_& m) {
         },
         "edges"_a.noconvert(), "n"_a, "strengths"_a.noconvert(), "kept"_a.noconvert(), Unlocked());
     bind_pairs<SumProduct>(m, "SumProduct")
+        .def(
+            "add_cliques",
+            [](SumProduct& state, In2<Index> cliques, In<Index> sides, In2<double> tables) {
+                require_cliques(state, cliques);
+                require_cells(sides, cliques, tables);
+                require_sides(state, sides);
+                state.cliques().add(cliques.data(), static_cast<Index>(cliques.shape(0)),
+                                    {sides.data(), sides.data() + sides.size()}, tables.data());
+            },
+            "cliques"_a.noconvert(), "sides"_a.noconvert(), "tables"_a.noconvert(), Unlocked())
         .def(
             "__init__",
             [](SumProduct* state, In2<double> unary) {

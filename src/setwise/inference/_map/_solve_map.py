@@ -167,7 +167,9 @@ def solve_map(
         found = _search(problem, "elimination", options)
         if found.exact and not out_of_reach(problem, found.value, by_cut=False):
             result = found
-            reason = f"{method} left a gap, and the graph is narrow: elimination is exact, and cheap"
+            reason = (
+                f"{method} left a gap, and the graph is narrow: elimination is exact, and cheap"
+            )
         else:
             result = replace(result, interrupted=found.interrupted)
     if result.reason and result.relative_gap > options.tol:

@@ -52,11 +52,12 @@ def _has_pairs(field: Field) -> bool:
 _UPPER = "the upper bound, whose gradient they are"
 
 _CLIQUES = refused(
-    "it is a table of several variables, or forbids: elimination and mean_field take it"
+    "it is a table of several variables, or forbids: elimination, mean_field and belief_propagation take it"
 )
 _SUBMODULAR = dict.fromkeys(KINDS, _submodular) | {CliqueTerm: _CLIQUES}
-_PAIRS = dict.fromkeys(KINDS, refused("it joins more than pairs")) | {CliqueTerm: _CLIQUES}
-_PAIRS |= dict.fromkeys((ConstantTerm, UnaryTerm, PottsTerm, TableTerm), taken)
+_PAIRS = dict.fromkeys(KINDS, refused("it joins more than pairs")) | dict.fromkeys(
+    (ConstantTerm, UnaryTerm, PottsTerm, TableTerm, CliqueTerm), taken
+)
 
 METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
     Method(
@@ -140,7 +141,7 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
     Method(
         name="belief_propagation",
         run=belief_propagation,
-        fields="unaries and pairs",
+        fields="unaries, pairs, cliques",
         answer="a fixed point, on trees exact",
         of="no bound: a fixed point",
         takes=_PAIRS,
