@@ -188,7 +188,7 @@ def test_a_file_holds_what_its_terms_say(tmp_path) -> None:
     labelings = all_labelings(3, 2)
     read = fields.read_uai(tmp_path / "own.uai")
     np.testing.assert_allclose(read.energy(labelings), field.energy(labelings), atol=1e-12)
-    with pytest.raises(ValueError, match=r"Potts and Pairwise potentials only, got Crowd\("):
+    with pytest.raises(ValueError, match=r"Pairwise and clique potentials only, got Crowd\("):
         fields.write_uai(fields.Field(np.zeros((3, 2))) + Crowd(1.0, 0.0), tmp_path / "no.uai")
 
 

@@ -133,7 +133,7 @@ def test_chains_and_trees_are_exact_by_default(n_labels: int) -> None:
 def test_auto_eliminates_what_a_search_leaves_open() -> None:
     """Cycles of strong tables: messages end with a gap, which elimination closes."""
     closed = 0
-    for seed in range(6):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         ends = rng.integers(0, 60, (90, 2))
         edges = ends[ends[:, 0] != ends[:, 1]]

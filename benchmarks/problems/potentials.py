@@ -78,7 +78,8 @@ POTENTIALS: dict[str, Draw] = {
         rng.integers(0, L, s[0] * s[1]), 2.0 * np.sqrt(np.arange(s[0] * s[1] + 1.0))
     ),
     "cliques": lambda rng, s, L: fields.CliquePotential(
-        np.stack([rng.permutation(s[0] * s[1])[:3] for _ in range(4)]), rng.normal(size=(4, L, L, L))
+        np.stack([rng.permutation(s[0] * s[1])[:3] for _ in range(4)]),
+        rng.normal(size=(4, L, L, L)),
     ),
     "cardinality of a label": lambda rng, s, L: fields.CardinalityPotential(
         np.zeros(s[0] * s[1], int), np.sqrt(np.arange(s[0] * s[1] + 1.0))

@@ -52,7 +52,8 @@ def _has_pairs(field: Field) -> bool:
 _UPPER = "the upper bound, whose gradient they are"
 
 _CLIQUES = refused(
-    "it is a table of several variables, or forbids: elimination, mean_field and belief_propagation take it"
+    "it is a table of several variables, or forbids: elimination, mean_field and "
+    "belief_propagation take it"
 )
 _SUBMODULAR = dict.fromkeys(KINDS, _submodular) | {CliqueTerm: _CLIQUES}
 _PAIRS = dict.fromkeys(KINDS, refused("it joins more than pairs")) | dict.fromkeys(
