@@ -132,10 +132,10 @@ def test_files_of_a_walk_lead_to_each_other(title: str) -> None:
             )
 
 
-def a_field() -> sw.fields.Field:
+def a_field(side: int = 6) -> sw.fields.Field:
     rng = np.random.default_rng(0)
-    edges = sw.fields.grid_edges((6, 6))
-    return sw.fields.Field(rng.normal(size=(36, 4))) + sw.fields.Potts(edges, 0.5)
+    edges = sw.fields.grid_edges((side, side))
+    return sw.fields.Field(rng.normal(size=(side**2, 4))) + sw.fields.Potts(edges, 0.5)
 
 
 def fit_a_set_classifier() -> object:
@@ -162,7 +162,7 @@ def a_torch_loss() -> object:
 CALLS = {
     "From scores to coefficients": fit_a_set_classifier,
     "From a field to a labelling": lambda: sw.solve_map(a_field()).label_image,
-    "From a field to marginals": lambda: sw.marginals(a_field()).width,
+    "From a field to marginals": lambda: sw.marginals(a_field(12)).width,
     "To a list": lambda: sw.diverse(a_field(), 3, sw.diversities.HammingBall(20.0, 0.05)).gaps,
     "A torch loss on the CPU": a_torch_loss,
     "Boosting": boost,

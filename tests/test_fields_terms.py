@@ -158,6 +158,9 @@ class TestOwnPotential:
         assert post.log_partition_lower - 1e-9 <= log_z <= post.log_partition_upper + 1e-9
         kinds = {type(term) for _, term in field._terms()}
         bounded = "trees" if kinds & {PottsTerm, TableTerm} else "projection"
+        assert post.method == "elimination"
+        post = sw.marginals(field, init=post)
+        assert post.log_partition_lower - 1e-9 <= log_z <= post.log_partition_upper + 1e-9
         assert post.method == ("mean_field" if name == "squares" else bounded)
         if field.n_labels == 2:
             exact = sw.marginals(field, "exact_binary")
@@ -185,7 +188,7 @@ def test_a_file_holds_what_its_terms_say(tmp_path) -> None:
     labelings = all_labelings(3, 2)
     read = fields.read_uai(tmp_path / "own.uai")
     np.testing.assert_allclose(read.energy(labelings), field.energy(labelings), atol=1e-12)
-    with pytest.raises(ValueError, match=r"Potts and Pairwise potentials only, got Crowd\("):
+    with pytest.raises(ValueError, match=r"Pairwise and clique potentials only, got Crowd\("):
         fields.write_uai(fields.Field(np.zeros((3, 2))) + Crowd(1.0, 0.0), tmp_path / "no.uai")
 
 

@@ -59,7 +59,7 @@ def models(draw: st.DrawFn) -> tuple[list[int], list[Factor]]:
     values = st.floats(1e-3, 1e3)
     factors: list[Factor] = []
     for _ in range(draw(st.integers(0, 6))):
-        most = min(2, len(cards))
+        most = len(cards)
         size = draw(st.integers(0, most))
         scope = draw(st.permutations(range(len(cards))))[:size]
         length = math.prod(cards[v] for v in scope)
@@ -80,9 +80,9 @@ def test_energy_is_minus_the_logarithm_of_the_product(read, model, kind: str) ->
 def test_what_is_written_is_read_again(name: str, tmp_path: Path) -> None:
     field, path = of_seed(name, 1), tmp_path / "model.uai"
     n, n_labels = field.n_variables, field.n_labels
-    kinds = (fields.Potts, fields.Pairwise)
+    kinds = (fields.Potts, fields.Pairwise, fields.CliquePotential)
     if any(not isinstance(p, kinds) and p.terms(n, n_labels) for p in field.potentials):
-        with pytest.raises(ValueError, match="Potts and Pairwise potentials only, got"):
+        with pytest.raises(ValueError, match="Pairwise and clique potentials only, got"):
             fields.write_uai(field, path)
         assert not path.exists()
         return
@@ -142,6 +142,10 @@ def test_zeros_that_are_forbidden_labels_are_taken(read) -> None:
 def plain_forbidden(cards: list[int], factors: list[Factor]) -> list[set[int]]:
     """Passes over all factors until no label more is found to meet zeros only."""
     possible = [set(range(card)) for card in cards]
+    # of three and more variables those of one label say nothing
+    factors = [
+        ([v for v in scope if len(scope) < 3 or cards[v] > 1], table) for scope, table in factors
+    ]
     for scope, table in factors:
         if len(scope) == 1:
             possible[scope[0]] &= {label for label, value in enumerate(table) if value}
@@ -167,20 +171,9 @@ def test_forbidden_labels_are_those_of_repeated_passes(read, model, data: st.Dat
     ]
     expected = plain_forbidden(cards, factors)
     text = text_of(cards, factors)
-    if any(len(labels) == max(cards) for labels in expected):
-        with pytest.raises(ValueError, match=r"must have a possible label|altogether"):
-            read(text)
-        return
-    zeros = any(
-        len(scope) == 2
-        and any(
-            value == 0 and not any(x in expected[v] for v, x in zip(scope, labels, strict=True))
-            for labels, value in zip(product(*(range(cards[v]) for v in scope)), table, strict=True)
-        )
-        for scope, table in factors
-    )
-    if zeros:
-        with pytest.raises(ValueError, match="impossible altogether"):
+    empty = any(not any(table) for _, table in factors)
+    if empty or any(len(labels) == max(cards) for labels in expected):
+        with pytest.raises(ValueError, match=r"must have a (possible label|positive entry)"):
             read(text)
         return
     field = read(text)
@@ -241,7 +234,9 @@ REFUSED = {
     "MARKOV 1 2 1 1 -1 2 1 1": "a variable of a factor must be .*, got -1",
     "MARKOV 1 2 1 -1 0 2 1 1": "the number of variables of factor 0 must be .*, got -1",
     "MARKOV 1 2 1 0.5 0 2 1 1": "the number of variables of factor 0 must be .*, got 0.5",
-    "MARKOV 3 2 2 2 1 3 0 1 2 8 " + "1 " * 8: "at most 2 variables, factor 0 has 3",
+    "MARKOV 3 2 2 2 1 4 0 1 2 0 8 " + "1 " * 8: "factor 0 must be an integer from 0 to 3, got 4",
+    "MARKOV 3 2 2 2 1 3 0 2 0 8 " + "1 " * 8: "factor 0 has the variable 0 twice",
+    "MARKOV 3 2 2 2 1 3 0 1 2 8 " + "0 " * 8: "every factor must have a positive entry, 0 has none",
     "MARKOV 2 2 2 1 2 1 1 4 1 1 1 1": "factor 0 has the variable 1 twice",
     "MARKOV 2 2 2 1 2 0 1 3 1 1 1": "table of factor 0 must have 4 entries, got 3",
     PAIR + "1 1 1": "the file ends before the tables of 1 factors",
@@ -249,7 +244,6 @@ REFUSED = {
     PAIR + "1 1 -1 1": "finite numbers, none negative, that of factor 0 has -1",
     PAIR + "1 1 nan 1": "that of factor 0 has nan",
     PAIR + "1 1 inf 1": "that of factor 0 has inf",
-    PAIR + "1 1 0 1": "impossible altogether, one in factor 0 does not",
     PAIR + "0 0 0 0": "every variable must have a possible label, 0 has none",
     "MARKOV 1 2 1 1 0 2 0 0": "every variable must have a possible label, 0 has none",
     "MARKOV 1 2 1 0 1 0": "every variable must have a possible label, 0 has none",
@@ -276,10 +270,8 @@ def test_wrong_files_are_refused_in_one_sentence(read, text: str) -> None:
         "MARKOV 1 2 1 2000000000 0",
         # A few thousand numbers that padding would turn into billions.
         f"MARKOV 3000 {'2 ' * 2999} 6000 1 1 2999 6000 {'1 ' * 6000}",
-        f"MARKOV 201 {'2 ' * 200} 400 200 {''.join(f'2 0 {i} ' for i in range(1, 200))} 1 200"
-        f" {'4 1 2 3 4 ' * 199} 400 {'1 ' * 400}",
     ],
-    ids=["variables", "labels", "1e300", "table", "sum", "factors", "scope", "unaries", "tables"],
+    ids=["variables", "labels", "1e300", "table", "sum", "factors", "scope", "unaries"],
 )
 def test_no_header_takes_memory_that_the_file_does_not_have(read, text: str) -> None:
     tracemalloc.start()

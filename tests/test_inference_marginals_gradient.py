@@ -27,7 +27,7 @@ def scaled(field: sw.fields.Field, k: int, factor: float) -> sw.fields.Field:
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0])
-@pytest.mark.parametrize("method", ["projection", "trees"])
+@pytest.mark.parametrize("method", ["projection", "trees", "elimination"])
 def test_gradient_against_finite_differences(method, temperature):
     rng = np.random.default_rng(2)
     field = sw.fields.Field(rng.normal(size=(6, 3)))

@@ -34,8 +34,9 @@ def test_what_a_method_cannot_take_is_refused_in_one_sentence():
     for method in set(UPPER) - {"elimination"}:
         with pytest.raises(ValueError, match=rf"{method} cannot take RobustPn\(.*not submodular"):
             sw.marginals(robust, method)
-    assert sw.marginals(robust).method == "mean_field"
-    assert sw.marginals(robust).reason.startswith("projection cannot take RobustPn(")
+    post = sw.marginals(robust, init=sw.marginals(robust))
+    assert post.method == "mean_field"
+    assert post.reason.startswith("projection cannot take RobustPn(")
     with pytest.raises(ValueError, match=r"cannot take RobustPn\(.*it joins more than pairs"):
         sw.marginals(robust, "belief_propagation")
     with pytest.raises(ValueError, match="exact_binary needs a field of two labels, got 3"):
@@ -67,9 +68,13 @@ def test_a_method_is_what_its_record_says(name, method):
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_auto_has_an_upper_bound_where_there_is_one_and_keeps_pairs(name):
+def test_auto_is_exact_where_that_is_cheap_and_else_has_an_upper_bound(name):
+    """A start is for methods that go on from one; large fields are chosen for as with a start."""
     field = of_seed(name, 0)
-    chosen, reason = METHODS.choose(field)
+    joined = field.n_labels > 1 and len(field._folded().terms) > 0
+    if joined:
+        assert METHODS.choose(field)[0] == "elimination"
+    chosen, reason = METHODS.choose(field, started=True)
     pairs = any(isinstance(term, PottsTerm | TableTerm) for _, term in field._terms())
     refused = METHODS["projection"].obstacle(field)
     assert (refused is None) == field.is_submodular
@@ -78,6 +83,7 @@ def test_auto_has_an_upper_bound_where_there_is_one_and_keeps_pairs(name):
     else:
         assert chosen == ("projection" if field.is_submodular else "mean_field")
         assert field.is_submodular or reason.startswith(refused)
+    assert joined or METHODS.choose(field)[0] == chosen
 
 
 def test_every_method_is_in_the_docstring_in_the_guide_and_in_the_error():
@@ -136,7 +142,7 @@ def test_both_bounds_are_of_one_translation(method, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "error", "match"),
     [
-        ({"method": "magic"}, ValueError, "method must be one of 'auto', 'trees'"),
+        ({"method": "magic"}, ValueError, "method must be one of 'auto', 'elimination'"),
         ({"tol": -1.0}, ValueError, "tol must not be negative"),
         ({"tol": "low"}, TypeError, "tol must be a real number"),
         ({"max_iter": 1.5}, TypeError, "max_iter must be an integer"),

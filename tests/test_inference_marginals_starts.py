@@ -34,8 +34,8 @@ def test_a_start_from_other_weights_is_no_less_a_bound():
     edges = sw.fields.grid_edges((3, 3))
     strong = sw.fields.Field(unary) + sw.fields.Potts(edges, 5.0)
     weak = sw.fields.Field(unary) + sw.fields.Potts(edges, 0.01)
-    post = sw.marginals(weak, tol=1e-2, max_iter=0, init=sw.marginals(strong, tol=1e-9))
-    least = sw.marginals(weak, tol=1e-12).log_partition_upper
+    post = sw.marginals(weak, tol=1e-2, max_iter=0, init=sw.marginals(strong, "trees", tol=1e-9))
+    least = sw.marginals(weak, "trees", tol=1e-12).log_partition_upper
     assert -1e-9 <= post.log_partition_upper - least <= post.gap + 1e-9
 
 
@@ -52,7 +52,7 @@ def test_one_label_needs_no_start(dtype):
 def test_a_start_must_be_finite():
     field = small_grid()
     for name in ["state", "probabilities"]:
-        post = sw.marginals(field)
+        post = sw.marginals(field, "trees")
         getattr(post, name)[3] = np.nan
         with pytest.raises(ValueError, match=f"init must have finite {name}"):
             sw.marginals(field, init=post)
@@ -119,7 +119,7 @@ def test_levels_of_cuts_are_reported_and_bound_wherever_they_end():
 def test_callbacks_see_each_pass_and_end_it():
     seen = []
     post = sw.marginals(
-        small_grid(), tol=1e-12, callback=lambda now: seen.append(now) or len(seen) == 3
+        small_grid(), "trees", tol=1e-12, callback=lambda now: seen.append(now) or len(seen) == 3
     )
     assert (post.interrupted, post.n_iter) == (True, 3)
     assert [now.n_iter for now in seen] == [1, 2, 3]

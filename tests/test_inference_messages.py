@@ -22,7 +22,13 @@ from setwise.inference._map._result import MapProgress, MapResult
 
 Rng = np.random.Generator
 
-WITHOUT_MESSAGES = {"label-transitions", "concave-label-transitions", "everything"}
+WITHOUT_MESSAGES = {
+    "label-transitions",
+    "concave-label-transitions",
+    "everything",
+    "cliques",
+    "hard-cliques",
+}
 TAKEN = [name for name in field_registry.FIELDS if name not in WITHOUT_MESSAGES]
 # One sweep to the roots is dynamic programming, one factor's minimum is the field's.
 EXACT = [
@@ -425,7 +431,7 @@ def test_init_is_no_worse_than_the_answer() -> None:
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_MESSAGES))
 def test_a_potential_without_messages_is_named(name: str) -> None:
-    with pytest.raises(ValueError, match=r"messages cannot take LabelTransition\("):
+    with pytest.raises(ValueError, match=r"messages cannot take (LabelTransition|CliquePot\w+)\("):
         messages(field_registry.of_seed(name, 0))
 
 

@@ -77,6 +77,10 @@ POTENTIALS: dict[str, Draw] = {
     "concave cardinality": lambda rng, s, L: fields.CardinalityPotential(
         rng.integers(0, L, s[0] * s[1]), 2.0 * np.sqrt(np.arange(s[0] * s[1] + 1.0))
     ),
+    "cliques": lambda rng, s, L: fields.CliquePotential(
+        np.stack([rng.permutation(s[0] * s[1])[:3] for _ in range(4)]),
+        rng.normal(size=(4, L, L, L)),
+    ),
     "cardinality of a label": lambda rng, s, L: fields.CardinalityPotential(
         np.zeros(s[0] * s[1], int), np.sqrt(np.arange(s[0] * s[1] + 1.0))
     ),
@@ -181,6 +185,7 @@ def own_terms() -> Any:
         fields.RobustTerm([0, 0, 0], [2.0], [3.0]),
         fields.LabelTerm(3.0, [False, True]),
         fields.CardinalityTerm([0, 1, 0], [0.0, 2.0, 3.0, 3.5]),
+        fields.CliqueTerm([[0, 1, 2]], rng.normal(size=(1, 2, 2, 2))),
     ]
 
     class Own(fields.Potential):

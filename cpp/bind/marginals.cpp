@@ -179,6 +179,37 @@ void close_tree_bound(TreeBound& state, In<Index> order, In<Index> starts) {
     state.close(order.data(), starts.data(), blocks);
 }
 
+template <class State>
+void require_cliques(const State& state, const In2<Index>& scopes) {
+    require(scopes.shape(1) > 0, "scopes must hold variables");
+    for (std::size_t f = 0; f < scopes.shape(0); ++f) {
+        const Index* const scope = scopes.data() + f * scopes.shape(1);
+        for (std::size_t k = 0; k < scopes.shape(1); ++k) {
+            require(scope[k] >= 0 && scope[k] < state.n(), "scopes must hold variables");
+            for (std::size_t other = 0; other < k; ++other)
+                require(scope[other] != scope[k], "scopes must hold distinct variables");
+        }
+    }
+}
+
+void require_cells(const In<Index>& sides, const In2<Index>& scopes, const In2<double>& tables) {
+    require(sides.size() == scopes.shape(1), "sides must have an entry a variable");
+    std::size_t cells = 1;
+    for (std::size_t k = 0; k < sides.size(); ++k) {
+        require(cells <= tables.shape(1) && sides.data()[k] > 0 && sides.data()[k] < most,
+                "tables must have an entry a labelling");
+        cells *= static_cast<std::size_t>(sides.data()[k]);
+    }
+    require(tables.shape(0) == scopes.shape(0) && cells == tables.shape(1),
+            "tables must have an entry a labelling");
+}
+
+template <class State>
+void require_sides(const State& state, const In<Index>& sides) {
+    for (std::size_t k = 0; k < sides.size(); ++k)
+        require(sides.data()[k] <= state.n_labels(), "sides must be at most L");
+}
+
 template <class Array>
 void require_messages(TreeBound& state, const Array& messages) {
     require(static_cast<Index>(messages.shape(0)) == 2 * state.edges() &&
@@ -199,6 +230,19 @@ void bind_marginals(nb::module_& m) {
                                       static_cast<Index>(unary.shape(1)), small);
             },
             "unary"_a.noconvert(), "small"_a)
+        .def(
+            "add_cliques",
+            [](MeanField& state, In2<Index> cliques, In<Index> sides, In2<double> tables,
+               double price) {
+                require_cliques(state, cliques);
+                require_cells(sides, cliques, tables);
+                require_sides(state, sides);
+                state.cliques().add(cliques.data(), static_cast<Index>(cliques.shape(0)),
+                                    {sides.data(), sides.data() + sides.size()}, tables.data(),
+                                    price);
+            },
+            "cliques"_a.noconvert(), "sides"_a.noconvert(), "tables"_a.noconvert(), "price"_a,
+            Unlocked())
         .def(
             "sweep",
             [](MeanField& state, double temperature) {
@@ -269,6 +313,16 @@ void bind_marginals(nb::module_& m) {
         },
         "edges"_a.noconvert(), "n"_a, "strengths"_a.noconvert(), "kept"_a.noconvert(), Unlocked());
     bind_pairs<SumProduct>(m, "SumProduct")
+        .def(
+            "add_cliques",
+            [](SumProduct& state, In2<Index> cliques, In<Index> sides, In2<double> tables) {
+                require_cliques(state, cliques);
+                require_cells(sides, cliques, tables);
+                require_sides(state, sides);
+                state.cliques().add(cliques.data(), static_cast<Index>(cliques.shape(0)),
+                                    {sides.data(), sides.data() + sides.size()}, tables.data());
+            },
+            "cliques"_a.noconvert(), "sides"_a.noconvert(), "tables"_a.noconvert(), Unlocked())
         .def(
             "__init__",
             [](SumProduct* state, In2<double> unary) {
@@ -424,43 +478,63 @@ void bind_marginals(nb::module_& m) {
             },
             "logs"_a.noconvert())
         .def(
-            "add_factor",
-            [](JunctionTree& state, In<Index> scope, In<double> table) {
+            "add_scopes",
+            [](JunctionTree& state, In2<Index> scopes) {
                 require(!state.planned(), "factors must be added before the plan");
-                std::size_t cells = 1;
-                for (std::size_t k = 0; k < scope.size(); ++k) {
-                    const Index i = scope.data()[k];
-                    require(i >= 0 && i < state.n(), "scope must hold variables");
-                    for (std::size_t other = 0; other < k; ++other)
-                        require(scope.data()[other] != i, "scope must hold distinct variables");
-                    require(cells <= table.size(), "table must have an entry a labelling");
-                    cells *= static_cast<std::size_t>(state.n_labels());
-                }
-                require(scope.size() > 0 && cells == table.size(),
-                        "table must have an entry a labelling");
-                state.add_factor(scope.data(), static_cast<Index>(scope.size()), table.data(),
-                                 static_cast<Index>(table.size()));
+                require_cliques(state, scopes);
+                const auto size = static_cast<Index>(scopes.shape(1));
+                for (std::size_t f = 0; f < scopes.shape(0); ++f)
+                    state.add_scope(scopes.data() + static_cast<Index>(f) * size, size);
             },
-            "scope"_a.noconvert(), "table"_a.noconvert(), Unlocked())
+            "scopes"_a.noconvert(), Unlocked())
+        .def(
+            "add_factors",
+            [](JunctionTree& state, In2<Index> scopes, In<Index> sides, In2<double> tables) {
+                require(!state.planned(), "factors must be added before the plan");
+                require_cliques(state, scopes);
+                require_cells(sides, scopes, tables);
+                const auto size = static_cast<Index>(scopes.shape(1)),
+                           cells = static_cast<Index>(tables.shape(1));
+                for (std::size_t k = 0; k < scopes.size(); ++k)
+                    require(state.highest(scopes.data()[k]) < sides.data()[k % scopes.shape(1)],
+                            "sides must hold all labels that are allowed");
+                for (std::size_t f = 0; f < scopes.shape(0); ++f)
+                    state.add_factor(scopes.data() + static_cast<Index>(f) * size, size,
+                                     sides.data(), tables.data() + static_cast<Index>(f) * cells);
+            },
+            "scopes"_a.noconvert(), "sides"_a.noconvert(), "tables"_a.noconvert(), Unlocked())
         .def(
             "plan",
-            [](JunctionTree& state, Index most_variables) {
-                return state.plan(most_variables, poll_signals);
+            [](JunctionTree& state, double cells) {
+                return state.plan(cells, poll_signals);
             },
             "most"_a, Unlocked())
         .def(
             "log_partition",
             [](JunctionTree& state) {
-                require(state.planned(), "log_partition must come after the plan");
+                require(state.planned() && state.complete(),
+                        "log_partition must come after tables and the plan");
                 return state.log_partition(poll_signals);
             },
             Unlocked())
         .def(
+            "best",
+            [](JunctionTree& state, Out<Index> labels) {
+                require(state.planned() && state.complete(),
+                        "best must come after tables and the plan");
+                require(static_cast<Index>(labels.size()) == state.n(),
+                        "labels must have an entry a variable");
+                return state.best(labels.data(), poll_signals);
+            },
+            "labels"_a.noconvert(), Unlocked())
+        .def(
             "marginals",
-            [](JunctionTree& state, Out2<double> p) {
+            [](JunctionTree& state, Out2<double> p, Out<double> expected) {
                 require_field(state, p);
                 require(state.summed(), "marginals must come after log_partition");
-                state.marginals(p.data(), poll_signals);
+                require(static_cast<Index>(expected.size()) == state.factors(),
+                        "expected must have an entry a factor");
+                state.marginals(p.data(), expected.data(), poll_signals);
             },
-            "p"_a.noconvert(), Unlocked());
+            "p"_a.noconvert(), "expected"_a.noconvert(), Unlocked());
 }

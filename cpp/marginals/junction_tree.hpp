@@ -1,4 +1,5 @@
-// Exact sums over all labellings by the elimination of variables: log Z, and marginals by the way back.
+// Exact sums over all labellings by the elimination of variables: log Z, and marginals by the way back;
+// with the largest instead of sums the best labelling.
 //
 // A factor is a table of logarithms over a few variables. The clique of a variable is itself and all
 // later variables that it shares a factor or a message with; its message sums the product of its
@@ -24,22 +25,63 @@ class JunctionTree {
   public:
     using Index = std::int64_t;
 
-    JunctionTree(const double* logs, Index n, Index n_labels)
-        : n_(n), n_labels_(n_labels), unary_(logs, logs + n * n_labels) {}
+    // A label whose logarithm is minus infinity is left out of every table.
+    JunctionTree(const double* logs, Index n, Index n_labels) : n_(n), n_labels_(n_labels) {
+        starts_.push_back(0);
+        for (Index i = 0; i < n; ++i) {
+            for (Index a = 0; a < n_labels; ++a) {
+                if (logs[i * n_labels + a] == -std::numeric_limits<double>::infinity()) continue;
+                allowed_.push_back(a);
+                unary_.push_back(logs[i * n_labels + a]);
+            }
+            starts_.push_back(static_cast<Index>(allowed_.size()));
+        }
+    }
 
     Index n() const { return n_; }
     Index n_labels() const { return n_labels_; }
     bool planned() const { return planned_; }
     bool summed() const { return summed_; }
 
-    // Of distinct variables; the table in C order of them.
-    void add_factor(const Index* scope, Index size, const double* table, Index cells) {
-        factors_.push_back({{scope, scope + size}, {table, table + cells}});
+    // How many labels a variable may take, and the highest of them.
+    Index card(Index i) const { return starts_[i + 1] - starts_[i]; }
+    Index highest(Index i) const { return card(i) > 0 ? allowed_[starts_[i + 1] - 1] : -1; }
+    Index factors() const { return static_cast<Index>(factors_.size()); }
+    bool complete() const { return complete_; }
+
+    // Of distinct variables; the table in C order of them, of sides that hold all labels allowed, minus
+    // infinity where it forbids.
+    void add_factor(const Index* scope, Index size, const Index* sides, const double* table) {
+        factors_.push_back({{scope, scope + size}, {}});
+        Factor& factor = factors_.back();
+        std::vector<Index> at(factor.scope.size(), 0);
+        double cells = 1;
+        for (const Index i : factor.scope) cells *= static_cast<double>(card(i));
+        factor.table.reserve(static_cast<std::size_t>(cells));
+        if (cells == 0) return;
+        for (;;) {
+            Index place = 0;
+            for (Index k = 0; k < size; ++k)
+                place = place * sides[k] + allowed_[starts_[scope[k]] + at[k]];
+            factor.table.push_back(table[place]);
+            Index axis = size;
+            while (axis-- > 0) {
+                if (++at[axis] < card(scope[axis])) break;
+                at[axis] = 0;
+                if (axis == 0) return;
+            }
+            if (size == 0) return;
+        }
+    }
+    // For a plan, and nothing more.
+    void add_scope(const Index* scope, Index size) {
+        factors_.push_back({{scope, scope + size}, {}});
+        complete_ = false;
     }
 
     // The order of elimination in which each variable adds the fewest edges; the most cells of a clique
-    // and the cells of all messages, or infinity where a clique has more than `most` variables.
-    std::pair<double, double> plan(Index most, Poll poll) {
+    // and the cells of all messages, or infinity where a clique has more than `most` cells.
+    std::pair<double, double> plan(double most, Poll poll) {
         std::vector<std::set<Index>> near(static_cast<std::size_t>(n_));
         for (const auto& factor : factors_)
             for (const Index i : factor.scope)
@@ -56,14 +98,14 @@ class JunctionTree {
             const Index i = waiting.begin()->second;
             waiting.erase(waiting.begin());
             place_[i] = static_cast<Index>(cliques_.size());
-            if (static_cast<Index>(near[i].size()) + 1 > most) {
+            double message = 1;
+            for (const Index a : near[i]) message *= static_cast<double>(card(a));
+            if (message * static_cast<double>(card(i)) > most) {
                 const double none = std::numeric_limits<double>::infinity();
                 return {none, none};
             }
             cliques_.push_back({i, {near[i].begin(), near[i].end()}, {}, {}, {}, {}, 0.0});
-            const double message =
-                std::pow(static_cast<double>(n_labels_), static_cast<double>(near[i].size()));
-            largest = std::max(largest, message * static_cast<double>(n_labels_));
+            largest = std::max(largest, message * static_cast<double>(card(i)));
             total += message;
             touched.assign(near[i].begin(), near[i].end());
             for (const Index a : near[i]) {
@@ -103,46 +145,63 @@ class JunctionTree {
         return {largest, total};
     }
 
-    // Every message with its largest entry taken off: one that grew along a chain would lose digits.
+    // Minus infinity where every labelling is forbidden.
     double log_partition(Poll poll) {
-        CompensatedSum<double, 2> sum;
-        std::vector<double> table;
-        for (auto& clique : cliques_) {
-            fill_table(clique, table);
-            const Index cells = static_cast<Index>(table.size()) / n_labels_;
-            clique.message.assign(static_cast<std::size_t>(cells), 0.0);
-            for (Index k = 0; k < cells; ++k) {
-                clique.message[k] = log_sum(table.data() + k * n_labels_);
-                if (k % 65536 == 65535) poll();
-            }
-            clique.level = *std::max_element(clique.message.begin(), clique.message.end());
-            for (double& entry : clique.message) entry -= clique.level;
-            sum.add(clique.level);
-            poll();
-        }
-        summed_ = true;
-        return sum.value();
+        const double sum = eliminate<false>(poll);
+        summed_ = sum > -std::numeric_limits<double>::infinity();
+        return sum;
     }
 
-    // p (N, L), after log_partition.
-    void marginals(double* p, Poll poll) {
+    // The largest sum of logarithms, and labels (N,) that have it: the first of equals. Minus infinity
+    // where every labelling is forbidden.
+    double best(Index* labels, Poll poll) {
+        const double sum = eliminate<true>(poll);
+        summed_ = false;
+        if (sum == -std::numeric_limits<double>::infinity()) return sum;
+        std::vector<double> row;
+        for (std::size_t c = cliques_.size(); c-- > 0;) {
+            const Clique& clique = cliques_[c];
+            const double* const unary = unary_.data() + starts_[clique.variable];
+            row.assign(unary, unary + card(clique.variable));
+            for (const Index f : clique.factors)
+                add_row(clique.variable, factors_[f].scope, factors_[f].table, labels, row.data());
+            for (const Index child : clique.children)
+                add_row(clique.variable, cliques_[child].separator, cliques_[child].message, labels,
+                        row.data());
+            labels[clique.variable] = std::max_element(row.begin(), row.end()) - row.begin();
+        }
+        for (Index i = 0; i < n_; ++i) labels[i] = allowed_[starts_[i] + labels[i]];
+        return sum;
+    }
+
+    // p (N, L) and what each factor's table is on average (F,), after log_partition.
+    void marginals(double* p, double* expected, Poll poll) {
         std::vector<double> table;
         for (std::size_t c = cliques_.size(); c-- > 0;) {
             Clique& clique = cliques_[c];
             if (clique.separator.empty()) clique.marginal.assign(1, 1.0);
             fill_table(clique, table);
             double* const row = p + clique.variable * n_labels_;
+            const Index count = card(clique.variable);
+            const Index* const allowed = allowed_.data() + starts_[clique.variable];
             std::fill(row, row + n_labels_, 0.0);
             for (std::size_t k = 0; k < clique.message.size(); ++k) {
                 const double mass = clique.marginal[k], level = clique.level + clique.message[k];
-                double* const cell = table.data() + static_cast<Index>(k) * n_labels_;
-                for (Index a = 0; a < n_labels_; ++a) {
+                double* const cell = table.data() + static_cast<Index>(k) * count;
+                for (Index a = 0; a < count; ++a) {
                     cell[a] = mass > 0 ? mass * exponential_above(700.0, cell[a] - level) : 0.0;
-                    row[a] += cell[a];
+                    row[allowed[a]] += cell[a];
                 }
                 if (k % 65536 == 65535) poll();
             }
             const auto scope = scope_of(clique);
+            for (const Index f : clique.factors) {
+                CompensatedSum<double, 2> sum;
+                each_cell(scope, factors_[f].scope, [&](Index cell, Index there) {
+                    if (table[cell] > 0) sum.add(table[cell] * factors_[f].table[there]);
+                });
+                expected[f] = sum.value();
+            }
             for (const Index child : clique.children) {
                 Clique& other = cliques_[child];
                 other.marginal.assign(other.message.size(), 0.0);
@@ -171,6 +230,46 @@ class JunctionTree {
         double level = 0;                       // what was taken off the message
     };
 
+    // Every message with its largest entry taken off: one that grew along a chain would lose digits.
+    template <bool largest>
+    double eliminate(Poll poll) {
+        CompensatedSum<double, 2> sum;
+        std::vector<double> table;
+        for (Index i = 0; i < n_; ++i)
+            if (card(i) == 0) return -std::numeric_limits<double>::infinity();
+        for (auto& clique : cliques_) {
+            fill_table(clique, table);
+            const Index count = card(clique.variable);
+            const Index cells = static_cast<Index>(table.size()) / count;
+            clique.message.assign(static_cast<std::size_t>(cells), 0.0);
+            for (Index k = 0; k < cells; ++k) {
+                const double* const row = table.data() + k * count;
+                clique.message[k] =
+                    largest ? *std::max_element(row, row + count) : log_sum(row, count);
+                if (k % 65536 == 65535) poll();
+            }
+            clique.level = *std::max_element(clique.message.begin(), clique.message.end());
+            if (clique.level == -std::numeric_limits<double>::infinity()) return clique.level;
+            for (double& entry : clique.message) entry -= clique.level;
+            sum.add(clique.level);
+            poll();
+        }
+        return sum.value();
+    }
+
+    // Adds to the row of a variable a table over `scope` at the labels of the others.
+    void add_row(Index variable, const std::vector<Index>& scope, const std::vector<double>& table,
+                 const Index* labels, double* row) const {
+        Index place = 0, stride = 0, step = 1;
+        for (std::size_t k = scope.size(); k-- > 0; step *= card(scope[k])) {
+            if (scope[k] == variable)
+                stride = step;
+            else
+                place += labels[scope[k]] * step;
+        }
+        for (Index a = 0; a < card(variable); ++a) row[a] += table[place + a * stride];
+    }
+
     static Index fill_of(const std::vector<std::set<Index>>& near, Index i) {
         Index missing = 0;
         for (auto a = near[i].begin(); a != near[i].end(); ++a) {
@@ -196,16 +295,16 @@ class JunctionTree {
         for (std::size_t k = inner.size(); k-- > 0;) {
             const auto where = std::find(scope.begin(), scope.end(), inner[k]) - scope.begin();
             stride[static_cast<std::size_t>(where)] = step;
-            step *= n_labels_;
+            step *= card(inner[k]);
         }
-        const Index last = stride[d - 1];
+        const Index last = stride[d - 1], count = card(scope[d - 1]);
         for (Index cell = 0, place = 0;;) {
-            for (Index a = 0; a < n_labels_; ++a, ++cell) body(cell, place + a * last);
+            for (Index a = 0; a < count; ++a, ++cell) body(cell, place + a * last);
             std::size_t axis = d - 1;
             while (axis-- > 0) {
                 place += stride[axis];
-                if (++at[axis] < n_labels_) break;
-                place -= stride[axis] * n_labels_;
+                if (++at[axis] < card(scope[axis])) break;
+                place -= stride[axis] * card(scope[axis]);
                 at[axis] = 0;
                 if (axis == 0) return;
             }
@@ -216,11 +315,12 @@ class JunctionTree {
     void fill_table(const Clique& clique, std::vector<double>& table) const {
         const auto scope = scope_of(clique);
         std::size_t cells = 1;
-        for (std::size_t k = 0; k < scope.size(); ++k) cells *= static_cast<std::size_t>(n_labels_);
+        for (const Index i : scope) cells *= static_cast<std::size_t>(card(i));
         table.resize(cells);
-        const double* const unary = unary_.data() + clique.variable * n_labels_;
-        for (std::size_t k = 0; k < cells; k += static_cast<std::size_t>(n_labels_))
-            std::copy(unary, unary + n_labels_, table.begin() + static_cast<std::ptrdiff_t>(k));
+        const double* const unary = unary_.data() + starts_[clique.variable];
+        const auto count = static_cast<std::size_t>(card(clique.variable));
+        for (std::size_t k = 0; k < cells; k += count)
+            std::copy(unary, unary + count, table.begin() + static_cast<std::ptrdiff_t>(k));
         for (const Index f : clique.factors)
             each_cell(scope, factors_[f].scope,
                       [&](Index cell, Index there) { table[cell] += factors_[f].table[there]; });
@@ -230,20 +330,21 @@ class JunctionTree {
             });
     }
 
-    double log_sum(const double* x) const {
+    static double log_sum(const double* x, Index count) {
         double top = x[0], sum = 0;
-        for (Index a = 1; a < n_labels_; ++a) top = std::max(top, x[a]);
+        for (Index a = 1; a < count; ++a) top = std::max(top, x[a]);
         if (top == -std::numeric_limits<double>::infinity()) return top;
-        for (Index a = 0; a < n_labels_; ++a) sum += exponential_above(700.0, x[a] - top);
+        for (Index a = 0; a < count; ++a) sum += exponential_above(700.0, x[a] - top);
         return top + std::log(sum);
     }
 
     Index n_, n_labels_;
-    std::vector<double> unary_;
+    std::vector<Index> allowed_, starts_;  // the labels of each variable, and where they begin
+    std::vector<double> unary_;            // of those
     std::vector<Factor> factors_;
     std::vector<Clique> cliques_;  // in the order of elimination
     std::vector<Index> place_;
-    bool planned_ = false, summed_ = false;
+    bool planned_ = false, summed_ = false, complete_ = true;
 };
 
 }  // namespace setwise

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fields/pair_energies.hpp"
+#include "marginals/clique_energies.hpp"
 #include "numeric/compensated_sum.hpp"
 #include "numeric/poisson_binomial.hpp"
 #include "numeric/poll.hpp"
@@ -105,7 +106,7 @@ struct CountBlocks {
 struct LabelSetCost {
     double cost;
     std::vector<std::uint8_t> labels;  // (L,)
-    double log_unused = 0;     // the log of the probability that nobody takes them, without ...
+    CompensatedSum<double, 2> log_unused;  // the log of the probability that nobody takes them, without ...
     std::int64_t certain = 0;  // ... the variables that surely do
 
     // The probability that a variable takes none of them.
@@ -116,11 +117,11 @@ struct LabelSetCost {
     }
     void count(double mass, int sign) {
         if (mass > 0)
-            log_unused += sign * std::log(mass);
+            log_unused.add(sign * std::log(mass));
         else
             certain += sign;
     }
-    double unused() const { return certain > 0 ? 0 : std::exp(std::min(log_unused, 0.0)); }
+    double unused() const { return certain > 0 ? 0 : std::exp(std::min(log_unused.value(), 0.0)); }
 };
 
 class MeanField {
@@ -133,13 +134,15 @@ class MeanField {
           small_(small),
           unary_(unary, unary + n * n_labels),
           q_(unary_.size(), 1.0 / static_cast<double>(n_labels)),
-          pairs_(n, n_labels) {
+          pairs_(n, n_labels),
+          cliques_(n, n_labels) {
         pairs_.close();
     }
 
     Index n() const { return n_; }
     Index n_labels() const { return n_labels_; }
     PairEnergies& pairs() { return pairs_; }
+    CliqueEnergies& cliques() { return cliques_; }
     std::vector<double>& q() { return q_; }
 
     void add_counts(CountBlocks counts) {
@@ -171,6 +174,7 @@ class MeanField {
             for (const Index* arc = pairs_.begin(i); arc != pairs_.end(i); ++arc)
                 pairs_.add_expected(*arc, q_.data() + pairs_.head(*arc) * n_labels_,
                                     expected.data());
+            cliques_.add_expected(i, q_.data(), expected.data());
             for (std::size_t f = 0; f < counts_.size(); ++f)
                 add_slopes(counts_[f], i, expected.data());
             for (auto& cost : costs_) {
@@ -223,6 +227,9 @@ class MeanField {
             entropy.add(part.entropy);
             energy.add(part.energy);
         }
+        if (cliques_.forbids(q_.data()))
+            return {entropy.value(), std::numeric_limits<double>::infinity()};
+        cliques_.add_energy(q_.data(), energy);
         for (const auto& counts : counts_)
             energy.add(expected_counts(counts, exact, n_threads, poll));
         for (const auto& cost : costs_) {
@@ -263,7 +270,7 @@ class MeanField {
             }
         }
         for (auto& cost : costs_) {
-            cost.log_unused = 0;
+            cost.log_unused = {};
             cost.certain = 0;
             for (Index i = 0; i < n_; ++i) cost.count(cost.avoided(q_.data() + i * n_labels_), 1);
         }
@@ -324,11 +331,12 @@ class MeanField {
             const Index n = counts.size(b);
             std::vector<double> q(static_cast<std::size_t>(n)), work;
             for (Index slot = 0; slot < slots(counts); ++slot) {
-                double mean = 0;
+                CompensatedSum<double, 2> sum;
                 for (Index k = 0; k < n; ++k) {
                     const Index i = counts.variables[counts.starts[b] + k];
-                    mean += q[k] = mass(counts, slot, i, q_.data() + i * n_labels_);
+                    sum.add(q[k] = mass(counts, slot, i, q_.data() + i * n_labels_));
                 }
+                const double mean = sum.value();
                 if (n <= exact) {
                     const double* const h = counts.table.data() + counts.table_at(b);
                     parts[b] += expected_of_count(q.data(), n, h, work);
@@ -339,9 +347,9 @@ class MeanField {
                 parts[b] += h[k] + (mean - static_cast<double>(k)) * (h[k + 1] - h[k]);
             }
         });
-        double sum = 0;
-        for (const double part : parts) sum += part;
-        return sum;
+        CompensatedSum<double, 2> sum;
+        for (const double part : parts) sum.add(part);
+        return sum.value();
     }
 
     // q proportional to exp(-energy / t); 0 where the energy is infinite.
@@ -357,6 +365,7 @@ class MeanField {
     Index n_, n_labels_, small_;
     std::vector<double> unary_, q_;
     PairEnergies pairs_;
+    CliqueEnergies cliques_;
     std::vector<CountBlocks> counts_;
     std::vector<LabelSetCost> costs_;
     std::vector<double> work_;

@@ -1,4 +1,4 @@
-// Sum-product belief propagation over pairs, in logarithms, one variable after the other.
+// Sum-product belief propagation over pairs and cliques, in logarithms, one variable after the other.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fields/pair_energies.hpp"
+#include "marginals/clique_messages.hpp"
 #include "numeric/poll.hpp"
 
 namespace setwise {
@@ -20,6 +21,7 @@ class SumProduct {
           n_labels_(n_labels),
           unary_(unary, unary + n * n_labels),
           pairs_(n, n_labels),
+          cliques_(n, n_labels),
           belief_(static_cast<std::size_t>(n_labels)),
           mass_(belief_),
           fresh_(belief_) {
@@ -29,6 +31,7 @@ class SumProduct {
     Index n() const { return n_; }
     Index n_labels() const { return n_labels_; }
     PairEnergies& pairs() { return pairs_; }
+    CliqueMessages& cliques() { return cliques_; }
 
     // To be called when all pairs are added: flat messages.
     void close() {
@@ -68,12 +71,14 @@ class SumProduct {
             const double* const to = message(*arc ^ 1);
             for (Index a = 0; a < n_labels_; ++a) belief_[a] += to[a];
         }
+        cliques_.add_to(i, belief_.data());
     }
 
     double send(Index i, double temperature, double damping, Poll poll) {
         if (i % 256 == 0) poll();
+        double largest = cliques_.receive(i, temperature, damping, fresh_);
         gather(i, temperature);
-        double largest = 0;
+        cliques_.send(i, belief_);
         for (const Index* arc = pairs_.begin(i); arc != pairs_.end(i); ++arc) {
             const double* const back = message(*arc ^ 1);
             for (Index a = 0; a < n_labels_; ++a) mass_[a] = belief_[a] - back[a];
@@ -118,6 +123,7 @@ class SumProduct {
     Index n_, n_labels_;
     std::vector<double> unary_, messages_;
     PairEnergies pairs_;
+    CliqueMessages cliques_;
     std::vector<double> belief_, mass_, fresh_;
 };
 

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "numeric/compensated_sum.hpp"
 #include "numeric/poll.hpp"
 #include "numeric/threads.hpp"
 #include "relaxation/blocks.hpp"
@@ -153,25 +154,29 @@ class Relaxation {
         double objective, bound;
     };
 
-    // The smoothed objective and sum_i min_j s_ij, which no labelling's energy is below.
+    // The smoothed objective and sum_i min_j s_ij, which no labelling's energy is below; summed so that
+    // what many variables lose is no more than what each of them does.
     Values evaluate(double temperature, int n_threads, Poll poll) const {
-        std::vector<Values> parts(static_cast<std::size_t>((n_ + rows_a_task - 1) / rows_a_task));
+        struct Sums {
+            CompensatedSum<double, 2> objective, bound;
+        };
+        std::vector<Sums> parts(static_cast<std::size_t>((n_ + rows_a_task - 1) / rows_a_task));
         each_softmax(temperature, n_threads, poll, [&](Index i, double least, double sum, double*) {
-            Values& part = parts[i / rows_a_task];
-            part.bound += least;
-            part.objective += temperature * std::log(sum) - least;
+            Sums& part = parts[i / rows_a_task];
+            part.bound.add(least);
+            part.objective.add(temperature * std::log(sum) - least);
         });
-        Values value{0, 0};
-        for (const Values& part : parts) {
-            value.objective += part.objective;
-            value.bound += part.bound;
+        Sums value;
+        for (const Sums& part : parts) {
+            value.objective.add(part.objective);
+            value.bound.add(part.bound);
         }
         for (const auto& group : groups_) {
             const double offset = group.offset_of_blocks();
-            value.objective += offset;
-            value.bound -= offset;
+            value.objective.add(offset);
+            value.bound.add(-offset);
         }
-        return value;
+        return {value.objective.value(), value.bound.value()};
     }
 
     // p_ij proportional to exp(-s_ij / t), into (N, L).

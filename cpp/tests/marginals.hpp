@@ -219,15 +219,20 @@ inline void check_trees(std::mt19937& random, std::int64_t n, int n_threads) {
                                   ? (a == b ? 0.0 : -field.weights[e])
                                   : -field.tables[(e - potts) * field.labels * field.labels + cell];
             }
-        tree.add_factor(edges.data() + 2 * e, 2, table.data(),
-                        static_cast<std::int64_t>(table.size()));
+        const std::int64_t sides[] = {field.labels, field.labels};
+        tree.add_factor(edges.data() + 2 * e, 2, sides, table.data());
     }
-    tree.plan(3, [] {});
+    tree.plan(1e6, [] {});
     if (std::abs(tree.log_partition([] {}) - truth) > slack)
         throw std::runtime_error("elimination is not log Z");
-    tree.marginals(p.data(), [] {});
+    std::vector<double> expected(static_cast<std::size_t>(count));
+    tree.marginals(p.data(), expected.data(), [] {});
     if (n > 0 && std::abs(p[0] - field.sums(false).second) > 1e-9)
         throw std::runtime_error("marginals of elimination are not exact");
+    std::vector<std::int64_t> labels(static_cast<std::size_t>(n));
+    const double best = tree.best(labels.data(), [] {});
+    if (best > truth + slack || best < truth - double(n) * std::log(double(field.labels)) - slack)
+        throw std::runtime_error("the best labelling is no summand of Z");
 }
 
 // Frank-Wolfe over blocks of every kind: the gap is never negative and bounds what a step gains.

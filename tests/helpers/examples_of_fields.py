@@ -39,6 +39,10 @@ def added(potential: fields.Potential) -> np.ndarray:
 
 POTENTIALS: dict[str, dict[str, Any]] = {
     "CardinalityPotential": {"center": LABELS, "table": array(0.0, 1.0, -0.5, 2.0, 0.25)},
+    "CliquePotential": {
+        "cliques": array([0, 1], [2, 3]),
+        "tables": array([0.0, 1.0, np.inf], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]),
+    },
     "LabelCost": {"costs": 0.5, "labels": array(0, 2)},
     "LabelTransition": {
         "edges": EDGES,
@@ -74,6 +78,7 @@ class Just(fields.Potential):
 
 TERMS: dict[str, dict[str, Any]] = {
     "CardinalityTerm": POTENTIALS["CardinalityPotential"],
+    "CliqueTerm": POTENTIALS["CliquePotential"],
     "ConstantTerm": {"value": 1.5},
     "CountTerm": {
         "regions": array(0, 1, 0, -1),

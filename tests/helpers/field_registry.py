@@ -241,6 +241,31 @@ def everything(rng: Rng) -> fields.Field:
 
 
 @listed
+def cliques(rng: Rng) -> fields.Field:
+    """Tables of one to four variables, finite."""
+    field = unaries(rng, 6, 3) + fields.Potts(grid(2, 3), rng.uniform(0.0, 1.0))
+    for k, count in ((1, 2), (2, 2), (3, 3), (4, 1)):
+        members = np.stack([rng.permutation(6)[:k] for _ in range(count)])
+        field += fields.CliquePotential(members, rng.normal(0.0, 1.0, (count, *[3] * k)))
+    return field + fields.CliquePotential([[0, 1, 2], [3, 4, 5]], rng.normal(0.0, 1.0, (3, 3, 3)))
+
+
+@listed
+def hard_cliques(rng: Rng) -> fields.Field:
+    """Tables that forbid some labellings, not all: no two neighbours of a path take label 0."""
+    field = unaries(rng, 6, 3)
+    tables = rng.normal(0.0, 1.0, (2, 3, 3, 3))
+    tables[rng.uniform(size=tables.shape) < 0.3] = np.inf
+    tables[:, 1, 2, 1] = 0.25
+    apart = np.zeros((3, 3))
+    apart[0, 0] = np.inf
+    path = np.stack([np.arange(5), np.arange(1, 6)], axis=1)
+    field += fields.CliquePotential([[0, 1, 2], [2, 5, 4]], tables)
+    field += fields.CliquePotential([[3]], [np.inf, 0.0, 1.0])
+    return field + fields.CliquePotential(path, apart)
+
+
+@listed
 def forbidden_labels(rng: Rng) -> fields.Field:
     unary = rng.normal(0.0, 2.0, (6, 3))
     unary[rng.uniform(size=unary.shape) < 0.3] = np.inf

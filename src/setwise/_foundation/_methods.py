@@ -116,11 +116,13 @@ class Methods(Mapping[str, Method[Run]]):
         """The argument ``method``: a name, or "auto"."""
         return as_choice(method, "method", ["auto", *self])
 
-    def choose(self, field: HasTerms) -> tuple[str, str]:
-        """The first method that "auto" takes for a field, and why."""
+    def choose(self, field: HasTerms, *, started: bool = False) -> tuple[str, str]:
+        """The first method that "auto" takes for a field, and why; with a start, one to go on."""
         refusals: dict[str, str] = {}
         for name, record in self.items():
-            if record.auto is None or not record.auto(field):
+            if record.auto is None or (started and not record.takes_start):
+                continue
+            if not record.auto(field):
                 continue
             why = record.obstacle(field)
             if why is None:

@@ -54,6 +54,11 @@ def potential_energy(potential: fields.Potential, labels: Sequence[int], n_label
         case fields.CardinalityPotential():
             differ = sum(a != b for a, b in zip(x, potential.center.tolist(), strict=True))
             return float(potential.table[differ])
+        case fields.CliquePotential():
+            count, k = potential.cliques.shape
+            tables = np.broadcast_to(potential.tables, (count, *[n_labels] * k))
+            cliques = enumerate(potential.cliques.tolist())
+            return sum(float(tables[(c, *(x[i] for i in clique))]) for c, clique in cliques)
     raise TypeError(f"no definition of {type(potential).__name__}")
 
 
@@ -90,6 +95,9 @@ def term_energy(term: object, labels: Sequence[int]) -> float:
         case _terms.CardinalityTerm():
             differ = sum(a != b for a, b in zip(x, term.center.tolist(), strict=True))
             return float(term.table[differ])
+        case _terms.CliqueTerm():
+            cliques = enumerate(term.cliques.tolist())
+            return sum(float(term.tables[(c, *(x[i] for i in clique))]) for c, clique in cliques)
     raise TypeError(f"no definition of {type(term).__name__}")
 
 

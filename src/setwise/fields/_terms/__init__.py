@@ -6,6 +6,7 @@ a new method need not know the potentials.
 """
 
 from setwise.fields._terms._base import Term, rounding_of_heights
+from setwise.fields._terms._cliques import CliqueTerm
 from setwise.fields._terms._fold import Folded, fold, sum_constants
 from setwise.fields._terms._label_counts import CardinalityTerm, LabelTerm
 from setwise.fields._terms._pairs import PottsTerm, TableTerm, TransitionTerm
@@ -22,11 +23,13 @@ KINDS: tuple[type[Term], ...] = (
     LabelTerm,
     TransitionTerm,
     CardinalityTerm,
+    CliqueTerm,
 )
 
 __all__ = [
     "KINDS",
     "CardinalityTerm",
+    "CliqueTerm",
     "ConstantTerm",
     "CountTerm",
     "Folded",

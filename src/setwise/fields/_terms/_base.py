@@ -17,8 +17,8 @@ class Term(Immutable, ABC):
     """One of the forms that potentials are sums of: what a subclass of ``Potential`` returns.
 
     The kinds are ``ConstantTerm``, ``UnaryTerm``, ``PottsTerm``, ``TableTerm``, ``CountTerm``,
-    ``RobustTerm``, ``LabelTerm``, ``TransitionTerm`` and ``CardinalityTerm``; every method of
-    inference says which of them it takes.
+    ``RobustTerm``, ``LabelTerm``, ``TransitionTerm``, ``CardinalityTerm`` and ``CliqueTerm``; every
+    method of inference says which of them it takes.
 
     Examples
     --------

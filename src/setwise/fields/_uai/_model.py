@@ -35,11 +35,18 @@ class UaiModel:
     cards: IntArray
     """(N,): the number of labels of each variable."""
     sizes: IntArray
-    """(F,): the number of variables of each factor, at most 2."""
-    scopes: IntArray
-    """(F, 2): the variables of each factor, -1 where there is none."""
+    """(F,): the number of variables of each factor, without those of a single label from 3 on."""
+    members: IntArray
+    """The variables of all factors, one after the other."""
+    begins: IntArray
+    """(F,): where those of each factor begin."""
     starts: IntArray
     """(F,): where the table of each factor begins among the numbers."""
+
+    def of_size(self, size: int) -> tuple[IntArray, IntArray]:
+        """The factors of so many variables, and these (G, size)."""
+        factors = np.flatnonzero(self.sizes == size)
+        return factors, self.members[self.begins[factors, None] + np.arange(size)]
 
     def energies(self, factors: IntArray, shape: tuple[int, ...]) -> FloatArray:
         """-log of the tables of factors that have the same shape; +inf for 0."""
@@ -48,9 +55,13 @@ class UaiModel:
             energies = -np.log(self.numbers[self.starts[factors, None] + within])
         return np.asarray(energies.reshape(len(factors), *shape))
 
+    def affords(self, entries: int) -> bool:
+        """Whether padding takes not far more memory than the file."""
+        return entries <= max(_MOST_ENTRIES, _MOST_TIMES * len(self.numbers))
+
     def afford(self, entries: int) -> None:
         """Raise a ``ValueError`` when padding takes far more memory than the file."""
-        if entries > max(_MOST_ENTRIES, _MOST_TIMES * len(self.numbers)):
+        if not self.affords(entries):
             raise ValueError(
                 f"{self.name}: padding all variables to {self.cards.max()} labels would take "
                 f"{entries} numbers, for {len(self.numbers)} in the file"
@@ -72,17 +83,23 @@ def parse_uai(path: Path) -> UaiModel:
     cards = numbers.wholes(1, n, "the number of labels of a variable", least=1)
     n_factors = int(numbers.wholes(1 + n, 1, "the number of factors")[0])
     numbers.require(2 + n + n_factors, f"{n_factors} factors")
-    sizes, places = _sizes(numbers, 2 + n, n_factors)
-    scopes = np.full((n_factors, 2), -1, np.int64)
-    for k in range(2):
-        has = np.flatnonzero(sizes > k)
-        scopes[has, k] = numbers.checked(places[has] + 1 + k, "a variable of a factor", below=n)
-    twice = np.flatnonzero((sizes == 2) & (scopes[:, 0] == scopes[:, 1]))
-    if len(twice):
-        raise numbers.error(f"factor {twice[0]} has the variable {scopes[twice[0], 0]} twice")
+    sizes, places = _sizes(numbers, 2 + n, n_factors, n)
+    begins = np.cumsum(sizes) - sizes
+    owners = np.repeat(np.arange(n_factors), sizes)
+    at = places[owners] + 1 + np.arange(len(owners)) - begins[owners]
+    members = numbers.checked(at, "a variable of a factor", below=n)
+    order = np.lexsort((members, owners))
+    same = (np.diff(members[order]) == 0) & (np.diff(owners[order]) == 0)
+    if same.any():
+        bad = order[np.flatnonzero(same)[0]]
+        raise numbers.error(f"factor {owners[bad]} has the variable {members[bad]} twice")
     end = int(places[-1] + 1 + sizes[-1]) if n_factors else 2 + n
-    starts = _starts(numbers, end, cards, scopes)
-    return UaiModel(path.name, numbers.values, cards, sizes, scopes, starts)
+    starts = _starts(numbers, end, _lengths(cards[members], owners, n_factors))
+    # of tables that are not pairs, axes of one label say nothing
+    kept = (cards[members] > 1) | (sizes[owners] < 3)
+    sizes = np.bincount(owners[kept], minlength=n_factors)
+    begins = np.cumsum(sizes) - sizes
+    return UaiModel(path.name, numbers.values, cards, sizes, members[kept], begins, starts)
 
 
 class _Numbers:
@@ -122,32 +139,38 @@ class _Numbers:
         return values.astype(np.int64)
 
 
-def _sizes(numbers: _Numbers, start: int, n_factors: int) -> tuple[IntArray, IntArray]:
+def _sizes(numbers: _Numbers, start: int, n_factors: int, n: int) -> tuple[IntArray, IntArray]:
     """The number of variables of each factor, and where it stands: one depends on the other."""
-    words = numbers.values[start : start + 3 * n_factors].tolist()
-    sizes, places, at = [], [], 0
+    values, at = numbers.values, start
+    sizes: IntArray = np.zeros(n_factors, np.int64)
+    places: IntArray = np.zeros(n_factors, np.int64)
     for factor in range(n_factors):
-        size = words[at] if at < len(words) else 0
-        if size not in (0, 1, 2):
-            place = np.array([start + at])
-            count = numbers.checked(place, f"the number of variables of factor {factor}")
-            raise numbers.error(
-                f"factors must have at most 2 variables, factor {factor} has {count[0]}"
-            )
-        sizes.append(size)
-        places.append(at)
+        size = float(values[at]) if at < len(values) else 0.0
+        if not (0 <= size <= n and size.is_integer()):
+            what = f"the number of variables of factor {factor}"
+            numbers.checked(np.array([at]), what, below=n + 1)
+        sizes[factor], places[factor] = size, at
         at += 1 + int(size)
-    numbers.require(start + at, f"the variables of {n_factors} factors")
-    return np.array(sizes, np.int64), start + np.array(places, np.int64)
+    numbers.require(at, f"the variables of {n_factors} factors")
+    return sizes, places
 
 
-def _starts(numbers: _Numbers, start: int, cards: IntArray, scopes: IntArray) -> IntArray:
+def _lengths(cards: IntArray, owners: IntArray, n_factors: int) -> IntArray:
+    """(F,): the entries of each table, 2^62 where they are more."""
+    logs = np.bincount(owners, np.log2(cards), minlength=n_factors)
+    lengths: IntArray = np.ones(n_factors, np.int64)
+    fits = logs < 61
+    inside = fits[owners]
+    np.multiply.at(lengths, owners[inside], cards[inside])
+    lengths[~fits] = 1 << 62
+    return lengths
+
+
+def _starts(numbers: _Numbers, start: int, lengths: IntArray) -> IntArray:
     """Where each table begins, once its length is found to be what its variables need."""
-    padded = np.append(cards, 1)  # the variable -1 has one label
-    lengths = padded[scopes[:, 0]] * padded[scopes[:, 1]]
-    what = f"the tables of {len(scopes)} factors"
+    what = f"the tables of {len(lengths)} factors"
     numbers.require(int(lengths.max(initial=0)), what)  # so that their sum is within 64 bits
-    counts = start + np.arange(len(scopes)) + np.cumsum(lengths) - lengths
+    counts = start + np.arange(len(lengths)) + np.cumsum(lengths) - lengths
     values = numbers.values
     inside = np.flatnonzero(counts < len(values))
     wrong = inside[values[counts[inside]] != lengths[inside]]
@@ -156,7 +179,7 @@ def _starts(numbers: _Numbers, start: int, cards: IntArray, scopes: IntArray) ->
             f"the table of factor {wrong[0]} must have {lengths[wrong[0]]} entries, "
             f"got {values[counts[wrong[0]]]:.15g}"
         )
-    end = start + len(scopes) + int(lengths.sum())
+    end = start + len(lengths) + int(lengths.sum())
     numbers.require(end, what)
     if end < len(values):
         raise numbers.error(
@@ -189,7 +212,7 @@ def _numbers(path: Path) -> tuple[bytes, FloatArray, bytes | None]:
         bad = _extend(values, words)
         if bad is None and len(rest) > _LONGEST:
             bad = rest
-        if bad is not None or len(values) > _announced(values):
+        if bad is not None:
             return first, np.frombuffer(values, np.float64), bad
     if rest and not first:
         first, rest = rest, b""
@@ -204,21 +227,6 @@ def _extend(values: array[float], words: list[bytes]) -> bytes | None:
     except ValueError:
         return next(word for word in words if not _is_number(word))
     return None
-
-
-def _announced(values: array[float]) -> float:
-    """As many numbers as a model that begins like this may have: 2 + n + 4 F + F L^2 at most."""
-    if len(values) == 0:
-        return np.inf
-    n = values[0]
-    if not (1 <= n < 2**31):
-        return 0
-    if len(values) < n + 2:
-        return np.inf
-    largest, n_factors = max(values[1 : int(n) + 1]), values[int(n) + 1]
-    if not (largest < 2**31 and n_factors < 2**31):
-        return 0
-    return float(n + 2 + n_factors * (4 + largest**2))
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

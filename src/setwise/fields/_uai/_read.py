@@ -1,4 +1,4 @@
-"""Reading models in the UAI format: pairwise Markov networks as fields."""
+"""Reading models in the UAI format: Markov and Bayes networks as fields."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.fields._field import Field
+from setwise.fields._potentials._clique import CliquePotential
 from setwise.fields._potentials._pairwise import Pairwise, extend_tables
 from setwise.fields._uai._model import UaiModel, as_path, parse_uai
 
@@ -21,13 +22,14 @@ def read_uai(path: str | os.PathLike[str]) -> Field:
 
     The format is that of the UAI competitions: ``MARKOV`` or ``BAYES``, the number of variables,
     their numbers of labels, the number of factors, the variables of each factor, and a table for
-    each, the last variable fastest. Factors of one and two variables are taken, in any order of
+    each, the last variable fastest. Factors may have any number of variables, in any order of
     them; factors that are repeated add, and a factor of no variable is a constant, which joins the
     unaries of the first variable.
 
     Variables with fewer labels than others get the rest as forbidden ones, with ``+inf`` unaries.
-    So does a label whose table entries are 0 for every label that its neighbour may take; any other
-    0 in a table of two variables is an infinite energy that no potential has, and is refused.
+    So does a label whose table entries are 0 for every label that its neighbour may take. Any other
+    0 is a hard constraint: tables of two variables with such, and all of three or more, become
+    ``CliquePotential`` s, which know as many labels of a variable as the file does.
 
     The cost is that of the file: about ten million numbers a second. What the header promises is
     compared with the file's length before memory is taken for it.
@@ -41,7 +43,8 @@ def read_uai(path: str | os.PathLike[str]) -> Field:
     Returns
     -------
     Field
-        With at most one potential, a ``Pairwise``.
+        With a ``Pairwise`` where there are pairs without hard constraints, and a
+        ``CliquePotential`` for each other shape of tables.
 
     Raises
     ------
@@ -63,25 +66,54 @@ def read_uai(path: str | os.PathLike[str]) -> Field:
     model = parse_uai(as_path(path))
     unary = _unary(model)
     groups = list(_pairwise_groups(model))
-    _forbid(model, unary, groups)
+    hard = _forbid(unary, groups)
     impossible = np.flatnonzero(np.isinf(unary).all(axis=1))
     if len(impossible):
         raise ValueError(
             f"{model.name}: every variable must have a possible label, {impossible[0]} has none"
         )
     field = Field(unary)
-    if not groups:
-        return field
-    n_labels = field.n_labels
-    total = sum(len(group.edges) for group in groups)
-    model.afford(total * n_labels**2)
-    edges, tables = np.empty((total, 2), np.int64), np.empty((total, n_labels, n_labels))
+    plain = [group.part(~is_hard) for group, is_hard in zip(groups, hard, strict=True)]
+    total, n_labels = sum(len(group.edges) for group in plain), field.n_labels
+    if total and model.affords(total * n_labels**2):
+        kept = np.sort(np.concatenate([group.places for group in plain]))
+        edges, tables = np.empty((total, 2), np.int64), np.empty((total, n_labels, n_labels))
+        for group in plain:
+            places = np.searchsorted(kept, group.places)
+            edges[places] = group.edges
+            # A table's zeros are forbidden labels by now, for which any entry will do.
+            finite = np.where(np.isinf(group.tables), 0.0, group.tables)
+            tables[places] = extend_tables(finite, n_labels)
+        field = field + Pairwise(edges, tables)
+        groups = [group.part(is_hard) for group, is_hard in zip(groups, hard, strict=True)]
     for group in groups:
-        edges[group.places] = group.edges
-        # A table's zeros are forbidden labels by now, for which any entry will do.
-        finite = np.where(np.isinf(group.tables), 0.0, group.tables)
-        tables[group.places] = extend_tables(finite, n_labels)
-    return field + Pairwise(edges, tables)
+        if len(group.edges):
+            field = field + _cliques(group.edges, group.tables, n_labels)
+    for size in np.unique(model.sizes[model.sizes > 2]).tolist():
+        for cliques, energies in _clique_groups(model, size):
+            field = field + _cliques(cliques, energies, n_labels)
+    return field
+
+
+def _cliques(cliques: IntArray, energies: FloatArray, n_labels: int) -> CliquePotential:
+    short = any(side < n_labels for side in energies.shape[1:])
+    return CliquePotential._of(np.ascontiguousarray(cliques), energies, is_short=short)
+
+
+def _clique_groups(model: UaiModel, size: int) -> Iterator[tuple[IntArray, FloatArray]]:
+    """The factors of so many variables, by the numbers of labels of these."""
+    factors, scopes = model.of_size(size)
+    shapes, which = np.unique(model.cards[scopes], axis=0, return_inverse=True)
+    for k, shape in enumerate(shapes.tolist()):
+        chosen = which.ravel() == k
+        energies = model.energies(factors[chosen], tuple(shape))
+        nothing = np.isinf(energies).reshape(len(energies), -1).all(axis=1)
+        if nothing.any():
+            raise ValueError(
+                f"{model.name}: every factor must have a positive entry, "
+                f"{factors[chosen][nothing][0]} has none"
+            )
+        yield scopes[chosen], energies
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,18 +127,23 @@ class _Group:
     tables: FloatArray
     """(G, a, b), +inf where the file has 0."""
 
+    def part(self, chosen: BoolArray) -> _Group:
+        """Some of them."""
+        parts = (self.factors, self.places, self.edges, self.tables)
+        return _Group(*(array[chosen] for array in parts))
+
 
 def _unary(model: UaiModel) -> FloatArray:
     """Energies (N, L) of the factors of at most one variable, +inf beyond a variable's labels."""
     n_labels = int(model.cards.max())
     model.afford(len(model.cards) * n_labels)
     unary = np.where(np.arange(n_labels) < model.cards[:, None], 0.0, np.inf)
-    alone = np.flatnonzero(model.sizes == 1)
-    counts = model.cards[model.scopes[alone, 0]]
+    alone, scopes = model.of_size(1)
+    counts = model.cards[scopes[:, 0]]
     for count in np.unique(counts):
-        factors = alone[counts == count]
-        energies = model.energies(factors, (int(count),))
-        np.add.at(unary[:, :count], model.scopes[factors, 0], energies)
+        chosen = counts == count
+        energies = model.energies(alone[chosen], (int(count),))
+        np.add.at(unary[:, :count], scopes[chosen, 0], energies)
     constants = np.flatnonzero(model.sizes == 0)
     if len(constants):
         unary[0] += model.energies(constants, ()).sum()
@@ -114,16 +151,16 @@ def _unary(model: UaiModel) -> FloatArray:
 
 
 def _pairwise_groups(model: UaiModel) -> Iterator[_Group]:
-    pairs = np.flatnonzero(model.sizes == 2)
-    shapes = model.cards[model.scopes[pairs]]
+    pairs, scopes = model.of_size(2)
+    shapes = model.cards[scopes]
     for a, b in np.unique(shapes, axis=0).tolist():
         places = np.flatnonzero((shapes == (a, b)).all(axis=1))
         factors = pairs[places]
-        yield _Group(factors, places, model.scopes[factors], model.energies(factors, (a, b)))
+        yield _Group(factors, places, scopes[places], model.energies(factors, (a, b)))
 
 
-def _forbid(model: UaiModel, unary: FloatArray, groups: list[_Group]) -> None:
-    """Forbid, in place, the labels that only meet zeros; refuse what zeros then remain."""
+def _forbid(unary: FloatArray, groups: list[_Group]) -> list[BoolArray]:
+    """Forbid, in place, the labels that only meet zeros; which factors have further zeros."""
     forbidden = np.isinf(unary)
     zeros = [_Zeros.of(group) for group in groups]
     for part in zeros:
@@ -133,16 +170,14 @@ def _forbid(model: UaiModel, unary: FloatArray, groups: list[_Group]) -> None:
             forbidden[there[edges], labels] = True
     _propagate(forbidden, np.flatnonzero((forbidden != np.isinf(unary)).any(axis=1)), zeros)
     unary[forbidden] = np.inf
-    for part in zeros:
+    hard: list[BoolArray] = []
+    for group, part in zip(groups, zeros, strict=True):
         first, second = part.edges.T
         _, a, b = part.tables.shape
         possible = ~(forbidden[first, :a, None] | forbidden[second, None, :b])
-        bad = np.flatnonzero((part.tables & possible).any(axis=(1, 2)))
-        if len(bad):
-            raise ValueError(
-                f"{model.name}: a 0 in a table of two variables must belong to a label that is "
-                f"impossible altogether, one in factor {part.factors[bad[0]]} does not"
-            )
+        further = part.factors[(part.tables & possible).any(axis=(1, 2))]
+        hard.append(np.isin(group.factors, further))
+    return hard
 
 
 @dataclass(frozen=True, eq=False)

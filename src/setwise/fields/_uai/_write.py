@@ -10,6 +10,7 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.fields._field import Field, as_field
+from setwise.fields._potentials._clique import CliquePotential
 from setwise.fields._uai._model import as_path
 
 # exp(-energy) keeps all its digits up to here; a table with a higher entry becomes several factors,
@@ -24,9 +25,10 @@ def write_uai(field: Field, path: str | os.PathLike[str]) -> None:
     r"""Write a field as a model file, with factors :math:`f = e^{-\text{energy}}`.
 
     One factor for the unaries of each variable, one for each edge of a ``Potts`` or ``Pairwise``
-    potential, or of one whose terms are all of that kind; several where an energy is beyond 700,
-    too large for one. No other potential can be written, and nothing is written then. Reading the
-    file with ``read_uai`` gives the same energies up to rounding, constants included.
+    potential, or of one whose terms are all of that kind, and one for each table of a
+    ``CliquePotential``, 0 where it forbids; several where an energy is beyond 700, too large for
+    one. No other potential can be written, and nothing is written then. Reading the file with
+    ``read_uai`` gives the same energies up to rounding, constants included.
 
     The last labels of a variable, if forbidden, are left out of its number of labels. The first
     variable keeps all L, so that reading gives L again.
@@ -91,13 +93,25 @@ def _factors(field: Field, cards: IntArray) -> Iterator[Factor]:
     for i, (energies, card) in enumerate(zip(field.unary, cards.tolist(), strict=True)):
         yield from _split((i,), energies[:card])
     for potential in field.potentials:
+        if isinstance(potential, CliquePotential):
+            yield from _cliques(potential, cards)
+            continue
         tables = potential._pair_tables(field.n_variables, field.n_labels)
         if tables is None:
             raise ValueError(
-                f"a model file holds Potts and Pairwise potentials only, got {potential!r}"
+                f"a model file holds Potts, Pairwise and clique potentials only, got {potential!r}"
             )
         for (i, j), table in tables:
             yield from _split((i, j), table[: cards[i], : cards[j]])
+
+
+def _cliques(potential: CliquePotential, cards: IntArray) -> Iterator[Factor]:
+    """The tables without the last labels of variables that have none; beyond an axis nothing."""
+    for clique, table in zip(potential.cliques.tolist(), potential._each(), strict=True):
+        sides = [int(cards[i]) for i in clique]
+        energies = table[tuple(map(slice, sides))]
+        lacking = [(0, side - has) for side, has in zip(sides, energies.shape, strict=True)]
+        yield from _split(tuple(clique), np.pad(energies, lacking, constant_values=np.inf))
 
 
 def _split(scope: tuple[int, ...], energies: FloatArray) -> Iterator[Factor]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
@@ -46,6 +46,8 @@ def enumerate_labels(field: Field, options: MapOptions) -> MapResult:
                 break
     except KeyboardInterrupt:
         interrupted = True
+    if value == inf and not interrupted:
+        raise ValueError("field must have a labelling of finite energy, got none")
     return options.result(
         best,
         value,

@@ -6,6 +6,7 @@ unaries, or a seed of :math:`10^{20}`, would so cost the digits that certificate
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import fsum, inf, isfinite, nextafter
 from operator import is_
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray
+from setwise._foundation._certificate import EPS
 from setwise.fields._base import Potential
 from setwise.fields._field import Field
 from setwise.inference._map._energy_scale import least_of_rows, trivial_bound
@@ -29,11 +31,22 @@ class Ground(NamedTuple):
     """(N,): the least unary of each row"""
     below: float
     """the constants of the potentials"""
+    size: float
+    """the sum of their sizes, as often as they are rounded"""
 
     @property
     def constant(self) -> float:
         """By how much all energies are below those that the field stands for."""
         return fsum(self.least.tolist()) + self.below
+
+    def over(self, temperature: float) -> tuple[float, float]:
+        """``constant`` over a temperature, and by how much that may be rounded, at most."""
+        rows = self.least.tolist() if self.least.any() else []
+        constant = fsum(rows) + self.below
+        quotient = constant / temperature
+        lost = fsum((*rows, self.below, -constant))
+        rest = Fraction(constant) / Fraction(temperature) - Fraction(quotient)
+        return quotient, 2.0 * (float(abs(rest)) + (abs(lost) + EPS * self.size) / temperature)
 
 
 def ground(field: Field) -> Ground:
@@ -41,14 +54,16 @@ def ground(field: Field) -> Ground:
     least = least_of_rows(field.unary)
     unary = field.unary - least[:, None] if least.any() else field.unary
     potentials: list[Potential] = []
-    below = 0.0
+    below, sizes = 0.0, 0.0
     for potential in field.potentials:
         grounded, constant = potential._grounded()
         potentials.append(grounded)
         below += constant
+        sizes += abs(constant)
+    size = (2.0 + len(field.potentials)) * sizes
     if not all(map(is_, potentials, field.potentials)):
-        return Ground(Field._of(unary, tuple(potentials)), least, below)
-    return Ground(field if unary is field.unary else field._over(unary), least, below)
+        return Ground(Field._of(unary, tuple(potentials)), least, below, size)
+    return Ground(field if unary is field.unary else field._over(unary), least, below, size)
 
 
 def without_hopeless(field: Field) -> Field:

@@ -45,5 +45,9 @@ def largest_energy(field: Field) -> float:
 
 
 def rounding_of_logs(field: Field, temperature: float) -> float:
-    """More than what sums of logarithms over the variables and terms of a field lose, in nats."""
-    return 8.0 * EPS * (field.n_variables + largest_energy(field) / temperature)
+    """More than what sums of logarithms over the variables and terms of a field lose, in nats.
+
+    Each logarithm is that of a sum over the labels; sums over the variables are compensated.
+    """
+    roundings = 8.0 + field.n_labels
+    return roundings * EPS * (field.n_variables + largest_energy(field) / temperature)

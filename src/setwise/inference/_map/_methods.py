@@ -8,14 +8,16 @@ import numpy as np
 
 from setwise._foundation._methods import Method, Methods, always, taken
 from setwise.fields._field import Field
-from setwise.fields._terms import KINDS
+from setwise.fields._terms import KINDS, CliqueTerm
 from setwise.inference._map._convex import convex
+from setwise.inference._map._elimination import eliminate
 from setwise.inference._map._enumerate import (
     FEW_LABELINGS,
     MOST_LABELINGS,
     count_labelings,
     enumerate_labels,
 )
+from setwise.inference._map._junction_tree import is_cheaper, narrow
 from setwise.inference._map._messages._factor_graph import TAKEN_BY_MESSAGES
 from setwise.inference._map._messages._messages import messages
 from setwise.inference._map._moves._cut import cut
@@ -32,6 +34,10 @@ def _two_labels(field: Field) -> str | None:
     if field.n_labels <= 2:
         return None
     return f"a field of at most two labels, got {field.n_labels}"
+
+
+def _finite(term: CliqueTerm) -> str | None:
+    return "it forbids labellings: elimination and enumerate take it" if term.is_hard else None
 
 
 def _enough_time(field: Field) -> str | None:
@@ -67,6 +73,17 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         because="no cut is exact, and the labellings are few",
     ),
     Method(
+        name="elimination",
+        run=eliminate,
+        fields="of small width; tables of any kind on few variables",
+        answer="exact: variable by variable",
+        takes=EVERY_TERM,
+        needs=narrow,
+        takes_start=False,
+        auto=is_cheaper,
+        because="no cut is exact, and the graph is narrow: elimination is, and cheap",
+    ),
+    Method(
         name="expansion",
         run=expansion,
         fields="any number of labels; metric tables, regions, label costs",
@@ -100,7 +117,7 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         run=convex,
         fields="any, transitions and tables through a submodular minorant",
         answer="rounded minimiser of the Lovász relaxation, and its bound",
-        takes=EVERY_TERM,
+        takes=EVERY_TERM | {CliqueTerm: _finite},
         auto=always,
         because="{messages}; {swap}",
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -16,6 +17,7 @@ from setwise.fields._field import Field, as_field
 from setwise.inference._map._convex import certify
 from setwise.inference._map._energy_scale import EnergyScale
 from setwise.inference._map._ground import difference_below, ground, without_hopeless
+from setwise.inference._map._junction_tree import is_cheap
 from setwise.inference._map._messages._bound_ascent import is_within_tightening
 from setwise.inference._map._messages._messages import messages
 from setwise.inference._map._messages._tree_bound import certify_by_trees, has_pairs_only
@@ -57,8 +59,9 @@ def solve_map(
     field : Field
         Unaries plus potentials; ``+inf`` unaries are never chosen.
     method : str
-        "auto" takes the first of the table that fits (enumerate only where labellings are few);
-        the result says which and why.
+        "auto" takes the first of the table that fits (enumerate only where labellings are few,
+        elimination where it costs less than a search), and elimination again where that has left a
+        gap and the graph is narrow; the result says which and why.
     tol : float
         Stop when ``relative_gap`` is at most this: the gap's share of what there was to gain, which
         no constant and no unit changes. With ``tol=inf`` any labelling of a local optimum will do,
@@ -147,7 +150,8 @@ def solve_map(
     grounded = parts.field
     problem = without_hopeless(grounded)
     options = read(problem, offset=0.0 if callback is None else parts.constant)
-    if method == "auto":
+    chosen = method == "auto"
+    if chosen:
         method, reason = METHODS.choose(problem)
     else:
         METHODS[method].check(problem)
@@ -159,6 +163,15 @@ def solve_map(
             result = _search_again(problem, method, options, result)
         elif not result.exact and out_of_reach(problem, result.bound, by_cut=record.by_cut):
             result = without_lost_digits(problem, result)
+    if chosen and method != "elimination" and _is_worth_eliminating(problem, result, options):
+        found = _search(problem, "elimination", options)
+        if found.exact and not out_of_reach(problem, found.value, by_cut=False):
+            result = found
+            reason = (
+                f"{method} left a gap, and the graph is narrow: elimination is exact, and cheap"
+            )
+        else:
+            result = replace(result, interrupted=found.interrupted)
     if result.reason and result.relative_gap > options.tol:
         reason = f"{reason}; {result.reason}"
     if problem is not grounded:
@@ -170,7 +183,10 @@ def solve_map(
     told = _told(result, reason, deadline)
     if grounded is not field:
         value = float(field._energies(result.labels[None])[0])
-        told |= {"value": value, "bound": difference_below(value, result.gap)}
+        bound = difference_below(value, result.gap)
+        if value == inf:  # cut short before a labelling that nothing forbids was met
+            bound = difference_below(result.bound, -parts.constant)
+        told |= {"value": value, "bound": bound}
     return replace(result, timings=watch.timings("answer"), shape=field.shape, **told)
 
 
@@ -201,6 +217,13 @@ def _search(field: Field, method: str, options: MapOptions) -> MapResult:
             result = replace(result, interrupted=True)
         options.watch.lap("bound")
     return result
+
+
+def _is_worth_eliminating(field: Field, result: MapResult, options: MapOptions) -> bool:
+    """Whether what a search has left open is closed by elimination at little cost."""
+    if result.exact or result.interrupted or result.relative_gap <= options.tol:
+        return False
+    return not options.deadline.struck and options.max_iter is None and is_cheap(field)
 
 
 def _search_again(field: Field, method: str, options: MapOptions, result: MapResult) -> MapResult:

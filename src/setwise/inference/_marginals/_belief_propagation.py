@@ -1,4 +1,4 @@
-"""Sum-product belief propagation, for fields of unaries and pairs."""
+"""Sum-product belief propagation, for fields of unaries, pairs and cliques."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from setwise import _core
 from setwise._foundation._arguments import FloatArray
 from setwise.fields._field import Field
-from setwise.fields._terms import PottsTerm, TableTerm
+from setwise.fields._terms import CliqueTerm, PottsTerm, TableTerm
 from setwise.inference._marginals._options import Options, Solution
 from setwise.inference._marginals._sweeps import settle
 
@@ -22,7 +22,8 @@ def belief_propagation(field: Field, options: Options) -> Solution:
 
     On a tree the marginals are exact after one sweep; on other graphs it need not converge, and the
     marginals are often far too sure. It bounds nothing. After 20 sweeps messages are damped by a
-    half. O(E L) a sweep for Potts terms, O(E L^2) for tables; memory 2 E L numbers.
+    half. O(E L) a sweep for Potts terms, O(E L^2) for tables, O(k^2 L^k) for one of k variables;
+    memory 2 E L numbers. What is forbidden may keep a probability of 1e-300.
     """
     _, unary, terms = field._folded()
     kernel = _core.SumProduct(np.ascontiguousarray(unary))
@@ -31,6 +32,9 @@ def belief_propagation(field: Field, options: Options) -> Solution:
             kernel.add_potts(term.edges, term.weights)
         elif isinstance(term, TableTerm):
             kernel.add_tables(term.edges, term.tables)
+        elif isinstance(term, CliqueTerm):
+            tables = np.ascontiguousarray(term.tables.reshape(len(term.tables), -1))
+            kernel.add_cliques(term.cliques, term.sides, tables)
     kernel.close()
 
     def sweep(n_iter: int) -> tuple[float, float]:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
 
 import numpy as np
 
-from setwise import _core
 from setwise._foundation._arguments import FloatArray
 from setwise.fields._field import Field
+from setwise.inference._map._junction_tree import planned
 from setwise.inference._map._largest_energy import rounding_of_logs
-from setwise.inference._marginals._factors import most_variables, tables_of, widest
 from setwise.inference._marginals._options import Options, Solution
-
-CELLS = 1 << 23  # of the table of a clique: 64 MB
-ALL_CELLS = 1 << 26  # of all messages: 512 MB
 
 
 def elimination(field: Field, options: Options) -> Solution:
@@ -26,11 +21,13 @@ def elimination(field: Field, options: Options) -> Solution:
     rounding, with potentials of any kind: those of many variables at once must be small.
     """
     t = options.temperature
-    _, tree, constant = planned(field, t)
+    tree, constant, owners = planned(field, t)
     options.watch.lap("set-up")
     log_z = tree.log_partition() - constant / t
+    if log_z == -inf:
+        raise ValueError("field must have a labelling of finite energy, got none")
     p: FloatArray = np.empty(field.unary.shape)
-    tree.marginals(p)
+    tree.marginals(p, np.empty(len(owners)))
     slack = rounding_of_logs(field, t)
     upper = log_z + slack
     return Solution(
@@ -44,29 +41,3 @@ def elimination(field: Field, options: Options) -> Solution:
         history=[upper],
         lower=log_z - slack,
     )
-
-
-def planned(field: Field, temperature: float) -> tuple[str | None, Any, float]:
-    """Why the field is too wide, or a tree with a plan, and the energy's constant."""
-    n, n_labels = field.unary.shape
-    constant, unary, terms = field._folded()
-    most = most_variables(CELLS, n_labels)
-    wide, whose = widest(terms, n)
-    if wide > most:
-        return f"tables of at most {most} variables, got {wide} in {whose!r}", None, constant
-    tree = _core.JunctionTree(np.ascontiguousarray(-unary / temperature))
-    for _, term in terms:
-        for scope, energies in tables_of(term, n, n_labels):
-            if len(scope) == 0:
-                constant += float(energies[0])
-                continue
-            tree.add_factor(np.ascontiguousarray(scope), -energies / temperature)
-    largest, total = tree.plan(most)
-    if largest == inf or total > ALL_CELLS:
-        return f"a graph of width below {most}, got a wider one", None, constant
-    return None, tree, constant
-
-
-def narrow(field: Field) -> str | None:
-    """What elimination asks of a field."""
-    return planned(field, 1.0)[0]

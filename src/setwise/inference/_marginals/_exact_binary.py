@@ -13,10 +13,11 @@ from collections.abc import Callable
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._certificate import gap_over_value
+from setwise._foundation._certificate import EPS, gap_over_value
 from setwise.fields._field import Field
 from setwise.inference._flows._energy_as_cut import ConcaveCut, as_cut
 from setwise.inference._flows._flow_graph import FlowGraph
+from setwise.inference._map._largest_energy import rounding_of_logs
 from setwise.inference._marginals._options import Options, Solution
 from setwise.inference._relaxation._relaxation import Relaxation
 
@@ -30,23 +31,30 @@ def exact_binary(field: Field, options: Options) -> Solution:
 
     After each level s lies in the base polytope of the cut over variables and auxiliary nodes B, so
     :math:`G(A) \ge s(A) + \sum_{b \in B} \min(s_b, 0)`: a callback or Ctrl-C may end the search
-    there, and the bound holds. At the end nothing is left at the auxiliary nodes.
+    there, and the bound holds. At the end nothing is left at the auxiliary nodes. It is raised by
+    what the flows of so many levels may have lost of their digits.
     """
     t = options.temperature
     relaxation = Relaxation(field)
     unary = relaxation.finite_unary(t)
     n = field.n_variables
+    largest = np.abs(unary).max(axis=1) + relaxation.reach
     # everything relative to label 0: the energy of all zeros enters last
     zero = relaxation.extension(np.eye(2)[np.zeros(n, np.int64)])
     of_zeros = (zero + float(unary[:, 0].sum()) + relaxation.constant) / t
     history: list[float] = []
+    rounding = rounding_of_logs(field, t)
+    lost = 0.0
 
     def value_at(nodes: FloatArray) -> float:
         left = float(np.minimum(nodes[n:], 0.0).sum())
         return float(np.logaddexp(0.0, -nodes[:n] / t).sum()) - left / t
 
     def report(n_levels: int, nodes: FloatArray) -> bool:
-        history.append(value_at(nodes) - of_zeros)
+        nonlocal lost
+        sizes = float(np.abs(nodes).sum()) + float(largest.sum())
+        lost = rounding + (8.0 + 4.0 * n_levels) * EPS * sizes / t
+        history.append(value_at(nodes) - of_zeros + lost)
         return options.report(n_levels, history[-1])
 
     nodes, n_levels, interrupted = base_minimizer(as_cut(field, unary), n, report)
@@ -62,8 +70,8 @@ def exact_binary(field: Field, options: Options) -> Solution:
     relative_gap = gap_over_value(gap, shifted)
     return Solution(
         probabilities=p,
-        upper=value - of_zeros,
-        gap=gap,
+        upper=value - of_zeros + lost,
+        gap=gap + lost,
         relative_gap=relative_gap,
         n_iter=n_levels,
         converged=relative_gap <= max(options.tol, 1e-9),

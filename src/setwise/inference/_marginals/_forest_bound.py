@@ -18,7 +18,6 @@ from setwise import _core
 from setwise._foundation._arguments import FloatArray
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
-from setwise.inference._map._largest_energy import rounding_of_logs
 from setwise.inference._marginals._elimination_order import Pairs, pairs_of
 from setwise.inference._marginals._lower_bound import SWEEPS, Factorized, Raised, Terms
 
@@ -33,7 +32,6 @@ class Forested(Factorized):
     ) -> None:
         """``strengths`` (E,) are those of the edges, of ``pairs_of`` the field."""
         super().__init__(field, q, temperature, 1)
-        self._rounding = rounding_of_logs(field, temperature)
         order = _strongest_first(self._pairs, temperature, strengths)
         borders = [term.edges for term in self._transitions]
         edges = np.ascontiguousarray(np.concatenate([self._pairs.edges, *borders]))

@@ -10,6 +10,7 @@ from setwise._foundation._arguments import FloatArray
 from setwise._foundation._threads import as_threads
 from setwise.fields._field import Field, as_field
 from setwise.fields._terms import PottsTerm, TableTerm
+from setwise.inference._map._junction_tree import narrow, planned
 from setwise.inference._marginals._result import MarginalsResult
 from setwise.inference._marginals._tree_descent import TreeDescent
 from setwise.inference._relaxation._relaxation import Relaxation
@@ -27,7 +28,8 @@ class LogPartitionGradient:
         With respect to a factor on each of ``field.potentials``: minus the Lovász extension of the
         potential at p, constant included, over t. It is **not** minus the potential's expectation
         under the factorised distribution, which is smaller than the extension. Of a result of
-        ``trees`` pairs have their expectation under the bound's own marginals of pairs.
+        ``trees`` pairs have their expectation under the bound's own marginals of pairs; of one of
+        ``elimination`` it is the potential's expectation under the field itself.
 
     Examples
     --------
@@ -86,6 +88,8 @@ def log_partition_gradient(
         )
     p = np.ascontiguousarray(result.probabilities, np.float64)
     threads = as_threads(n_jobs)
+    if result.method == "elimination":
+        return LogPartitionGradient(-p / result.temperature, _exact_weights(field, result))
     descent = None
     if result.method == "trees":
         descent = TreeDescent(field, result.temperature, threads)
@@ -105,3 +109,21 @@ def log_partition_gradient(
         values.append(value + alone.constant + alone.extension(p, threads))
     weights = -np.array(values, np.float64) / result.temperature
     return LogPartitionGradient(-p / result.temperature, weights)
+
+
+def _exact_weights(field: Field, result: MarginalsResult) -> FloatArray:
+    """(K,): minus the expectation of each potential over t, by elimination."""
+    t = result.temperature
+    if narrow(field) is not None:
+        raise ValueError("result must be of this field, got one of other edges or regions")
+    tree, _, owners = planned(field, t)
+    tree.log_partition()
+    p: FloatArray = np.empty(field.unary.shape)
+    logs: FloatArray = np.empty(len(owners))
+    tree.marginals(p, logs)
+    weights = np.bincount(owners, logs, minlength=len(field.potentials)).astype(np.float64)
+    flat = Field(np.zeros(field.unary.shape))
+    for k, potential in enumerate(field.potentials):
+        constant, unary, _ = (flat + potential)._folded()
+        weights[k] -= (constant + float((unary * p).sum())) / t
+    return weights

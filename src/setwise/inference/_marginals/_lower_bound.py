@@ -8,6 +8,7 @@ is not to be had, something above it takes its place, so the bound stays one:
 
 - a count over more than 4,096 variables: h(E K) >= E h(K) for the least concave h above the table;
 - label transitions: the same, of the number of edges that join two labels;
+- a table that forbids what Q has in it: infinite, and no bound;
 - a robust term: weight min(1, (size - n_j) / truncation) of the label j that is the most common at
   the start, which is never less than the least over all labels.
 """
@@ -21,10 +22,12 @@ import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._certificate import EPS
 from setwise._foundation._pool import Pool
 from setwise.fields._field import Field
 from setwise.fields._terms import (
     CardinalityTerm,
+    CliqueTerm,
     CountTerm,
     LabelTerm,
     PottsTerm,
@@ -34,7 +37,7 @@ from setwise.fields._terms import (
     TransitionTerm,
     sum_constants,
 )
-from setwise.inference._map._largest_energy import rounding_of_logs
+from setwise.inference._map._largest_energy import largest_energy, rounding_of_logs
 
 SMALL = 48  # variables in a block whose law is kept during sweeps
 SWEEPS = 10  # of the ascent of a lower bound, unless it settles before
@@ -89,6 +92,8 @@ class Factorized:
                     return 0.0
 
         self._constant = sum_constants(field._terms(), constant_of)
+        self._rounding = rounding_of_logs(field, temperature)
+        self._rounding += _rounding_of_counts(field, exact) / temperature
         _, unary, terms = field._folded()
         self._kernel: Any = self._made(np.ascontiguousarray(unary), small)
         for _, term in self._arranged(terms, unary.shape):
@@ -110,6 +115,10 @@ class Factorized:
                     self._add_counts(everyone, size, term.table[::-1].copy(), term.center)
                 case TransitionTerm():
                     self._transitions.append(term)
+                case CliqueTerm():
+                    tables = np.ascontiguousarray(term.tables.reshape(len(term.tables), -1))
+                    price = _beyond(field, temperature)
+                    self._kernel.add_cliques(term.cliques, term.sides, tables, price)
         for transition in self._transitions:  # after all other tables: these follow Q
             shape = (len(transition.edges), field.n_labels, field.n_labels)
             self._kernel.add_tables(transition.edges, np.zeros(shape))
@@ -198,17 +207,46 @@ class Factorized:
     def bound(self, exact: int | None = None) -> float:
         """H(Q) - E_Q[E] / t, or less where an expectation is replaced: at most log Z.
 
+        Rounding is allowed for.
         ``exact`` is the size of the largest block that is taken exactly, if not that of the start.
         """
         lacking = self._follow()
         exact = self._exact if exact is None else exact
         entropy, energy = self._kernel.value(exact, self._threads)
-        return float(entropy - (energy + lacking + self._constant) / self._temperature)
+        bound = float(entropy - (energy + lacking + self._constant) / self._temperature)
+        return bound - self._rounding
 
     @property
     def probabilities(self) -> FloatArray:
         """(N, L): a copy of Q."""
         return self._q.copy()
+
+
+def _beyond(field: Field, temperature: float) -> float:
+    """A price that leaves a label no probability where as little as 1e-3 of Q pays it."""
+    nats = field.n_variables * np.log(field.n_labels) + 745.0
+    return float(1e3 * (2.0 * largest_energy(field) + temperature * nats))
+
+
+def _rounding_of_counts(field: Field, exact: int) -> float:
+    """What expectations of functions of counts may lose: the law of a count takes n steps."""
+    n, n_labels = field.unary.shape
+    lost = 0.0
+    for _, term in field._terms():
+        match term:
+            case CountTerm() | RobustTerm():
+                size = int(np.bincount(term.regions[term.members]).max(initial=0))
+                steps = 4 * min(size, exact)
+            case CardinalityTerm():
+                steps = 4 * min(n, exact)
+            case LabelTerm():
+                steps = (n_labels + 4) * n
+            case CliqueTerm():
+                steps = 4 * term.cliques.shape[1]
+            case _:
+                steps = 0
+        lost += steps * term._most(n_labels)
+    return EPS * lost
 
 
 def _concave(term: TransitionTerm, counts: FloatArray) -> FloatArray:
@@ -258,8 +296,7 @@ def raised_bound(
     _, best, moves = max(trials, key=lambda trial: trial[0])
     if moves:
         _raise(best, sweeps - 3)
-    bound = best.bound() - rounding_of_logs(field, temperature)
-    return Raised(bound, best.probabilities)
+    return Raised(best.bound(), best.probabilities)
 
 
 def _near(labels: IntArray, q: FloatArray) -> FloatArray:

@@ -22,7 +22,7 @@ from setwise._foundation._threads import as_threads
 from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field, as_field
 from setwise.inference._map._energy_scale import NEGLIGIBLE, trivial_of_tables
-from setwise.inference._map._ground import difference_above, difference_below, ground
+from setwise.inference._map._ground import ground
 from setwise.inference._map._largest_energy import check_magnitude
 from setwise.inference._map._reach import (
     digits_lost,
@@ -85,7 +85,8 @@ def marginals(
     field : Field
         Unaries plus potentials; ``+inf`` unaries have probability 0.
     method : str
-        "auto" is trees where there are pairs and all else is submodular, projection for other
+        "auto" is elimination where that is cheap (forests, small narrow graphs) and no start is
+        given, trees where there are pairs and all else is submodular, projection for other
         submodular energies, else mean_field; the result says which and why.
     tol : float
         Stop when ``relative_gap`` is at most this; mean field and belief propagation stop when no
@@ -173,7 +174,7 @@ def marginals(
     problem = parts.field
     reason = "asked for"
     if method == "auto":
-        method, reason = METHODS.choose(problem)
+        method, reason = METHODS.choose(problem, started=init is not None)
     else:
         METHODS[method].check(problem)
     record = METHODS[method]
@@ -192,8 +193,8 @@ def marginals(
         watch=watch,
     )
     check_magnitude(field, options.temperature, options.dtype)
-    offset = parts.constant / options.temperature
-    options = replace(options, offset=offset, from_below=not record.gives_bound)
+    offset, margin = parts.over(options.temperature)
+    options = replace(options, offset=offset, margin=margin, from_below=not record.gives_bound)
     problem, lost = _within_sight(problem, options)
     watch.lap("set-up")
     try:
@@ -211,8 +212,8 @@ def marginals(
     )  # a label's price may have been too small
     return MarginalsResult(
         probabilities=probabilities.astype(options.dtype, copy=False),
-        log_partition_upper=difference_above(solution.upper + lost, offset),
-        log_partition_lower=difference_below(below.bound - lost, offset),
+        log_partition_upper=options.above(solution.upper + lost),
+        log_partition_lower=options.below(below.bound - lost),
         excess=solution.gap + lost,
         relative_gap=solution.relative_gap + lost,
         n_iter=solution.n_iter,

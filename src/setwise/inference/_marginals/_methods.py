@@ -9,15 +9,17 @@ from setwise.fields._field import Field
 from setwise.fields._terms import (
     KINDS,
     CardinalityTerm,
+    CliqueTerm,
     ConstantTerm,
     PottsTerm,
     TableTerm,
     Term,
     UnaryTerm,
 )
+from setwise.inference._map._junction_tree import is_cheap, narrow
 from setwise.inference._map._methods import EVERY_TERM
 from setwise.inference._marginals._belief_propagation import belief_propagation
-from setwise.inference._marginals._elimination import elimination, narrow
+from setwise.inference._marginals._elimination import elimination
 from setwise.inference._marginals._exact_binary import exact_binary
 from setwise.inference._marginals._mean_field import mean_field
 from setwise.inference._marginals._options import Options, Solution
@@ -49,12 +51,28 @@ def _has_pairs(field: Field) -> bool:
 # minus the gradient in the unaries, and the point that the certificate is about
 _UPPER = "the upper bound, whose gradient they are"
 
-_SUBMODULAR = dict.fromkeys(KINDS, _submodular)
+_CLIQUES = refused(
+    "it is a table of several variables, or forbids: elimination, mean_field and "
+    "belief_propagation take it"
+)
+_SUBMODULAR = dict.fromkeys(KINDS, _submodular) | {CliqueTerm: _CLIQUES}
 _PAIRS = dict.fromkeys(KINDS, refused("it joins more than pairs")) | dict.fromkeys(
-    (ConstantTerm, UnaryTerm, PottsTerm, TableTerm), taken
+    (ConstantTerm, UnaryTerm, PottsTerm, TableTerm, CliqueTerm), taken
 )
 
 METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
+    Method(
+        name="elimination",
+        run=elimination,
+        fields="of small width",
+        answer="log Z and the marginals exactly, variable by variable",
+        of="the field itself: they are exact",
+        takes=EVERY_TERM,
+        needs=narrow,
+        takes_start=False,
+        auto=is_cheap,
+        because="the graph is narrow: elimination is exact, and cheap",
+    ),
     Method(
         name="trees",
         run=trees,
@@ -74,16 +92,6 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         takes=_SUBMODULAR,
         auto=always,
         because="no pairs, and the energy is submodular: the least upper bound on log Z",
-    ),
-    Method(
-        name="elimination",
-        run=elimination,
-        fields="of small width",
-        answer="log Z and the marginals exactly, variable by variable",
-        of="the field itself: they are exact",
-        takes=EVERY_TERM,
-        needs=narrow,
-        takes_start=False,
     ),
     Method(
         name="frank_wolfe",
@@ -134,7 +142,7 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
     Method(
         name="belief_propagation",
         run=belief_propagation,
-        fields="unaries and pairs",
+        fields="unaries, pairs, cliques",
         answer="a fixed point, on trees exact",
         of="no bound: a fixed point",
         takes=_PAIRS,

@@ -35,6 +35,8 @@ class Options:
     """Its ``state``, where the method was the same."""
     offset: float = 0.0
     """By how much the method's log Z is above the one that the callback is told of."""
+    margin: float = 0.0
+    """By how much the offset may be rounded."""
     from_below: bool = False
     """Whether the values on the way are lower bounds, as those of mean field."""
     deadline: Deadline = field(default_factory=Deadline)
@@ -43,7 +45,15 @@ class Options:
 
     def told(self, value: float) -> float:
         """A value on the way, as one of the log Z in question: rounded outwards."""
-        return (difference_below if self.from_below else difference_above)(value, self.offset)
+        return self.below(value) if self.from_below else self.above(value)
+
+    def above(self, value: float) -> float:
+        """An upper bound on the method's log Z, as one on the log Z in question."""
+        return difference_above(value + self.margin, self.offset)
+
+    def below(self, value: float) -> float:
+        """A lower bound on the method's log Z, as one on the log Z in question."""
+        return difference_below(value - self.margin, self.offset)
 
     def report(
         self, n_iter: int, value: float, relative_gap: float = inf, gap: float = inf

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from setwise.fields._field import Field
+from setwise.inference._map._largest_energy import rounding_of_logs
 from setwise.inference._marginals._options import Options, Solution
 from setwise.inference._relaxation._double_precision import double_pass
 from setwise.inference._relaxation._projected_logits import Descent
@@ -21,6 +22,7 @@ def projection(field: Field, options: Options) -> Solution:
     3), and as many numbers as ``state`` holds (G arrays). With "float32" s lies in the base
     polytope up to rounding, 6e-8 of its entries, so one pass in double precision comes last, from
     which the bound, the gap and the probabilities are; ``history`` before it holds up to as much.
+    The bounds are raised by what rounding may have taken from them.
     """
     t = options.temperature
     relaxation = Relaxation(field)
@@ -37,10 +39,14 @@ def projection(field: Field, options: Options) -> Solution:
     dtype = options.dtype if field.n_labels > 1 else "float64"
     descent = Descent(relaxation, t, options.n_threads, state, dtype=dtype, unit=t)
     options.watch.lap("set-up")
+    constant = relaxation.constant / t - rounding_of_logs(field, t)
 
     def report(now: Descent) -> bool:
-        value = (now.objective - relaxation.constant) / t
-        return options.report(now.n_iter, value, now.relative_gap, now.gap / t)
+        if options.callback is None:
+            return options.report(now.n_iter, now.objective / t)
+        lost = now.rounding() / t
+        value = now.objective / t - constant + lost
+        return options.report(now.n_iter, value, now.relative_gap, now.gap / t + lost)
 
     if state is not None:
         descent.sweep()  # blocks of other weights need not lie in this base polytope
@@ -55,17 +61,19 @@ def projection(field: Field, options: Options) -> Solution:
         descent.look_again()
         converged, interrupted = descent.relative_gap <= options.tol, True
     descent.finish()
-    history = [(value - relaxation.constant) / t for value in descent.history]
+    blocks = descent.blocks()
+    lost = descent.rounding(blocks) / t
+    history = [value / t - constant + lost for value in descent.history]
     solution = Solution(
         probabilities=descent.probabilities(),
         upper=history[-1],
-        gap=descent.gap / t,
+        gap=descent.gap / t + lost,
         relative_gap=descent.relative_gap,
         n_iter=descent.n_iter,
         converged=converged,
         interrupted=interrupted,
         history=history,
-        state=descent.blocks().astype(options.dtype, copy=False),
+        state=blocks.astype(options.dtype, copy=False),
     )
     if dtype == "float64" or solution.state is None:
         return solution
@@ -75,12 +83,12 @@ def projection(field: Field, options: Options) -> Solution:
     except KeyboardInterrupt:  # without it there is no bound
         interrupted = True
         exact = double_pass(relaxation, t, solution.state, options.n_threads)
-    upper = (exact.objective - relaxation.constant) / t
+    upper = exact.objective / t - constant + exact.rounding / t
     return replace(
         solution,
         probabilities=exact.probabilities,
         upper=upper,
-        gap=exact.gap / t,
+        gap=(exact.gap + exact.rounding) / t,
         relative_gap=exact.relative_gap,
         converged=exact.relative_gap <= options.tol,
         interrupted=interrupted,

@@ -12,6 +12,7 @@ from setwise._foundation._arguments import FloatArray
 from setwise._foundation._certificate import gap_over_value
 from setwise.inference._relaxation._block_groups import Group
 from setwise.inference._relaxation._relaxation import Relaxation, fill
+from setwise.inference._relaxation._rounding import rounding_of_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +29,15 @@ class SmoothedPoint:
         The Lovász extension at p minus <s, p>.
     relative_gap : float
         gap / max(t, abs(objective with min_j u_ij = 0)).
+    rounding : float
+        By how much rounding may have lowered the objective, beside that of its sums.
     """
 
     probabilities: FloatArray
     objective: float
     gap: float
     relative_gap: float
+    rounding: float
 
 
 def double_pass(
@@ -66,6 +70,7 @@ def double_pass(
     height, _ = whole.evaluate(temperature, n_threads)
     p: FloatArray = np.empty(scores.shape)
     whole.probabilities(temperature, p, n_threads)
+    rounding = rounding_of_blocks(relaxation.groups, scores, blocks, temperature)
     scores -= unary
     gap = -float(np.vdot(scores, p))
     for group, part in parts:
@@ -76,6 +81,7 @@ def double_pass(
         objective=height - float(offsets.sum()),
         gap=gap,
         relative_gap=gap_over_value(gap, height, temperature),
+        rounding=2.0 * rounding,  # the others are subtracted from the scores and added again
     )
 
 

@@ -6,7 +6,8 @@ of the pairs (variable, label) gives way to one below it for every labelling:
 - a table of two variables to unaries plus the largest Potts term that fits under it;
 - label transitions to a Potts term, by the chord of the concave function;
 - a robust term whose truncation is above half its region to one truncated at half, scaled down;
-- a cardinality table that is not concave to its lower convex hull.
+- a cardinality table that is not concave to its lower convex hull;
+- a table of several variables to unaries, equal shares of the least that each label allows.
 
 Every formula is checked against all labellings of small fields in the tests.
 """
@@ -19,6 +20,7 @@ from setwise.fields._base import Potential
 from setwise.fields._field import Field
 from setwise.fields._terms import (
     CardinalityTerm,
+    CliqueTerm,
     ConstantTerm,
     CountTerm,
     PottsTerm,
@@ -59,6 +61,8 @@ def _below(term: Term, field: Field) -> tuple[list[Term], bool]:
             return _below_robust(term), False
         case CardinalityTerm():
             return _below_cardinality(term)
+        case CliqueTerm():
+            return [_below_cliques(term, *field.unary.shape)], False
         case _:
             raise TypeError(f"no submodular term below a {type(term).__name__} is known")
 
@@ -125,6 +129,16 @@ def _below_robust(term: RobustTerm) -> list[Term]:
     starts = np.concatenate([[0], np.cumsum(sizes + 1)])
     counts = CountTerm._of(term.regions, starts, np.concatenate(tables))
     return [counts, ConstantTerm._of(float(scales.sum()))]
+
+
+def _below_cliques(term: CliqueTerm, n: int, n_labels: int) -> Term:
+    """theta(x) >= mean over the k variables of the least theta with x_i: unaries; finite tables."""
+    k = term.cliques.shape[1]
+    unary = np.zeros((n, n_labels))
+    for axis, side in enumerate(term.sides.tolist()):
+        others = tuple(other + 1 for other in range(k) if other != axis)
+        np.add.at(unary[:, :side], term.cliques[:, axis], term.tables.min(axis=others) / k)
+    return UnaryTerm._of(unary)
 
 
 def _below_cardinality(term: CardinalityTerm) -> tuple[list[Term], bool]:

@@ -12,6 +12,7 @@ from setwise import _core
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._certificate import gap_over_value
 from setwise._foundation._progress import stops
+from setwise.inference._relaxation._rounding import rounding_of_blocks
 
 LIGHT = 0.5  # of a group's even share of the gap: below it a group takes turns
 
@@ -204,6 +205,15 @@ class Descent:
         self._state.scores(scores)
         scores += self._offsets[:, None]
         return scores
+
+    def rounding(self, blocks: FloatArray | None = None) -> float:
+        """By how much rounding may have lowered the objective, beside that of its sums."""
+        if not self._relaxation.groups:
+            return 0.0
+        scores: FloatArray = np.empty(self._p.shape)
+        self._state.scores(scores)
+        blocks = self.blocks() if blocks is None else blocks
+        return rounding_of_blocks(self._relaxation.groups, scores, blocks, self.temperature)
 
     def paid(self) -> float:
         """The sum of the sizes of what the bound is a sum of."""

@@ -13,6 +13,7 @@ from setwise.fields._field import Field
 from setwise.fields._terms import (
     KINDS,
     CardinalityTerm,
+    CliqueTerm,
     CountTerm,
     LabelTerm,
     PottsTerm,
@@ -20,6 +21,7 @@ from setwise.fields._terms import (
     TableTerm,
     TransitionTerm,
 )
+from setwise.inference._map._moves._terms import NOT_PAIRS
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +79,8 @@ class Factors:
 
 
 TAKEN_BY_MESSAGES = dict.fromkeys(KINDS, taken) | {
-    TransitionTerm: refused("its counts are of pairs, not of variables")
+    TransitionTerm: refused("its counts are of pairs, not of variables"),
+    CliqueTerm: refused(NOT_PAIRS),
 }
 
 

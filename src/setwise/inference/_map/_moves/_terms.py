@@ -14,6 +14,7 @@ from setwise.fields._field import Field
 from setwise.fields._terms import (
     KINDS,
     CardinalityTerm,
+    CliqueTerm,
     CountTerm,
     LabelTerm,
     PottsTerm,
@@ -22,6 +23,8 @@ from setwise.fields._terms import (
     Term,
     TransitionTerm,
 )
+
+NOT_PAIRS = "it is a table of several variables, or forbids: elimination and enumerate take it"
 
 # Entries of tables that are held at a time while they are checked: 32 MB.
 _CHUNK = 1 << 22
@@ -141,6 +144,7 @@ def _worst_expansion(tables: FloatArray) -> FloatArray:
 _TAKEN: dict[type, Callable[[Any], str | None]] = {
     **dict.fromkeys(KINDS, taken),
     CardinalityTerm: _concave_around_a_label,
+    CliqueTerm: refused(NOT_PAIRS),
 }
 _TRANSITIONS = refused("the cost of a pair of labels that touch is for swaps alone")
 

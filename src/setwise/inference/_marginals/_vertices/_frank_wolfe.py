@@ -9,8 +9,9 @@ import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._certificate import gap_over_value
+from setwise._foundation._certificate import EPS, gap_over_value
 from setwise.fields._field import Field
+from setwise.inference._map._largest_energy import rounding_of_logs
 from setwise.inference._marginals._options import Options, Solution
 from setwise.inference._marginals._vertices._line_search import least_along
 from setwise.inference._relaxation._relaxation import Relaxation
@@ -30,6 +31,8 @@ class Vertices:
         self.s: FloatArray = np.empty(shape)
         self.vertex: FloatArray = np.empty(shape)
         self._least = float(self.relaxation.unary.min(axis=1).sum())
+        self._rounding = rounding_of_logs(field, options.temperature)
+        self._looks = 0
         if options.start is not None:
             self.kernel.vertex(options.start, self.vertex, self.threads)
             self.kernel.set_scores(self.vertex)
@@ -39,10 +42,15 @@ class Vertices:
     def look(self) -> None:
         """p, the vertex x that maximises <p, x>, and the gap <s - x, grad> = <x - s, p>."""
         objective, _ = self.kernel.evaluate(self.temperature, self.threads)
-        self.history.append((objective - self.relaxation.constant) / self.temperature)
+        self._looks += 1
         self.kernel.probabilities(self.temperature, self.p, self.threads)
         self.kernel.vertex(self.p, self.vertex, self.threads)
         self.kernel.scores(self.s)
+        # a step rounds s, each on top of those before
+        sizes = np.maximum(np.abs(self.s), np.abs(self.vertex)).max(axis=1)
+        self.lost = (8.0 + 4.0 * self._looks) * EPS * float(sizes.sum()) / self.temperature
+        bound = (objective - self.relaxation.constant) / self.temperature
+        self.history.append(bound + self._rounding + self.lost)
         self.gap = max(0.0, -self.slope(self.vertex - self.s, 0.0))
         value = objective + self._least
         self.relative_gap = gap_over_value(self.gap, value, self.temperature)
@@ -68,7 +76,7 @@ class Vertices:
                     break
                 n_iter += 1
                 self.look()
-                gap = self.gap / self.temperature
+                gap = self.gap / self.temperature + self.lost
                 interrupted = options.report(n_iter, self.history[-1], self.relative_gap, gap)
         except KeyboardInterrupt:
             self.look()
@@ -76,7 +84,7 @@ class Vertices:
         return Solution(
             probabilities=self.p,
             upper=self.history[-1],
-            gap=self.gap / self.temperature,
+            gap=self.gap / self.temperature + self.lost,
             relative_gap=self.relative_gap,
             n_iter=n_iter,
             converged=self.relative_gap <= options.tol,

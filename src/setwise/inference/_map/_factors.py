@@ -11,6 +11,7 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.fields._terms import (
     CardinalityTerm,
+    CliqueTerm,
     CountTerm,
     LabelTerm,
     PottsTerm,
@@ -20,20 +21,25 @@ from setwise.fields._terms import (
     TransitionTerm,
 )
 
+_CHUNK = 1 << 20  # entries of the tables of edges that are made at a time
+
 
 def scopes_of(term: Term, n: int) -> list[IntArray]:
-    """The variables of each table that a term is a sum of; none for one that is a constant."""
+    """(F, k) variables of each table that a term is a sum of, by the number k of variables."""
     match term:
         case PottsTerm() | TableTerm():
-            return list(term.edges)
+            return [term.edges]
+        case CliqueTerm():
+            return [term.cliques]
         case CountTerm() | RobustTerm():
             n_regions = len(term.starts) - 1 if isinstance(term, CountTerm) else len(term.weights)
             sizes = np.bincount(term.regions[term.members], minlength=n_regions)
-            return np.split(term.members, np.cumsum(sizes)[:-1]) if n_regions else []
+            regions = np.split(term.members, np.cumsum(sizes)[:-1]) if n_regions else []
+            return [region[None] for region in regions]
         case TransitionTerm():
-            return [np.unique(term.edges)]
+            return [np.unique(term.edges)[None]]
         case LabelTerm() | CardinalityTerm():
-            return [np.arange(n)]
+            return [np.arange(n)[None]]
         case _:
             raise TypeError(f"{type(term).__name__} is no sum of tables")
 
@@ -50,6 +56,8 @@ def widest(terms: tuple[tuple[Any, Term], ...], n: int) -> tuple[int, Any]:
                 size = n
             case TransitionTerm():
                 size = len(np.unique(term.edges))
+            case CliqueTerm():
+                size = 0  # which is a table already
             case _:
                 size = 2 if len(term.edges) else 0  # type: ignore[attr-defined]
         if size > wide:
@@ -57,21 +65,41 @@ def widest(terms: tuple[tuple[Any, Term], ...], n: int) -> tuple[int, Any]:
     return wide, whose
 
 
+def sides_of(term: Term, k: int, n_labels: int) -> IntArray:
+    """(k,): how many labels each axis of a term's tables has."""
+    return term.sides if isinstance(term, CliqueTerm) else np.full(k, n_labels)
+
+
 def tables_of(term: Term, n: int, n_labels: int) -> Iterator[tuple[IntArray, FloatArray]]:
-    """Variables and energies (L, ..., L) in C order, for each table that a term is a sum of."""
-    if isinstance(term, PottsTerm | TableTerm):
-        for edge, table in term._pair_tables(n_labels):
-            yield np.array(edge, np.int64), np.ascontiguousarray(table).ravel()
-        return
+    """Variables (F, k) and energies in C order, of the tables that a term is a sum of.
+
+    These are of shape (F, L^k), or of the sides that the term has; k is 0 for what is a constant.
+    """
+    match term:
+        case PottsTerm():
+            unequal = (1.0 - np.eye(n_labels)).ravel()
+            step = max(1, _CHUNK // unequal.size)
+            for begin in range(0, len(term.edges), step):
+                part = slice(begin, begin + step)
+                yield term.edges[part], term.weights[part, None] * unequal
+            return
+        case TableTerm():
+            yield term.edges, term.tables.reshape(len(term.tables), -1)
+            return
+        case CliqueTerm():
+            yield term.cliques, term.tables.reshape(len(term.tables), -1)
+            return
+        case _:
+            pass
     for k, scope in enumerate(scopes_of(term, n)):
-        size = len(scope)
+        size = scope.shape[1]
         labelings = _all_labelings(size, n_labels)
         match term:
             case CountTerm():
                 heights = term.table[term.starts[k] : term.starts[k + 1]]
                 alone: Term = CountTerm(np.zeros(size, np.int64), [0, size + 1], heights)
                 if size == 0:
-                    yield scope, np.array([n_labels * float(heights[0])])
+                    yield scope, np.array([[n_labels * float(heights[0])]])
                     continue
             case RobustTerm():
                 if size == 0:
@@ -80,11 +108,11 @@ def tables_of(term: Term, n: int, n_labels: int) -> Iterator[tuple[IntArray, Flo
                     np.zeros(size, np.int64), term.weights[k : k + 1], term.truncation[k : k + 1]
                 )
             case TransitionTerm():
-                edges = np.searchsorted(scope, term.edges)
+                edges = np.searchsorted(scope[0], term.edges)
                 alone = TransitionTerm(edges, term.costs, term.concave)
             case _:
                 alone = term
-        yield scope, alone._energies(labelings, n_labels)
+        yield scope, alone._energies(labelings, n_labels)[None]
 
 
 def _all_labelings(n: int, n_labels: int) -> IntArray:

@@ -1,0 +1,176 @@
+"""Clique potentials: a table of energies for a few variables at a time, hard constraints too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import fsum
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise.fields._base import Potential
+from setwise.fields._potentials._pairwise import Pairwise
+from setwise.fields._terms._base import Term
+from setwise.fields._terms._cliques import (
+    CliqueTerm,
+    as_clique_tables,
+    as_cliques,
+    check_cliques,
+    clique_energies,
+)
+from setwise.fields._terms._pairs import check_labels
+from setwise.fields._terms._singles import UnaryTerm
+
+
+class CliquePotential(Potential):
+    r"""An energy for each labelling of each clique of k variables; ``+inf`` forbids it.
+
+    .. math:: \varphi(x) = \sum_c \theta_c(x_{c_1}, \dots, x_{c_k})
+
+    Any table over a few variables, and hard constraints: a labelling that pays ``+inf`` has
+    probability 0 and is never an answer. Finite tables of one or two variables are what
+    ``Field(unary)`` and ``Pairwise`` are, and every method that takes these takes them. Those of
+    three or more, and those that forbid, are for ``enumerate``, ``elimination`` (both exact),
+    ``mean_field`` and, without ``+inf``, ``convex``; other methods refuse them in a sentence.
+
+    A table has :math:`L^k` entries, and an energy costs O(C k).
+
+    Parameters
+    ----------
+    cliques : array-like of int, shape (C, k)
+        Different variables in each; a repeated clique adds.
+    tables : array-like of shape (C, L, ..., L), or (L, ..., L) for all cliques
+        ``tables[c, a, b, ...]`` when the first variable of clique c takes label a, the second b,
+        and so on. Numbers or ``+inf``, a number in each table.
+
+    Examples
+    --------
+    Exactly one of three variables is on:
+
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> table = np.full((2, 2, 2), np.inf)
+    >>> table[1, 0, 0] = table[0, 1, 0] = table[0, 0, 1] = 0.0
+    >>> field = sw.fields.Field([[0.0, 3.0], [0.0, 1.0], [0.0, 2.0]])
+    >>> field = field + sw.fields.CliquePotential([[0, 1, 2]], table)
+    >>> field.energy([[0, 1, 0], [1, 1, 0]]).tolist()
+    [1.0, inf]
+    >>> best = sw.solve_map(field)
+    >>> best.labels.tolist(), best.value, best.exact
+    ([0, 1, 0], 1.0, True)
+    >>> sw.marginals(field).probabilities[:, 1].round(2).tolist()
+    [0.09, 0.67, 0.24]
+    """
+
+    cliques: IntArray
+    tables: FloatArray
+    _is_short: bool
+
+    def __init__(self, cliques: ArrayLike, tables: ArrayLike) -> None:
+        scopes = as_cliques(cliques)
+        heights = as_clique_tables(tables, scopes.shape[1])
+        if heights.ndim > scopes.shape[1] and len(heights) != len(scopes):
+            raise ValueError(
+                f"tables must have one for each of {len(scopes)} cliques, got {len(heights)}"
+            )
+        self._set(cliques=scopes, tables=heights, _is_short=False)
+
+    @classmethod
+    def _of(
+        cls, cliques: IntArray, tables: FloatArray, *, is_short: bool = True
+    ) -> CliquePotential:
+        """One of parts that are right; axes may end before the labels that a field forbids."""
+        potential = cls.__new__(cls)
+        potential._set(cliques=cliques, tables=tables, _is_short=is_short)
+        return potential
+
+    @property
+    def n_labels(self) -> int:
+        """L, or the labels of the longest axis."""
+        return int(max(self.tables.shape[-self.cliques.shape[1] :]))
+
+    @property
+    def is_submodular(self) -> bool | None:
+        return None
+
+    @property
+    def _is_hard(self) -> bool:
+        return self._remember("hard", lambda: not bool(np.isfinite(self.tables).all()))
+
+    def check(self, n_variables: int, n_labels: int) -> None:
+        check_cliques(self.cliques, n_variables)
+        if not (self._is_short and self.n_labels <= n_labels):
+            check_labels("tables", n_labels, self.n_labels)
+
+    def energies(self, labels: IntArray, n_labels: int) -> FloatArray:
+        return clique_energies(labels, n_labels, self.cliques, self.tables)
+
+    def terms(self, n_variables: int, n_labels: int) -> tuple[Term, ...]:
+        count, k = self.cliques.shape
+        if count == 0:
+            return ()
+        if k > 2 or self._is_hard or self._is_short:
+            return (CliqueTerm._of(self.cliques, self._each()),)
+        if k == 2:
+            return Pairwise(self.cliques, self.tables).terms(n_variables, n_labels)
+        unary = np.zeros((n_variables, n_labels))
+        np.add.at(unary, self.cliques[:, 0], self._each())
+        return (UnaryTerm._of(unary),)
+
+    def _each(self) -> FloatArray:
+        """(C, L, ..., L)"""
+        return np.ascontiguousarray(np.broadcast_to(self.tables, self._shape))
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        count, k = self.cliques.shape
+        return (count, *self.tables.shape[-k:])
+
+    @property
+    def _axes(self) -> tuple[int, ...]:
+        return tuple(range(-self.cliques.shape[1], 0))
+
+    def _grounded(self) -> tuple[Potential, float]:
+        """Each table with a least entry of 0."""
+        return self._remember("grounded", self._ground)
+
+    def _ground(self) -> tuple[Potential, float]:
+        least = self.tables.min(axis=self._axes, keepdims=True)
+        if not least.any():
+            return self, 0.0
+        uses = len(self.cliques) if self.tables.ndim == self.cliques.shape[1] else 1
+        return self._with(self.tables - least), uses * fsum(least.ravel())
+
+    def _with(self, tables: FloatArray) -> CliquePotential:
+        return CliquePotential._of(self.cliques, tables, is_short=self._is_short)
+
+    def _largest_price(self, by_cut: bool) -> float:
+        return float(np.abs(self.tables).max(initial=0.0, where=np.isfinite(self.tables)))
+
+    def _limited(self, limit: float, n_labels: int) -> CliquePotential:
+        limited = np.minimum(self.tables, limit)
+        return self._with(np.where(np.isinf(self.tables), np.inf, limited))
+
+    def _least(self) -> float:
+        return self._over_cliques(self.tables.min(axis=self._axes))
+
+    def _as_given(self) -> float:
+        finite = np.where(np.isfinite(self.tables), np.abs(self.tables), 0.0)
+        return self._over_cliques(finite.max(axis=self._axes))
+
+    def _over_cliques(self, numbers: FloatArray) -> float:
+        """The sum over all cliques of a number for each table."""
+        shared = self.tables.ndim == self.cliques.shape[1]
+        return float(numbers.sum()) * (len(self.cliques) if shared else 1)
+
+    def _pair_tables(
+        self, n_variables: int, n_labels: int
+    ) -> Iterator[tuple[list[int], FloatArray]] | None:
+        if self._is_hard or self.cliques.shape[1] > 2:
+            return None
+        return super()._pair_tables(n_variables, n_labels)
+
+    def __repr__(self) -> str:
+        count, k = self.cliques.shape
+        return f"CliquePotential(cliques={count}, variables={k}, labels={self.n_labels})"
