@@ -340,7 +340,7 @@ void bind_marginals(nb::module_& m) {
             "backward",
             [](TreeBound& state, double step, Out2<double> logs, Index n_threads) {
                 require_field(state, logs);
-                require(step > 0 && step <= 1, "step must lie in (0, 1]");
+                require(step > 0 && step < 2, "step must lie in (0, 2)");
                 state.backward(step, logs.data(), threads(n_threads), poll_signals);
             },
             "step"_a, "logs"_a.noconvert(), "n_threads"_a, Unlocked())

@@ -324,9 +324,9 @@ class TreeBound {
         gather(i, work.b.data());
         for (Index k = arc_starts_[i]; k < first_later_[i]; ++k) {
             double* const out = message(arcs_[k]);
-            if (step < 1) std::copy(out, out + n_labels_, work.before.begin());
+            if (step != 1) std::copy(out, out + n_labels_, work.before.begin());
             send(arcs_[k], work);
-            if (step < 1)
+            if (step != 1)
                 for (Index a = 0; a < n_labels_; ++a)
                     out[a] = work.before[a] + step * (out[a] - work.before[a]);
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from setwise.inference._marginals._tree_covers import (
     shares_of,
     strongest_forest,
 )
+from setwise.inference._relaxation._expected_passes import Schedule
 from setwise.inference._relaxation._relaxation import Relaxation
 
 SMALL = 20_000  # entries of the messages in one direction: graphs whose shares are chosen
@@ -42,11 +43,12 @@ class TreeDescent:
     messages back, moves s, and eliminates all variables.
 
     s moves as in ``projection``: the Euclidean projection of s plus :math:`\eta t` times the logits
-    of the present marginals. With :math:`\eta = 1` that is the exact step of a field without pairs;
-    with pairs a variable answers for its neighbours too, and the step may be too long. Messages on
-    graphs with many cycles may swing likewise. So a pass that raises the bound takes back its move
-    of s and halves both steps, and those that follow lengthen them again. Every bound on the way
-    holds; the least is kept, and so is the largest value of the dual.
+    of the present marginals, from where Nesterov's momentum leads. With :math:`\eta = 1` and no
+    momentum that is the exact step of a field without pairs; with pairs a variable answers for its
+    neighbours too, and the step may be too long. Messages on graphs with many cycles may swing
+    likewise. So a pass that raises the bound takes back its move of s, ends the momentum and halves
+    that step, or that of messages if they alone raise it, and those that follow lengthen them
+    again. Every bound on the way holds; the least is kept, and so is the largest value of the dual.
     """
 
     def __init__(self, field: Field, temperature: float, n_threads: int) -> None:
@@ -74,8 +76,10 @@ class TreeDescent:
         self._kernel.close(order.variables, order.starts)
         self._kernel.set_shares(even)
         self._is_shared = not self._covers
+        self._is_resumed = False
         self._logs: FloatArray = np.zeros(unary.shape)
         self._s: FloatArray = np.zeros(unary.shape)
+        self._s_before = self._s
         self._blocks: Any = None
         if self._relaxation.groups and unary.shape[1] > 1:
             self._blocks = self._relaxation.fill(_core.RelaxationState, np.zeros(unary.shape))
@@ -85,7 +89,7 @@ class TreeDescent:
         self._energies: FloatArray = np.empty(len(pairs.edges))
         self.informations: FloatArray = np.zeros(len(pairs.edges))
         """(E,): of the ends of a pair about each other, in nats, at the marginals last measured"""
-        self._move = self._step = 1.0
+        self._move = self._step = self._theta = 1.0
         self.n_iter = 0
         self._dual = -inf
         self.gap = self.relative_gap = inf
@@ -138,6 +142,7 @@ class TreeDescent:
 
     def set_messages(self, state: FloatArray) -> FloatArray:
         """Take the messages and the covers of a state; its blocks."""
+        self._is_resumed = True
         n_labels = self._unary.shape[1]
         state = np.ascontiguousarray(state, np.float64)
         if self._covers:
@@ -157,24 +162,30 @@ class TreeDescent:
             self._move_blocks()
 
     def _reset_blocks(self) -> None:
-        """s as the blocks have it."""
+        """s as the blocks have it, at rest."""
         if self._blocks is not None:
             self._blocks.set_unary(np.zeros(self._unary.shape), self._threads)
             self._blocks.scores(self._s)
+        self._s_before, self._theta = self._s, 1.0
         if self._relaxation.groups:
             self._kernel.set_unary((self._unary + self._s) / self._t)
 
     def _move_blocks(self) -> None:
-        """Project s plus a multiple of the logits, block by block."""
+        """Project s, carried on by its momentum, plus a multiple of the logits, block by block."""
+        theta = (1.0 + sqrt(1.0 + 4.0 * self._theta**2)) / 2.0
+        momentum = (self._theta - 1.0) / theta
         temperature = self._move * self._t
         rest = -temperature * np.maximum(self._logs, NEVER) - self._s
+        rest -= momentum * (self._s - self._s_before)
         groups = len(self._relaxation.groups)
-        lost = 4.0 * EPS * groups * float(np.abs(rest).max(axis=1).sum()) / self._t
+        lost = 16.0 * EPS * groups * float(np.abs(rest).max(axis=1).sum()) / self._t
         self._lost = max(self._lost, lost)
-        self._blocks.set_unary(rest, self._threads)
-        self._blocks.sweep(temperature, 0.0, self._threads)
+        self._blocks.shift_unary(rest, self._threads)
+        self._blocks.sweep(temperature, momentum, self._threads)
+        self._s_before, self._s = self._s, np.empty_like(self._s)
         self._blocks.scores(self._s)
         self._s -= rest
+        self._theta = theta
         self._kernel.set_unary((self._unary + self._s) / self._t)
 
     # ---------------------------------------------------------------------------------- the search
@@ -183,6 +194,7 @@ class TreeDescent:
         """The bound of the start, and nothing known about it."""
         if not self._is_shared:
             self._share_out()
+        self._theta = 1.0
         self._last = self.value = self._eliminate()
         self.history = [self.value]
 
@@ -197,6 +209,7 @@ class TreeDescent:
                 self._kernel.forward(1)
                 self._kernel.backward(0.7, self._logs, 1)
                 if self._blocks is not None:
+                    self._theta = 1.0  # no momentum: nobody looks whether the bound falls
                     self._move_blocks()
             self._kernel.beliefs(self._logs, 1)
             self._kernel.dual(self._logs, self._energies, self.informations, 1)
@@ -221,18 +234,24 @@ class TreeDescent:
             self._move_blocks()
         value = self._eliminate()
         self.n_iter += 1
-        if value > self._last + 1e-12 * max(1.0, abs(value)):
-            self._step = max(self._step / 2, LEAST_STEP)
+        self.value = min(self.value, value)
+        if self._is_above_last(value):
             if self._blocks is not None:
                 self._move = max(self._move / 2, LEAST_STEP)
                 self._blocks.revert(self._threads)
                 self._reset_blocks()
-            self._last = inf  # messages are those of the move that was taken back
+                value = self._eliminate()  # with the messages alone
+                self.value = min(self.value, value)
+            if self._is_above_last(value):
+                self._step = max(self._step / 2, LEAST_STEP)
+            self._last = value
         else:
             self._last = value
-            self._step, self._move = min(1.0, 1.1 * self._step), min(1.0, 1.1 * self._move)
-        self.value = min(self.value, value)
+            self._step, self._move = min(1.0, 1.1 * self._step), min(1.0, 1.02 * self._move)
         self.history.append(self.value)
+
+    def _is_above_last(self, value: float) -> bool:
+        return value > self._last + 1e-12 * max(1.0, abs(value))
 
     def measure(self) -> None:
         r"""The gap between the least bound and the largest value of the dual that were seen.
@@ -254,19 +273,25 @@ class TreeDescent:
         """Passes until the relative gap is at most ``tol``; whether it is, and whether interrupted.
 
         There is one at least: who watches sees something. The gap costs as much as a pass or two,
-        so it is measured when the bound has ceased to fall by more than ``tol`` a pass, and at
-        every tenth. Where it has not fallen by a tenth in half as many passes as there were before,
-        and in a hundred, rounding has the last word.
+        so it is measured where it is expected to matter, first when the bound falls by a few times
+        ``tol`` a pass and no more. Where it has not fallen by a tenth in half as many passes as
+        there were before, and in a hundred, rounding has the last word.
         """
         limit = 10_000 if max_iter is None else max_iter
-        self.measure()
-        lowest, at = self.relative_gap, 0
+        if self._is_resumed or limit == 0:
+            self.measure()
+        schedule = Schedule(tol, self.relative_gap)
+        schedule.next = 10
+        lowest, at, is_first = self.relative_gap, 0, True
         while (self.relative_gap > tol or self.n_iter == 0) and self.n_iter < limit:
             before = self.value
             self.sweep()
             fall = gap_over_value(before - self.value, self.value + self._least / self._t)
-            if 0.0 < fall <= tol or self.n_iter % 10 == 0 or self.n_iter in (1, limit):
+            is_near = is_first and 0.0 < fall <= 4.0 * tol
+            if is_near or self.n_iter in (schedule.next, limit):
+                is_first = False
                 self.measure()
+                schedule.measured(self.n_iter, self.relative_gap)
                 if self.relative_gap <= 0.9 * lowest:
                     lowest, at = self.relative_gap, self.n_iter
                 elif self.n_iter >= 1.5 * at + 100:
