@@ -233,18 +233,18 @@ void bind_marginals(nb::module_& m) {
             "kept"_a.noconvert(), "temperature"_a, Unlocked())
         .def(
             "sweep",
-            [](ForestField& state, double temperature) {
+            [](ForestField& state, double temperature, Index n_threads) {
                 require_temperature(temperature);
-                return state.sweep(temperature, poll_signals);
+                return state.sweep(temperature, threads(n_threads), poll_signals);
             },
-            "temperature"_a, Unlocked())
+            "temperature"_a, "n_threads"_a, Unlocked())
         .def(
             "value",
-            [](ForestField& state, double temperature) {
+            [](ForestField& state, double temperature, Index n_threads) {
                 require_temperature(temperature);
-                return state.value(temperature, poll_signals);
+                return state.value(temperature, threads(n_threads), poll_signals);
             },
-            "temperature"_a, Unlocked());
+            "temperature"_a, "n_threads"_a, Unlocked());
     m.def(
         "induced_forest",
         [](In2<Index> edges, Index n, In<Index> order, Out<Byte> kept) {

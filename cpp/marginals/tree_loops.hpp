@@ -75,6 +75,16 @@ SETWISE_VECTORIZED inline void exponentials_of(const double* __restrict logs, st
     for (std::int64_t k = 0; k < n; ++k) x[k] = exponential_above(700.0, logs[k]);
 }
 
+// x = q exp(shift - logs), 0 below e^-700 and where q is.
+SETWISE_VECTORIZED inline void weigh_exponentials(const double* __restrict q, double shift,
+                                                  const double* __restrict logs, std::int64_t n,
+                                                  double* __restrict x) {
+    for (std::int64_t k = 0; k < n; ++k) {
+        const double power = shift - logs[k];
+        x[k] = q[k] * exponential_above(700.0, power < 700.0 ? power : 700.0);
+    }
+}
+
 inline double sum_of(const double* x, std::int64_t n) {
     double a = 0, b = 0, c = 0, d = 0;  // four at once, in an order of their own
     std::int64_t k = 0;
