@@ -51,7 +51,10 @@ class TreeDescent:
     again. Every bound on the way holds; the least is kept, and so is the largest value of the dual.
     """
 
-    def __init__(self, field: Field, temperature: float, n_threads: int) -> None:
+    def __init__(
+        self, field: Field, temperature: float, n_threads: int, dtype: str = "float64"
+    ) -> None:
+        """``dtype`` is that of the messages."""
         constant, unary, terms = field._folded()
         n = len(unary)
         self._t = temperature
@@ -70,7 +73,9 @@ class TreeDescent:
         self._relaxation = Relaxation.of_terms(unary, others)
         self.constant = constant + self._relaxation.constant
         self._least = float(unary.min(axis=1).sum())
-        self._kernel = _core.TreeBound(np.ascontiguousarray(unary / temperature))
+        self._dtype = np.dtype(dtype)
+        kind = _core.TreeBound32 if self._dtype == np.float32 else _core.TreeBound
+        self._kernel: Any = kind(np.ascontiguousarray(unary / temperature))
         self._kernel.add_potts(pairs.edges[: self._n_potts], pairs.weights / temperature)
         self._kernel.add_tables(pairs.edges[self._n_potts :], pairs.tables / temperature)
         self._kernel.close(order.variables, order.starts)
@@ -120,16 +125,18 @@ class TreeDescent:
 
     def state(self) -> FloatArray:
         """Messages and blocks, for ``resume``, and what covers the graph, if that was chosen."""
-        messages: FloatArray = np.empty((2 * len(self._edges), self._unary.shape[1]))
-        self._kernel.messages(messages)
-        blocks: FloatArray = np.empty(self.size - messages.size)
-        if self._blocks is not None:
-            self._blocks.blocks(blocks)
         order = self._by_ends()
-        messages = messages.reshape(len(order), 2 * messages.shape[1])[order]
         covers = [cover._replace(shares=cover.shares[order]) for cover in self._covers]
         numbers = as_numbers(covers) if covers else np.zeros(0)
-        return np.concatenate([messages.ravel(), blocks, numbers])
+        state: FloatArray = np.empty(self.size + len(numbers), self._dtype)
+        end = 2 * self._edges.shape[0] * self._unary.shape[1]
+        self._kernel.messages(order, state[:end].reshape(-1, self._unary.shape[1]))
+        if self._blocks is not None:
+            blocks: FloatArray = np.empty(self.size - end)
+            self._blocks.blocks(blocks)
+            state[end : self.size] = blocks
+        state[self.size :] = numbers
+        return state
 
     def resume(self, state: FloatArray) -> None:
         """Go on from the state of a field like this one."""
@@ -144,15 +151,13 @@ class TreeDescent:
         """Take the messages and the covers of a state; its blocks."""
         self._is_resumed = True
         n_labels = self._unary.shape[1]
-        state = np.ascontiguousarray(state, np.float64)
         if self._covers:
             self._covers, self._is_shared = self._covers_of(state), True
             self._kernel.set_shares(shares_of(self._covers))
         end = 2 * len(self._edges) * n_labels
-        back = np.argsort(self._by_ends())
-        messages = state[:end].reshape(len(self._edges), 2 * n_labels)[back]
-        self._kernel.set_messages(messages.reshape(-1, n_labels))
-        return state[end : self.size]
+        messages = np.ascontiguousarray(state[:end], self._dtype).reshape(-1, n_labels)
+        self._kernel.set_messages(self._by_ends(), messages)
+        return np.ascontiguousarray(state[end : self.size], np.float64)
 
     def resume_near(self, probabilities: FloatArray) -> None:
         """Go on from marginals."""
