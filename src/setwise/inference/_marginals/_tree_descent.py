@@ -14,7 +14,7 @@ from setwise._foundation._certificate import EPS, gap_over_value
 from setwise._foundation._progress import stops
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
-from setwise.inference._marginals._elimination_order import even_shares, order_of, pairs_of
+from setwise.inference._marginals._elimination_order import order_of, pairs_of
 from setwise.inference._marginals._tree_covers import (
     Cover,
     as_numbers,
@@ -24,11 +24,12 @@ from setwise.inference._marginals._tree_covers import (
     shares_of,
     strongest_forest,
 )
+from setwise.inference._marginals._tree_shares import ROUNDS, Shares
 from setwise.inference._relaxation._expected_passes import Schedule
 from setwise.inference._relaxation._relaxation import Relaxation
 
-SMALL = 20_000  # entries of the messages in one direction: graphs whose shares are chosen
-ROUNDS = 40  # of that choice, at most
+SMALL = 20_000  # entries of the messages in one direction: graphs covered by chosen forests
+FORESTS = 40  # that cover them, at most
 ENOUGH = 0.02  # of a forest's information, what the next may have more than the mean
 LEAST_STEP = 1.0 / 64.0
 NEVER = -750.0  # the logarithm of a probability that is 0
@@ -63,12 +64,12 @@ class TreeDescent:
         pairs = pairs_of(terms, unary.shape)
         order = order_of(pairs, n)
         self._edges, self._n_potts = pairs.edges, len(pairs.weights)
-        first = order.first(pairs.edges)
-        even = even_shares(first, n)
+        self._shares = Shares(order.first(pairs.edges), n)
         self._covers: list[Cover] = []
         self._lost = 0.0  # nats: by how much rounding may have put s outside the base polytopes
-        if 0 < pairs.edges.size // 2 * unary.shape[1] <= SMALL and even.min(initial=1.0) < 1.0:
-            self._covers = [Cover(1.0, order.variables, even)]
+        if not self._shares.is_forest and pairs.edges.size // 2 * unary.shape[1] <= SMALL:
+            self._covers = [Cover(1.0, order.variables, self._shares.now)]
+            self._shares.rounds = 0
         others = [item for item in terms if not isinstance(item[1], PottsTerm | TableTerm)]
         self._relaxation = Relaxation.of_terms(unary, others)
         self.constant = constant + self._relaxation.constant
@@ -79,9 +80,9 @@ class TreeDescent:
         self._kernel.add_potts(pairs.edges[: self._n_potts], pairs.weights / temperature)
         self._kernel.add_tables(pairs.edges[self._n_potts :], pairs.tables / temperature)
         self._kernel.close(order.variables, order.starts)
-        self._kernel.set_shares(even)
+        self._kernel.set_shares(self._shares.now)
         self._is_shared = not self._covers
-        self._is_resumed = False
+        self._is_resumed = self._awaits = False
         self._logs: FloatArray = np.zeros(unary.shape)
         self._s: FloatArray = np.zeros(unary.shape)
         self._s_before = self._s
@@ -110,7 +111,7 @@ class TreeDescent:
     def fits(self, state: FloatArray) -> bool:
         """Whether a state is one of a field like this."""
         if not self._covers:
-            return len(state) == self.size
+            return len(state) == self.size + (0 if self._shares.is_forest else len(self._edges))
         return len(state) > self.size and bool(self._covers_of(state))
 
     def _covers_of(self, state: FloatArray) -> list[Cover]:
@@ -124,10 +125,12 @@ class TreeDescent:
         return np.argsort(_keys_of(self._edges, len(self._unary)), kind="stable")
 
     def state(self) -> FloatArray:
-        """Messages and blocks, for ``resume``, and what covers the graph, if that was chosen."""
+        """Messages and blocks, for ``resume``, and shares or covers of the graph, if it is none."""
         order = self._by_ends()
-        covers = [cover._replace(shares=cover.shares[order]) for cover in self._covers]
-        numbers = as_numbers(covers) if covers else np.zeros(0)
+        numbers: FloatArray = np.zeros(0) if self._shares.is_forest else self._shares.now[order]
+        if self._covers:
+            covers = [cover._replace(shares=cover.shares[order]) for cover in self._covers]
+            numbers = as_numbers(covers)
         state: FloatArray = np.empty(self.size + len(numbers), self._dtype)
         end = 2 * self._edges.shape[0] * self._unary.shape[1]
         self._kernel.messages(order, state[:end].reshape(-1, self._unary.shape[1]))
@@ -154,6 +157,9 @@ class TreeDescent:
         if self._covers:
             self._covers, self._is_shared = self._covers_of(state), True
             self._kernel.set_shares(shares_of(self._covers))
+        elif not self._shares.is_forest:
+            self._shares.set(state[self.size :][np.argsort(self._by_ends())])
+            self._kernel.set_shares(self._shares.now)
         end = 2 * len(self._edges) * n_labels
         messages = np.ascontiguousarray(state[:end], self._dtype).reshape(-1, n_labels)
         self._kernel.set_messages(self._by_ends(), messages)
@@ -209,7 +215,7 @@ class TreeDescent:
         Until the information of the next is hardly more than that of the mean.
         """
         shares = shares_of(self._covers)
-        for k in range(ROUNDS):
+        for k in range(FORESTS):
             for _ in range(2):
                 self._kernel.forward(1)
                 self._kernel.backward(0.7, self._logs, 1)
@@ -255,6 +261,37 @@ class TreeDescent:
             self._step, self._move = min(1.0, 1.1 * self._step), min(1.0, 1.02 * self._move)
         self.history.append(self.value)
 
+    def _is_time_for_shares(self) -> bool:
+        """After the first passes, one by one; with blocks that move too every second."""
+        done = ROUNDS - self._shares.rounds
+        return self.n_iter == (done + 1) * (1 if self._blocks is None else 2)
+
+    def _move_shares(self, tol: float) -> None:
+        """Better shares, kept while the bound of the pass that follows is below the last.
+
+        Where they would not lower it by more than ``tol`` they stay as they are.
+        """
+        if self._awaits and self.history[-1] >= self.history[-2]:
+            self._shares.take_back()
+            self._set_shares()
+        self._awaits = False
+        if self._shares.rounds and self._is_time_for_shares():
+            self.measure()
+            fall = self._shares.move(self.informations)
+            if self._relative(fall) <= tol:
+                self._shares.take_back()
+                if self.relative_gap > tol:
+                    self.relative_gap = inf  # to be measured when passes lower the bound by less
+                return
+            self._set_shares()
+            self._awaits = True
+
+    def _set_shares(self) -> None:
+        """Shares that changed: no bound or dual of others says anything about them."""
+        self._kernel.set_shares(self._shares.now)
+        self._last, self._dual = inf, -inf
+        self.gap = self.relative_gap = inf
+
     def _is_above_last(self, value: float) -> bool:
         return value > self._last + 1e-12 * max(1.0, abs(value))
 
@@ -270,7 +307,11 @@ class TreeDescent:
             dual -= max(0.0, self._blocks.gap(np.exp(self._logs), self._threads)) / self._t
         self._dual = max(self._dual, dual)
         self.gap = max(0.0, self.value - self._dual)
-        self.relative_gap = gap_over_value(self.gap, self.value + self._least / self._t)
+        self.relative_gap = self._relative(self.gap)
+
+    def _relative(self, nats: float) -> float:
+        """Nats as a part of the bound's size."""
+        return gap_over_value(nats, self.value + self._least / self._t)
 
     def run(
         self, tol: float, max_iter: int | None, callback: Callable[[TreeDescent], bool]
@@ -286,15 +327,17 @@ class TreeDescent:
         if self._is_resumed or limit == 0:
             self.measure()
         schedule = Schedule(tol, self.relative_gap)
-        schedule.next = 10
-        lowest, at, is_first = self.relative_gap, 0, True
+        if not self._is_resumed:
+            schedule.next = 10
+        lowest, at = self.relative_gap, 0
         while (self.relative_gap > tol or self.n_iter == 0) and self.n_iter < limit:
             before = self.value
             self.sweep()
-            fall = gap_over_value(before - self.value, self.value + self._least / self._t)
-            is_near = is_first and 0.0 < fall <= 4.0 * tol
-            if is_near or self.n_iter in (schedule.next, limit):
-                is_first = False
+            if self.n_iter < limit:
+                self._move_shares(tol)
+            fall = self._relative(before - self.value)
+            is_near = 0.0 < fall <= 4.0 * tol and self.relative_gap == inf
+            if self._shares.rounds == 0 and is_near or self.n_iter in (schedule.next, limit):
                 self.measure()
                 schedule.measured(self.n_iter, self.relative_gap)
                 if self.relative_gap <= 0.9 * lowest:
