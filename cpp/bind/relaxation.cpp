@@ -163,6 +163,13 @@ nb::class_<State> bind_state(nb::module_& m, const char* name) {
             },
             "unary"_a.noconvert(), "n_threads"_a, Unlocked())
         .def(
+            "shift_unary",
+            [](State& state, In2<double> unary, Index n_threads) {
+                require_field(state, unary);
+                state.shift_unary(unary.data(), threads(n_threads));
+            },
+            "unary"_a.noconvert(), "n_threads"_a, Unlocked())
+        .def(
             "sweep",
             [](State& state, double temperature, double momentum, Index n_threads) {
                 require_temperature(temperature);

@@ -1,5 +1,6 @@
 // The loops of messages over the labels of a variable: no branches and no calls, so that they run in
-// vector instructions.
+// vector instructions. Bodies are inlined into one function a step, each in the instructions of the
+// machine at hand; two labels have a path of their own, where a loop would cost more than its body.
 #pragma once
 
 #include <algorithm>
@@ -14,31 +15,125 @@ namespace setwise {
 
 constexpr double tiny_mass = 1e-300;
 
-// sum += scale * x
-SETWISE_VECTORIZED inline void add_scaled(double scale, const double* __restrict x, std::int64_t n,
-                                          double* __restrict sum) {
-    for (std::int64_t k = 0; k < n; ++k) sum[k] += scale * x[k];
+namespace loops {
+
+SETWISE_INLINED double sum_of(const double* x, std::int64_t n) {
+    double a = 0, b = 0, c = 0, d = 0;  // four at once, in an order of their own
+    std::int64_t k = 0;
+    for (; k + 4 <= n; k += 4) {
+        a += x[k];
+        b += x[k + 1];
+        c += x[k + 2];
+        d += x[k + 3];
+    }
+    for (; k < n; ++k) a += x[k];
+    return (a + b) + (c + d);
 }
 
-// mass = exp(b - back - top), 0 where that is below e^-700, and top, their largest exponent.
-SETWISE_VECTORIZED inline double masses(const double* __restrict b, const double* __restrict back,
-                                        std::int64_t n, double* __restrict mass) {
+template <class Real>
+SETWISE_INLINED void add_scaled(double scale, const Real* __restrict x, std::int64_t n,
+                                double* __restrict sum) {
+    for (std::int64_t k = 0; k < n; ++k) sum[k] += scale * static_cast<double>(x[k]);
+}
+
+template <class Real>
+SETWISE_INLINED double masses(const double* __restrict b, const Real* __restrict back,
+                              std::int64_t n, double* __restrict mass) {
     double top = -std::numeric_limits<double>::infinity();
     for (std::int64_t k = 0; k < n; ++k) {
-        mass[k] = b[k] - back[k];
+        mass[k] = b[k] - static_cast<double>(back[k]);
         top = mass[k] > top ? mass[k] : top;
     }
     for (std::int64_t k = 0; k < n; ++k) mass[k] = exponential_above(700.0, mass[k] - top);
     return top;
 }
 
-// out = log(change (sum - mass) + mass) - level
-SETWISE_VECTORIZED inline void potts_logs(const double* __restrict mass, double sum, double change,
-                                          double level, std::int64_t n, double* __restrict out) {
+SETWISE_INLINED void potts_logs(const double* __restrict mass, double sum, double change,
+                                double level, std::int64_t n, double* __restrict out) {
     for (std::int64_t k = 0; k < n; ++k) {
         const double value = change * (sum - mass[k]) + mass[k];
         out[k] = logarithm(value > tiny_mass ? value : tiny_mass) - level;
     }
+}
+
+// The message of a Potts edge: out = log(change (sum - mass) + mass) with mass = exp(b - back), its
+// largest entry 0; returns what was taken off.
+template <class Real>
+SETWISE_INLINED double potts_message(const double* b, const Real* back, double change,
+                                     std::int64_t n, double* mass, double* out) {
+    if (n == 2) {
+        const double x = b[0] - static_cast<double>(back[0]);
+        const double y = b[1] - static_cast<double>(back[1]);
+        const bool second = y > x;
+        const double top = second ? y : x;
+        const double other = exponential_above(700.0, (second ? x : y) - top);
+        const double level = logarithm(change * other + 1);
+        const double low = change + other;
+        out[second] = 0;
+        out[!second] = logarithm(low > tiny_mass ? low : tiny_mass) - level;
+        return top + level;
+    }
+    const double top = masses(b, back, n, mass);
+    const double sum = sum_of(mass, n);
+    const double level = std::log(change * (sum - 1) + 1);
+    potts_logs(mass, sum, change, level, n, out);
+    return top + level;
+}
+
+// logs = b - log sum exp b
+SETWISE_INLINED void normalize(const double* b, std::int64_t n, double* mass, double* logs) {
+    double level = 0;
+    if (n == 2) {
+        const double top = b[0] > b[1] ? b[0] : b[1], low = b[0] > b[1] ? b[1] : b[0];
+        level = top + logarithm(1 + exponential_above(700.0, low - top));
+    } else {
+        double top = b[0];
+        for (std::int64_t k = 1; k < n; ++k) top = b[k] > top ? b[k] : top;
+        for (std::int64_t k = 0; k < n; ++k) mass[k] = exponential_above(700.0, b[k] - top);
+        level = top + std::log(sum_of(mass, n));
+    }
+    for (std::int64_t k = 0; k < n; ++k) logs[k] = b[k] - level;
+}
+
+}  // namespace loops
+
+// sum += scale * x
+SETWISE_VECTORIZED inline void add_scaled(double scale, const double* x, std::int64_t n,
+                                          double* sum) {
+    loops::add_scaled(scale, x, n, sum);
+}
+SETWISE_VECTORIZED inline void add_scaled(double scale, const float* x, std::int64_t n, double* sum) {
+    loops::add_scaled(scale, x, n, sum);
+}
+
+// mass = exp(b - back - top), 0 where that is below e^-700, and top, their largest exponent.
+SETWISE_VECTORIZED inline double masses(const double* b, const double* back, std::int64_t n,
+                                        double* mass) {
+    return loops::masses(b, back, n, mass);
+}
+SETWISE_VECTORIZED inline double masses(const double* b, const float* back, std::int64_t n,
+                                        double* mass) {
+    return loops::masses(b, back, n, mass);
+}
+
+SETWISE_VECTORIZED inline double potts_message(const double* b, const double* back, double change,
+                                               std::int64_t n, double* mass, double* out) {
+    return loops::potts_message(b, back, change, n, mass, out);
+}
+SETWISE_VECTORIZED inline double potts_message(const double* b, const float* back, double change,
+                                               std::int64_t n, double* mass, double* out) {
+    return loops::potts_message(b, back, change, n, mass, out);
+}
+
+SETWISE_VECTORIZED inline void normalize(const double* b, std::int64_t n, double* mass,
+                                         double* logs) {
+    loops::normalize(b, n, mass, logs);
+}
+
+// out = log(change (sum - mass) + mass) - level
+SETWISE_VECTORIZED inline void potts_logs(const double* mass, double sum, double change,
+                                          double level, std::int64_t n, double* out) {
+    loops::potts_logs(mass, sum, change, level, n, out);
 }
 
 // x becomes log(x), of x >= 1e-300.
@@ -75,17 +170,16 @@ SETWISE_VECTORIZED inline void exponentials_of(const double* __restrict logs, st
     for (std::int64_t k = 0; k < n; ++k) x[k] = exponential_above(700.0, logs[k]);
 }
 
-inline double sum_of(const double* x, std::int64_t n) {
-    double a = 0, b = 0, c = 0, d = 0;  // four at once, in an order of their own
-    std::int64_t k = 0;
-    for (; k + 4 <= n; k += 4) {
-        a += x[k];
-        b += x[k + 1];
-        c += x[k + 2];
-        d += x[k + 3];
+// x = q exp(shift - logs), 0 below e^-700 and where q is.
+SETWISE_VECTORIZED inline void weigh_exponentials(const double* __restrict q, double shift,
+                                                  const double* __restrict logs, std::int64_t n,
+                                                  double* __restrict x) {
+    for (std::int64_t k = 0; k < n; ++k) {
+        const double power = shift - logs[k];
+        x[k] = q[k] * exponential_above(700.0, power < 700.0 ? power : 700.0);
     }
-    for (; k < n; ++k) a += x[k];
-    return (a + b) + (c + d);
 }
+
+inline double sum_of(const double* x, std::int64_t n) { return loops::sum_of(x, n); }
 
 }  // namespace setwise

@@ -76,6 +76,15 @@ class Relaxation {
         std::copy(unary, unary + n_ * n_labels_, unary_.begin());
     }
 
+    // Other unaries between two sweeps: what momentum extrapolates is what the blocks have moved.
+    void shift_unary(const double* unary, int n_threads) {
+        if (finished_) throw std::logic_error("nothing can change after finish");
+        for (std::size_t k = 0; k < total_.size(); ++k) previous_total_[k] -= total_[k];
+        set_unary(unary);
+        add_up(n_threads, [](const Group<Scalar>& group) { return group.s.data(); });
+        for (std::size_t k = 0; k < total_.size(); ++k) previous_total_[k] += total_[k];
+    }
+
     // The present blocks become those before the last sweep, too; the total is their sum.
     void start(int n_threads) {
         if (finished_) throw std::logic_error("nothing can change after finish");

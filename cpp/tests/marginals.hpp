@@ -172,7 +172,7 @@ inline void check_trees(std::mt19937& random, std::int64_t n, int n_threads) {
     fewest_edges_first(n, edges.data(), count, order.data());
     for (std::int64_t k = 7; k < n; k += 7) starts.push_back(k);
     if (n > 0) starts.push_back(n);
-    TreeBound above(field.unary.data(), n, field.labels);
+    TreeBound<double> above(field.unary.data(), n, field.labels);
     add_pairs(above, field);
     above.close(order.data(), starts.data(), static_cast<std::int64_t>(starts.size()) - 1);
     const std::vector<double> rho(static_cast<std::size_t>(count), 1.0);
@@ -200,8 +200,8 @@ inline void check_trees(std::mt19937& random, std::int64_t n, int n_threads) {
     add_pairs(below, field);
     below.pairs().close();
     below.set_forest(kept.data(), 1.0);
-    below.sweep(1.0, [] {});
-    if (std::abs(below.value(1.0, [] {}) - bound) > slack)
+    below.sweep(1.0, 1, [] {});
+    if (std::abs(below.value(1.0, 1, [] {}) - bound) > slack)
         throw std::runtime_error("the tree of a path is not the path");
     if (!known) return;
     if (std::abs(bound - truth) > slack) throw std::runtime_error("a path's bound is not log Z");

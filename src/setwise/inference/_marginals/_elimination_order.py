@@ -1,8 +1,4 @@
-r"""In which order a bound by trees eliminates variables, and how it shares out the edges.
-
-The edges from a variable to later ones get shares :math:`\rho_e` that sum to 1. Leaves first makes
-every share of a forest 1, and the bound exact.
-"""
+"""In which order a bound by trees eliminates variables: leaves of a forest first, which is exact."""
 
 from __future__ import annotations
 
@@ -134,9 +130,3 @@ def _tiles(grid: Grid) -> Order | None:
     variables = np.argsort(keys, kind="stable")
     counts = np.bincount(keys)
     return Order(variables, np.concatenate([[0], np.cumsum(counts[counts > 0])]))
-
-
-def even_shares(first: IntArray, n: int) -> FloatArray:
-    """(E,): one over the number of edges to later variables, of the end eliminated first."""
-    counts = np.bincount(first, minlength=n)
-    return np.asarray(1.0 / counts[first])

@@ -28,10 +28,15 @@ class Forested(Factorized):
     """A product of trees and its bound on log Z, to be raised by sweeps over the trees."""
 
     def __init__(
-        self, field: Field, q: FloatArray, temperature: float, strengths: FloatArray | None = None
+        self,
+        field: Field,
+        q: FloatArray,
+        temperature: float,
+        strengths: FloatArray | None = None,
+        n_threads: int = 1,
     ) -> None:
         """``strengths`` (E,) are those of the edges, of ``pairs_of`` the field."""
-        super().__init__(field, q, temperature, 1)
+        super().__init__(field, q, temperature, n_threads)
         order = _strongest_first(self._pairs, temperature, strengths)
         borders = [term.edges for term in self._transitions]
         edges = np.ascontiguousarray(np.concatenate([self._pairs.edges, *borders]))
@@ -55,10 +60,13 @@ class Forested(Factorized):
             pairs.append((None, TableTerm(edges[n_potts:], self._pairs.tables)))
         return (*pairs, *others)
 
+    def _swept(self) -> float:
+        return float(self._kernel.sweep(self._temperature, self._threads))
+
     def bound(self, exact: int | None = None) -> float:
         """H(Q) - E_Q[E] / t, or less where an expectation is replaced; after a sweep."""
         lacking = self._follow()
-        value = self._kernel.value(self._temperature)
+        value = self._kernel.value(self._temperature, self._threads)
         value -= (lacking + self._constant) / self._temperature
         return float(value) - self._rounding
 
@@ -83,15 +91,20 @@ def forest_bound(
     strengths: FloatArray | None = None,
     *,
     sweeps: int = SWEEPS,
+    n_threads: int = 1,
+    upper: float = np.inf,
 ) -> Raised:
-    """A lower bound on log Z of trees, raised from q by a few sweeps, and the marginals of Q."""
-    forest = Forested(field, q, temperature, strengths)
+    """A lower bound on log Z of trees, raised from q by a few sweeps, and the marginals of Q.
+
+    They end when one raises it by less than a thousandth of what there is to ``upper``.
+    """
+    forest = Forested(field, q, temperature, strengths, n_threads)
     best = Raised(-np.inf, q)
     for _ in range(sweeps):  # no generator: Python loses a Ctrl-C that comes while it closes one
         change = forest.sweep()
-        value = forest.bound()
-        if value > best.bound:
+        value, before = forest.bound(), best.bound
+        if value > before:
             best = Raised(value, forest.probabilities)
-        if change <= 1e-3:
+        if change <= 1e-3 or value - before <= 1e-3 * (upper - value):
             break
     return best

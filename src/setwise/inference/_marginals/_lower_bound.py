@@ -41,6 +41,7 @@ from setwise.inference._map._largest_energy import largest_energy, rounding_of_l
 
 SMALL = 48  # variables in a block whose law is kept during sweeps
 SWEEPS = 10  # of the ascent of a lower bound, unless it settles before
+TRIAL = 3  # sweeps that show which of several starts is ahead
 EXACT = 4096  # variables in a block whose expectation is exact at the end
 _NONE: IntArray = np.zeros(0, np.int64)
 
@@ -60,7 +61,7 @@ class Factorized:
     temperature : float
         t.
     n_threads : int
-        For ``bound``; a sweep runs in one thread.
+        For ``bound``; a sweep of a factorised Q runs in one thread.
     small, exact : int
         Blocks of counts up to these sizes are taken exactly, in sweeps and in ``bound``.
     """
@@ -192,9 +193,12 @@ class Factorized:
     def sweep(self) -> float:
         """Raise the bound at every variable in turn; the largest change of a probability."""
         self._follow()
-        change = float(self._kernel.sweep(self._temperature))
+        change = self._swept()
         self._kernel.probabilities(self._q)
         return change
+
+    def _swept(self) -> float:
+        return float(self._kernel.sweep(self._temperature))
 
     def _follow(self) -> float:
         """Tables of transitions that are tangents at Q; what they lack there."""
@@ -285,7 +289,7 @@ def raised_bound(
         starts.append(flat.restarted(_near(labels, q)))
 
     def trial(start: Factorized) -> tuple[float, Factorized, bool]:
-        moves = _raise(start, min(sweeps, 3))
+        moves = _raise(start, min(sweeps, TRIAL))
         return start.bound(SMALL), start, moves
 
     if n_threads == 1:
@@ -295,7 +299,7 @@ def raised_bound(
             trials = pool.map(trial, starts)
     _, best, moves = max(trials, key=lambda trial: trial[0])
     if moves:
-        _raise(best, sweeps - 3)
+        _raise(best, sweeps - TRIAL)
     return Raised(best.bound(), best.probabilities)
 
 

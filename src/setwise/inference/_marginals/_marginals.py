@@ -32,7 +32,7 @@ from setwise.inference._map._reach import (
 )
 from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._forest_bound import forest_bound
-from setwise.inference._marginals._lower_bound import SWEEPS, Raised, raised_bound
+from setwise.inference._marginals._lower_bound import SWEEPS, TRIAL, Raised, raised_bound
 from setwise.inference._marginals._methods import METHODS
 from setwise.inference._marginals._not_begun import not_begun
 from setwise.inference._marginals._options import Options, Solution
@@ -243,11 +243,22 @@ def _lower_bound(field: Field, solution: Solution, options: Options) -> tuple[Ra
         labels = None
         if sweeps and q.size <= SMALL_FIELD:
             labels = whole(solve_map(field, tol=np.inf, n_jobs=n_threads)).labels
-        best = raised_bound(field, q, t, n_threads, sweeps=sweeps, labels=labels)
-        if sweeps and len(solution.strengths):
-            forest = forest_bound(field, best.probabilities, t, solution.strengths, sweeps=sweeps)
-            best = max(best, forest, key=lambda one: one.bound)
-        return best
+        if not sweeps or not len(solution.strengths):
+            return raised_bound(field, q, t, n_threads, sweeps=sweeps, labels=labels)
+        best = raised_bound(field, q, t, n_threads, sweeps=TRIAL, labels=labels)
+        forest = forest_bound(
+            field,
+            best.probabilities,
+            t,
+            solution.strengths,
+            sweeps=sweeps,
+            n_threads=n_threads,
+            upper=solution.upper,
+        )
+        if forest.bound > best.bound:
+            return forest
+        more = raised_bound(field, best.probabilities, t, n_threads, sweeps=sweeps)
+        return max(best, more, key=lambda one: one.bound)
 
     if solution.interrupted:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from setwise._foundation._certificate import EPS, gap_over_value
 from setwise._foundation._progress import stops
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
-from setwise.inference._marginals._elimination_order import even_shares, order_of, pairs_of
+from setwise.inference._marginals._elimination_order import order_of, pairs_of
 from setwise.inference._marginals._tree_covers import (
     Cover,
     as_numbers,
@@ -24,10 +24,12 @@ from setwise.inference._marginals._tree_covers import (
     shares_of,
     strongest_forest,
 )
+from setwise.inference._marginals._tree_shares import ROUNDS, Shares
+from setwise.inference._relaxation._expected_passes import Schedule
 from setwise.inference._relaxation._relaxation import Relaxation
 
-SMALL = 20_000  # entries of the messages in one direction: graphs whose shares are chosen
-ROUNDS = 40  # of that choice, at most
+SMALL = 20_000  # entries of the messages in one direction: graphs covered by chosen forests
+FORESTS = 40  # that cover them, at most
 ENOUGH = 0.02  # of a forest's information, what the next may have more than the mean
 LEAST_STEP = 1.0 / 64.0
 NEVER = -750.0  # the logarithm of a probability that is 0
@@ -42,14 +44,18 @@ class TreeDescent:
     messages back, moves s, and eliminates all variables.
 
     s moves as in ``projection``: the Euclidean projection of s plus :math:`\eta t` times the logits
-    of the present marginals. With :math:`\eta = 1` that is the exact step of a field without pairs;
-    with pairs a variable answers for its neighbours too, and the step may be too long. Messages on
-    graphs with many cycles may swing likewise. So a pass that raises the bound takes back its move
-    of s and halves both steps, and those that follow lengthen them again. Every bound on the way
-    holds; the least is kept, and so is the largest value of the dual.
+    of the present marginals, from where Nesterov's momentum leads. With :math:`\eta = 1` and no
+    momentum that is the exact step of a field without pairs; with pairs a variable answers for its
+    neighbours too, and the step may be too long. Messages on graphs with many cycles may swing
+    likewise. So a pass that raises the bound takes back its move of s, ends the momentum and halves
+    that step, or that of messages if they alone raise it, and those that follow lengthen them
+    again. Every bound on the way holds; the least is kept, and so is the largest value of the dual.
     """
 
-    def __init__(self, field: Field, temperature: float, n_threads: int) -> None:
+    def __init__(
+        self, field: Field, temperature: float, n_threads: int, dtype: str = "float64"
+    ) -> None:
+        """``dtype`` is that of the messages."""
         constant, unary, terms = field._folded()
         n = len(unary)
         self._t = temperature
@@ -58,24 +64,28 @@ class TreeDescent:
         pairs = pairs_of(terms, unary.shape)
         order = order_of(pairs, n)
         self._edges, self._n_potts = pairs.edges, len(pairs.weights)
-        first = order.first(pairs.edges)
-        even = even_shares(first, n)
+        self._shares = Shares(order.first(pairs.edges), n)
         self._covers: list[Cover] = []
         self._lost = 0.0  # nats: by how much rounding may have put s outside the base polytopes
-        if 0 < pairs.edges.size // 2 * unary.shape[1] <= SMALL and even.min(initial=1.0) < 1.0:
-            self._covers = [Cover(1.0, order.variables, even)]
+        if not self._shares.is_forest and pairs.edges.size // 2 * unary.shape[1] <= SMALL:
+            self._covers = [Cover(1.0, order.variables, self._shares.now)]
+            self._shares.rounds = 0
         others = [item for item in terms if not isinstance(item[1], PottsTerm | TableTerm)]
         self._relaxation = Relaxation.of_terms(unary, others)
         self.constant = constant + self._relaxation.constant
         self._least = float(unary.min(axis=1).sum())
-        self._kernel = _core.TreeBound(np.ascontiguousarray(unary / temperature))
+        self._dtype = np.dtype(dtype)
+        kind = _core.TreeBound32 if self._dtype == np.float32 else _core.TreeBound
+        self._kernel: Any = kind(np.ascontiguousarray(unary / temperature))
         self._kernel.add_potts(pairs.edges[: self._n_potts], pairs.weights / temperature)
         self._kernel.add_tables(pairs.edges[self._n_potts :], pairs.tables / temperature)
         self._kernel.close(order.variables, order.starts)
-        self._kernel.set_shares(even)
+        self._kernel.set_shares(self._shares.now)
         self._is_shared = not self._covers
+        self._is_resumed = self._awaits = False
         self._logs: FloatArray = np.zeros(unary.shape)
         self._s: FloatArray = np.zeros(unary.shape)
+        self._s_before = self._s
         self._blocks: Any = None
         if self._relaxation.groups and unary.shape[1] > 1:
             self._blocks = self._relaxation.fill(_core.RelaxationState, np.zeros(unary.shape))
@@ -85,7 +95,7 @@ class TreeDescent:
         self._energies: FloatArray = np.empty(len(pairs.edges))
         self.informations: FloatArray = np.zeros(len(pairs.edges))
         """(E,): of the ends of a pair about each other, in nats, at the marginals last measured"""
-        self._move = self._step = 1.0
+        self._move = self._step = self._theta = 1.0
         self.n_iter = 0
         self._dual = -inf
         self.gap = self.relative_gap = inf
@@ -101,7 +111,7 @@ class TreeDescent:
     def fits(self, state: FloatArray) -> bool:
         """Whether a state is one of a field like this."""
         if not self._covers:
-            return len(state) == self.size
+            return len(state) == self.size + (0 if self._shares.is_forest else len(self._edges))
         return len(state) > self.size and bool(self._covers_of(state))
 
     def _covers_of(self, state: FloatArray) -> list[Cover]:
@@ -115,17 +125,21 @@ class TreeDescent:
         return np.argsort(_keys_of(self._edges, len(self._unary)), kind="stable")
 
     def state(self) -> FloatArray:
-        """Messages and blocks, for ``resume``, and what covers the graph, if that was chosen."""
-        messages: FloatArray = np.empty((2 * len(self._edges), self._unary.shape[1]))
-        self._kernel.messages(messages)
-        blocks: FloatArray = np.empty(self.size - messages.size)
-        if self._blocks is not None:
-            self._blocks.blocks(blocks)
+        """Messages and blocks, for ``resume``, and shares or covers of the graph, if it is none."""
         order = self._by_ends()
-        messages = messages.reshape(len(order), 2 * messages.shape[1])[order]
-        covers = [cover._replace(shares=cover.shares[order]) for cover in self._covers]
-        numbers = as_numbers(covers) if covers else np.zeros(0)
-        return np.concatenate([messages.ravel(), blocks, numbers])
+        numbers: FloatArray = np.zeros(0) if self._shares.is_forest else self._shares.now[order]
+        if self._covers:
+            covers = [cover._replace(shares=cover.shares[order]) for cover in self._covers]
+            numbers = as_numbers(covers)
+        state: FloatArray = np.empty(self.size + len(numbers), self._dtype)
+        end = 2 * self._edges.shape[0] * self._unary.shape[1]
+        self._kernel.messages(order, state[:end].reshape(-1, self._unary.shape[1]))
+        if self._blocks is not None:
+            blocks: FloatArray = np.empty(self.size - end)
+            self._blocks.blocks(blocks)
+            state[end : self.size] = blocks
+        state[self.size :] = numbers
+        return state
 
     def resume(self, state: FloatArray) -> None:
         """Go on from the state of a field like this one."""
@@ -138,16 +152,18 @@ class TreeDescent:
 
     def set_messages(self, state: FloatArray) -> FloatArray:
         """Take the messages and the covers of a state; its blocks."""
+        self._is_resumed = True
         n_labels = self._unary.shape[1]
-        state = np.ascontiguousarray(state, np.float64)
         if self._covers:
             self._covers, self._is_shared = self._covers_of(state), True
             self._kernel.set_shares(shares_of(self._covers))
+        elif not self._shares.is_forest:
+            self._shares.set(state[self.size :][np.argsort(self._by_ends())])
+            self._kernel.set_shares(self._shares.now)
         end = 2 * len(self._edges) * n_labels
-        back = np.argsort(self._by_ends())
-        messages = state[:end].reshape(len(self._edges), 2 * n_labels)[back]
-        self._kernel.set_messages(messages.reshape(-1, n_labels))
-        return state[end : self.size]
+        messages = np.ascontiguousarray(state[:end], self._dtype).reshape(-1, n_labels)
+        self._kernel.set_messages(self._by_ends(), messages)
+        return np.ascontiguousarray(state[end : self.size], np.float64)
 
     def resume_near(self, probabilities: FloatArray) -> None:
         """Go on from marginals."""
@@ -157,24 +173,30 @@ class TreeDescent:
             self._move_blocks()
 
     def _reset_blocks(self) -> None:
-        """s as the blocks have it."""
+        """s as the blocks have it, at rest."""
         if self._blocks is not None:
             self._blocks.set_unary(np.zeros(self._unary.shape), self._threads)
             self._blocks.scores(self._s)
+        self._s_before, self._theta = self._s, 1.0
         if self._relaxation.groups:
             self._kernel.set_unary((self._unary + self._s) / self._t)
 
     def _move_blocks(self) -> None:
-        """Project s plus a multiple of the logits, block by block."""
+        """Project s, carried on by its momentum, plus a multiple of the logits, block by block."""
+        theta = (1.0 + sqrt(1.0 + 4.0 * self._theta**2)) / 2.0
+        momentum = (self._theta - 1.0) / theta
         temperature = self._move * self._t
         rest = -temperature * np.maximum(self._logs, NEVER) - self._s
+        rest -= momentum * (self._s - self._s_before)
         groups = len(self._relaxation.groups)
-        lost = 4.0 * EPS * groups * float(np.abs(rest).max(axis=1).sum()) / self._t
+        lost = 16.0 * EPS * groups * float(np.abs(rest).max(axis=1).sum()) / self._t
         self._lost = max(self._lost, lost)
-        self._blocks.set_unary(rest, self._threads)
-        self._blocks.sweep(temperature, 0.0, self._threads)
+        self._blocks.shift_unary(rest, self._threads)
+        self._blocks.sweep(temperature, momentum, self._threads)
+        self._s_before, self._s = self._s, np.empty_like(self._s)
         self._blocks.scores(self._s)
         self._s -= rest
+        self._theta = theta
         self._kernel.set_unary((self._unary + self._s) / self._t)
 
     # ---------------------------------------------------------------------------------- the search
@@ -183,6 +205,7 @@ class TreeDescent:
         """The bound of the start, and nothing known about it."""
         if not self._is_shared:
             self._share_out()
+        self._theta = 1.0
         self._last = self.value = self._eliminate()
         self.history = [self.value]
 
@@ -192,11 +215,12 @@ class TreeDescent:
         Until the information of the next is hardly more than that of the mean.
         """
         shares = shares_of(self._covers)
-        for k in range(ROUNDS):
+        for k in range(FORESTS):
             for _ in range(2):
                 self._kernel.forward(1)
                 self._kernel.backward(0.7, self._logs, 1)
                 if self._blocks is not None:
+                    self._theta = 1.0  # no momentum: nobody looks whether the bound falls
                     self._move_blocks()
             self._kernel.beliefs(self._logs, 1)
             self._kernel.dual(self._logs, self._energies, self.informations, 1)
@@ -221,18 +245,55 @@ class TreeDescent:
             self._move_blocks()
         value = self._eliminate()
         self.n_iter += 1
-        if value > self._last + 1e-12 * max(1.0, abs(value)):
-            self._step = max(self._step / 2, LEAST_STEP)
+        self.value = min(self.value, value)
+        if self._is_above_last(value):
             if self._blocks is not None:
                 self._move = max(self._move / 2, LEAST_STEP)
                 self._blocks.revert(self._threads)
                 self._reset_blocks()
-            self._last = inf  # messages are those of the move that was taken back
+                value = self._eliminate()  # with the messages alone
+                self.value = min(self.value, value)
+            if self._is_above_last(value):
+                self._step = max(self._step / 2, LEAST_STEP)
+            self._last = value
         else:
             self._last = value
-            self._step, self._move = min(1.0, 1.1 * self._step), min(1.0, 1.1 * self._move)
-        self.value = min(self.value, value)
+            self._step, self._move = min(1.0, 1.1 * self._step), min(1.0, 1.02 * self._move)
         self.history.append(self.value)
+
+    def _is_time_for_shares(self) -> bool:
+        """After the first passes, one by one; with blocks that move too every second."""
+        done = ROUNDS - self._shares.rounds
+        return self.n_iter == (done + 1) * (1 if self._blocks is None else 2)
+
+    def _move_shares(self, tol: float) -> None:
+        """Better shares, kept while the bound of the pass that follows is below the last.
+
+        Where they would not lower it by more than ``tol`` they stay as they are.
+        """
+        if self._awaits and self.history[-1] >= self.history[-2]:
+            self._shares.take_back()
+            self._set_shares()
+        self._awaits = False
+        if self._shares.rounds and self._is_time_for_shares():
+            self.measure()
+            fall = self._shares.move(self.informations)
+            if self._relative(fall) <= tol:
+                self._shares.take_back()
+                if self.relative_gap > tol:
+                    self.relative_gap = inf  # to be measured when passes lower the bound by less
+                return
+            self._set_shares()
+            self._awaits = True
+
+    def _set_shares(self) -> None:
+        """Shares that changed: no bound or dual of others says anything about them."""
+        self._kernel.set_shares(self._shares.now)
+        self._last, self._dual = inf, -inf
+        self.gap = self.relative_gap = inf
+
+    def _is_above_last(self, value: float) -> bool:
+        return value > self._last + 1e-12 * max(1.0, abs(value))
 
     def measure(self) -> None:
         r"""The gap between the least bound and the largest value of the dual that were seen.
@@ -246,7 +307,11 @@ class TreeDescent:
             dual -= max(0.0, self._blocks.gap(np.exp(self._logs), self._threads)) / self._t
         self._dual = max(self._dual, dual)
         self.gap = max(0.0, self.value - self._dual)
-        self.relative_gap = gap_over_value(self.gap, self.value + self._least / self._t)
+        self.relative_gap = self._relative(self.gap)
+
+    def _relative(self, nats: float) -> float:
+        """Nats as a part of the bound's size."""
+        return gap_over_value(nats, self.value + self._least / self._t)
 
     def run(
         self, tol: float, max_iter: int | None, callback: Callable[[TreeDescent], bool]
@@ -254,19 +319,27 @@ class TreeDescent:
         """Passes until the relative gap is at most ``tol``; whether it is, and whether interrupted.
 
         There is one at least: who watches sees something. The gap costs as much as a pass or two,
-        so it is measured when the bound has ceased to fall by more than ``tol`` a pass, and at
-        every tenth. Where it has not fallen by a tenth in half as many passes as there were before,
-        and in a hundred, rounding has the last word.
+        so it is measured where it is expected to matter, first when the bound falls by a few times
+        ``tol`` a pass and no more. Where it has not fallen by a tenth in half as many passes as
+        there were before, and in a hundred, rounding has the last word.
         """
         limit = 10_000 if max_iter is None else max_iter
-        self.measure()
+        if self._is_resumed or limit == 0:
+            self.measure()
+        schedule = Schedule(tol, self.relative_gap)
+        if not self._is_resumed:
+            schedule.next = 10
         lowest, at = self.relative_gap, 0
         while (self.relative_gap > tol or self.n_iter == 0) and self.n_iter < limit:
             before = self.value
             self.sweep()
-            fall = gap_over_value(before - self.value, self.value + self._least / self._t)
-            if 0.0 < fall <= tol or self.n_iter % 10 == 0 or self.n_iter in (1, limit):
+            if self.n_iter < limit:
+                self._move_shares(tol)
+            fall = self._relative(before - self.value)
+            is_near = 0.0 < fall <= 4.0 * tol and self.relative_gap == inf
+            if (self._shares.rounds == 0 and is_near) or self.n_iter in (schedule.next, limit):
                 self.measure()
+                schedule.measured(self.n_iter, self.relative_gap)
                 if self.relative_gap <= 0.9 * lowest:
                     lowest, at = self.relative_gap, self.n_iter
                 elif self.n_iter >= 1.5 * at + 100:

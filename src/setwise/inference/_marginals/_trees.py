@@ -23,7 +23,7 @@ def trees(field: Field, options: Options) -> Solution:
     label, and the blocks of the other terms.
     """
     t = options.temperature
-    descent = TreeDescent(field, t, options.n_threads)
+    descent = TreeDescent(field, t, options.n_threads, options.dtype)
     if options.state is not None and not descent.fits(options.state):
         raise ValueError(
             f"init must be a result with {descent.size} messages and block entries, "
@@ -55,6 +55,6 @@ def trees(field: Field, options: Options) -> Solution:
         converged=converged,
         interrupted=interrupted,
         history=history,
-        state=descent.state().astype(options.dtype, copy=False),
+        state=descent.state(),
         strengths=descent.informations,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import exp, inf, log, sqrt
+from math import inf, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from setwise import _core
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._certificate import gap_over_value
 from setwise._foundation._progress import stops
+from setwise.inference._relaxation._expected_passes import Schedule
 from setwise.inference._relaxation._rounding import rounding_of_blocks
 
 LIGHT = 0.5  # of a group's even share of the gap: below it a group takes turns
@@ -162,17 +163,15 @@ class Descent:
         before, and in a hundred, rounding has the last word, and they end.
         """
         self.measure()
-        passes, check, last, measured = 0, 1, 0, self.relative_gap
+        passes, schedule = 0, Schedule(tol, self.relative_gap)
         lowest, at = self.relative_gap, 0
         limit = 10_000 if max_iter is None else max_iter
         while self.relative_gap > tol and passes < limit:
             self.sweep(momentum)
             passes += 1
-            if passes in (check, limit):
+            if passes in (schedule.next, limit):
                 self.measure()
-                ahead = self._ahead(tol, passes, last, measured)
-                last, measured = passes, self.relative_gap
-                check = passes + int(max(1, min(10, 2 * passes, ahead)))
+                schedule.measured(passes, self.relative_gap)
                 if self.relative_gap <= 0.9 * lowest:
                     lowest, at = self.relative_gap, passes
                 elif passes >= 1.5 * at + 100:
@@ -181,19 +180,6 @@ class Descent:
                 self.measure()
                 return self.relative_gap <= tol, True
         return self.relative_gap <= tol, False
-
-    def _ahead(self, tol: float, passes: int, last: int, measured: float) -> float:
-        """After how many more passes the gap may reach ``tol``.
-
-        Far from the minimum it falls as a power of the number of passes (about the second), near it
-        by a factor a pass: halfway between what the two say of the fall since the last measurement.
-        """
-        if not 0.0 < tol < self.relative_gap < measured or last == 0:
-            return passes if tol == 0.0 else min(passes, 3)
-        togo, fall = log(self.relative_gap / tol), log(measured / self.relative_gap)
-        by_factor = togo * (passes - last) / fall
-        by_power = passes * (exp(min(togo * log(passes / last) / fall, 10.0)) - 1.0)
-        return (by_factor + by_power) / 2
 
     def finish(self) -> None:
         """Give back the memory that only further passes need."""

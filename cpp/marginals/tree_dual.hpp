@@ -1,0 +1,240 @@
+// The certificate of a bound by trees: a point of its dual,
+//
+//   sum H(mu_i) - <v, mu> - sum rho I(mu_e) - energy of pairs
+//
+// at marginals of variables and pairs that agree. No bound of these shares and unaries is below.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "marginals/tree_messages.hpp"
+
+namespace setwise {
+
+struct PairValue {
+    double information, energy;
+};
+
+// The arrays (L,) of one edge: mu of its ends, and factors, sums and rests of mu_e.
+struct PairWork {
+    explicit PairWork(std::int64_t n_labels)
+        : p(static_cast<std::size_t>(n_labels)),
+          q(p),
+          a(p),
+          b(p),
+          scale_a(p),
+          scale_b(p),
+          row(p),
+          column(p),
+          logs(p) {}
+    std::vector<double> p, q, a, b, scale_a, scale_b, row, column, logs;
+};
+
+// mu_e = a K b + row column, scaled, with a K b near the belief of the edge, neither sum above its end's
+// mu, and row and column what the ends lack. The information is at most the mean of the two parts', for
+// it is convex. `apply(forward, values, sums)` multiplies by K or its transpose; `inner(a, b)` is the
+// energy of a K b and what log K adds to its information; `outer(row, column)` is the energy of their
+// product. work.p is exp(logs) at the tail, work.b the head's mu over the message to it, for a start.
+template <class Apply, class Inner, class Outer>
+PairValue pair_value(std::int64_t n, PairWork& work, const Apply& apply, const Inner& inner,
+                     const Outer& outer) {
+    const double* const p = work.p.data();
+    const double* const q = work.q.data();
+    double* const a = work.a.data();
+    double* const b = work.b.data();
+    double* const scale_a = work.scale_a.data();
+    double* const scale_b = work.scale_b.data();
+    double* const row = work.row.data();
+    double* const column = work.column.data();
+    for (int round = 0; round < 2; ++round) {
+        apply(true, b, row);
+        rescale(p, row, n, scale_a, a);
+        apply(false, a, column);
+        rescale(q, column, n, scale_b, b);
+    }
+    apply(true, b, row);
+    for (std::int64_t x = 0; x < n; ++x) {
+        const double sum = a[x] * row[x], fall = sum > p[x] ? p[x] / sum : 1.0;
+        scale_a[x] *= fall;
+        a[x] *= fall;
+        row[x] = sum < p[x] ? sum : p[x];
+    }
+    apply(false, a, column);
+    for (std::int64_t y = 0; y < n; ++y) {
+        const double sum = b[y] * column[y];
+        column[y] = sum < q[y] ? sum : q[y];
+    }
+    // the part a K b
+    const double mass = sum_of(row, n);
+    weigh_logs(row, scale_a, n, work.logs.data());
+    double information = sum_of(work.logs.data(), n);
+    weigh_logs(column, scale_b, n, work.logs.data());
+    information += sum_of(work.logs.data(), n);
+    if (mass > 0) information -= mass * std::log(mass);
+    const PairValue kept = inner(a, b, mass);
+    information += kept.information;
+    double energy = kept.energy;
+    // the rest
+    double lacking_tail = 0, lacking_head = 0;
+    for (std::int64_t x = 0; x < n; ++x) {
+        row[x] = p[x] - row[x];
+        column[x] = q[x] - column[x];
+        lacking_tail += row[x];
+        lacking_head += column[x];
+    }
+    if (lacking_tail > 0 && lacking_head > 0) {
+        const double scale = lacking_tail / lacking_head;
+        for (std::int64_t x = 0; x < n; ++x) {
+            if (row[x] > 0) information += row[x] * std::log(row[x] / (lacking_tail * p[x]));
+            if (column[x] > 0)
+                information += column[x] * scale * std::log(column[x] / (lacking_head * q[x]));
+        }
+        energy += outer(row, column, lacking_head) / lacking_head;
+    }
+    return {information, energy};
+}
+
+// Of a Potts edge between variables of two labels: the mu_e of these ends whose odds are those of the
+// edge, mu_00 mu_11 = mu_01 mu_10 / change^2, a root of a quadratic. It is the best there is.
+inline PairValue binary_pair(const double* p, const double* q, double change, double weight) {
+    const double squared = change * change;
+    const double half = squared + (1 - squared) * (p[1] + q[1]);
+    const double inside = half * half - 4 * (1 - squared) * p[1] * q[1];
+    const double most = p[1] < q[1] ? p[1] : q[1];
+    const double root = 2 * p[1] * q[1] / (half + std::sqrt(inside > 0 ? inside : 0.0));
+    const double both = root < most ? root : most;  // nan, of 0 / 0, is most, too
+    const double tail = p[1] - both, head = std::min(q[1] - both, p[0]), none = p[0] - head;
+    const auto part = [](double mass, double apart) {
+        return mass > tiny_mass ? mass * logarithm(mass / std::max(apart, tiny_mass)) : 0.0;
+    };
+    return {part(both, p[1] * q[1]) + part(tail, p[1] * q[0]) + part(head, p[0] * q[1]) +
+                part(none, p[0] * q[0]),
+            weight * (tail + head)};
+}
+
+template <class Real>
+class TreeDual : public TreeMessages<Real> {
+    using Base = TreeMessages<Real>;
+
+  protected:
+    using typename Base::Sum;
+    using Base::rows;
+
+  public:
+    using typename Base::Index;
+    using Base::Base;
+
+    // The value of the dual at mu_i = exp(logs) (N, L), mu_e near the messages' own, scaled to its ends'
+    // mu and rounded so as to meet them. Energies (E,) and informations (E,) are those of the mu_e.
+    double dual(const double* logs, double* energies, double* informations, int n_threads,
+                Poll poll) const {
+        std::vector<Sum> parts(static_cast<std::size_t>(this->tasks()));
+        std::vector<PairWork> works(static_cast<std::size_t>(n_threads), PairWork(this->n_labels_));
+        each_task(this->tasks(), n_threads, poll, [&](Index task, int worker) {
+            Sum sum;
+            PairWork& work = works[worker];
+            double* const p = work.p.data();
+            for (Index i = task * rows; i < std::min(this->n_, (task + 1) * rows); ++i) {
+                exponentials_of(logs + i * this->n_labels_, this->n_labels_, p);
+                for (Index a = 0; a < this->n_labels_; ++a)
+                    if (p[a] > 0)
+                        sum.add(-p[a] * (logs[i * this->n_labels_ + a] + this->unary_[i * this->n_labels_ + a]));
+                for (Index k = this->first_later_[i]; k < this->arc_starts_[i + 1]; ++k) {
+                    const PairValue pair = value_of(this->arcs_[k], logs, work);
+                    const Index e = this->arcs_[k] >> 1;
+                    sum.add(-(this->rho_[e] * pair.information + pair.energy));
+                    energies[e] = pair.energy;
+                    informations[e] = pair.information;
+                }
+            }
+            parts[task] = sum;
+        });
+        return Base::total_of(parts);
+    }
+
+    // The mu_e (L, L) of an edge, as `dual` has it.
+    void pair_marginal(Index e, const double* logs, double* marginal) const {
+        PairWork work(this->n_labels_);
+        const Index arc = 2 * e;
+        exponentials_of(logs + this->pairs_.head(arc ^ 1) * this->n_labels_, this->n_labels_, work.p.data());
+        pair_of(arc, logs, work);
+        const double lacking = sum_of(work.column.data(), this->n_labels_);
+        const double scale = lacking > 0 ? 1 / lacking : 0;
+        for (Index x = 0; x < this->n_labels_; ++x)
+            for (Index y = 0; y < this->n_labels_; ++y) {
+                const double k =
+                    this->table_at_[e] < 0 ? (x == y ? 1.0 : this->change_[e]) : this->kernel(arc, x, y);
+                marginal[x * this->n_labels_ + y] =
+                    work.a[x] * k * work.b[y] + work.row[x] * work.column[y] * scale;
+            }
+    }
+
+  private:
+    PairValue value_of(Index arc, const double* logs, PairWork& work) const {
+        const Index e = arc >> 1;
+        if (this->n_labels_ != 2 || this->table_at_[e] >= 0) return pair_of(arc, logs, work);
+        exponentials_of(logs + this->pairs_.head(arc) * 2, 2, work.q.data());
+        return binary_pair(work.p.data(), work.q.data(), this->change_[e],
+                           this->pairs_.weight(arc));
+    }
+
+    PairValue pair_of(Index arc, const double* logs, PairWork& work) const {
+        const Index e = arc >> 1;
+        const double* const head = logs + this->pairs_.head(arc) * this->n_labels_;
+        const Real* const message = this->message(arc);
+        const Index n = this->n_labels_;
+        exponentials_of(head, n, work.q.data());
+        masses(head, message, n, work.b.data());
+        if (this->table_at_[e] < 0) {
+            const double change = this->change_[e], weight = this->pairs_.weight(arc);
+            return pair_value(
+                n, work,
+                [&](bool, const double* values, double* sums) {
+                    line(change * sum_of(values, n), 1 - change, values, n, sums);
+                },
+                [&](const double* a, const double* b, double mass) {
+                    double same = 0;
+                    for (Index x = 0; x < n; ++x) same += a[x] * b[x];
+                    const double energy = weight * std::max(mass - same, 0.0);
+                    return PairValue{-energy / this->rho_[e], energy};
+                },
+                [&](const double* row, const double* column, double lacking) {
+                    double rest = 0;
+                    for (Index x = 0; x < n; ++x) rest += row[x] * (lacking - column[x]);
+                    return weight * rest;
+                });
+        }
+        return pair_value(
+            this->n_labels_, work,
+            [&](bool ahead, const double* values, double* sums) {
+                for (Index x = 0; x < this->n_labels_; ++x) {
+                    double sum = 0;
+                    for (Index y = 0; y < this->n_labels_; ++y)
+                        sum += values[y] * this->kernel(ahead ? arc : arc ^ 1, x, y);
+                    sums[x] = sum;
+                }
+            },
+            [&](const double* a, const double* b, double) {
+                PairValue value{0, 0};
+                for (Index x = 0; x < this->n_labels_; ++x)
+                    for (Index y = 0; y < this->n_labels_; ++y) {
+                        const double k = this->kernel(arc, x, y), cell = a[x] * k * b[y];
+                        value.energy += cell * this->pairs_.at(arc, x, y);
+                        if (cell > 0) value.information += cell * std::log(k);
+                    }
+                return value;
+            },
+            [&](const double* row, const double* column, double) {
+                double rest = 0;
+                for (Index x = 0; x < this->n_labels_; ++x)
+                    for (Index y = 0; y < this->n_labels_; ++y)
+                        rest += row[x] * column[y] * this->pairs_.at(arc, x, y);
+                return rest;
+            });
+    }
+};
+
+}  // namespace setwise

@@ -1,0 +1,239 @@
+// The state of a bound by trees: variables in the order of their elimination, the shares of edges, and
+// what goes along each arc (tree_bound.hpp says what for). Messages are kept in Real and summed in
+// double. Those to later variables are rounded up where they are kept: a bound rises with them, and one
+// with any messages back holds, so that it does in single precision too.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "fields/pair_energies.hpp"
+#include "marginals/tree_loops.hpp"
+#include "numeric/compensated_sum.hpp"
+#include "numeric/poll.hpp"
+#include "numeric/threads.hpp"
+
+namespace setwise {
+
+template <class Real>
+class TreeMessages {
+  public:
+    using Index = std::int64_t;
+
+    TreeMessages(const double* unary, Index n, Index n_labels)
+        : n_(n), n_labels_(n_labels), unary_(unary, unary + n * n_labels), pairs_(n, n_labels) {
+        pairs_.close();
+    }
+
+    Index n() const { return n_; }
+    Index n_labels() const { return n_labels_; }
+    Index edges() const { return pairs_.edges(); }
+    PairEnergies& pairs() { return pairs_; }
+    std::vector<Real>& messages() { return messages_; }
+
+    void set_unary(const double* unary) {
+        std::copy(unary, unary + n_ * n_labels_, unary_.begin());
+    }
+
+    // To be called when all pairs are added: the order of elimination (N,) in blocks, flat messages.
+    void close(const Index* order, const Index* starts, Index blocks) {
+        pairs_.close();
+        order_.assign(order, order + n_);
+        block_starts_.assign(starts, starts + blocks + 1);
+        position_.resize(static_cast<std::size_t>(n_));
+        for (Index k = 0; k < n_; ++k) position_[order_[k]] = k;
+        first_later_.resize(static_cast<std::size_t>(n_ + 1));
+        arc_starts_.assign(1, 0);
+        for (Index i = 0; i < n_; ++i) {
+            for (const Index* arc = pairs_.begin(i); arc != pairs_.end(i); ++arc)
+                if (!is_later(*arc)) arcs_.push_back(*arc);
+            first_later_[i] = static_cast<Index>(arcs_.size());
+            for (const Index* arc = pairs_.begin(i); arc != pairs_.end(i); ++arc)
+                if (is_later(*arc)) arcs_.push_back(*arc);
+            arc_starts_.push_back(static_cast<Index>(arcs_.size()));
+        }
+        set_levels();
+        messages_.assign(static_cast<std::size_t>(2 * edges() * n_labels_), Real(0));
+        rho_.assign(static_cast<std::size_t>(edges()), 1.0);
+    }
+
+    // The share (E,) of each edge; of those to later variables at most 1 a variable.
+    void set_shares(const double* rho) {
+        rho_.assign(rho, rho + edges());
+        const Index size = n_labels_ * n_labels_;
+        change_.resize(rho_.size());
+        least_.assign(rho_.size(), 0.0);
+        table_at_.assign(rho_.size(), -1);
+        tables_.clear();
+        for (Index e = 0; e < edges(); ++e) {
+            change_[e] = std::exp(-pairs_.weight(2 * e) / rho_[e]);
+            if (!pairs_.is_table(2 * e)) continue;
+            table_at_[e] = static_cast<Index>(tables_.size());
+            tables_.resize(tables_.size() + static_cast<std::size_t>(size));
+            double* const table = tables_.data() + table_at_[e];
+            double least = pairs_.at(2 * e, 0, 0);
+            for (Index a = 0; a < n_labels_; ++a)
+                for (Index b = 0; b < n_labels_; ++b)
+                    least = std::min(least, pairs_.at(2 * e, a, b));
+            least_[e] = least;
+            for (Index a = 0; a < n_labels_; ++a)
+                for (Index b = 0; b < n_labels_; ++b)
+                    table[a * n_labels_ + b] =
+                        std::max(std::exp((least - pairs_.at(2 * e, a, b)) / rho_[e]), tiny_mass);
+        }
+    }
+
+  protected:
+    static constexpr Index rows = 1024;  // a task
+
+    struct Work {
+        explicit Work(Index n_labels)
+            : b(static_cast<std::size_t>(n_labels)), mass(b), out(b), zero(b.size(), 0.0) {}
+        std::vector<double> b, mass, out, zero;
+    };
+
+    // Of as many logarithms as there are variables: a plain one loses digits for each of them.
+    using Sum = CompensatedSum<double, 2>;
+    static double total_of(const std::vector<Sum>& parts) {
+        Sum total;
+        for (const Sum& part : parts) total.add(part);
+        return total.value();
+    }
+
+    Index tasks() const { return (n_ + rows - 1) / rows; }
+    bool is_later(Index arc) const {
+        return position_[pairs_.head(arc)] > position_[pairs_.head(arc ^ 1)];
+    }
+    Real* message(Index arc) { return messages_.data() + arc * n_labels_; }
+    const Real* message(Index arc) const { return messages_.data() + arc * n_labels_; }
+
+    // Keeps a message to a later variable: not below what it is.
+    void keep_up(Index arc, const double* out) {
+        Real* const kept = message(arc);
+        for (Index a = 0; a < n_labels_; ++a) {
+            kept[a] = static_cast<Real>(out[a]);
+            if constexpr (!std::is_same_v<Real, double>) {
+                constexpr Real ulp = std::numeric_limits<Real>::epsilon();
+                if (static_cast<double>(kept[a]) < out[a]) kept[a] += ulp * std::abs(kept[a]);
+            }
+        }
+    }
+
+    // A block's level is above those of all blocks that its variables have earlier neighbours in.
+    void set_levels() {
+        const auto blocks = static_cast<Index>(block_starts_.size()) - 1;
+        std::vector<Index> block_of(static_cast<std::size_t>(n_)), level(block_starts_.size(), 0);
+        Index highest = -1;
+        for (Index block = 0; block < blocks; ++block) {
+            for (Index k = block_starts_[block]; k < block_starts_[block + 1]; ++k)
+                block_of[order_[k]] = block;
+            for (Index k = block_starts_[block]; k < block_starts_[block + 1]; ++k)
+                for (Index a = arc_starts_[order_[k]]; a < first_later_[order_[k]]; ++a) {
+                    const Index other = block_of[pairs_.head(arcs_[a])];
+                    if (other != block) level[block] = std::max(level[block], level[other] + 1);
+                }
+            highest = std::max(highest, level[block]);
+        }
+        level_starts_.assign(static_cast<std::size_t>(highest + 2), 0);
+        for (Index block = 0; block < blocks; ++block) ++level_starts_[level[block] + 1];
+        for (Index k = 0; k <= highest; ++k) level_starts_[k + 1] += level_starts_[k];
+        std::vector<Index> next(level_starts_.begin(), level_starts_.end() - 1);
+        by_level_.resize(static_cast<std::size_t>(blocks));
+        for (Index block = 0; block < blocks; ++block) by_level_[next[level[block]]++] = block;
+    }
+
+    template <class Body>
+    void each_block(std::size_t level, int n_threads, Poll poll, const Body& body) const {
+        const Index start = level_starts_[level];
+        each_task(level_starts_[level + 1] - start, n_threads, poll,
+                  [&](Index task, int worker) { body(by_level_[start + task], worker); });
+    }
+
+    void gather(Index i, double* b) const {
+        if (n_labels_ == 2) {
+            double first = -unary_[2 * i], second = -unary_[2 * i + 1];
+            for (Index k = arc_starts_[i]; k < arc_starts_[i + 1]; ++k) {
+                const Real* const came = message(arcs_[k] ^ 1);
+                const double rho = rho_[arcs_[k] >> 1];
+                first += rho * static_cast<double>(came[0]);
+                second += rho * static_cast<double>(came[1]);
+            }
+            b[0] = first;
+            b[1] = second;
+            return;
+        }
+        for (Index a = 0; a < n_labels_; ++a) b[a] = -unary_[i * n_labels_ + a];
+        for (Index k = arc_starts_[i]; k < arc_starts_[i + 1]; ++k)
+            add_scaled(rho_[arcs_[k] >> 1], message(arcs_[k] ^ 1), n_labels_, b);
+    }
+
+    // The message along an arc, its largest entry 0; returns what was taken off for that.
+    double pass(Index arc, Work& work, double* out) const {
+        const Index e = arc >> 1;
+        const Real* const back = message(arc ^ 1);
+        const double change = change_[e];
+        if (table_at_[e] < 0 && change > 1e-260)
+            return potts_message(work.b.data(), back, change, n_labels_, work.mass.data(), out);
+        const double top = masses(work.b.data(), back, n_labels_, work.mass.data());
+        if (table_at_[e] >= 0) return top + pass_table(arc, work.mass.data(), out);
+        const double sum = sum_of(work.mass.data(), n_labels_);
+        const double level = std::log(change * (sum - 1) + 1);
+        // a change so dear that masses cannot show it: in logarithms
+        const double fall = -pairs_.weight(arc) / rho_[e];
+        for (Index a = 0; a < n_labels_; ++a) {
+            const double stay = work.b[a] - static_cast<double>(back[a]) - top;
+            const double others = std::max(sum - work.mass[a], 0.0);
+            const double move = fall + (others > 0 ? std::log(others) : -700.0);
+            const double high = std::max(stay, move), low = std::min(stay, move);
+            out[a] = high + std::log1p(std::exp(low - high)) - level;
+        }
+        return top + level;
+    }
+
+    double pass_table(Index arc, const double* mass, double* out) const {
+        const Index e = arc >> 1;
+        const double* const table = tables_.data() + table_at_[e];
+        std::fill(out, out + n_labels_, 0.0);
+        if (arc & 1) {
+            for (Index b = 0; b < n_labels_; ++b) {
+                double sum = 0;
+                for (Index a = 0; a < n_labels_; ++a) sum += mass[a] * table[b * n_labels_ + a];
+                out[b] = sum;
+            }
+        } else {
+            for (Index a = 0; a < n_labels_; ++a)
+                if (mass[a] > 0) add_scaled(mass[a], table + a * n_labels_, n_labels_, out);
+        }
+        logs_of(out, n_labels_);
+        return lower_to_zero(out) - least_[e] / rho_[e];
+    }
+
+    // Takes the largest entry off; returns it.
+    double lower_to_zero(double* x) const {
+        const double level = *std::max_element(x, x + n_labels_);
+        for (Index a = 0; a < n_labels_; ++a) x[a] -= level;
+        return level;
+    }
+
+    double kernel(Index from, Index x, Index y) const {
+        const double* const table = tables_.data() + table_at_[from >> 1];
+        return from & 1 ? table[y * n_labels_ + x] : table[x * n_labels_ + y];
+    }
+
+    Index n_, n_labels_;
+    std::vector<double> unary_;
+    PairEnergies pairs_;
+    std::vector<Index> order_, position_, block_starts_, level_starts_, by_level_;
+    std::vector<Index> arcs_, arc_starts_,
+        first_later_;                           // a variable's arcs: to earlier ones first
+    std::vector<Real> messages_;                // (2 E, L): what went along each arc
+    std::vector<double> rho_, change_, least_;  // (E,)
+    std::vector<Index> table_at_;               // (E,): -1 for Potts
+    std::vector<double> tables_;                // exp((least - theta) / rho)
+};
+
+}  // namespace setwise
