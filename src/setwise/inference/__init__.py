@@ -21,6 +21,8 @@ from setwise.inference._marginals._gradient import (
 )
 from setwise.inference._marginals._marginals import marginals
 from setwise.inference._marginals._result import MarginalsProgress, MarginalsResult
+from setwise.inference._sampling._result import Samples
+from setwise.inference._sampling._sample import sample
 
 __all__ = [
     "BiasPath",
@@ -36,6 +38,7 @@ __all__ = [
     "MarginalsProgress",
     "MarginalsResult",
     "Reliability",
+    "Samples",
     "TemperatureCalibration",
     "TuningProgress",
     "TuningResult",
@@ -51,6 +54,7 @@ __all__ = [
     "oracle_items",
     "perturbed_list",
     "reliability",
+    "sample",
     "sampled_list",
     "solve_map",
     "tune_diversity",
