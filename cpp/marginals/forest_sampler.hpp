@@ -63,8 +63,20 @@ class ForestSampler {
         change_.clear();
         for (Index e = 0; e < pairs_.edges(); ++e)
             change_.push_back(std::exp(-pairs_.weight(2 * e)));
+        tame_ = terms_.empty() && pairs_.tables() == 0;
+        for (Index i = 0; i < n_ && tame_; ++i) tame_ = reach(i) < steep;
+        if (!tame_) return;
+        weights_ = logs_;
+        for (Index i = 0; i < n_; ++i) {
+            double* const own = weights_.data() + i * n_labels_;
+            const double top = *std::max_element(own, own + n_labels_);
+            for (Index j = 0; j < n_labels_; ++j) own[j] = std::exp(own[j] - top);
+        }
+        boost_.clear();
+        for (Index e = 0; e < pairs_.edges(); ++e)
+            boost_.push_back(std::exp(pairs_.weight(2 * e)));
     }
-    Index forests() const { return static_cast<Index>(up_.size()); }
+    Index forests() const { return static_cast<Index>(forests_.size()); }
 
     // Which edges (E,) a forest has: each component must have all edges among its variables.
     void add_forest(const std::uint8_t* kept) {
@@ -89,8 +101,8 @@ class ForestSampler {
                 }
         }
         if (joined != edges) throw std::invalid_argument("kept must be a forest");
-        up_.push_back(std::move(up));
-        order_.push_back(std::move(order));
+        forests_.push_back({std::move(up), {}, {}, {}});
+        forests_.back().divide(*this, order, [](Index) { return false; });
     }
 
     struct Tally {
@@ -104,7 +116,7 @@ class ForestSampler {
         each_long_task(chains, n_threads, poll, [&](Index c, Poll heed) {
             Chain chain(*this, labels + c * n_);
             for (Index s = first; s < first + count; ++s)
-                chain.sweep(up_[s % forests()], order_[s % forests()],
+                chain.sweep(forests_[s % forests()],
                             PlacedNumbers(seed, static_cast<std::uint64_t>(c),
                                           static_cast<std::uint64_t>(s)),
                             cut, tallies[c], heed);
@@ -115,18 +127,55 @@ class ForestSampler {
   private:
     static constexpr double steep = 600.0;  // the exponential of minus this is no rounding of 0
 
+    // A forest as components, each from its top down.
+    struct Forest {
+        std::vector<Index> up;  // (N,): the arc to the variable above, -1 at the top
+        std::vector<Index> part, order, starts;
+
+        // Components without the edges that are cut; every variable comes after the one above it.
+        template <class Cut>
+        void divide(const ForestSampler& field, const std::vector<Index>& down, const Cut& cut) {
+            starts.assign(1, 0);
+            part.resize(down.size());
+            order.resize(down.size());
+            for (const Index i : down) {
+                const bool joined = up[i] >= 0 && !cut(i);
+                part[i] = joined ? part[field.pairs_.head(up[i])]
+                                 : static_cast<Index>(starts.size()) - 1;
+                if (!joined) starts.push_back(0);
+                ++starts[part[i] + 1];
+            }
+            for (std::size_t c = 1; c < starts.size(); ++c) starts[c] += starts[c - 1];
+            std::vector<Index> next(starts.begin(), starts.end() - 1);
+            for (const Index i : down) order[next[part[i]]++] = i;
+        }
+    };
+
+    // How far apart the logarithms of the weights of a variable's labels may come to lie.
+    double reach(Index i) const {
+        const double* const own = logs_.data() + i * n_labels_;
+        const double top = *std::max_element(own, own + n_labels_);
+        double sum = 0;
+        for (Index j = 0; j < n_labels_; ++j)
+            if (own[j] > -std::numeric_limits<double>::infinity())
+                sum = std::max(sum, top - own[j]);
+        for (const Index* arc = pairs_.begin(i); arc != pairs_.end(i); ++arc)
+            sum += pairs_.weight(*arc);
+        return sum;
+    }
+
     struct Chain {
         const ForestSampler& field;
-        std::vector<Index> labels, old, part, order, starts;
+        const Forest* forest = nullptr;
+        Forest cut_forest;
+        std::vector<Index> labels, old;
         std::vector<std::unique_ptr<SampledTerm>> terms;
         std::vector<double> b, mass, sum, work, message, zero, slope;
 
         Chain(const ForestSampler& of, const Index* given)
             : field(of),
               labels(given, given + of.n_),
-              part(labels.size()),
-              order(labels.size()),
-              b(of.logs_.size()),
+              b(of.tame_ ? 0 : of.logs_.size()),
               mass(of.logs_.size()),
               sum(labels.size()),
               work(static_cast<std::size_t>(of.n_labels_)),
@@ -139,12 +188,24 @@ class ForestSampler {
             }
         }
 
-        void sweep(const std::vector<Index>& up, const std::vector<Index>& down,
-                   const PlacedNumbers& numbers, double cut, Tally& tally, Poll poll) {
-            split(up, down, numbers, cut);
+        void sweep(const Forest& whole, const PlacedNumbers& numbers, double cut, Tally& tally,
+                   Poll poll) {
+            forest = &whole;
+            if (cut > 0) {
+                const auto n = static_cast<std::uint64_t>(field.n_);
+                cut_forest.up = whole.up;
+                cut_forest.divide(field, whole.order, [&](Index i) {
+                    return numbers.at(2 * n + static_cast<std::uint64_t>(i)) < cut;
+                });
+                forest = &cut_forest;
+            }
+            const std::vector<Index>& starts = forest->starts;
             Index done = 0;
             for (std::size_t c = 0; c + 1 < starts.size(); ++c) {
-                update(up, numbers, static_cast<Index>(c), tally);
+                if (field.tame_)
+                    update_tame(starts[c], starts[c + 1], numbers);
+                else
+                    update(starts[c], starts[c + 1], numbers, tally);
                 done += starts[c + 1] - starts[c];
                 if (done > 256) {
                     poll();
@@ -153,32 +214,59 @@ class ForestSampler {
             }
         }
 
-        // Components of the forest without the edges that are cut, each from its top down.
-        void split(const std::vector<Index>& up, const std::vector<Index>& down,
-                   const PlacedNumbers& numbers, double cut) {
-            const auto n = static_cast<std::uint64_t>(field.n_);
-            starts.assign(1, 0);
-            for (const Index i : down) {
-                const bool joined =
-                    up[i] >= 0 &&
-                    (cut <= 0 || numbers.at(2 * n + static_cast<std::uint64_t>(i)) >= cut);
-                part[i] = joined ? part[field.pairs_.head(up[i])]
-                                 : static_cast<Index>(starts.size()) - 1;
-                if (!joined) starts.push_back(0);
-                ++starts[part[i] + 1];
+        // The arc to the variable above, -1 at the top of a component.
+        Index above(Index i) const {
+            const Index arc = forest->up[i];
+            const bool joined = arc >= 0 && forest->part[field.pairs_.head(arc)] == forest->part[i];
+            return joined ? arc : -1;
+        }
+
+        // Potts terms alone, whose weights cannot leave the range of numbers: products without
+        // exponentials and logarithms.
+        void update_tame(Index first, Index last, const PlacedNumbers& numbers) {
+            const Index L = field.n_labels_;
+            const PairEnergies& pairs = field.pairs_;
+            const std::vector<Index>&order = forest->order, &part = forest->part;
+            for (Index k = first; k < last; ++k) {
+                const Index i = order[k];
+                double* const own = mass.data() + i * L;
+                std::copy(field.weights_.begin() + i * L, field.weights_.begin() + (i + 1) * L,
+                          own);
+                for (const Index* arc = pairs.begin(i); arc != pairs.end(i); ++arc) {
+                    const Index j = pairs.head(*arc);
+                    if (part[j] != part[i]) own[labels[j]] *= field.boost_[*arc >> 1];
+                }
             }
-            for (std::size_t c = 1; c < starts.size(); ++c) starts[c] += starts[c - 1];
-            std::vector<Index> next(starts.begin(), starts.end() - 1);
-            for (const Index i : down) order[next[part[i]]++] = i;
+            for (Index k = last; k-- > first;) {
+                const Index i = order[k], arc = above(i);
+                const double* const own = mass.data() + i * L;
+                double total = 0;
+                for (Index x = 0; x < L; ++x) total += own[x];
+                sum[i] = total;
+                if (arc < 0) continue;
+                const double change = field.change_[arc >> 1], kept = (1 - change) / total;
+                double* const upper = mass.data() + pairs.head(arc) * L;
+                for (Index y = 0; y < L; ++y) upper[y] *= change + kept * own[y];
+            }
+            for (Index k = first; k < last; ++k) {
+                const Index i = order[k], arc = above(i);
+                const double* const own = mass.data() + i * L;
+                const double u = numbers.at(static_cast<std::uint64_t>(i));
+                if (arc < 0) {
+                    labels[i] = chosen(own, u * sum[i], labels[i], -1);
+                    continue;
+                }
+                // first whether it is the label above, then which of the others
+                const Index y = labels[pairs.head(arc)];
+                const double change = field.change_[arc >> 1];
+                const double left = u * (change * (sum[i] - own[y]) + own[y]) - own[y];
+                labels[i] = left < 0 ? y : chosen(own, left / change, y, y);
+            }
         }
 
-        bool joined(const std::vector<Index>& up, Index i) const {
-            return up[i] >= 0 && part[field.pairs_.head(up[i])] == part[i];
-        }
-
-        void update(const std::vector<Index>& up, const PlacedNumbers& numbers, Index c,
-                    Tally& tally) {
-            const Index first = starts[c], last = starts[c + 1], L = field.n_labels_;
+        void update(Index first, Index last, const PlacedNumbers& numbers, Tally& tally) {
+            const Index L = field.n_labels_;
+            const std::vector<Index>& order = forest->order;
             const bool proposal = !terms.empty() && last - first > 1;
             if (!terms.empty()) take_out(first, last);
             old.clear();
@@ -201,19 +289,17 @@ class ForestSampler {
                 take_out(first, last);
             }
             for (Index k = last; k-- > first;) {
-                const Index i = order[k];
+                const Index i = order[k], arc = above(i);
                 double* const own = mass.data() + i * L;
                 const double top = masses(b.data() + i * L, zero.data(), L, own);
                 sum[i] = sum_of(own, L);
-                if (!joined(up, i) || !(top > -std::numeric_limits<double>::infinity())) continue;
-                send(up[i], b.data() + i * L, own, sum[i], top);
-                add_scaled(1.0, message.data(), L,
-                           b.data() + field.pairs_.head(up[i]) * L);
+                if (arc < 0 || !(top > -std::numeric_limits<double>::infinity())) continue;
+                send(arc, b.data() + i * L, own, sum[i], top);
+                add_scaled(1.0, message.data(), L, b.data() + field.pairs_.head(arc) * L);
             }
             for (Index k = first; k < last; ++k) {
                 const Index i = order[k];
-                labels[i] = draw(joined(up, i) ? up[i] : -1, i,
-                                 numbers.at(static_cast<std::uint64_t>(i)));
+                labels[i] = draw(above(i), i, numbers.at(static_cast<std::uint64_t>(i)));
             }
             if (terms.empty()) return;
             const double after = put_in(first, last);
@@ -231,6 +317,7 @@ class ForestSampler {
         }
 
         void take_out(Index first, Index last) {
+            const std::vector<Index>& order = forest->order;
             for (Index k = first; k < last; ++k)
                 for (auto& term : terms) term->erase(order[k], labels[order[k]], labels.data());
         }
@@ -238,6 +325,7 @@ class ForestSampler {
         // What the terms of the component cost together, less what the proposal took them for.
         double put_in(Index first, Index last) {
             const Index L = field.n_labels_;
+            const std::vector<Index>& order = forest->order;
             double energy = 0;
             for (Index k = first; k < last; ++k) {
                 const Index i = order[k];
@@ -258,7 +346,7 @@ class ForestSampler {
             std::copy(field.logs_.begin() + i * L, field.logs_.begin() + (i + 1) * L, own);
             for (const Index* arc = pairs.begin(i); arc != pairs.end(i); ++arc) {
                 const Index j = pairs.head(*arc);
-                if (part[j] == part[i]) continue;
+                if (forest->part[j] == forest->part[i]) continue;
                 if (!pairs.is_table(*arc))
                     own[labels[j]] += pairs.weight(*arc);
                 else
@@ -298,13 +386,13 @@ class ForestSampler {
         Index draw(Index arc, Index i, double u) {
             const Index L = field.n_labels_;
             const double* p = mass.data() + i * L;
-            if (arc < 0) return chosen(p, u, labels[i]);
+            if (arc < 0) return chosen(p, u * sum[i], labels[i], -1);
             const PairEnergies& pairs = field.pairs_;
             const Index y = labels[pairs.head(arc)];
             const double change = field.change_[arc >> 1];
             if (!pairs.is_table(arc) && change * (sum[i] - p[y]) + p[y] > tiny_mass) {
                 for (Index x = 0; x < L; ++x) work[x] = x == y ? p[x] : change * p[x];
-                return chosen(work.data(), u, labels[i]);
+                return chosen(work.data(), u * sum_of(work.data(), L), labels[i], -1);
             }
             for (Index x = 0; x < L; ++x) {
                 const double price =
@@ -312,18 +400,15 @@ class ForestSampler {
                 message[x] = b[i * L + x] - price;
             }
             masses(message.data(), zero.data(), L, work.data());
-            return chosen(work.data(), u, labels[i]);
+            return chosen(work.data(), u * sum_of(work.data(), L), labels[i], -1);
         }
 
-        Index chosen(const double* p, double u, Index otherwise) const {
+        // The label at which the sum of p, but for one, passes `left`; of none the last possible.
+        Index chosen(const double* p, double left, Index otherwise, Index but) const {
             const Index L = field.n_labels_;
-            double total = 0;
-            for (Index x = 0; x < L; ++x) total += p[x];
-            if (!(total > 0)) return otherwise;
-            double left = u * total;
             Index last = otherwise;
             for (Index x = 0; x < L; ++x) {
-                if (!(p[x] > 0)) continue;
+                if (x == but || !(p[x] > 0)) continue;
                 last = x;
                 if (left < p[x]) return x;
                 left -= p[x];
@@ -334,9 +419,11 @@ class ForestSampler {
 
     Index n_, n_labels_;
     std::vector<double> logs_, change_;
+    bool tame_ = false;
+    std::vector<double> weights_, boost_;  // where tame: exp(logs), exp(w)
     PairEnergies pairs_;
     std::vector<std::unique_ptr<SampledTerm>> terms_;
-    std::vector<std::vector<Index>> up_, order_;
+    std::vector<Forest> forests_;
 };
 
 }  // namespace setwise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from time import process_time
 
 import numpy as np
@@ -30,14 +31,22 @@ class Labelled:
 
 def category(name: str, step: int) -> Labelled:
     """Every ``step``-th pixel of an MSRC-21 image, trained unaries, a grid with contrast weights."""
-    view = msrc.scene(name)
-    picture = view.image[::step, ::step]
-    shape = picture.shape[:2]
-    unary = view.unary.reshape(*view.shape, -1)[::step, ::step].reshape(-1, msrc.LABELS)
-    edges = sw.fields.grid_edges(shape)
+    shape = msrc.truth(name).shape
+    return _category(name, step, msrc.enlarge(msrc.recall("unaries", name), shape, 2))
+
+
+def textonboost(name: str, step: int) -> Labelled:
+    """The same of a test image, with TextonBoost's own probabilities."""
+    return _category(name, step, msrc.textonboost(name))
+
+
+def _category(name: str, step: int, probabilities: np.ndarray) -> Labelled:
+    picture = msrc.image(name)[::step, ::step]
+    edges = sw.fields.grid_edges(picture.shape[:2])
     weights = STRENGTH * sw.fields.contrast_weights(picture, edges)
+    unary = msrc.energies(probabilities[::step, ::step].astype(np.float64))
+    truth = msrc.truth(name)[::step, ::step].ravel().astype(np.int64)
     field = sw.fields.Field(unary) + sw.fields.Potts(edges, weights)
-    truth = view.truth.reshape(view.shape)[::step, ::step].ravel().astype(np.int64)
     return Labelled(name, name, field, truth)
 
 
@@ -69,10 +78,16 @@ def _thinned(marks: np.ndarray, step: int) -> np.ndarray:
 
 def names(which: str) -> list[str]:
     """The images of a set."""
-    return msrc.names("validation") if which == "MSRC-21" else grabcut_names()
+    if which == "GrabCut":
+        return grabcut_names()
+    return msrc.names("validation" if which == "MSRC-21" else "textonboost")
 
 
-SETS: dict[str, Callable[[str, int], Labelled]] = {"MSRC-21": category, "GrabCut": cutout}
+SETS: dict[str, Callable[[str, int], Labelled]] = {
+    "MSRC-21": category,
+    "TextonBoost": textonboost,
+    "GrabCut": cutout,
+}
 
 
 def unaries_alone(field: sw.fields.Field, temperature: float) -> np.ndarray:
@@ -94,6 +109,17 @@ def posterior(
     if method == "trees":
         found["trees, from below"] = post.lower_probabilities
     return found
+
+
+@lru_cache(maxsize=None)
+def told(
+    which: str, name: str, step: int, method: str, temperature: float, scale: float
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The truth and the probabilities of the pixels that count, by rows."""
+    case = SETS[which](name, step)
+    known = case.truth >= 0
+    found = posterior(method, case.field, temperature, scale)
+    return case.truth[known], {row: p[known].astype(np.float32) for row, p in found.items()}
 
 
 def measured(
@@ -121,8 +147,9 @@ def measured(
             rows = posterior(method, case.field, t, a)
             seconds = process_time() - start
             for row, p in rows.items():
-                told = sw.inference.reliability(case.truth, p)
-                numbers = [[told.n * told.nll, told.n * told.brier, seconds]]
+                found_true = sw.inference.reliability(case.truth, p)
+                sums = [found_true.n * found_true.nll, found_true.n * found_true.brier]
+                numbers = [[*sums, seconds]]
                 found[row] = np.concatenate([found.get(row, np.zeros((0, 3))), numbers])
         found[f"points of {method}"] = np.concatenate([known, missing])
         keep(path, **found)

@@ -35,7 +35,7 @@ def sample(
     temperature: float = 1.0,
     init: ArrayLike | None = None,
     n_chains: int = 4,
-    burn_in: int = 50,
+    burn_in: int = 100,
     thin: int = 2,
     n_jobs: int | None = None,
     rng: object = None,
