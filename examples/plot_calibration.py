@@ -3,14 +3,14 @@ Probabilities that mean what they say
 =====================================
 
 A field whose energies were not learned has no natural unit: its marginals may be far too sure.
-:func:`setwise.calibrate_temperature` finds the temperature, and a scale of the unaries, at which the
-marginals are best on labelled images; :class:`setwise.plots.ReliabilityDisplay` shows what that
-changes, and :func:`setwise.sample` draws whole labellings at it.
+:func:`setwise.inference.calibrate_temperature` finds the temperature, and a scale of the unaries,
+at which the marginals are best on labelled images; :class:`setwise.plots.ReliabilityDisplay` shows
+what that changes, and :func:`setwise.inference.sample` draws whole labellings at it.
 """
 
 # %%
-# Images of a few discs, noise, and unaries that take the noise for smaller than it is: they are three
-# times too sure, and so are the pairs.
+# Images of a few discs, noise, and unaries that take the noise for smaller than it is: they are
+# three times too sure, and so are the pairs.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,8 +39,8 @@ fields = [
 ]
 
 # %%
-# The grid: temperatures, and scales of the unaries at each of them. Twelve images choose; four others
-# are for the picture. Cross-validation over the twelve says what to expect.
+# The grid: temperatures, and scales of the unaries at each of them. Twelve images choose; four
+# others are for the picture. Cross-validation over the twelve says what to expect.
 
 train, test = slice(0, 12), slice(12, 16)
 found = sw.calibrate_temperature(
@@ -52,8 +52,8 @@ found = sw.calibrate_temperature(
 )
 before = found.scores[(found.temperatures == 1.0) & (found.scales == 1.0)][0]
 print(
-    f"temperature {found.temperature:g}, scale of the unaries {found.scale:g}: NLL {found.score:.3f}, "
-    f"held out {found.cv_score:.3f}; before {before:.3f}"
+    f"temperature {found.temperature:g}, scale of the unaries {found.scale:g}: "
+    f"NLL {found.score:.3f}, held out {found.cv_score:.3f}; before {before:.3f}"
 )
 
 y = np.stack(truths[test])
@@ -70,9 +70,9 @@ for name, p in said.items():
     )
 
 # %%
-# On the diagonal probabilities are true; the larger a point, the more pixels say so. Below: an image,
-# its truth, and two samples of the calibrated field. They differ where the marginals are unsure, and
-# there they differ together.
+# On the diagonal probabilities are true; the larger a point, the more pixels say so. Below: an
+# image, its truth, and two samples of the calibrated field. They differ where the marginals are
+# unsure, and there they differ together.
 
 figure = plt.figure(figsize=(10.5, 7.2), layout="constrained")
 top, bottom = figure.subfigures(2, 1, height_ratios=(1.25, 1))

@@ -39,7 +39,8 @@ def test_two_labels_and_images() -> None:
     same = sw.inference.reliability(y.ravel(), np.stack([1 - p, p], axis=-1).reshape(-1, 2))
     assert told.brier == pytest.approx(2 * brier_score_loss(y.ravel(), p.ravel()))
     assert (told.nll, told.ece, told.auroc) == (same.nll, same.ece, same.auroc)
-    assert told.ece < 0.05 and told.n == 600
+    assert told.ece < 0.05
+    assert told.n == 600
     hidden = np.where(np.arange(30) < 10, 255, y)
     part = sw.inference.reliability(hidden, p, ignore=255)
     assert part.n == 400
@@ -51,12 +52,14 @@ def test_bins_of_equal_shares() -> None:
     told = sw.inference.reliability(np.ones(1000, int), p, n_bins=5, strategy="quantile")
     np.testing.assert_allclose(told.bin_weights, 0.2, atol=0.005)
     same = sw.inference.reliability([1, 1, 0], [0.8, 0.8, 0.8], n_bins=4, strategy="quantile")
-    assert same.bin_weights.sum() == pytest.approx(1.0) and same.auroc == 0.5
+    assert same.bin_weights.sum() == pytest.approx(1.0)
+    assert same.auroc == 0.5
 
 
 def test_what_cannot_be_measured() -> None:
     all_right = sw.inference.reliability([0, 1], [[1.0, 0.0], [0.0, 1.0]])
-    assert np.isnan(all_right.auroc) and all_right.nll == all_right.ece == all_right.brier == 0.0
+    assert np.isnan(all_right.auroc)
+    assert all_right.nll == all_right.ece == all_right.brier == 0.0
     assert sw.inference.reliability([1, 1], [[1.0, 0.0], [0.0, 1.0]]).nll == np.inf
     with pytest.raises(ValueError, match=r"y_prob must sum to 1 over the labels, got 0.5"):
         sw.inference.reliability([0], [[0.25, 0.25]])
@@ -76,7 +79,9 @@ def drawn_fields(n: int, t: float) -> tuple[list[sw.fields.Field], list[np.ndarr
     chain = np.stack([np.arange(39), np.arange(1, 40)], axis=1)
     potts = sw.fields.Potts(chain, 1.0)
     fields = [sw.fields.Field(rng.normal(0.0, 1.5, (40, 3))) + potts for _ in range(n)]
-    return fields, [sw.sample(f, 1, temperature=t, rng=k).labelings[0] for k, f in enumerate(fields)]
+    return fields, [
+        sw.sample(f, 1, temperature=t, rng=k).labelings[0] for k, f in enumerate(fields)
+    ]
 
 
 @pytest.mark.parametrize("scoring", ["nll", "brier"])
@@ -84,7 +89,9 @@ def test_the_temperature_that_made_the_labels_is_found(scoring: str) -> None:
     fields, labels = drawn_fields(40, 2.0)
     grid = [0.5, 1.0, 1.4, 2.0, 2.8, 4.0]
     found = sw.calibrate_temperature(fields, labels, temperatures=grid, scoring=scoring)
-    assert found.temperature == 2.0 and found.scale == 1.0 and found.score == found.scores.min()
+    assert found.temperature == 2.0
+    assert found.scale == 1.0
+    assert found.score == found.scores.min()
     assert found.score - 1e-12 <= found.cv_score < found.scores[found.temperatures == 1.0][0]
     np.testing.assert_array_equal(found.folds, np.arange(40) % 5)
     levels, best = found.curve
@@ -138,4 +145,5 @@ def test_labels_that_cannot_be() -> None:
     found = sw.calibrate_temperature([field], [[1, 0]], scoring="brier")
     assert found.score >= 1.0
     stopped = sw.calibrate_temperature([field], [[0, 0]], callback=lambda step: step.n_iter == 2)
-    assert stopped.interrupted and len(stopped.scores) == 2
+    assert stopped.interrupted
+    assert len(stopped.scores) == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from pathlib import Path
 from time import process_time
 
 import numpy as np
@@ -30,7 +30,7 @@ class Labelled:
 
 
 def category(name: str, step: int) -> Labelled:
-    """Every ``step``-th pixel of an MSRC-21 image, trained unaries, a grid with contrast weights."""
+    """Every ``step``-th pixel of an MSRC-21 image: trained unaries, contrast weights on a grid."""
     shape = msrc.truth(name).shape
     return _category(name, step, msrc.enlarge(msrc.recall("unaries", name), shape, 2))
 
@@ -111,15 +111,27 @@ def posterior(
     return found
 
 
-@lru_cache(maxsize=None)
 def told(
-    which: str, name: str, step: int, method: str, temperature: float, scale: float
+    which: str, name: str, step: int, method: str, point: tuple[float, float]
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """The truth and the probabilities of the pixels that count, by rows."""
-    case = SETS[which](name, step)
-    known = case.truth >= 0
-    found = posterior(method, case.field, temperature, scale)
-    return case.truth[known], {row: p[known].astype(np.float32) for row, p in found.items()}
+    """The truth and the probabilities of the pixels that count, by rows; kept between runs."""
+    t, a = point
+    path = _kept(which, step) / f"{name}_{method}_{t:g}_{a:g}.npz"
+    if not path.exists():
+        case = SETS[which](name, step)
+        known = case.truth >= 0
+        found = posterior(method, case.field, t, a)
+        rows = {row: p[known].astype(np.float32) for row, p in found.items()}
+        keep(path, truth=case.truth[known], **rows)
+    with np.load(path) as arrays:
+        found = dict(arrays)
+    return found.pop("truth"), found
+
+
+def _kept(which: str, step: int) -> Path:
+    folder = cache_folder() / "calibration" / f"{which}_{step}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def measured(
@@ -129,7 +141,7 @@ def measured(
 
     With ``labels``, how many pixels count.
     """
-    path = cache_folder() / "calibration" / f"{which}_{step}" / f"{name}.npz"
+    path = _kept(which, step) / f"{name}.npz"
     found: dict[str, np.ndarray] = {}
     if path.exists():
         with np.load(path) as arrays:

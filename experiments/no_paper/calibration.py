@@ -2,10 +2,11 @@
 
     python experiments/no_paper/calibration.py [--quick] [--untrained]
 
-The 59 validation images of MSRC-21 with trained unaries (``msrc21/unaries.py`` first), its four test
-images with TextonBoost's, and the 20 photographs of GrabCut with two sets of scribbles: unaries alone, and the marginals by four methods,
-at temperature 1 and at the temperature and scale of the unaries of least NLL, or Brier score, on
-the other folds. What was measured is kept in the cache, image by image.
+The 59 validation images of MSRC-21 with trained unaries (``msrc21/unaries.py`` first), its four
+test images with TextonBoost's, and the 20 photographs of GrabCut with two sets of scribbles:
+unaries alone, and the marginals by four methods, at temperature 1 and at the temperature and scale
+of the unaries of least NLL, or Brier score, on the other folds. What was measured is kept in the
+cache, image by image.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from experiments.no_paper._calibrated_fields import (
     names,
     told,
 )
-from experiments.shared.report import Table, arguments, progress, report
+from experiments.shared.report import Table, arguments, parallel, report
 
 METHODS = ("unaries", "projection", "trees", "mean_field", "belief_propagation")
 ROWS = ("unaries", "projection", "trees", "trees, from below", "mean_field", "belief_propagation")
@@ -35,7 +36,7 @@ FOLDS = 5
 # temperatures t, and a / t, which multiplies the unaries, a their scale
 GRIDS = {
     "MSRC-21": ((0.5, 1.0, 2.0, 4.0), (0.5, 0.7, 1.0, 1.4)),
-    "TextonBoost": ((0.5, 1.0, 2.0, 4.0), (0.5, 0.7, 1.0, 1.4)),
+    "TextonBoost": ((1.0, 2.0, 4.0, 8.0), (0.2, 0.35, 0.5, 0.7, 1.0)),
     "GrabCut": ((8.0, 16.0, 32.0, 64.0, 128.0), (0.25, 0.35, 0.5, 0.7)),
 }
 STEPS = {"MSRC-21": 4, "TextonBoost": 4, "GrabCut": 1}
@@ -63,42 +64,47 @@ def chosen(tables: np.ndarray, folds: np.ndarray) -> np.ndarray:
 
 
 def pooled(
-    which: str, step: int, kept: list[str], row: str, points: list[tuple[float, float]]
+    which: str, step: int, kept: list[str], row: str, points: list[tuple[float, float]], jobs: int
 ) -> sw.inference.Reliability:
     """How true the probabilities of a row are, over all pixels, each image at its point."""
     method = row.partition(",")[0]
-    truths, said = [], []
-    for name, (t, a) in zip(kept, points, strict=True):
-        truth, rows = told(which, name, step, method, t, a)
-        truths.append(truth)
-        said.append(rows[row])
+
+    def one(case: tuple[str, tuple[float, float]]) -> tuple[np.ndarray, np.ndarray]:
+        truth, rows = told(which, case[0], step, method, case[1])
+        return truth, rows[row]
+
+    cases = list(zip(kept, points, strict=True))
+    found = [answer for _, answer in parallel(one, cases, f"{which}, {row}", jobs)]
+    truths, said = zip(*found, strict=True)
     return sw.inference.reliability(np.concatenate(truths), np.concatenate(said))
 
 
-def table_of(which: str, quick: bool) -> tuple[Table, dict[str, object]]:
+def table_of(which: str, quick: bool, jobs: int) -> tuple[Table, dict[str, object]]:
     """A table of one set of images, and the figures behind it."""
     step = STEPS[which] * (2 if quick else 1)
     kept = names(which)[: 6 if quick else None]
     points = points_of(which)[: 9 if quick else None]
-    results = [
-        measured(which, name, step, METHODS, points) for name in progress(kept, f"{which}, grid")
-    ]
+
+    def grid_of(name: str) -> dict[str, np.ndarray]:
+        return measured(which, name, step, METHODS, points)
+
+    results = [found for _, found in parallel(grid_of, kept, f"{which}, grid", jobs)]
     folds = folds_of([name.split("_scribble")[0] for name in kept])
     head = ["probabilities", "temperature", *MEASURES, "seconds an image"]
     table = Table(f"{which}: {len(kept)} images, {len(points)} points", head)
     figures: dict[str, object] = {}
-    for row in progress(ROWS, f"{which}, rows"):
+    for row in ROWS:
         method = row.partition(",")[0]
         order = [_places(found[f"points of {method}"], points) for found in results]
         sums = np.array([found[row][at] for found, at in zip(results, order, strict=True)])
-        one = pooled(which, step, kept, row, [(1.0, 1.0)] * len(kept))
+        one = pooled(which, step, kept, row, [(1.0, 1.0)] * len(kept), jobs)
         lines = {"1": (one, [points[0]], sums[:, 0, 2].mean())}
-        for k, scoring in enumerate(("nll", "brier")):
+        for k, scoring in enumerate(("NLL", "Brier")):
             best = chosen(sums[:, :, k].T, folds)
-            true = pooled(which, step, kept, row, [points[p] for p in best])
+            true = pooled(which, step, kept, row, [points[p] for p in best], jobs)
             seconds = np.mean([sums[i, p, 2] for i, p in enumerate(best)])
             taken = sorted({points[p] for p in best.tolist()})
-            lines[f"by {'NLL' if k == 0 else 'Brier'} on other folds"] = (true, taken, seconds)
+            lines[f"by {scoring} on other folds"] = (true, taken, seconds)
         for at, (true, taken, seconds) in lines.items():
             numbers = [getattr(true, measure) for measure in MEASURES]
             pairs = ", ".join(f"t {t:g}, a {a:g}" for t, a in taken)
@@ -122,7 +128,7 @@ def main() -> None:
     )
     tables, data = [], {}
     for which in [w for w in SETS if w != "MSRC-21" or not given.untrained]:
-        table, data[which] = table_of(which, given.quick)
+        table, data[which] = table_of(which, given.quick, given.jobs)
         tables.append(table)
     report(
         __file__,

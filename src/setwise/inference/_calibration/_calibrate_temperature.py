@@ -59,7 +59,7 @@ def calibrate_temperature(
     verbose: bool = False,
     callback: Callable[[CalibrationProgress], object] | None = None,
 ) -> TemperatureCalibration:
-    r"""The temperature, and the scale of the unaries, with the best probabilities on labelled fields.
+    r"""The temperature, and a scale of the unaries, with the best marginals on labelled fields.
 
     For each pair (t, a) of a grid the marginals p of :math:`\exp(-(a \, u(x) + \varphi(x)) / t)`
     are scored by the labels, over all labelled variables of all fields:

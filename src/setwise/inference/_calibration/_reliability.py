@@ -1,4 +1,4 @@
-"""How true probabilities are: calibration, proper scores, and whether they tell where errors lie."""
+"""How true probabilities are: calibration, proper scores, and whether they tell errors."""
 
 from __future__ import annotations
 

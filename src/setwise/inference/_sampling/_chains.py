@@ -78,7 +78,7 @@ class Chains:
 
     @property
     def taken(self) -> float:
-        """The share of Metropolis proposals that were taken since the last ``forget``; 1 of none."""
+        """The share of Metropolis proposals taken since the last ``forget``; 1 of none."""
         proposed, accepted = self._tallies.sum(axis=0)
         return float(accepted / proposed) if proposed else 1.0
 
@@ -95,9 +95,7 @@ class Chains:
         """Move all chains on; at Ctrl-C they stay where they were."""
         labels = self.labels.copy()
         cut = 0.0 if self._size == inf else 1.0 / self._size
-        self._kernel.sweep(
-            labels, self._seed, self._done, count, cut, self._tallies, self._threads
-        )
+        self._kernel.sweep(labels, self._seed, self._done, count, cut, self._tallies, self._threads)
         self.labels, self._done = labels, self._done + count
 
     def settle(self, count: int) -> None:

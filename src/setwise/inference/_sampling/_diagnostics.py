@@ -4,9 +4,9 @@ The chains are cut in halves, m of n numbers each, with means :math:`\bar x_k` a
 :math:`s_k^2`. With :math:`W = \mathrm{mean}(s_k^2)`, :math:`B = n \, \mathrm{var}(\bar x_k)` and
 :math:`V = \frac{n - 1}{n} W + \frac{1}{n} B`, :math:`\hat R = \sqrt{V / W}` is near 1 where the
 chains agree, and :math:`m n / (1 + 2 \sum_l \rho_l)`, :math:`\rho_l = 1 - (W - \mathrm{mean}_k
-c_{kl}) / V` with autocovariances c, is how many independent samples tell as much of the mean (Gelman
-and others, *Bayesian Data Analysis*, 2013, section 11.4; sums of neighbouring pairs end where one is
-negative, after Geyer).
+c_{kl}) / V` with autocovariances c, is how many independent samples tell as much of the mean
+(Gelman and others, *Bayesian Data Analysis*, 2013, section 11.4; sums of neighbouring pairs end
+where one is negative, after Geyer).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def halves(series: FloatArray) -> FloatArray:
 
 
 def r_hat(series: FloatArray) -> float:
-    """Of series (C, n); NaN below 2 numbers a half, 1 where nothing moves, inf where chains differ."""
+    """Of series (C, n); NaN below 2 numbers a half; 1 or inf where no chain moves."""
     parts = halves(series)
     if parts.shape[1] < 2:
         return nan

@@ -157,9 +157,7 @@ def _independent(chains: Chains, n: int, n_variables: int) -> tuple[IntArray, bo
     return np.concatenate(found), False
 
 
-def _along(
-    chains: Chains, n: int, n_chains: int, burn_in: int, thin: int
-) -> tuple[IntArray, bool]:
+def _along(chains: Chains, n: int, n_chains: int, burn_in: int, thin: int) -> tuple[IntArray, bool]:
     """Samples of chains in turn, after their way in."""
     found: list[IntArray] = []
     try:
@@ -213,7 +211,9 @@ def _reason(chains: Chains) -> str:
         return "the pairs form a forest, and there are no other terms: exact and independent"
     told = f"blocked Gibbs over {chains.n_forests} forests"
     if not chains.proposes:
-        return f"{told}, each tree from its exact distribution given the rest: the pairs have cycles"
+        return (
+            f"{told}, each tree from its exact distribution given the rest: the pairs have cycles"
+        )
     size = chains.component_size
     about = "single variables" if size == 1.0 else f"pieces of about {size:g} variables"
     return f"{told}, {about} at a time, with Metropolis steps: some terms join more than pairs"
