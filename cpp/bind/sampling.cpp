@@ -130,8 +130,7 @@ void bind_sampling(nb::module_& m) {
              "table"_a.noconvert(), "own"_a.noconvert(), Unlocked())
         .def(
             "add_robust",
-            [](ForestSampler& state, In<Index> regions, In<double> weights,
-               In<double> truncation) {
+            [](ForestSampler& state, In<Index> regions, In<double> weights, In<double> truncation) {
                 require(weights.size() == truncation.size(),
                         "weights and truncation must have shape (R,)");
                 region_sizes(state, regions, weights.size());

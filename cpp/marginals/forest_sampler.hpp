@@ -73,8 +73,7 @@ class ForestSampler {
             for (Index j = 0; j < n_labels_; ++j) own[j] = std::exp(own[j] - top);
         }
         boost_.clear();
-        for (Index e = 0; e < pairs_.edges(); ++e)
-            boost_.push_back(std::exp(pairs_.weight(2 * e)));
+        for (Index e = 0; e < pairs_.edges(); ++e) boost_.push_back(std::exp(pairs_.weight(2 * e)));
     }
     Index forests() const { return static_cast<Index>(forests_.size()); }
 
@@ -140,8 +139,8 @@ class ForestSampler {
             order.resize(down.size());
             for (const Index i : down) {
                 const bool joined = up[i] >= 0 && !cut(i);
-                part[i] = joined ? part[field.pairs_.head(up[i])]
-                                 : static_cast<Index>(starts.size()) - 1;
+                part[i] =
+                    joined ? part[field.pairs_.head(up[i])] : static_cast<Index>(starts.size()) - 1;
                 if (!joined) starts.push_back(0);
                 ++starts[part[i] + 1];
             }

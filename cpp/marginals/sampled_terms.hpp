@@ -100,8 +100,7 @@ class SampledRobust : public SampledTerm {
 
   private:
     double cost(Index r, Index most) const {
-        return weight_[r] *
-               std::min(1.0, static_cast<double>(size_[r] - most) / truncation_[r]);
+        return weight_[r] * std::min(1.0, static_cast<double>(size_[r] - most) / truncation_[r]);
     }
 
     Index n_labels_;

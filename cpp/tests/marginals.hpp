@@ -248,12 +248,11 @@ inline void check_samples(std::mt19937& random, std::int64_t n) {
             state.add_term(std::make_unique<SampledCounts>(
                 field.labels, one, std::vector<std::int64_t>{0, n + 1}, field.heights,
                 std::vector<std::int64_t>{}));
-            state.add_term(std::make_unique<SampledCounts>(
-                field.labels, one, std::vector<std::int64_t>{0, n + 1}, field.own_heights,
-                field.own));
-            state.add_term(std::make_unique<SampledRobust>(field.labels, one,
-                                                           std::vector<double>{1.0},
-                                                           std::vector<double>{2.0}));
+            state.add_term(std::make_unique<SampledCounts>(field.labels, one,
+                                                           std::vector<std::int64_t>{0, n + 1},
+                                                           field.own_heights, field.own));
+            state.add_term(std::make_unique<SampledRobust>(
+                field.labels, one, std::vector<double>{1.0}, std::vector<double>{2.0}));
             state.add_term(std::make_unique<SampledCost>(0.7, field.costly));
             std::vector<double> rises, costs;
             for (std::size_t k = 0; 2 * k <= field.potts.size(); ++k)

@@ -35,9 +35,9 @@ ROWS = ("unaries", "projection", "trees", "trees, from below", "mean_field", "be
 FOLDS = 5
 # temperatures t, and a / t, which multiplies the unaries, a their scale
 GRIDS = {
-    "MSRC-21": ((0.5, 1.0, 2.0, 4.0, 8.0), (0.35, 0.5, 0.7, 1.0, 1.4)),
+    "MSRC-21": ((0.5, 1.0, 2.0, 4.0), (0.5, 0.7, 1.0, 1.4)),
     "TextonBoost": ((1.0, 2.0, 4.0, 8.0), (0.2, 0.35, 0.5, 0.7, 1.0)),
-    "GrabCut": ((8.0, 16.0, 32.0, 64.0, 128.0), (0.125, 0.18, 0.25, 0.35, 0.5, 0.7)),
+    "GrabCut": ((8.0, 16.0, 32.0, 64.0, 128.0), (0.25, 0.35, 0.5, 0.7)),
 }
 STEPS = {"MSRC-21": 4, "TextonBoost": 4, "GrabCut": 1}
 MEASURES = ("accuracy", "ece", "brier", "nll", "auroc")
