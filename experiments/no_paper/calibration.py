@@ -39,7 +39,7 @@ GRIDS = {
     "TextonBoost": ((1.0, 2.0, 4.0, 8.0), (0.2, 0.35, 0.5, 0.7, 1.0)),
     "GrabCut": ((8.0, 16.0, 32.0, 64.0, 128.0), (0.25, 0.35, 0.5, 0.7)),
 }
-STEPS = {"MSRC-21": 4, "TextonBoost": 4, "GrabCut": 1}
+STEPS = {"MSRC-21": 6, "TextonBoost": 4, "GrabCut": 1}
 MEASURES = ("accuracy", "ece", "brier", "nll", "auroc")
 
 
@@ -138,7 +138,8 @@ def main() -> None:
             "MSRC-21": f"59 validation images, one pixel of {STEPS['MSRC-21']} x "
             f"{STEPS['MSRC-21']}; trained unaries, {STRENGTH:g} times contrast weights on a grid"
             + (" (not run: --untrained)" if given.untrained else ""),
-            "TextonBoost": "the same of the four test images with TextonBoost's probabilities",
+            "TextonBoost": f"the same of the four test images with TextonBoost's probabilities, one pixel "
+            f"of {STEPS['TextonBoost']} x {STEPS['TextonBoost']}",
             "GrabCut": f"20 photographs with two sets of scribbles, longer side at most {SMALL} "
             f"pixels; field_from_image as it is, but unaries of unmarked pixels at most "
             f"-log {FLOOR:g}; scribbled pixels and those without truth do not count",

@@ -126,7 +126,7 @@ def reliability(
     edges = _edges(sure, share, n_bins, strategy)
     inside = np.searchsorted(edges[1:-1], sure, side="left")
     mass, hits, sums = (
-        np.bincount(inside, part, minlength=len(edges) - 1)
+        np.bincount(inside, part, minlength=len(edges) - 1).astype(np.float64)
         for part in (share, share * right, share * sure)
     )
     with np.errstate(invalid="ignore", divide="ignore"):

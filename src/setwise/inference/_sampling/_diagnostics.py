@@ -11,7 +11,7 @@ where one is negative, after Geyer).
 
 from __future__ import annotations
 
-from math import nan, sqrt
+from math import log10, nan, sqrt
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def effective_size(series: FloatArray) -> float:
         if pair <= 0.0:
             break
         total += pair
-    time = max(2.0 * total - 1.0, 1.0 / np.log10(max(m * n, 11)))
+    time = max(2.0 * total - 1.0, 1.0 / log10(max(m * n, 11)))
     return min(float(series.size), m * n / time)
 
 
