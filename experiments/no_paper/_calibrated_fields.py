@@ -149,7 +149,7 @@ def measured(
     case = None
     for method in methods:
         known = found.get(f"points of {method}", np.zeros((0, 2)))
-        missing = [p for p in points if not (np.abs(known - p).max(axis=1, initial=1) < 1e-9).any()]
+        missing = [p for p in points if not (np.abs(known - p).max(axis=1) < 1e-9).any()]
         if not missing:
             continue
         case = case or SETS[which](name, step)
