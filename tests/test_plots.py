@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 import setwise as sw
-from setwise.plots import DecompositionDisplay, MarginalsDisplay, SurrogateDisplay
+from setwise.inference import reliability
+from setwise.plots import (
+    DecompositionDisplay,
+    MarginalsDisplay,
+    ReliabilityDisplay,
+    SurrogateDisplay,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -353,3 +359,31 @@ def test_without_matplotlib_one_sentence_names_the_extra(monkeypatch: pytest.Mon
         DecompositionDisplay.from_loss("face_track_1", 3)
     with pytest.raises(ImportError, match=r"setwise\[plot\]"):
         MarginalsDisplay([[0]], [[0.0]], 2).plot()
+
+
+def test_a_reliability_diagram_shows_what_was_measured() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 500)
+    y = np.array([rng.choice(3, p=row) for row in p])
+    told = reliability(y, p, n_bins=8)
+    display = ReliabilityDisplay.from_probabilities(y, p, n_bins=8, name="drawn")
+    some = told.bin_weights > 0
+    np.testing.assert_array_equal(display.line_.get_xdata(), told.prob_pred[some])
+    np.testing.assert_array_equal(display.line_.get_ydata(), told.prob_true[some])
+    assert display.line_.get_label() == f"drawn (ECE {told.ece:.3f})"
+    areas = display.points_.get_sizes()
+    assert areas.argmax() == told.bin_weights[some].argmax()
+    again = ReliabilityDisplay.from_reliability(told, ax=display.ax_, color="red", ref_line=False)
+    assert again.ax_ is display.ax_
+    assert again.line_.get_color() == "red"
+    assert len(display.ax_.get_lines()) == 3  # two curves and one diagonal
+
+
+def test_a_reliability_diagram_refuses() -> None:
+    with pytest.raises(TypeError, match="reliability must be a Reliability, got int"):
+        ReliabilityDisplay.from_reliability(3)
+    with pytest.raises(ValueError, match="prob_true must be at most 1, got 2"):
+        ReliabilityDisplay([2.0], [0.5], [1.0])
+    with pytest.raises(TypeError, match="name must be a string or None, got int"):
+        ReliabilityDisplay([0.5], [0.5], [1.0], name=3)
+    assert plt.get_fignums() == []

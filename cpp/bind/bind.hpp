@@ -58,5 +58,6 @@ void bind_messages(nanobind::module_& m);
 void bind_moves(nanobind::module_& m);
 void bind_poll(nanobind::module_& m);
 void bind_relaxation(nanobind::module_& m);
+void bind_sampling(nanobind::module_& m);
 void bind_surrogates(nanobind::module_& m);
 void bind_tracking(nanobind::module_& m);

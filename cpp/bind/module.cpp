@@ -18,6 +18,7 @@ NB_MODULE(_core, m) {
     bind_moves(m);
     bind_poll(m);
     bind_relaxation(m);
+    bind_sampling(m);
     bind_surrogates(m);
     bind_tracking(m);
 }

@@ -12,6 +12,7 @@
 
 #include "marginals/fewest_edges_first.hpp"
 #include "marginals/forest_field.hpp"
+#include "marginals/forest_sampler.hpp"
 #include "marginals/induced_forest.hpp"
 #include "marginals/junction_tree.hpp"
 #include "marginals/mean_field.hpp"
@@ -233,6 +234,66 @@ inline void check_trees(std::mt19937& random, std::int64_t n, int n_threads) {
     const double best = tree.best(labels.data(), [] {});
     if (best > truth + slack || best < truth - double(n) * std::log(double(field.labels)) - slack)
         throw std::runtime_error("the best labelling is no summand of Z");
+}
+
+// Chains of samples: threads change nothing, forbidden labels are not drawn, and a Metropolis step
+// without terms of many variables is none.
+inline void check_samples(std::mt19937& random, std::int64_t n) {
+    const SmallField field(random, n);
+    std::vector<double> logs;
+    for (const double u : field.unary) logs.push_back(-u);
+    for (const bool higher : {false, true}) {
+        ForestSampler state(logs.data(), n, field.labels);
+        state.pairs().add_potts(field.potts.data(), field.weights.data(),
+                                static_cast<std::int64_t>(field.weights.size()));
+        state.pairs().add_tables(field.pairs.data(), field.tables.data(),
+                                 static_cast<std::int64_t>(field.pairs.size()) / 2);
+        if (higher && n > 0) {
+            const std::vector<std::int64_t> one(static_cast<std::size_t>(n), 0);
+            state.add_term(std::make_unique<SampledCounts>(
+                field.labels, one, std::vector<std::int64_t>{0, n + 1}, field.heights,
+                std::vector<std::int64_t>{}));
+            state.add_term(std::make_unique<SampledCounts>(field.labels, one,
+                                                           std::vector<std::int64_t>{0, n + 1},
+                                                           field.own_heights, field.own));
+            state.add_term(std::make_unique<SampledRobust>(
+                field.labels, one, std::vector<double>{1.0}, std::vector<double>{2.0}));
+            state.add_term(std::make_unique<SampledCost>(0.7, field.costly));
+            std::vector<double> rises, costs;
+            for (std::size_t k = 0; 2 * k <= field.potts.size(); ++k)
+                rises.push_back(std::sqrt(static_cast<double>(k)));
+            for (std::int64_t k = 0; k < field.labels * field.labels; ++k)
+                costs.push_back(k % (field.labels + 1) == 0 ? 0.0 : 1.0);
+            state.add_term(std::make_unique<SampledTransitions>(
+                n, field.labels, field.potts.data(),
+                static_cast<std::int64_t>(field.potts.size()) / 2, costs, rises));
+            auto tables = std::make_unique<SampledTables>(n, field.labels);
+            if (n > 1 && !field.tables.empty())
+                tables->add(field.pairs.data(), 2, field.tables.data(),
+                            field.labels * field.labels);
+            state.add_term(std::move(tables));
+        }
+        state.close();
+        const std::vector<std::uint8_t> all(static_cast<std::size_t>(state.pairs().edges()), 1);
+        state.add_forest(all.data());
+        std::vector<std::int64_t> start;
+        for (int c = 0; c < 3; ++c)
+            for (std::int64_t i = 0; i < n; ++i)
+                start.push_back(std::max_element(logs.begin() + i * field.labels,
+                                                 logs.begin() + (i + 1) * field.labels) -
+                                (logs.begin() + i * field.labels));
+        auto labels = start, threaded = start;
+        std::vector<ForestSampler::Tally> tally(3), other(3);
+        state.sweep(labels.data(), 3, 1, 0, 4, 0.25, tally.data(), 1, [] {});
+        state.sweep(threaded.data(), 3, 1, 0, 4, 0.25, other.data(), 2, [] {});
+        if (labels != threaded) throw std::runtime_error("threads changed a sample");
+        if (!higher && tally[0].proposed > 0) throw std::runtime_error("a step for nothing");
+        for (std::size_t k = 0; k < labels.size(); ++k) {
+            const auto i = static_cast<std::int64_t>(k) % n;
+            if (std::isinf(field.unary[i * field.labels + labels[k]]))
+                throw std::runtime_error("a forbidden label was drawn");
+        }
+    }
 }
 
 // Frank-Wolfe over blocks of every kind: the gap is never negative and bounds what a step gains.

@@ -384,6 +384,7 @@ int main(int argc, char** argv) {
     }
     for (int k = 0; k < 300; ++k) {
         check_mean_field(random, k % 2 == 0 ? 0 : 10, static_cast<std::int64_t>(random() % 6));
+        check_samples(random, static_cast<std::int64_t>(random() % 6));
         check_sum_product(random);
         check_trees(random, static_cast<std::int64_t>(random() % 6), 1);
         check_frank_wolfe(random, 1 + static_cast<std::int64_t>(random() % 6));

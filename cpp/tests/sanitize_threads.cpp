@@ -19,6 +19,7 @@ int main() {
     check_relaxation<double>(c);
     check_frank_wolfe(random, 5000);
     check_mean_field(random, 10, 5000);
+    check_samples(random, 5000);
     check_trees(random, 5000, 3);
     check_stumps(random, 40000, 16);
     for (int k = 0; k < 10; ++k) check_flow_copies(random, 4);

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         StructBoostTracker,
         thin,
     )
-    from setwise.inference import diverse, marginals, solve_map
+    from setwise.inference import calibrate_temperature, diverse, marginals, sample, solve_map
 
 __version__ = "0.1.0"
 
@@ -50,6 +50,7 @@ __all__ = [
     "StructBoostClassifier",
     "StructBoostRanker",
     "StructBoostTracker",
+    "calibrate_temperature",
     "decide",
     "decisions",
     "diverse",
@@ -63,6 +64,7 @@ __all__ = [
     "losses",
     "marginals",
     "plots",
+    "sample",
     "solve_map",
     "surrogates",
     "thin",
@@ -81,9 +83,11 @@ _HOMES = {
     "StructBoostClassifier": "estimators",
     "StructBoostRanker": "estimators",
     "StructBoostTracker": "estimators",
+    "calibrate_temperature": "inference",
     "decide": "decisions",
     "diverse": "inference",
     "marginals": "inference",
+    "sample": "inference",
     "solve_map": "inference",
     "thin": "estimators",
 }

@@ -316,6 +316,51 @@ listed(
     n_jobs=1,
     dtype="float64",
 )
+listed(
+    "inference.sample",
+    lambda drawn: (drawn.labelings, drawn.energies),
+    field=FIELD,
+    n=5,
+    temperature=1.5,
+    init=array(0, 1, 1, 2),
+    n_chains=2,
+    burn_in=3,
+    thin=2,
+    n_jobs=1,
+    rng=0,
+)
+listed(
+    "inference.reliability",
+    lambda told: (told.ece, told.brier, told.nll),
+    y_true=array(0, 1, 1, -1),
+    y_prob=POSTERIOR.probabilities,
+    n_bins=5,
+    strategy="uniform",
+    sample_weight=array(1.0, 0.5, 2.0, 1.0),
+    ignore=-1,
+)
+listed(
+    "inference.calibrate_temperature",
+    lambda found: (found.scores, found.temperature),
+    fields=[FIELD, FIELD],
+    labels=[array(0, 1, 1, -1), array(0, 1, 2, 2)],
+    method="auto",
+    temperatures=array(0.5, 1.0),
+    scales=array(1.0, 2.0),
+    scoring="nll",
+    cv=2,
+    groups=[0, 1],
+    ignore=-1,
+    tol=1e-3,
+    max_iter=100,
+    time_limit=3600.0,
+    n_jobs=1,
+    verbose=False,
+    callback=go_on,
+)
+CALIBRATION = inference.calibrate_temperature([FIELD], [array(0, 1, 1, -1)], scales=[2.0])
+method("inference.TemperatureCalibration.scaled", lambda: CALIBRATION, field=FIELD)
+method("inference.TemperatureCalibration.marginals", lambda: CALIBRATION, seen, field=FIELD)
 listed("inference.log_partition_gradient", field=FIELD, result=POSTERIOR, n_jobs=1)
 listed(
     "inference.diverse",

@@ -649,6 +649,45 @@ method(
     colorbar=True,
     outline_kw=STYLE,
 )
+RELIABILITY = {
+    "prob_true": array(np.nan, 0.5, 1.0),
+    "prob_pred": array(np.nan, 0.6, 0.9),
+    "bin_weights": array(0.0, 0.25, 0.75),
+    "ece": 0.1,
+    "name": "ours",
+}
+listed(
+    "plots.ReliabilityDisplay", lambda display: display.plot() and closed(display), **RELIABILITY
+)
+method(
+    "plots.ReliabilityDisplay.from_probabilities",
+    lambda: plots.ReliabilityDisplay,
+    closed,
+    y_true=array(0, 1, 1, -1),
+    y_prob=array([0.75, 0.25], [0.5, 0.5], [0.25, 0.75], [1.0, 0.0]),
+    n_bins=5,
+    strategy="uniform",
+    sample_weight=array(1.0, 0.5, 2.0, 1.0),
+    ignore=-1,
+    name="ours",
+    ax=None,
+)
+method(
+    "plots.ReliabilityDisplay.from_reliability",
+    lambda: plots.ReliabilityDisplay,
+    closed,
+    reliability=sw.inference.reliability([0, 1], [0.25, 0.75]),
+    name="ours",
+    ax=None,
+)
+method(
+    "plots.ReliabilityDisplay.plot",
+    lambda: plots.ReliabilityDisplay(**RELIABILITY),
+    closed,
+    ax=None,
+    ref_line=True,
+    bars_kw=STYLE,
+)
 SURFACE = {
     "s": array(-1.0, 0.0, 1.0),
     "values": np.arange(9.0).reshape(3, 3),

@@ -1,5 +1,8 @@
 """Inference: best labellings of a field, its marginals, diverse lists; flows and cuts."""
 
+from setwise.inference._calibration._calibrate_temperature import calibrate_temperature
+from setwise.inference._calibration._calibrated import CalibrationProgress, TemperatureCalibration
+from setwise.inference._calibration._reliability import Reliability, reliability
 from setwise.inference._diverse._baseline_lists import perturbed_list, sampled_list
 from setwise.inference._diverse._bias_path import bias_path
 from setwise.inference._diverse._diverse import diverse
@@ -18,9 +21,12 @@ from setwise.inference._marginals._gradient import (
 )
 from setwise.inference._marginals._marginals import marginals
 from setwise.inference._marginals._result import MarginalsProgress, MarginalsResult
+from setwise.inference._sampling._result import Samples
+from setwise.inference._sampling._sample import sample
 
 __all__ = [
     "BiasPath",
+    "CalibrationProgress",
     "DiverseProgress",
     "DiverseResult",
     "Flow",
@@ -31,9 +37,13 @@ __all__ = [
     "MapResult",
     "MarginalsProgress",
     "MarginalsResult",
+    "Reliability",
+    "Samples",
+    "TemperatureCalibration",
     "TuningProgress",
     "TuningResult",
     "bias_path",
+    "calibrate_temperature",
     "diverse",
     "log_partition_gradient",
     "marginals",
@@ -43,6 +53,8 @@ __all__ = [
     "oracle_accuracy",
     "oracle_items",
     "perturbed_list",
+    "reliability",
+    "sample",
     "sampled_list",
     "solve_map",
     "tune_diversity",

@@ -157,3 +157,32 @@ def tune_diversity(size: int) -> Call:
     truths = [field.unary.argmin(axis=1) for field in images]
     grid = {"weight": [0.2, 0.5, 1.0]}
     return lambda: inference.tune_diversity(images, truths, _D.DivMBest, grid, m=2, n_jobs=2)
+
+
+@long("inference.calibrate_temperature")
+def calibrate_temperature(size: int) -> Call:
+    images = [grid_field(size, 3) for _ in range(2)]
+    truths = [field.unary.argmin(axis=1) for field in images]
+    options = {"temperatures": [0.5, 1.0, 2.0], "tol": 1e-2, "n_jobs": 2}
+    return lambda: inference.calibrate_temperature(images, truths, **options)
+
+
+@long("inference.TemperatureCalibration.marginals")
+def calibrated_marginals(size: int) -> Call:
+    field = grid_field(size, 3)
+    found = inference.calibrate_temperature([field], [field.unary.argmin(axis=1)], max_iter=1)
+    return lambda: found.marginals(field, tol=1e-2, n_jobs=1)
+
+
+@long("inference.sample", "a grid")
+def sample(size: int) -> Call:
+    field = grid_field(size, 3)
+    return lambda: sw.sample(field, 40, burn_in=20 * size, rng=0, n_jobs=1)
+
+
+@long("inference.sample", "a tree")
+def sample_of_a_tree(size: int) -> Call:
+    n = 300 * size
+    edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    field = fields.Field(np.random.default_rng(0).normal(size=(n, 3))) + fields.Potts(edges, 0.5)
+    return lambda: sw.sample(field, 30 * size, rng=0, n_jobs=1)

@@ -1,0 +1,1 @@
+"""Whether probabilities are true, and the temperature that makes them so."""

@@ -1,0 +1,139 @@
+"""What a calibration finds: a temperature, a scale of the unaries, and the curve they come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._progress import Progress
+from setwise.fields._field import Field, as_field
+from setwise.inference._marginals._marginals import marginals
+from setwise.inference._marginals._result import MarginalsResult
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationProgress(Progress):
+    """Where a calibration stands, for a callback: a true answer of it ends the search.
+
+    Attributes
+    ----------
+    n_iter : int
+        Points of the grid that are done.
+    n_points : int
+        Points of the grid.
+    temperature, scale : float
+        The latest point.
+    value : float
+        Its score.
+    bound, relative_gap : float
+        ``-inf`` and ``inf``: nothing is known of points to come.
+    seconds : float
+        Since the start of the search.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> seen = []
+    >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]])
+    >>> found = sw.calibrate_temperature(
+    ...     [field], [[0, 1]], temperatures=[0.5, 1.0], callback=seen.append
+    ... )
+    >>> [(step.n_iter, step.n_points, step.temperature) for step in seen]
+    [(1, 2, 0.5), (2, 2, 1.0)]
+    """
+
+    _sense: ClassVar[float] = 1.0
+
+    n_points: int
+    temperature: float
+    scale: float
+
+
+@dataclass(frozen=True, eq=False)
+class TemperatureCalibration:
+    r"""The temperature and the scale of the unaries with the best probabilities.
+
+    Attributes
+    ----------
+    temperature : float
+        t of the best point; of equals the first.
+    scale : float
+        a: the probabilities are those of :math:`\exp(-(a \, u(x) + \varphi(x)) / t)`.
+    score : float
+        The score of that point over all fields, from which it was chosen.
+    cv_score : float
+        The score over all fields, each at the point that the other folds chose: what to expect on
+        new ones. NaN where there is one fold only.
+    temperatures, scales : arrays of shape (P,)
+        The points of the grid that were tried.
+    scores : array of shape (P,)
+        Their scores, over all labelled variables.
+    field_scores : array of shape (P, number of fields)
+        The mean score of each field; NaN where it has no label.
+    fold_temperatures, fold_scales : arrays of shape (K,)
+        What was chosen without each fold.
+    folds : array of int of shape (number of fields,)
+        The fold of each field.
+    scoring : str
+        "nll" or "brier".
+    method : str
+        That of ``marginals``.
+    interrupted : bool
+        Whether the callback or Ctrl-C ended the search.
+    reason : str
+        Why it ended, in words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> field = sw.fields.Field(np.tile([[0.0, 2.0]], (4, 1)))  # 88 % sure
+    >>> found = sw.calibrate_temperature([field], [[0, 0, 1, 0]])  # and right in 3 of 4
+    >>> found.temperature, found.scale
+    (2.0, 1.0)
+    >>> found.marginals(field).probabilities[0].round(2).tolist()
+    [0.73, 0.27]
+    """
+
+    temperature: float
+    scale: float
+    score: float
+    cv_score: float
+    temperatures: FloatArray
+    scales: FloatArray
+    scores: FloatArray
+    field_scores: FloatArray
+    fold_temperatures: FloatArray
+    fold_scales: FloatArray
+    folds: IntArray
+    scoring: str
+    method: str
+    interrupted: bool = False
+    reason: str = "every point was tried"
+
+    @property
+    def curve(self) -> tuple[FloatArray, FloatArray]:
+        """The temperatures in order, and for each the best score over the scales."""
+        levels = np.unique(self.temperatures)
+        best = [self.scores[self.temperatures == level].min() for level in levels]
+        return levels, np.array(best)
+
+    def scaled(self, field: Field) -> Field:
+        """The field with its unaries times ``scale``, for a call at ``temperature``."""
+        return scaled(as_field(field), self.scale)
+
+    def marginals(self, field: Field, **options: Any) -> MarginalsResult:
+        """The marginals of a field at the scale, the temperature and by the method found.
+
+        ``options`` are those of :func:`marginals`, such as ``tol`` and ``n_jobs``.
+        """
+        given = {"method": self.method, "temperature": self.temperature, **options}
+        return marginals(self.scaled(field), **given)
+
+
+def scaled(field: Field, scale: float) -> Field:
+    """The same potentials over the unaries times a number; infinite ones stay so."""
+    return field if scale == 1.0 else field._over(field.unary * scale)

@@ -1,0 +1,1 @@
+"""Labellings drawn from the distribution of a field."""

@@ -1,0 +1,171 @@
+r"""Chains of labellings whose distribution is, or comes to be, :math:`\exp(-E(x) / t) / Z`.
+
+A sweep draws the components of a forest one after the other from their exact distributions, given
+all other variables (Hamze and de Freitas, *From Fields to Trees*, 2004): messages from the leaves,
+labels from the top down. No component has two variables with an edge between them that is none of
+the forest's, so nothing is approximated. Forests take turns, so that each edge is in some of them.
+Terms of many variables make the draw of a component a proposal: each of its variables pays what it
+alone would add, and a Metropolis step sets that right. A proposal of one variable is exact; how
+large components may be is found on the way in, by how many proposals are taken.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from setwise import _core
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise.fields._field import Field
+from setwise.fields._terms import (
+    CardinalityTerm,
+    CountTerm,
+    LabelTerm,
+    PottsTerm,
+    RobustTerm,
+    TableTerm,
+    Term,
+    TransitionTerm,
+)
+from setwise.fields._terms._pairs import as_heights
+from setwise.inference._marginals._elimination_order import Pairs, pairs_of
+from setwise.inference._marginals._factors import tables_of
+
+FORESTS = 4
+# A component's share of proposals that are taken, below which it is halved and above doubled.
+FEWEST_TAKEN, MOST_TAKEN = 0.5, 0.8
+LARGEST_COMPONENT = 1024.0
+_NONE = np.zeros(0, np.int64)
+
+
+class Chains:
+    """Labellings (C, N) that sweeps of the kernel move on."""
+
+    def __init__(self, field: Field, temperature: float, seed: int, n_threads: int) -> None:
+        """The chains begin with ``begin``."""
+        _, unary, terms = field._folded()
+        self._seed, self._threads, self._done = seed, n_threads, 0
+        self._kernel: Any = _core.ForestSampler(np.ascontiguousarray(-unary / temperature))
+        pairs = pairs_of(terms, unary.shape)
+        n_potts = len(pairs.weights)
+        if n_potts:
+            edges = np.ascontiguousarray(pairs.edges[:n_potts])
+            self._kernel.add_potts(edges, pairs.weights / temperature)
+        if len(pairs.edges) > n_potts:
+            edges = np.ascontiguousarray(pairs.edges[n_potts:])
+            self._kernel.add_tables(edges, pairs.tables / temperature)
+        others = [term for _, term in terms if not isinstance(term, PottsTerm | TableTerm)]
+        apart = [edges for term in others for edges in self._add(term, field, temperature)]
+        self._kernel.close()
+        forests = _forests(pairs, apart, field.n_variables)
+        for kept in forests:
+            self._kernel.add_forest(kept)
+        self.n_forests = len(forests)
+        self.proposes = bool(others)
+        """Whether there are Metropolis steps."""
+        self.exact = not others and bool(forests[0].all())
+        """Whether each sweep is an independent draw: one forest with all there is."""
+        self._size = 8.0 if self.proposes else inf
+        self.labels = np.zeros((0, field.n_variables), np.int64)
+        self._tallies = np.zeros((0, 2))
+
+    def begin(self, labels: IntArray) -> None:
+        """Start from labellings (C, N)."""
+        self.labels = np.ascontiguousarray(labels, np.int64)
+        self._tallies = np.zeros((len(labels), 2))
+
+    @property
+    def taken(self) -> float:
+        """The share of Metropolis proposals taken since the last ``forget``; 1 of none."""
+        proposed, accepted = self._tallies.sum(axis=0)
+        return float(accepted / proposed) if proposed else 1.0
+
+    @property
+    def component_size(self) -> float:
+        """About how many variables a proposal has; ``inf``: as many as the forests allow."""
+        return self._size
+
+    def forget(self) -> None:
+        """Count proposals anew."""
+        self._tallies[:] = 0.0
+
+    def sweep(self, count: int) -> None:
+        """Move all chains on; at Ctrl-C they stay where they were."""
+        labels = self.labels.copy()
+        cut = 0.0 if self._size == inf else 1.0 / self._size
+        self._kernel.sweep(labels, self._seed, self._done, count, cut, self._tallies, self._threads)
+        self.labels, self._done = labels, self._done + count
+
+    def settle(self, count: int) -> None:
+        """Sweeps whose labellings do not count, in which the size of components is found."""
+        if not self.proposes:
+            self.sweep(count)
+            return
+        while count > 0:
+            some = min(count, self.n_forests)
+            self.forget()
+            self.sweep(some)
+            count -= some
+            if self.taken < FEWEST_TAKEN:
+                self._size = max(1.0, self._size / 2)
+            elif self.taken > MOST_TAKEN:
+                self._size = min(LARGEST_COMPONENT, self._size * 2)
+        self.forget()
+
+    def _add(self, term: Term, field: Field, t: float) -> list[IntArray]:
+        """Hand a term of many variables over; edges whose ends must not be in one component."""
+        kernel, n = self._kernel, field.n_variables
+        match term:
+            case CountTerm():
+                kernel.add_counts(term.regions, term.starts, term.table / t, _NONE)
+            case RobustTerm():
+                kernel.add_robust(term.regions, term.weights / t, term.truncation)
+            case LabelTerm():
+                kernel.add_cost(term.cost / t, term.labels.astype(np.uint8))
+            case CardinalityTerm():
+                if n:  # the table is of those that differ, the kernel counts those that agree
+                    same = np.ascontiguousarray(term.table[::-1]) / t
+                    everyone, ends = np.zeros(n, np.int64), np.array([0, n + 1])
+                    kernel.add_counts(everyone, ends, same, term.center)
+            case TransitionTerm():
+                heights: FloatArray = as_heights(term.concave, len(term.edges)) / t
+                kernel.add_transitions(term.edges, term.costs, heights)
+                return [term.edges]
+            case _:
+                return self._add_tables(term, field, t)
+        return []
+
+    def _add_tables(self, term: Term, field: Field, t: float) -> list[IntArray]:
+        factors = list(tables_of(term, field.n_variables, field.n_labels))
+        if not factors:
+            return []
+        sizes = [len(scope) for scope, _ in factors]
+        self._kernel.add_factors(
+            np.concatenate([scope for scope, _ in factors]),
+            np.concatenate([[0], np.cumsum(sizes)]),
+            np.concatenate([table for _, table in factors]) / t,
+        )
+        among = [np.stack(np.triu_indices(size, 1), axis=1) for size in sizes]
+        return [scope[pairs] for (scope, _), pairs in zip(factors, among, strict=True)]
+
+
+def _forests(pairs: Pairs, apart: list[IntArray], n: int) -> list[np.ndarray[Any, Any]]:
+    """Edges (E,) of a few forests, strong ones first, then those that were in few so far."""
+    edges = np.ascontiguousarray(np.concatenate([pairs.edges, *apart]), np.int64)
+    tables = pairs.tables
+    spread = tables.max(axis=(1, 2)) - tables.min(axis=(1, 2)) if len(tables) else np.zeros(0)
+    strengths = np.concatenate([pairs.weights, np.where(np.isfinite(spread), spread, 1e300)])
+    used = np.zeros(len(strengths), np.int64)
+    found: list[np.ndarray[Any, Any]] = []
+    for _ in range(FORESTS):
+        order = np.lexsort((-strengths, used))
+        kept = np.zeros(len(edges), np.uint8)
+        _core.induced_forest(edges, n, np.ascontiguousarray(order), kept)
+        kept = np.ascontiguousarray(kept[: len(strengths)])
+        found.append(kept)
+        used += kept
+        if used.all():  # every edge has its forest
+            break
+    return found

@@ -1,0 +1,235 @@
+"""Whether probabilities are true: what was right beside what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise._foundation._arguments import FloatArray, as_flag, as_numbers
+from setwise.inference import Reliability, reliability
+from setwise.plots._style import BLUE, FAINT, INK, as_axes, as_style, import_pyplot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+
+class ReliabilityDisplay:
+    r"""A reliability diagram: the share of right labels, by how sure the probabilities were.
+
+    A point for each bin of confidences: its mean confidence, and the share of labels in it that
+    were right. On the diagonal probabilities are true; below it they are too sure, above it not
+    sure enough. Its area is the share of elements in the bin; bars from the diagonal show what the
+    expected calibration error is the mean of.
+
+    Make one with ``from_probabilities`` or ``from_reliability``, which compute and draw as
+    scikit-learn's displays do; ``plot`` draws again, into other axes or beside another one.
+
+    Parameters
+    ----------
+    prob_true, prob_pred, bin_weights : arrays of shape (n_bins,)
+        As in :class:`setwise.inference.Reliability`; NaN in empty bins.
+    ece : float, optional
+        Of the legend.
+    name : str, optional
+        Likewise.
+
+    Attributes
+    ----------
+    ax_ : matplotlib axes
+        Where it was drawn last.
+    figure_ : matplotlib figure
+        The figure of ``ax_``.
+    line_ : matplotlib line
+        Through the points.
+    points_ : matplotlib collection
+        The points, their areas the bins' shares.
+    bars_ : matplotlib collection
+        From the diagonal to the points.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=2000)
+    >>> y = (rng.uniform(size=2000) < p).astype(int)  # true, but what is said is too sure
+    >>> sure = p**3 / (p**3 + (1 - p) ** 3)
+    >>> display = sw.plots.ReliabilityDisplay.from_probabilities(y, sure, name="too sure")
+    >>> display.line_.get_label()
+    'too sure (ECE 0.177)'
+    >>> plt.close(display.figure_)
+    """
+
+    ax_: Any
+    figure_: Any
+    line_: Line2D
+    points_: Any
+    bars_: Any
+
+    def __init__(
+        self,
+        prob_true: ArrayLike,
+        prob_pred: ArrayLike,
+        bin_weights: ArrayLike,
+        *,
+        ece: float | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.bin_weights: FloatArray = as_numbers(bin_weights, "bin_weights", nonnegative=True)
+        self.prob_true = _as_shares(prob_true, "prob_true", len(self.bin_weights))
+        self.prob_pred = _as_shares(prob_pred, "prob_pred", len(self.bin_weights))
+        self.ece = ece
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"name must be a string or None, got {type(name).__name__}")
+        self.name = name
+
+    @classmethod
+    def from_probabilities(
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike,
+        *,
+        n_bins: int = 15,
+        strategy: str = "uniform",
+        sample_weight: ArrayLike | None = None,
+        ignore: int = -1,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Measure probabilities and draw them.
+
+        Parameters
+        ----------
+        y_true, y_prob, n_bins, strategy, sample_weight, ignore
+            As in :func:`setwise.inference.reliability`.
+        name : str, optional
+            Of the legend.
+        ax, **kwargs
+            As in ``plot``.
+
+        Returns
+        -------
+        ReliabilityDisplay
+        """
+        told = reliability(
+            y_true,
+            y_prob,
+            n_bins=n_bins,
+            strategy=strategy,
+            sample_weight=sample_weight,
+            ignore=ignore,
+        )
+        return cls.from_reliability(told, name=name, ax=ax, **kwargs)
+
+    @classmethod
+    def from_reliability(
+        cls,
+        reliability: Reliability,
+        *,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw what was measured.
+
+        Parameters
+        ----------
+        reliability : Reliability
+            What :func:`setwise.inference.reliability` gave.
+        name : str, optional
+            Of the legend.
+        ax, **kwargs
+            As in ``plot``.
+
+        Returns
+        -------
+        ReliabilityDisplay
+        """
+        if not isinstance(reliability, Reliability):
+            raise TypeError(f"reliability must be a Reliability, got {type(reliability).__name__}")
+        display = cls(
+            reliability.prob_true,
+            reliability.prob_pred,
+            reliability.bin_weights,
+            ece=reliability.ece,
+            name=name,
+        )
+        return display.plot(ax, **kwargs)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        ref_line: bool = True,
+        bars_kw: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the points, the line through them, and the diagonal.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            A new figure if not given.
+        ref_line : bool
+            Whether the diagonal is drawn.
+        bars_kw : mapping, optional
+            For ``vlines`` from the diagonal to the points.
+        **kwargs
+            For ``plot`` of the line, such as ``color``.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            Itself.
+        """
+        as_flag(ref_line, "ref_line")
+        bars = as_style(bars_kw, "bars_kw")
+        pyplot = import_pyplot()
+        if ax is None:
+            _, ax = pyplot.subplots(layout="constrained")
+        else:
+            ax = as_axes(ax, 1).ravel()[0]
+        assert ax is not None
+        self.ax_, self.figure_ = ax, ax.figure
+        some = self.bin_weights > 0
+        x, y, share = self.prob_pred[some], self.prob_true[some], self.bin_weights[some]
+        if ref_line:
+            ax.plot([0.0, 1.0], [0.0, 1.0], color=FAINT, linewidth=1.0, linestyle="--", zorder=1)
+        color = BLUE if ax.get_legend() is None else INK
+        (self.line_,) = ax.plot(x, y, **{"color": color, "linewidth": 1.2, "zorder": 3, **kwargs})
+        self.line_.set_label(self._label())
+        look = {"color": self.line_.get_color(), "linewidth": 3.0, "alpha": 0.25, "zorder": 2}
+        self.bars_ = ax.vlines(x, x, y, **{**look, **bars})
+        area = 20.0 + 400.0 * share / max(float(share.max(initial=0.0)), 1e-300)
+        color = self.line_.get_color()
+        self.points_ = ax.scatter(x, y, s=area, color=color, alpha=0.6, zorder=4, clip_on=False)
+        ax.set(
+            xlim=(0.0, 1.0), ylim=(0.0, 1.0), xlabel="confidence", ylabel="share of right labels"
+        )
+        ax.set_aspect("equal")
+        if self._label():
+            ax.legend(loc="upper left")
+        return self
+
+    def _label(self) -> str:
+        measured = "" if self.ece is None else f"ECE {self.ece:.3f}"
+        if self.name is None:
+            return measured
+        return f"{self.name} ({measured})" if measured else self.name
+
+
+def _as_shares(values: ArrayLike, name: str, n: int) -> FloatArray:
+    """(n,) numbers in [0, 1], NaN for none."""
+    shares = np.asarray(values)
+    if shares.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, got dtype {shares.dtype}")
+    known = as_numbers(np.where(np.isnan(shares), 0.0, shares), name, shape=(n,), nonnegative=True)
+    if known.max(initial=0.0) > 1.0 + 1e-9:
+        raise ValueError(f"{name} must be at most 1, got {known.max():g}")
+    return np.where(np.isnan(shares), np.nan, known)
