@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "numeric/exponentials.hpp"
@@ -144,7 +145,8 @@ class SoftClassRisk {
             const float* const own = responses + j * m_;
             const double now = level + C * pass(tau, moved, own, poll);
             moved = nullptr;
-            if (last >= 0 && now > before + rounding * (std::abs(before) + C)) {
+            const double even = (grouped ? rounding_alone : rounding) * (std::abs(before) + C);
+            if (last >= 0 && now > before + even) {
                 for (Index s = 0; s < s_; ++s) step[s] = old[s] - w[last * s_ + s];
                 level = before_level_;
                 moved = responses + last * m_;
@@ -179,7 +181,9 @@ class SoftClassRisk {
 
   private:
     static constexpr Index stretch = 256, most_square = 16;
-    static constexpr double rounding = 1e-9;  // of the objective: no rise
+    // Of the objective: no rise. Where no linear program takes over, the sums of single precision may
+    // differ by more before the weights are the best.
+    static constexpr double rounding = 1e-9, rounding_alone = 1e-7;
 
     void plan(const double* step) {
         for (Index y = 0; y < k_; ++y) {
@@ -217,9 +221,9 @@ class SoftClassRisk {
     }
 
     // min over d in a ball of slope'd + d' Q d / 2 + |w + d|_2, at x = w + d. With c = Q w - slope it is
-    // x = 0 if |c| <= 1, and else r (r Q + 1)^-1 c for the r = |x| at which |(r Q + 1)^-1 c| = 1: it
-    // falls with r, which is found between bounds. A step that leaves the ball is shortened: the model is
-    // convex, so that it falls all the way.
+    // x = 0 if |c| <= 1, and else r (r Q + 1)^-1 c for the r = |x| at which |(r Q + 1)^-1 c| = 1: the
+    // inverse of that norm is concave and increases with r, so that Newton's steps come from one side. A
+    // step that leaves the ball is shortened: the model is convex, so that it falls all the way.
     void minimize_group(const double* w, double C, double radius, double* d) {
         goal_.assign(s_, 0.0);
         double norm = 0;
@@ -232,39 +236,52 @@ class SoftClassRisk {
         if (norm <= 1.0) {
             for (Index s = 0; s < s_; ++s) d[s] = -w[s];
         } else {
-            double low = 0, high = size(w, true) + radius;
-            if (resolved(high) >= 1.0) low = high;  // it lies beyond the ball
-            for (int round = 0; round < 40 && high - low > 1e-6 * high; ++round) {
-                const double middle = 0.5 * (low + high);
-                (resolved(middle) > 1.0 ? low : high) = middle;
+            double r = size(w, true);
+            for (int round = 0; round < 20; ++round) {
+                const auto [height, slope] = inverse_norm(r);
+                if (std::abs(height - 1.0) <= 1e-10 || slope <= 0) break;
+                r = std::max(r + (1.0 - height) / slope, 0.0);
             }
-            resolved(high);
-            for (Index s = 0; s < s_; ++s) d[s] = high * x_[s] - w[s];
+            const double x = size(x_.data(), true);
+            for (Index s = 0; s < s_; ++s) d[s] = r / x * x_[s] - w[s];
         }
         const double length = size(d, true);
         if (length > radius)
             for (Index s = 0; s < s_; ++s) d[s] *= radius / length;
     }
 
-    // Solves (r Q + 1) x = c by Cholesky's factors; the norm of x.
-    double resolved(double r) {
+    // 1 / |x| of the x with (r Q + 1) x = c, and its slope in r.
+    std::pair<double, double> inverse_norm(double r) {
         factor_.assign(s_ * s_, 0.0);
-        x_ = goal_;
-        for (Index i = 0; i < s_; ++i) {
+        for (Index i = 0; i < s_; ++i)
             for (Index j = 0; j <= i; ++j) {
                 double sum = r * square_[i * s_ + j] + (i == j ? 1.0 : 0.0);
                 for (Index k = 0; k < j; ++k) sum -= factor_[i * s_ + k] * factor_[j * s_ + k];
                 factor_[i * s_ + j] =
                     i == j ? std::sqrt(std::max(sum, 1e-12)) : sum / factor_[j * s_ + j];
             }
-            for (Index k = 0; k < i; ++k) x_[i] -= factor_[i * s_ + k] * x_[k];
-            x_[i] /= factor_[i * s_ + i];
+        x_ = goal_;
+        solve(x_);
+        change_.assign(s_, 0.0);
+        for (Index i = 0; i < s_; ++i)
+            for (Index j = 0; j < s_; ++j) change_[i] += square_[i * s_ + j] * x_[j];
+        solve(change_);
+        double inside = 0;
+        for (Index i = 0; i < s_; ++i) inside += x_[i] * change_[i];
+        const double norm = size(x_.data(), true);
+        return {1.0 / norm, inside / (norm * norm * norm)};
+    }
+
+    // With Cholesky's factors.
+    void solve(std::vector<double>& x) const {
+        for (Index i = 0; i < s_; ++i) {
+            for (Index k = 0; k < i; ++k) x[i] -= factor_[i * s_ + k] * x[k];
+            x[i] /= factor_[i * s_ + i];
         }
         for (Index i = s_; i-- > 0;) {
-            for (Index k = i + 1; k < s_; ++k) x_[i] -= factor_[k * s_ + i] * x_[k];
-            x_[i] /= factor_[i * s_ + i];
+            for (Index k = i + 1; k < s_; ++k) x[i] -= factor_[k * s_ + i] * x[k];
+            x[i] /= factor_[i * s_ + i];
         }
-        return size(x_.data(), true);
     }
 
     // min over d in a box of slope'd + d' curve d / 2 + |w + d|_1, in the segments, by coordinates.
@@ -435,7 +452,7 @@ class SoftClassRisk {
     Index m_, s_, k_;
     std::vector<double> heights_;  // (k, m)
     std::vector<float> p_;         // (k, stretch)
-    std::vector<double> move_, slopes_, curve_, slope_, square_, goal_, factor_, x_;
+    std::vector<double> move_, slopes_, curve_, slope_, square_, goal_, factor_, x_, change_;
     double before_level_ = 0;
 };
 

@@ -141,11 +141,16 @@ class Smoothed:
             nothing, value = min(value, now) >= self._zero, min(value, now)
             slope = self._risk.soft_slope(self._outputs)
             edges = responses @ (slope.reshape(self._shape).astype(np.float32).T * np.float32(-C))
-            excess, most = (
-                _group_excess(edges, w) if self._grouped else _excess(edges, w, segment)
-            )
+            if self._grouped:
+                excess, most = _group_excess(edges, w)
+                # What the weights cost beyond what their edges bring is left of the gap.
+                spent = now - C * hard - float((edges * w).sum()) <= _SHARE * (value - bound)
+            else:
+                excess, most = _excess(edges, w, segment)
+                spent = True
             look += 1
-            if most - 1.0 <= _SLACK * (self._edge - 1.0) or look > self._looks or n == 0:
+            near = most - 1.0 <= _SLACK * (self._edge - 1.0) and spent
+            if near or look > self._looks or n == 0:
                 return SoftPoint(best[1], best[0], -C * slope, C * height)
             warm = nothing or C * self._tau * entropy > self._share * (value - bound)
             if warm and not self._smooth:

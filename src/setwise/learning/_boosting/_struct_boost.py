@@ -32,6 +32,7 @@ from setwise.learning._room import room_of, share_left
 # The cutting planes of a round need not be more accurate than a share of what weak learners yet to
 # come may bring, nor than a share of the tolerance.
 _SHARE_OF_GAP, _SHARE_OF_TOLERANCE = 0.2, 0.2
+_STALLED = 0.99  # of the gap: a round that leaves more, and finds no learner, leads nowhere
 _LARGEST = 1e15  # of C: beyond, the weights of the learners are less than the rounding of the risk
 
 
@@ -205,7 +206,7 @@ def struct_boost(
         risk, C, examplewise=examplewise, shared=shared, grouped=grouped, timed=timed
     )
     pricing = Pricing(search, timed)
-    before = (np.inf, np.inf, np.inf)
+    before, left = (np.inf, np.inf, np.inf), np.inf
     try:
         while True:
             if problem.soft is not None:
@@ -221,9 +222,11 @@ def struct_boost(
                 break
             if problem.soft is not None:
                 if not found and not problem.soft.sharpen():
-                    if grouped:
+                    if not grouped:
+                        problem.harden()
+                    elif problem.best.value - pricing.best.bound > _STALLED * left:
                         break  # what is left is within the accuracy of the descent
-                    problem.harden()
+                    left = problem.best.value - pricing.best.bound
             elif model is not None:
                 now = problem.best.value, model.value, pricing.best.bound
                 if not found and now == before:

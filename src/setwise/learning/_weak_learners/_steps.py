@@ -165,7 +165,8 @@ class StepSearch:
     def __call__(self, weights: FloatArray) -> list[Column]:
         """The best steps for weights of shape (n_segments m,), flat or (n_segments, m).
 
-        Their segment is 0, since they are for all of them.
+        Their segment is 0, since they are for all of them. Of one segment they have the sign that
+        makes the sum positive.
         """
         segments = as_segments(weights, self.X.shape[0])
         rounding = rounding_of(segments)
@@ -179,7 +180,8 @@ class StepSearch:
         whole = Step(0, -np.inf, 1.0, 1.0, 1.0)
         place = int(np.count_nonzero(-np.sort(-ranks)[: len(steps)] > rank))
         steps = [*steps[:place], whole, *steps[place:]][: self.n_columns]
-        return [Column(step, 0, step._respond(self.X)) for step in steps]
+        columns = [Column(step, 0, step._respond(self.X)) for step in steps]
+        return [_upward(own, segments[0]) for own in columns] if len(segments) == 1 else columns
 
     def _best_features(self, ranks: FloatArray) -> list[int]:
         order = np.argsort(-ranks, kind="stable")[: self.n_columns].tolist()
@@ -225,6 +227,15 @@ class _Cuts:
     @property
     def n_cuts(self) -> int:
         return len(self.low)
+
+
+def _upward(column: Column, weights: FloatArray) -> Column:
+    """The column, or its negation if that has the larger gain."""
+    if weights @ column.response >= 0:
+        return column
+    own = column.learner
+    step = Step(own.feature, own.threshold, -own.low, -own.high, -own.missing)
+    return Column(step, 0, -column.response)
 
 
 def _levels(below: FloatArray, *, balanced: bool) -> tuple[Floats32, Floats32]:
