@@ -195,7 +195,8 @@ class StepSearch:
         missing = 0.0 if not own.missing else low if below else high
         if place == len(own.values) - 1:  # of what is missing alone
             return Step(feature, -np.inf, low, low, missing)
-        return Step(feature, midway(own.values[place], own.values[place + 1]), low, high, missing)
+        lower, upper = own.values[place : place + 2].tolist()
+        return Step(feature, midway(lower, upper), low, high, missing)
 
     def _add(self, feature: int) -> _Cuts:
         """Put a feature into the tables."""
