@@ -1,4 +1,4 @@
-"""Weights of a learner by their norm, and steps: the optimum over all of them, and who may have it."""
+"""Weights of a learner by their norm, and steps: the optimum over all, and who may have it."""
 
 import itertools
 import warnings

@@ -76,8 +76,10 @@ class StepSearch {
         add_up(feature.codes.data(), static_cast<Index>(feature.codes.size()), packed, stride,
                sums.data());
         const double* const missing = &sums[feature.values * stride];
-        for (Index v = 1; v < feature.values; ++v) add(&sums[(v - 1) * stride], &sums[v * stride], stride);
-        std::vector<double> totals(missing, missing + stride), apart(static_cast<std::size_t>(stride), 0.0);
+        for (Index v = 1; v < feature.values; ++v)
+            add(&sums[(v - 1) * stride], &sums[v * stride], stride);
+        std::vector<double> totals(missing, missing + stride),
+            apart(static_cast<std::size_t>(stride), 0.0);
         if (feature.values > 0) add(&sums[(feature.values - 1) * stride], totals.data(), stride);
         std::vector<double> gains(static_cast<std::size_t>(cuts));
         double most = 0;
@@ -94,8 +96,8 @@ class StepSearch {
         return {};
     }
 
-    SETWISE_VECTORIZED static void add_up(const std::int32_t* codes, Index rows, const double* packed,
-                                          Index stride, double* sums) {
+    SETWISE_VECTORIZED static void add_up(const std::int32_t* codes, Index rows,
+                                          const double* packed, Index stride, double* sums) {
         for (Index i = 0; i < rows; ++i) {
             double* const own = sums + codes[i] * stride;
             const double* const row = packed + i * stride;

@@ -55,7 +55,16 @@ HINGE, LOGISTIC, STEPS, CHOSEN = "stumps", "stumps, logistic", "steps", "chosen"
 OURS = (STEPS, LOGISTIC, HINGE)  # of equal errors of validation the first is taken
 # The paper's other weak learners, and the choice with them.
 PERCEPTRONS, ANY = "perceptrons", "chosen of all"
-GRADIENT = (CHOSEN, *OURS, PERCEPTRONS, ANY, "stumps, a class each", "HGB stumps", "HGB", "LightGBM")
+GRADIENT = (
+    CHOSEN,
+    *OURS,
+    PERCEPTRONS,
+    ANY,
+    "stumps, a class each",
+    "HGB stumps",
+    "HGB",
+    "LightGBM",
+)
 METHODS = (
     STEPS,
     HINGE,
@@ -347,7 +356,7 @@ def main() -> None:
             "steps": "stumps whose levels are balanced, the Euclidean norm of the weights of a "
             "learner for its price, the logistic surrogate; C 10 to 10000 by validation, 7 values, "
             "the upper 5 on the large sets",
-            "chosen": "stumps, stumps with the logistic surrogate, or steps, with C, by the same part",
+            "chosen": "stumps, with the hinge or the logistic surrogate, or steps, by the same part",
             PERCEPTRONS: f"at most {ROUNDS}, 8 a round, gap {GAP:g} or {LIMIT:g} s, the logistic "
             "surrogate and the norm of the weights of a learner; C of 10, 32, 100, 316, 1000 by "
             "validation, of 100 and 1000 on the large sets",

@@ -456,9 +456,7 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         return ("logistic", "hinge") if isinstance(self.C, str) else ("hinge",)
 
     def _search(self, examples: Examples) -> WeakLearnerSearch:
-        options = self._stump_options(
-            one_score=self.code_.shape[1] == 1, augmented=self._augmented
-        )
+        options = self._stump_options(one_score=self.code_.shape[1] == 1, augmented=self._augmented)
         estimator = self.estimator
         if isinstance(estimator, str) and (estimator == "step" or self._grouped_stumps(options)):
             levels = "balanced" if estimator == "step" else "sign"

@@ -261,9 +261,7 @@ class Restricted:
         self._idle = np.concatenate([self._idle, np.zeros(len(offsets), np.int64)])
 
 
-def _softened(
-    risk: Risk, C: float, zero: float, timed: Timed, *, grouped: bool
-) -> Smoothed | None:
+def _softened(risk: Risk, C: float, zero: float, timed: Timed, *, grouped: bool) -> Smoothed | None:
     """Descent on the soft risk, if there is one."""
     if not hasattr(risk, "softened"):
         return None

@@ -169,7 +169,7 @@ def size_of(w: FloatArray, *, grouped: bool) -> float:
 
 
 def _group_excess(edges: NDArray[np.float32], w: FloatArray) -> tuple[FloatArray, float]:
-    """The same for grouped weights: at the optimum the edges are w / |w|, or a norm of at most 1."""
+    """The same for grouped weights: the edges become w / |w|, or their norm is at most 1."""
     sizes, norms = np.linalg.norm(edges, axis=1), np.linalg.norm(w, axis=1)
     unit = w / np.where(norms > 0, norms, 1.0)[:, None]
     far = np.where(norms > 0, np.linalg.norm(edges - unit, axis=1), np.maximum(sizes - 1.0, 0.0))

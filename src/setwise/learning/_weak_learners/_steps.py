@@ -42,7 +42,8 @@ class Step:
     Examples
     --------
     >>> from setwise.learning import Step
-    >>> Step(feature=1, threshold=0.5, low=-0.25, high=1.5).predict([[0.0, 0.0], [0.0, 1.0]]).tolist()
+    >>> step = Step(feature=1, threshold=0.5, low=-0.25, high=1.5)
+    >>> step.predict([[0.0, 0.0], [0.0, 1.0]]).tolist()
     [-0.25, 1.5]
     """
 
