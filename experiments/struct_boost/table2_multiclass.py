@@ -356,7 +356,7 @@ def main() -> None:
             "steps": "stumps whose levels are balanced, the Euclidean norm of the weights of a "
             "learner for its price, the logistic surrogate; C 10 to 10000 by validation, 7 values, "
             "the upper 5 on the large sets",
-            "chosen": "stumps, with the hinge or the logistic surrogate, or steps, by the same part",
+            "chosen": "stumps (hinge or logistic surrogate) or steps, by the same part",
             PERCEPTRONS: f"at most {ROUNDS}, 8 a round, gap {GAP:g} or {LIMIT:g} s, the logistic "
             "surrogate and the norm of the weights of a learner; C of 10, 32, 100, 316, 1000 by "
             "validation, of 100 and 1000 on the large sets",
