@@ -26,16 +26,23 @@ few = pytest.mark.filterwarnings("ignore:.* stopped at n_estimators")
 MODELS = (
     sw.StructBoostClassifier(C=30.0, n_estimators=30),
     sw.StructBoostClassifier(C=30.0, n_estimators=10, label_form="augmented"),
+    sw.StructBoostClassifier("step", C=30.0, n_estimators=30),
 )
 # Of classes that weigh 1000 and 0.0001 it wants the first said of nearly all points. A margin is
 # kept or not: all points of the first keep it, and what little is left goes to the others' own.
+# Levels of steps that are balanced by the weights have no room for those.
 UNANSWERED = {"check_class_weight_classifiers"}
 # What parametrize_with_checks does, which under scikit-learn 1.6 makes pytest 9 warn.
 CHECKS = [
-    pytest.param(estimator, check, id=f"{estimator.label_form} {check.func.__name__}")
+    pytest.param(
+        estimator,
+        check,
+        id=f"{estimator.estimator} {estimator.label_form} {check.func.__name__}",
+    )
     for model in MODELS
     for estimator, check in estimator_checks_generator(model)
-    if check.func.__name__ not in MISTAKEN | UNANSWERED
+    if check.func.__name__ not in MISTAKEN
+    and (estimator.estimator == "step" or check.func.__name__ not in UNANSWERED)
 ]
 
 

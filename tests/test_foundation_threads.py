@@ -10,7 +10,7 @@ import setwise as sw
 from setwise._foundation._threads import MOST_THREADS, as_threads
 from setwise.estimators._threads import threads
 from setwise.inference import maxflow_batch
-from setwise.learning import StumpSearch, Threads
+from setwise.learning import StepSearch, StumpSearch, Threads
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 FIELD = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]])
@@ -21,6 +21,7 @@ READERS = {
     "as_threads": as_threads,
     "threads": threads,
     "Threads": lambda n_jobs: Threads(n_jobs).close(),
+    "StepSearch": lambda n_jobs: StepSearch(X, n_jobs=n_jobs),
     "StumpSearch": lambda n_jobs: StumpSearch(X, n_jobs=n_jobs),
     "solve_map": lambda n_jobs: sw.solve_map(FIELD, n_jobs=n_jobs),
     "marginals": lambda n_jobs: sw.marginals(FIELD, n_jobs=n_jobs),

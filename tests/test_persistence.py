@@ -87,11 +87,16 @@ OBJECTS = {
         lambda: learning.CategoryStump(1, (3.0, 4.0), (5.0,), -1),
         lambda o: o.predict(X),
     ),
+    "Step": (lambda: learning.Step(1, 3.0, -0.5, 1.5), lambda o: o.predict(X)),
     "Stump": (lambda: learning.Stump(1, 3.0, -1), lambda o: o.predict(X)),
     "Perceptron": (lambda: learning.Perceptron(np.ones(4), -9.0), lambda o: o.predict(X)),
     "WeakClassifier": (
         lambda: learning.WeakClassifier(SHARP.fit(X, np.sign(WEIGHTS)), 1),
         lambda o: o.predict(X),
+    ),
+    "StepSearch": (
+        lambda: learning.StepSearch(X, 2, sample_weight=1.0 + np.arange(len(X)), n_jobs=2),
+        lambda o: [c.response for c in o(WEIGHTS)],
     ),
     "StumpSearch": (
         lambda: learning.StumpSearch(X, 2, categorical_features=[1], n_jobs=2),

@@ -11,12 +11,14 @@
 #include "boosting/average_precision.hpp"
 #include "boosting/rank_risk.hpp"
 #include "boosting/soft_class_risk.hpp"
+#include "boosting/steps.hpp"
 #include "boosting/stumps.hpp"
 
 namespace {
 
 using namespace setwise::bind;
 using setwise::SortedFeature;
+using setwise::StepSearch;
 using setwise::StumpSearch;
 
 template <class T>
@@ -66,6 +68,33 @@ void check_question(const StumpSearch& search, const In<double>& weights, Index 
     require(static_cast<Index>(weights.size()) == search.rows(),
             "weights must have one entry a row");
     require(0 <= feature && feature < search.features(), "feature must be one of them");
+}
+
+void add_steps(StepSearch& search, In<std::int32_t> codes, Index values, In<float> low,
+               In<float> high) {
+    require(static_cast<Index>(codes.size()) == search.rows(), "codes must have one entry a row");
+    require(0 <= values && values <= search.rows(), "values must be at most the rows");
+    for (std::size_t i = 0; i < codes.size(); ++i)
+        require(0 <= codes.data()[i] && codes.data()[i] <= values,
+                "codes must lie between 0 and the number of values");
+    require(low.size() == high.size() && static_cast<Index>(low.size()) <= 2 * values,
+            "low and high must have one entry a cut, at most two a value");
+    search.add(copy_of(codes), values, copy_of(low), copy_of(high));
+}
+
+void step_gains(const StepSearch& search, In2<double> weights, double slack, Out<double> gains,
+                Out<Index> cuts, int n_threads) {
+    require(static_cast<Index>(weights.shape(1)) == search.rows(),
+            "weights must have a column for each row");
+    require(static_cast<Index>(gains.size()) == search.features() &&
+                static_cast<Index>(cuts.size()) == search.features(),
+            "gains and cuts must have one entry a feature");
+    require(n_threads >= 1, "n_threads must be at least 1");
+    std::vector<StepSearch::Best> best(gains.size());
+    search.gains(weights.data(), static_cast<Index>(weights.shape(0)), slack, best.data(),
+                 n_threads, poll_signals);
+    for (std::size_t f = 0; f < best.size(); ++f)
+        gains.data()[f] = best[f].gain, cuts.data()[f] = best[f].cut;
 }
 
 // Two threads of Python may hold one object, whose buffers serve one call at a time.
@@ -136,7 +165,7 @@ std::tuple<double, double, double, double> soft_probabilities(LockedSoftRisk& se
 
 void soft_descend(LockedSoftRisk& self, In2<float> responses, In2<double> sums,
                   In<std::int32_t> segment, In<std::int32_t> order, double C, double tau,
-                  Out2<double> w, Out<double> radius) {
+                  bool grouped, Out2<double> w, Out<double> radius) {
     const auto n = static_cast<Index>(w.shape(0));
     const Index s = self.risk.segments();
     require(tau > 0, "tau must be positive");
@@ -150,13 +179,13 @@ void soft_descend(LockedSoftRisk& self, In2<float> responses, In2<double> sums,
     require(static_cast<Index>(segment.size()) == n && static_cast<Index>(radius.size()) == n,
             "segment and radius must have one entry a learner");
     for (Index j = 0; j < n; ++j)
-        require(-1 <= segment.data()[j] && segment.data()[j] < s,
-                "segment must be -1 or a segment");
+        require(-1 <= segment.data()[j] && segment.data()[j] < (grouped ? 0 : s),
+                "segment must be -1 or a segment, -1 if weights are grouped");
     for (std::size_t t = 0; t < order.size(); ++t)
         require(0 <= order.data()[t] && order.data()[t] < n, "order must be of learners");
     const std::lock_guard<std::mutex> lock(self.mutex);
     self.risk.descend(responses.data(), sums.data(), segment.data(), order.data(),
-                      static_cast<Index>(order.size()), C, tau, w.data(), radius.data(),
+                      static_cast<Index>(order.size()), C, tau, grouped, w.data(), radius.data(),
                       poll_signals);
 }
 
@@ -189,8 +218,20 @@ void bind_boosting(nb::module_& m) {
             },
             "response"_a.noconvert(), "out"_a.noconvert(), Unlocked())
         .def("descend", &soft_descend, "responses"_a.noconvert(), "sums"_a.noconvert(),
-             "segment"_a.noconvert(), "order"_a.noconvert(), "C"_a, "tau"_a, "w"_a.noconvert(),
-             "radius"_a.noconvert(), Unlocked());
+             "segment"_a.noconvert(), "order"_a.noconvert(), "C"_a, "tau"_a, "grouped"_a,
+             "w"_a.noconvert(), "radius"_a.noconvert(), Unlocked());
+    nb::class_<StepSearch>(m, "StepSearch")
+        .def(
+            "__init__",
+            [](StepSearch* search, Index rows) {
+                require(0 <= rows && rows < setwise::most_elements, "rows must lie below 2**31");
+                new (search) StepSearch(rows);
+            },
+            "rows"_a)
+        .def("add", &add_steps, "codes"_a.noconvert(), "values"_a, "low"_a.noconvert(),
+             "high"_a.noconvert())
+        .def("gains", &step_gains, "weights"_a.noconvert(), "slack"_a, "gains"_a.noconvert(),
+             "cuts"_a.noconvert(), "n_threads"_a, Unlocked());
     nb::class_<StumpSearch>(m, "StumpSearch")
         .def(
             "__init__",

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "numeric/exponentials.hpp"
@@ -128,10 +129,11 @@ class SoftClassRisk {
     // A step for each learner of `order`, all its weights at once, on |w|_1 + C times the soft risk: the
     // minimum of its second-order model in a box of size `radius`, which shrinks where the objective
     // rose, and the step is taken back. responses (n, m), with their sums (n, k); w (n, s); segment (n,): the one that a learner
-    // scores, its weight not negative, or -1 for all of them, of any sign.
+    // scores, its weight not negative, or -1 for all of them, of any sign. `grouped`: the weights of a
+    // learner count by their Euclidean norm in place of |w|_1, and the box is a ball.
     void descend(const float* responses, const double* sums, const std::int32_t* segment,
-                 const std::int32_t* order, Index count, double C, double tau, double* w,
-                 double* radius, Poll poll) {
+                 const std::int32_t* order, Index count, double C, double tau, bool grouped,
+                 double* w, double* radius, Poll poll) {
         double level = 0, before = HUGE_VAL;  // both but for a constant
         std::vector<double> old(s_), step(s_);
         const float* moved = nullptr;  // the response whose step the next pass makes in the heights
@@ -143,7 +145,8 @@ class SoftClassRisk {
             const float* const own = responses + j * m_;
             const double now = level + C * pass(tau, moved, own, poll);
             moved = nullptr;
-            if (last >= 0 && now > before + rounding * (std::abs(before) + C)) {
+            const double even = (grouped ? rounding_alone : rounding) * (std::abs(before) + C);
+            if (last >= 0 && now > before + even) {
                 for (Index s = 0; s < s_; ++s) step[s] = old[s] - w[last * s_ + s];
                 level = before_level_;
                 moved = responses + last * m_;
@@ -160,11 +163,13 @@ class SoftClassRisk {
             before_level_ = level;
             std::copy_n(w + j * s_, s_, old.begin());
             for (Index y = 0; y < k_; ++y) slopes_[y] -= sums[j * k_ + y];
-            minimize(old.data(), segment[j], C, radius[j], step.data());
-            for (Index s = 0; s < s_; ++s) {
-                w[j * s_ + s] += step[s];
-                level += std::abs(w[j * s_ + s]) - std::abs(old[s]);
-            }
+            model(C);
+            if (grouped)
+                minimize_group(old.data(), C, radius[j], step.data());
+            else
+                minimize(old.data(), segment[j], C, radius[j], step.data());
+            for (Index s = 0; s < s_; ++s) w[j * s_ + s] += step[s];
+            level += size(w + j * s_, grouped) - size(old.data(), grouped);
             plan(step.data());
             for (Index y = 0; y < k_; ++y) level -= C * move_[y] * sums[j * k_ + y];
             moved = own;
@@ -176,7 +181,9 @@ class SoftClassRisk {
 
   private:
     static constexpr Index stretch = 256, most_square = 16;
-    static constexpr double rounding = 1e-9;  // of the objective: no rise
+    // Of the objective: no rise. Where no linear program takes over, the sums of single precision may
+    // differ by more before the weights are the best.
+    static constexpr double rounding = 1e-9, rounding_alone = 1e-7;
 
     void plan(const double* step) {
         for (Index y = 0; y < k_; ++y) {
@@ -185,8 +192,14 @@ class SoftClassRisk {
         }
     }
 
-    // min over d in a box of slope'd + d' curve d / 2 + |w + d|_1, in the segments, by coordinates.
-    void minimize(const double* w, std::int32_t segment, double C, double radius, double* d) {
+    double size(const double* w, bool grouped) const {
+        double sum = 0;
+        for (Index s = 0; s < s_; ++s) sum += grouped ? w[s] * w[s] : std::abs(w[s]);
+        return grouped ? std::sqrt(sum) : sum;
+    }
+
+    // Slopes and curvature of C times the risk in the segments.
+    void model(double C) {
         slope_.assign(s_, 0.0);
         square_.assign(s_ * s_, 0.0);
         for (Index s = 0; s < s_; ++s) {
@@ -205,6 +218,74 @@ class SoftClassRisk {
                 square_[s * s_ + r] = square_[r * s_ + s] = C * sum;
             }
         }
+    }
+
+    // min over d in a ball of slope'd + d' Q d / 2 + |w + d|_2, at x = w + d. With c = Q w - slope it is
+    // x = 0 if |c| <= 1, and else r (r Q + 1)^-1 c for the r = |x| at which |(r Q + 1)^-1 c| = 1: the
+    // inverse of that norm is concave and increases with r, so that Newton's steps come from one side. A
+    // step that leaves the ball is shortened: the model is convex, so that it falls all the way.
+    void minimize_group(const double* w, double C, double radius, double* d) {
+        goal_.assign(s_, 0.0);
+        double norm = 0;
+        for (Index s = 0; s < s_; ++s) {
+            square_[s * s_ + s] += 1e-12 * C;
+            for (Index r = 0; r < s_; ++r) goal_[s] += square_[s * s_ + r] * w[r];
+            goal_[s] -= slope_[s];
+            norm += goal_[s] * goal_[s];
+        }
+        if (norm <= 1.0) {
+            for (Index s = 0; s < s_; ++s) d[s] = -w[s];
+        } else {
+            double r = size(w, true);
+            for (int round = 0; round < 20; ++round) {
+                const auto [height, slope] = inverse_norm(r);
+                if (std::abs(height - 1.0) <= 1e-10 || slope <= 0) break;
+                r = std::max(r + (1.0 - height) / slope, 0.0);
+            }
+            const double x = size(x_.data(), true);
+            for (Index s = 0; s < s_; ++s) d[s] = r / x * x_[s] - w[s];
+        }
+        const double length = size(d, true);
+        if (length > radius)
+            for (Index s = 0; s < s_; ++s) d[s] *= radius / length;
+    }
+
+    // 1 / |x| of the x with (r Q + 1) x = c, and its slope in r.
+    std::pair<double, double> inverse_norm(double r) {
+        factor_.assign(s_ * s_, 0.0);
+        for (Index i = 0; i < s_; ++i)
+            for (Index j = 0; j <= i; ++j) {
+                double sum = r * square_[i * s_ + j] + (i == j ? 1.0 : 0.0);
+                for (Index k = 0; k < j; ++k) sum -= factor_[i * s_ + k] * factor_[j * s_ + k];
+                factor_[i * s_ + j] =
+                    i == j ? std::sqrt(std::max(sum, 1e-12)) : sum / factor_[j * s_ + j];
+            }
+        x_ = goal_;
+        solve(x_);
+        change_.assign(s_, 0.0);
+        for (Index i = 0; i < s_; ++i)
+            for (Index j = 0; j < s_; ++j) change_[i] += square_[i * s_ + j] * x_[j];
+        solve(change_);
+        double inside = 0;
+        for (Index i = 0; i < s_; ++i) inside += x_[i] * change_[i];
+        const double norm = size(x_.data(), true);
+        return {1.0 / norm, inside / (norm * norm * norm)};
+    }
+
+    // With Cholesky's factors.
+    void solve(std::vector<double>& x) const {
+        for (Index i = 0; i < s_; ++i) {
+            for (Index k = 0; k < i; ++k) x[i] -= factor_[i * s_ + k] * x[k];
+            x[i] /= factor_[i * s_ + i];
+        }
+        for (Index i = s_; i-- > 0;) {
+            for (Index k = i + 1; k < s_; ++k) x[i] -= factor_[k * s_ + i] * x[k];
+            x[i] /= factor_[i * s_ + i];
+        }
+    }
+
+    // min over d in a box of slope'd + d' curve d / 2 + |w + d|_1, in the segments, by coordinates.
+    void minimize(const double* w, std::int32_t segment, double C, double radius, double* d) {
         std::fill_n(d, s_, 0.0);
         const Index first = segment < 0 ? 0 : segment, end = segment < 0 ? s_ : segment + 1;
         for (int round = 0; round < 20; ++round) {
@@ -371,7 +452,7 @@ class SoftClassRisk {
     Index m_, s_, k_;
     std::vector<double> heights_;  // (k, m)
     std::vector<float> p_;         // (k, stretch)
-    std::vector<double> move_, slopes_, curve_, slope_, square_;
+    std::vector<double> move_, slopes_, curve_, slope_, square_, goal_, factor_, x_, change_;
     double before_level_ = 0;
 };
 

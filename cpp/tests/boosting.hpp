@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "boosting/rank_risk.hpp"
+#include "boosting/soft_class_risk.hpp"
+#include "boosting/steps.hpp"
 #include "boosting/stumps.hpp"
 
 namespace setwise {
@@ -38,17 +40,17 @@ inline void check_stumps(std::mt19937& random, int m, int segments) {
         codes[i] = static_cast<std::uint8_t>(examples.size() - 1);
         const bool last = k + 1 == order.size(), ends = last || values[i] != values[order[k + 1]];
         const bool begins = k == 0 || values[i] != values[order[k - 1]];
-        all.push_back(i | (ends && !last ? SortedFeature::mark : 0));
+        all.push_back(i | (ends && !last ? mark : 0));
         if (!zeros || values[i] < 0)
-            up.push_back(i | (ends && (zeros || !last) ? SortedFeature::mark : 0));
+            up.push_back(i | (ends && (zeros || !last) ? mark : 0));
         else if (values[i] > 0)
-            down.insert(down.begin(), i | (begins ? SortedFeature::mark : 0));
+            down.insert(down.begin(), i | (begins ? mark : 0));
     }
     StumpSearch search(m);
-    search.add(SortedFeature(up, down));
-    search.add(SortedFeature(all, {}));
-    search.add(BinnedFeature<std::uint8_t>(codes, examples));
-    search.add(BinnedFeature<std::uint16_t>({codes.begin(), codes.end()}, examples));
+    search.add(SortedFeature(up, down, {}, Trend::any));
+    search.add(SortedFeature(all, {}, {}, Trend::any));
+    search.add(BinnedFeature<std::uint8_t>(codes, examples, Trend::any));
+    search.add(BinnedFeature<std::uint16_t>({codes.begin(), codes.end()}, examples, Trend::any));
     std::vector<double> gains(static_cast<std::size_t>(search.features()) * segments);
     search.gains(weights.data(), segments, gains.data(), 2, [] {});
     for (int s = 0; s < segments; ++s) {
@@ -64,6 +66,62 @@ inline void check_stumps(std::mt19937& random, int m, int segments) {
             require_boosting(std::abs(search.locate(own, f, 0.0).gain) == best, "its threshold");
         }
     }
+}
+
+// One feature, some of its values missing: the norms of all cuts.
+inline void check_steps(std::mt19937& random, int m, int segments) {
+    const int values = 1 + static_cast<int>(random() % m);
+    std::vector<std::int32_t> codes(m);
+    for (auto& code : codes) code = static_cast<std::int32_t>(random() % (values + 1));
+    std::vector<double> weights(static_cast<std::size_t>(m) * segments);
+    for (double& u : weights) u = static_cast<int>(random() % 9) - 4;
+    const int cuts = 2 * values - 1;
+    std::vector<float> low(cuts), high(cuts);
+    for (int c = 0; c < cuts; ++c) low[c] = -1.0f - random() % 4, high[c] = 1.0f + random() % 4;
+    StepSearch search(m);
+    search.add(codes, values, low, high);
+    search.add(codes, values, {}, {});
+    StepSearch::Best best[2];
+    search.gains(weights.data(), segments, 0.0, best, 2, [] {});
+    double most = 0;
+    for (int c = 0; c < cuts; ++c) {
+        double square = 0;
+        for (int s = 0; s < segments; ++s) {
+            double edge = 0;
+            for (int i = 0; i < m; ++i) {
+                const bool below =
+                    c < values ? codes[i] <= c : codes[i] <= c - values || codes[i] == values;
+                edge += (below ? low[c] : high[c]) * weights[static_cast<std::size_t>(s) * m + i];
+            }
+            square += edge * edge;
+        }
+        most = std::max(most, std::sqrt(square));
+    }
+    require_boosting(best[0].gain == most && best[1].cut == -1, "the best step");
+}
+
+// Weights by their norm: descent lowers the objective.
+inline void check_grouped_descent(std::mt19937& random) {
+    const int m = 4 + static_cast<int>(random() % 20), k = 3 + static_cast<int>(random() % 16);
+    std::vector<std::int32_t> labels(m);
+    for (auto& label : labels) label = static_cast<std::int32_t>(random() % k);
+    std::vector<double> cost(k * k, 0.0), weights(m, 1.0 / m), code(k * k, 0.0), out(k * m);
+    for (int y = 0; y < k; ++y) code[y * k + y] = 1.0;
+    SoftClassRisk risk(labels, cost, weights, code, k);
+    risk.start(std::vector<double>(k * m, 0.0).data());
+    std::vector<float> response(m);
+    for (float& h : response) h = random() % 2 ? 1.5f : -0.5f;
+    std::vector<double> sums(k), w(k, 0.0);
+    risk.sums(response.data(), sums.data());
+    const std::int32_t segment = -1, order[3] = {0, 0, 0};
+    double radius = 1.0;
+    const double C = 20.0, before = C * risk.probabilities(1.0, out.data(), [] {}).soft;
+    risk.descend(response.data(), sums.data(), &segment, order, 3, C, 1.0, true, w.data(), &radius,
+                 [] {});
+    double square = 0;
+    for (const double x : w) square += x * x;
+    const double after = std::sqrt(square) + C * risk.probabilities(1.0, out.data(), [] {}).soft;
+    require_boosting(after <= before + 1e-4, "descent of grouped weights");
 }
 
 // Two groups; the weight of the active pairs, and what each row has in it.

@@ -380,6 +380,9 @@ int main(int argc, char** argv) {
         check_planes(random);
         check_stumps(random, 1 + static_cast<int>(random() % 9),
                      1 + static_cast<int>(random() % 19));
+        check_steps(random, 1 + static_cast<int>(random() % 9),
+                    1 + static_cast<int>(random() % 19));
+        check_grouped_descent(random);
         check_rank_pairs(random);
     }
     for (int k = 0; k < 300; ++k) {

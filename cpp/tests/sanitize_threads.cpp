@@ -22,6 +22,7 @@ int main() {
     check_samples(random, 5000);
     check_trees(random, 5000, 3);
     check_stumps(random, 40000, 16);
+    check_steps(random, 3000, 400);
     for (int k = 0; k < 10; ++k) check_flow_copies(random, 4);
     for (int k = 0; k < 20; ++k) check_field_batch(random, 4);
     check_block_flow<double>(random, 60, 300, true);

@@ -1,7 +1,12 @@
-"""Fitted ensembles with fewer trees on the sets of StructBoost's Table 2, beside other ways."""
+"""Fitted ensembles with fewer trees on the sets of StructBoost's Table 2, beside other ways.
+
+What was computed is kept in the cache, a file for each set, ensemble and split: empty its folder
+``thin`` when the library has changed.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 import warnings
@@ -24,6 +29,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from experiments.shared.cache import cache_folder
 from experiments.shared.data import Sample
 from experiments.shared.report import Table, arguments, parallel, report, result
 from experiments.struct_boost._multiclass_sets import multiclass, split
@@ -116,6 +122,19 @@ def features_of(model: object, X: np.ndarray) -> np.ndarray:
 
 
 def run(job: tuple[str, str, int], seed: int) -> dict[str, object]:
+    """What ``compute`` says, or said before."""
+    name, kind, repeat = job
+    path = cache_folder() / "thin" / f"{name}-{seed + repeat}-{kind}.json"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps(compute(job, seed), default=float))
+        part.rename(path)
+    answer: dict[str, object] = json.loads(path.read_text())
+    return answer
+
+
+def compute(job: tuple[str, str, int], seed: int) -> dict[str, object]:
     """Trees and test errors of one ensemble on one split."""
     name, kind, repeat = job
     train, val, test = split(multiclass(name), seed + repeat)

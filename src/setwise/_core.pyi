@@ -610,8 +610,22 @@ class SoftClassRisk:
         order: NDArray[np.int32],
         C: float,
         tau: float,
+        grouped: bool,
         w: _Doubles,
         radius: _Doubles,
+    ) -> None: ...
+
+class StepSearch:
+    def __init__(self, rows: int) -> None: ...
+    def add(
+        self,
+        codes: NDArray[np.int32],
+        values: int,
+        low: NDArray[np.float32],
+        high: NDArray[np.float32],
+    ) -> None: ...
+    def gains(
+        self, weights: _Doubles, slack: float, gains: _Doubles, cuts: _Ints, n_threads: int
     ) -> None: ...
 
 class RankPairs:

@@ -109,6 +109,7 @@ listed(
     time_limit=3600.0,
     slack="one",
     columns="class",
+    penalty="l1",
     columns_per_round=1,
     verbose=False,
     callback=go_on,
@@ -122,6 +123,13 @@ SEARCHES: dict[str, dict[str, Any]] = {
         "n_columns": 1,
         "drop": 0.0,
         "rng": 0,
+    },
+    "StepSearch": {
+        "X": ROWS,
+        "n_columns": 1,
+        "levels": "balanced",
+        "sample_weight": array(1.0, 2.0, 1.0, 1.0),
+        "n_jobs": 1,
     },
     "StumpSearch": {
         "X": ROWS,
@@ -144,6 +152,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
         "negative": (1.0,),
         "missing": -1,
     },
+    "Step": {"feature": 1, "threshold": 0.5, "low": -0.5, "high": 1.5, "missing": 0.25},
     "Stump": {"feature": 1, "threshold": 0.5, "sign": -1, "missing": 1},
     "WeakClassifier": {"model": FITTED, "sign": -1},
 }
@@ -345,6 +354,7 @@ estimator(
         "C": 10.0,
         "surrogate": "auto",
         "taxonomy": array(2, 2, -1),
+        "penalty": "auto",
         "label_form": "coded",
         "class_weight": "balanced",
         "early_stopping": "auto",

@@ -88,6 +88,7 @@ ALSO_NAMED = {
 TAKEN = {
     ("setwise.inference.solve_map", "tol", "inf"),
     ("setwise.images.segment", "tol", "inf"),
+    ("setwise.learning.Step", "threshold", "-inf"),
     ("setwise.learning.Stump", "threshold", "-inf"),
     ("setwise.learning.Serial.map", "function", "function of nan"),
     ("setwise.learning.Threads.map", "function", "function of nan"),
@@ -105,7 +106,7 @@ FREE = {
 # A feature that is NaN or None is missing there, which the weak learners take.
 MISSING = ("one nan", "all nan", "one None")
 TAKE_MISSING = re.compile(
-    r"setwise\.(StructBoost(Classifier|Ranker)\.|learning\.(Category)?Stump"
+    r"setwise\.(StructBoost(Classifier|Ranker)\.|learning\.((Category)?Stump|Step)"
     r"|learning\.(ClassifierSearch|WeakClassifier))"
 )
 # A frame of integers is one of 0 to 255, where one of floats is of 0 to 1.

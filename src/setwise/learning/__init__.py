@@ -14,6 +14,7 @@ from setwise.learning._tree_sum import tree_sum
 from setwise.learning._weak_learners._category_stumps import CategoryStump
 from setwise.learning._weak_learners._classifiers import ClassifierSearch, WeakClassifier
 from setwise.learning._weak_learners._perceptrons import Perceptron, PerceptronSearch
+from setwise.learning._weak_learners._steps import Step, StepSearch
 from setwise.learning._weak_learners._stumps import Stump, StumpSearch
 
 __all__ = [
@@ -33,6 +34,8 @@ __all__ = [
     "Progress",
     "Risk",
     "Serial",
+    "Step",
+    "StepSearch",
     "Stump",
     "StumpSearch",
     "Threads",

@@ -94,6 +94,7 @@ def _trees(X: np.ndarray) -> learning.WeakLearnerSearch:
 
 
 long("learning.StumpSearch.__call__")(_search_with(learning.StumpSearch))
+long("learning.StepSearch.__call__")(_search_with(learning.StepSearch))
 long("learning.PerceptronSearch.__call__")(
     _search_with(lambda X: learning.PerceptronSearch(X, max_iter=10))
 )

@@ -125,3 +125,51 @@ def logistic_minimum(X: np.ndarray, y: np.ndarray, code: np.ndarray, C: float) -
     options = {"maxiter": 20_000, "maxfun": 100_000, "ftol": 1e-14, "gtol": 1e-9}
     found = minimize(objective, start, jac=True, bounds=bounds, method="L-BFGS-B", options=options)
     return float(found.fun)
+
+
+def group_minimum(columns: np.ndarray, y: np.ndarray, k: int, C: float) -> float:
+    """min of the sum of the norms of the columns' weights, (n, k), + C times the logistic loss.
+
+    As a program over exponential and second-order cones: log sum_y exp(f_y - f_t) <= s says that
+    exp(f_y - f_t - s) <= u_y, whose sum over y is at most 1.
+    """
+    import clarabel
+    from scipy.sparse import coo_array
+
+    n, m = columns.shape
+    # Variables: w (n k), the norms (n), s (m), u (m k).
+    norms, s, u = n * k, n * k + n, n * k + n + m
+    size = u + m * k
+    entries: list[tuple[int, int, float]] = []  # of A, where A x + slack = b
+    b: list[float] = []
+    cones: list[object] = []
+
+    def row(items: list[tuple[int, float]], right: float) -> None:
+        entries.extend((len(b), variable, value) for variable, value in items)
+        b.append(right)
+
+    for i in range(m):
+        row([(u + i * k + c, 1.0) for c in range(k)], 1.0)
+    cones.append(clarabel.NonnegativeConeT(m))
+    for j in range(n):
+        row([(norms + j, -1.0)], 0.0)
+        for c in range(k):
+            row([(j * k + c, -1.0)], 0.0)
+        cones.append(clarabel.SecondOrderConeT(k + 1))
+    for i in range(m):
+        for c in range(k):
+            scores = [(j * k + c, -columns[j, i]) for j in range(n)]
+            scores += [(j * k + y[i], columns[j, i]) for j in range(n)]
+            row([*scores, (s + i, 1.0)], 0.0)
+            row([], 1.0)
+            row([(u + i * k + c, -1.0)], 0.0)
+            cones.append(clarabel.ExponentialConeT())
+    places = np.array([(r, v) for r, v, _ in entries]).T
+    A = coo_array(([value for *_, value in entries], places), (len(b), size)).tocsc()
+    q = np.zeros(size)
+    q[norms:s], q[s:u] = 1.0, C / m
+    options = clarabel.DefaultSettings()
+    options.verbose = False
+    nothing = coo_array((size, size)).tocsc()
+    found = clarabel.DefaultSolver(nothing, q, A, np.array(b), cones, options).solve()
+    return float(found.obj_val)

@@ -29,6 +29,7 @@ from setwise.learning import (
     BoostProgress,
     ClassifierSearch,
     PerceptronSearch,
+    StepSearch,
     StumpSearch,
     WeakLearnerSearch,
     struct_boost,
@@ -55,6 +56,12 @@ def _perceptrons(X: Any, n_columns: int, n_threads: int, rng: object) -> WeakLea
     return PerceptronSearch(X, n_columns, n_jobs=n_threads)
 
 
+def _steps(
+    X: Any, n_columns: int, n_threads: int, rng: object, **options: Any
+) -> WeakLearnerSearch:
+    return StepSearch(X, n_columns, n_jobs=n_threads, **options)
+
+
 def _linear(X: Any, n_columns: int, n_threads: int, rng: object) -> WeakLearnerSearch:
     """Support vector machines of the paper's Section 4.3: C = 1e8 / m for weights of sum 1."""
     largest = float(abs(X).max())
@@ -72,6 +79,8 @@ SEARCHES: dict[str, Callable[..., WeakLearnerSearch]] = {
     "perceptron": _perceptrons,
     "linear": _linear,
 }
+# The words of estimators whose learners may have a weight for every class.
+SHARED_SEARCHES = SEARCHES | {"step": _steps}
 
 
 def make_search(
@@ -81,6 +90,7 @@ def make_search(
     n_columns: int = 1,
     random_state: object,
     n_jobs: int | None,
+    words: Collection[str] = SEARCHES,
     **of_stumps: Any,
 ) -> WeakLearnerSearch:
     """The search that ``estimator`` stands for: a word of ``SEARCHES`` or a classifier.
@@ -88,10 +98,10 @@ def make_search(
     ``of_stumps`` is what a search for stumps is told of the columns of X.
     """
     n_threads = threads(n_jobs)
-    check_estimator(estimator)
+    check_estimator(estimator, words=words)
     check_randomness(random_state, "random_state")
     if isinstance(estimator, str):
-        return SEARCHES[estimator](X, n_columns, n_threads, random_state, **of_stumps)
+        return SHARED_SEARCHES[estimator](X, n_columns, n_threads, random_state, **of_stumps)
     return ClassifierSearch(X, estimator, n_columns, rng=random_state)
 
 

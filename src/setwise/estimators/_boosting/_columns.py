@@ -22,7 +22,7 @@ _OF_CATEGORIES = ("category", "Categorical", "Enum")
 def takes_missing(estimator: Any) -> bool:
     """Whether weak learners of this kind take NaN for what is missing."""
     if isinstance(estimator, str):
-        return estimator in ("stump", "tree")
+        return estimator in ("stump", "step", "tree")
     return takes_nan(estimator)
 
 

@@ -52,7 +52,7 @@ class Judged(Boosted):
     def _risk(self, examples: Examples) -> Risk:
         raise NotImplementedError
 
-    def _search(self, X: Any) -> WeakLearnerSearch:
+    def _search(self, examples: Examples) -> WeakLearnerSearch:
         raise NotImplementedError
 
     def _merit(self, examples: Examples) -> Callable[[FloatArray], float]:
@@ -102,7 +102,7 @@ class Judged(Boosted):
             examples, held = split_off(examples, fraction, self.random_state)
             parts = [(examples, held)]
             judged = {"validation": held}
-        search = self._search(self._design(examples.X))
+        search = self._search(examples)
         outside: list[HeldOut] = []
         self._surrogate = self._surrogates()[0]
         if isinstance(self.C, str):
@@ -153,7 +153,8 @@ class Judged(Boosted):
         best: tuple[str, Path[list[HeldOut]]] | None = None
         for surrogate in self._surrogates():
             self._surrogate = surrogate
-            least = least_price(self._risk(examples), search)
+            grouped = options.get("penalty") == "group"
+            least = least_price(self._risk(examples), search, grouped=grouped)
             if not parts:
                 self.C_ = USUAL * least
                 return []
@@ -198,7 +199,7 @@ class Judged(Boosted):
                 break
             judge, risk = self._judge(held), self._risk(train)
             watch = Watch({"": judge} if patience else {}, patience)
-            search = self._search(self._design(train.X))
+            search = self._search(train)
             with warnings.catch_warnings():  # the last fit says what there is to say
                 warnings.simplefilter("ignore")
                 fit = self._boost(

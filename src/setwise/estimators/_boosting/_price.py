@@ -21,8 +21,10 @@ USUAL = 50.0  # where there are too few rows to hold some out
 _FIXED = 100.0  # where no weak learner pays, whatever C is
 
 
-def least_price(risk: Risk, search: WeakLearnerSearch) -> float:
+def least_price(risk: Risk, search: WeakLearnerSearch, *, grouped: bool = False) -> float:
     r"""Below :math:`C = 1 / \max_h \langle -R'(0), h \rangle` no weak learner pays.
+
+    ``grouped``: a learner has all segments, and the norm of what it gains in them counts.
 
     It grows with the number of classes, since a learner then speaks for fewer examples. Where the
     risk has one slope at 0, as with two classes, learners pay from there on; where it has many, R'
@@ -31,8 +33,11 @@ def least_price(risk: Risk, search: WeakLearnerSearch) -> float:
     offsets = risk.offsets
     _, slope = risk(np.zeros(offsets[-1]))
     column = search(-slope)[0]
-    own = slice(offsets[column.segment], offsets[column.segment + 1])
-    edge = -float(slope[own] @ column.response)
+    if grouped:
+        edge = float(np.linalg.norm(slope.reshape(len(offsets) - 1, -1) @ column.response))
+    else:
+        own = slice(offsets[column.segment], offsets[column.segment + 1])
+        edge = -float(slope[own] @ column.response)
     return 1.0 / edge if edge > 1e-9 else _FIXED / USUAL
 
 

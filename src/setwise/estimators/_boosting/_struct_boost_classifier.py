@@ -17,7 +17,12 @@ from setwise._foundation._arguments import FloatArray, as_array, as_choice
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display
 from setwise._foundation._sample_weights import as_sample_weights, require_some, without_unit
-from setwise.estimators._boosting._boosted import columns_a_round, importances, make_search
+from setwise.estimators._boosting._boosted import (
+    SHARED_SEARCHES,
+    columns_a_round,
+    importances,
+    make_search,
+)
 from setwise.estimators._boosting._class_merit import as_class_weights, class_merit
 from setwise.estimators._boosting._class_probabilities import METHODS, ClassProbabilities
 from setwise.estimators._boosting._class_risk import ClassRisk
@@ -33,6 +38,7 @@ from setwise.estimators._sets._folds import Scoring, as_scoring
 from setwise.learning import BoostProgress, WeakLearnerSearch
 
 SURROGATES = ("auto", "hinge", "logistic")
+PENALTIES = ("auto", "l1", "group")
 # With so few scores, samples times columns of the code, a slack an example is the faster program.
 _FEW_SCORES = 1000
 
@@ -62,9 +68,11 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
 
     Parameters
     ----------
-    estimator : {"stump", "tree", "perceptron", "linear"} or classifier, default="stump"
-        The weak learners: decision stumps, decision trees of depth 3, perceptrons, linear support
-        vector machines, or any scikit-learn classifier that takes ``sample_weight``.
+    estimator : {"stump", "step", "tree", "perceptron", "linear"} or classifier, default="stump"
+        The weak learners: decision stumps, stumps with balanced levels (``sw.learning.StepSearch``;
+        of more than two classes with ``penalty="group"`` alone), decision trees of depth 3,
+        perceptrons, linear support vector machines, or any scikit-learn classifier that takes
+        ``sample_weight``.
     n_estimators : int, default=200
         The most weak learners; with ``early_stopping`` validation may find fewer to be better.
     time_limit : float, default=None
@@ -82,6 +90,12 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         Of the loss. "auto": where C is chosen, the one whose best score on the rows held out is
         higher, the logistic one if they are equal; where C is given, whose unit depends on it, the
         hinge of the paper.
+    penalty : {"auto", "l1", "group"}, default="auto"
+        What the weights of a learner cost that all classes share: the sum of their absolute values,
+        as in the paper, or their Euclidean norm, :math:`\sum_j \|w_j\|_2` in place of
+        :math:`1^\top w`, with the logistic surrogate alone. With the norm a learner has weights for
+        all classes, with the sum for few. "auto": the norm for "step", the sum else. One score, as
+        of two classes, has one weight a learner, and both are the same.
     taxonomy : nested lists, parent array or graph, default=None
         A tree whose nodes include the classes. Lists are nodes and labels are leaves,
         ``[["cat", "dog"], ["car", "bus"]]``; a parent array gives the parent of each node, -1 for
@@ -214,6 +228,7 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         C: float | str = "auto",
         *,
         surrogate: str = "auto",
+        penalty: str = "auto",
         taxonomy: Any = None,
         label_form: str = "coded",
         class_weight: dict[Any, float] | str | None = None,
@@ -239,6 +254,7 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         self.n_estimators = n_estimators
         self.C = C
         self.surrogate = surrogate
+        self.penalty = penalty
         self.taxonomy = taxonomy
         self.label_form = label_form
         self.class_weight = class_weight
@@ -291,6 +307,7 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         as_choice(self.surrogate, "surrogate", SURROGATES)
         slack = as_choice(self.slack, "slack", ("auto", "one", "example"))
         shared = as_choice(self.columns, "columns", ("shared", "class")) == "shared"
+        as_choice(self.penalty, "penalty", PENALTIES)
         columns_a_round(self.columns_per_round, 0)
         if self.calibrate is not None:
             as_choice(self.calibrate, "calibrate", METHODS)
@@ -315,6 +332,7 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         self.code_, self.cost_ = coding.code, coding.cost
         self._augmented = augmented
         n_segments = 1 if augmented else self.code_.shape[1]
+        self._grouped = self._is_grouped(shared=shared) and n_segments > 1
         self._width = columns_a_round(self.columns_per_round, n_segments * len(examples))
         if slack == "auto":
             few = self.code_.shape[1] * len(examples) <= _FEW_SCORES
@@ -326,6 +344,7 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
             hold_out=self.calibrate is not None,
             slack=slack,
             columns="shared" if shared and n_segments > 1 else "class",
+            penalty="group" if self._grouped else "l1",
             columns_per_round=self._width,
         )
         if self.calibrate is not None:
@@ -408,20 +427,62 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
             one_segment=self._augmented,
         )
 
+    def _is_grouped(self, *, shared: bool) -> bool:
+        """Whether the norms of the learners' weights count; raises where that cannot be."""
+        steps = isinstance(self.estimator, str) and self.estimator == "step"
+        if self.penalty == "l1" or not (steps or self.penalty == "group"):
+            if steps and self.code_.shape[1] > 1 and not self._augmented:
+                raise ValueError(
+                    "penalty must be 'auto' or 'group' for estimator='step' and more than one "
+                    "score, got 'l1'"
+                )
+            return False
+        if self.code_.shape[1] == 1 or self._augmented:
+            return True  # one weight a learner, whose size is its norm
+        if not shared:
+            raise ValueError("columns must be 'shared' for penalty='group', got 'class'")
+        if self.surrogate == "hinge":
+            raise ValueError(
+                "surrogate must be 'auto' or 'logistic' for penalty='group', which no linear "
+                "program has, got 'hinge'"
+            )
+        return True
+
     def _surrogates(self) -> tuple[str, ...]:
         if self.surrogate != "auto":
             return (self.surrogate,)
+        if self._grouped:
+            return ("logistic",)
         return ("logistic", "hinge") if isinstance(self.C, str) else ("hinge",)
 
-    def _search(self, X: Any) -> WeakLearnerSearch:
+    def _search(self, examples: Examples) -> WeakLearnerSearch:
+        options = self._stump_options(one_score=self.code_.shape[1] == 1, augmented=self._augmented)
+        estimator = self.estimator
+        if isinstance(estimator, str) and (estimator == "step" or self._grouped_stumps(options)):
+            levels = "balanced" if estimator == "step" else "sign"
+            copies = len(self.classes_) if self._augmented else 1
+            weight = np.tile(examples.weight, copies)
+            estimator, options = "step", {"levels": levels, "sample_weight": weight}
         return make_search(
-            self.estimator,
-            X,
+            estimator,
+            self._design(examples.X),
             n_columns=self._width,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
-            **self._stump_options(one_score=self.code_.shape[1] == 1, augmented=self._augmented),
+            words=SHARED_SEARCHES,
+            **options,
         )
+
+    def _grouped_stumps(self, options: dict[str, Any]) -> bool:
+        if not (self._grouped and self.estimator == "stump"):
+            return False
+        categorical = options.get("categorical_features")
+        if categorical is not None and np.any(categorical):
+            raise ValueError(
+                "categorical_features must be None for penalty='group', under which no sum of its "
+                f"own says which subset is best, got {self.categorical_features!r}"
+            )
+        return True
 
     def _merit(self, examples: Examples) -> Callable[[FloatArray], float]:
         merit = class_merit(

@@ -311,7 +311,8 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
             return GainRisk(levels, examples.weight, examples.groups, self.k)
         return LOSSES[self.loss](levels, examples.weight, examples.groups)
 
-    def _search(self, X: Any) -> WeakLearnerSearch:
+    def _search(self, examples: Examples) -> WeakLearnerSearch:
+        X = self._design(examples.X)
         return make_search(
             self.estimator,
             X,

@@ -47,7 +47,7 @@ class Pricing:
             columns = [replace(column, segment=EVERY) for column in columns]
         edge = max(_edge(point, column, problem) for column in columns)
         if not self._search.exact:  # it may miss a learner that it found before
-            edge = max(edge, float(_edges_in_use(point, problem).max(initial=0.0)))
+            edge = max(edge, _largest_in_use(point, problem))
         if problem.soft is not None:
             problem.soft.met(edge)
         if point.height / max(1.0, edge) > self.best.bound:
@@ -72,17 +72,20 @@ def _mean(center: DualPoint, now: DualPoint) -> DualPoint:
 
 
 def _edge(point: DualPoint, column: Column, problem: Restricted) -> float:
-    return float(problem.responses.edges(point.weights, column).max())
+    return problem.joint(problem.responses.edges(point.weights, column))
 
 
 def _size(point: DualPoint, column: Column, problem: Restricted) -> float:
     sizes = replace(column, response=np.abs(column.response))
-    return float(problem.responses.edges(np.abs(point.weights), sizes).max())
+    return problem.joint(problem.responses.edges(np.abs(point.weights), sizes))
 
 
-def _edges_in_use(point: DualPoint, problem: Restricted) -> FloatArray:
+def _largest_in_use(point: DualPoint, problem: Restricted) -> float:
     edges: FloatArray = problem.responses.coefficients(point.weights[None, :])[0]
-    return np.abs(edges) if problem.shared else edges
+    if problem.grouped:
+        norms = np.linalg.norm(edges.reshape(-1, problem.responses.width), axis=1)
+        return float(norms.max(initial=0.0))
+    return float((np.abs(edges) if problem.shared else edges).max(initial=0.0))
 
 
 def checked_columns(columns: list[Column], problem: Restricted) -> list[Column]:

@@ -139,10 +139,14 @@ class SoftRisk(Protocol):
         order: NDArray[np.int32],
         C: float,
         tau: float,
+        grouped: bool,
         w: FloatArray,
         radius: FloatArray,
     ) -> None:
-        """Lower sum(abs(w)) + C times the soft risk, one learner of ``order`` after the other."""
+        """Lower sum(abs(w)) + C times the soft risk, one learner of ``order`` after the other.
+
+        ``grouped``: the norms of the learners' weights in place of sum(abs(w)).
+        """
 
 
 class SofteningRisk(Risk, Protocol):

@@ -66,6 +66,9 @@ class Restricted:
     Where the risk can be softened and the scores are many, descent on the soft risk comes first,
     and the linear program, which no weak learner has entered then, after ``harden``. A risk that is
     soft itself has no optimum at a vertex, and the descent comes first for any number of scores.
+
+    ``grouped``: the weights of a shared learner count by their Euclidean norm, for which there is
+    the descent alone.
     """
 
     def __init__(
@@ -75,9 +78,11 @@ class Restricted:
         *,
         examplewise: bool,
         shared: bool = False,
+        grouped: bool = False,
         timed: Timed | None = None,
     ) -> None:
         self._risk = risk
+        self.grouped = grouped
         self._timed = timed or Timed()
         self._examplewise = examplewise
         self.C = C
@@ -111,7 +116,16 @@ class Restricted:
         self.soft: Smoothed | None = None
         smooth = getattr(risk, "temperature", None) is not None
         if cut.risk > 0 and (smooth or (not examplewise and n_scores >= _MANY_SCORES)):
-            self.soft = _softened(risk, C, cut.risk, self._timed)
+            self.soft = _softened(risk, C, cut.risk, self._timed, grouped=grouped)
+        if grouped and cut.risk > 0 and (self.soft is None or not smooth):
+            raise TypeError(
+                "risk must have a temperature, and softened() a kernel, for penalty='group', got "
+                f"{type(risk).__name__}"
+            )
+
+    def joint(self, edges: FloatArray) -> float:
+        """The edge of a learner with these of its weights, (width,)."""
+        return float(np.linalg.norm(edges) if self.grouped else edges.max())
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -183,6 +197,10 @@ class Restricted:
         if self.soft is None:
             self._enter(column)
         elif not self.soft.add(column):
+            if self.grouped:
+                raise ValueError(
+                    "search must return responses that single precision holds for penalty='group'"
+                )
             self.harden()
 
     def resembles(self, column: Column) -> bool:
@@ -243,13 +261,13 @@ class Restricted:
         self._idle = np.concatenate([self._idle, np.zeros(len(offsets), np.int64)])
 
 
-def _softened(risk: Risk, C: float, zero: float, timed: Timed) -> Smoothed | None:
+def _softened(risk: Risk, C: float, zero: float, timed: Timed, *, grouped: bool) -> Smoothed | None:
     """Descent on the soft risk, if there is one."""
     if not hasattr(risk, "softened"):
         return None
     softening = cast(SofteningRisk, risk)
     soft = softening.softened()
-    return None if soft is None else Smoothed(softening, soft, C, zero, timed)
+    return None if soft is None else Smoothed(softening, soft, C, zero, timed, grouped=grouped)
 
 
 def checked_offsets(offsets: ArrayLike) -> IntArray:

@@ -37,6 +37,8 @@ class SoftPoint(NamedTuple):
 class Smoothed:
     r"""min sum(abs(w)) + C R_tau(f) over the columns in use, as far as a round needs it.
 
+    ``grouped``: with the Euclidean norms of the learners' weights for sum(abs(w)).
+
     The maxima of the risk become :math:`\tau \log \sum \exp(\cdot / \tau)`: the multipliers of
     the outputs are then probabilities that move little when a weak learner comes, and a plane below
     the risk itself. That is the dual with an entropy added to it (ERLPBoost), which steadies the
@@ -53,9 +55,17 @@ class Smoothed:
     """
 
     def __init__(
-        self, risk: SofteningRisk, soft: SoftRisk, C: float, zero: float, timed: Timed
+        self,
+        risk: SofteningRisk,
+        soft: SoftRisk,
+        C: float,
+        zero: float,
+        timed: Timed,
+        *,
+        grouped: bool = False,
     ) -> None:
         self._risk, self._soft, self._timed, self.C = risk, soft, timed, C
+        self._grouped = grouped
         self._smooth = risk.temperature is not None
         self._tau = risk.temperature or _WARM * zero / np.log(soft.classes)
         self._zero = C * zero
@@ -66,6 +76,7 @@ class Smoothed:
         self._w = np.zeros((8, self._shape[0]))
         self._segment = np.empty(8, np.int32)
         self._radius = np.empty(8)
+        self._reach = np.empty(8)  # steps are measured by what they add to scores
         self._sums = np.empty((8, soft.classes))
         self._keys: set[tuple[int, bytes]] = set()
         self._n = 0
@@ -80,13 +91,14 @@ class Smoothed:
         if not np.array_equal(response, column.response):
             return False
         if self._n == len(self._responses):
-            for name in ("_responses", "_w", "_segment", "_radius", "_sums"):
+            for name in ("_responses", "_w", "_segment", "_radius", "_reach", "_sums"):
                 old = getattr(self, name)
                 setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
         self._responses[self._n] = response
         self._w[self._n] = 0.0
         self._segment[self._n] = column.segment
-        self._radius[self._n] = 4.0 * self._tau
+        self._reach[self._n] = 1.0 / (float(np.abs(response).max()) or 1.0)
+        self._radius[self._n] = 4.0 * self._tau * self._reach[self._n]
         self._soft.sums(self._responses[self._n], self._sums[self._n])
         self._keys.add(_key(column))
         self._new.append(self._n)
@@ -108,6 +120,7 @@ class Smoothed:
         n, C = self._n, self.C
         responses, w = self._responses[:n], self._w[:n]
         segment, radius, sums = self._segment[:n], self._radius[:n], self._sums[:n]
+        reach = self._reach[:n]
         best: tuple[float, FloatArray] = (np.inf, w)
         order = np.array(3 * self._new, np.int32)
         self._new = []
@@ -115,20 +128,29 @@ class Smoothed:
         while True:
             self._timed.deadline.check()
             if len(order):
-                np.maximum(radius, 0.5 * self._tau, out=radius)
-                self._soft.descend(responses, sums, segment, order, C, self._tau, w, radius)
+                np.maximum(radius, 0.5 * self._tau * reach, out=radius)
+                self._soft.descend(
+                    responses, sums, segment, order, C, self._tau, self._grouped, w, radius
+                )
             soft, hard, height, entropy = self._soft.probabilities(self._tau, self._outputs)
             if self._smooth:
                 hard, height = soft, height + self._tau * entropy
-            now = float(np.abs(w).sum()) + C * hard
+            now = size_of(w, grouped=self._grouped) + C * hard
             if now < best[0]:
                 best = now, w.copy()
             nothing, value = min(value, now) >= self._zero, min(value, now)
             slope = self._risk.soft_slope(self._outputs)
             edges = responses @ (slope.reshape(self._shape).astype(np.float32).T * np.float32(-C))
-            excess, most = _excess(edges, w, segment)
+            if self._grouped:
+                excess, most = _group_excess(edges, w)
+                # What the weights cost beyond what their edges bring is left of the gap.
+                spent = now - C * hard - float((edges * w).sum()) <= _SHARE * (value - bound)
+            else:
+                excess, most = _excess(edges, w, segment)
+                spent = True
             look += 1
-            if most - 1.0 <= _SLACK * (self._edge - 1.0) or look > self._looks or n == 0:
+            near = most - 1.0 <= _SLACK * (self._edge - 1.0) and spent
+            if near or look > self._looks or n == 0:
                 return SoftPoint(best[1], best[0], -C * slope, C * height)
             warm = nothing or C * self._tau * entropy > self._share * (value - bound)
             if warm and not self._smooth:
@@ -139,6 +161,19 @@ class Smoothed:
     def met(self, edge: float) -> None:
         """The largest edge that the last search found."""
         self._edge = max(edge, 1.0)
+
+
+def size_of(w: FloatArray, *, grouped: bool) -> float:
+    """What the weights of the learners, (n, s), count for in the objective."""
+    return float(np.linalg.norm(w, axis=1).sum() if grouped else np.abs(w).sum())
+
+
+def _group_excess(edges: NDArray[np.float32], w: FloatArray) -> tuple[FloatArray, float]:
+    """The same for grouped weights: the edges become w / |w|, or their norm is at most 1."""
+    sizes, norms = np.linalg.norm(edges, axis=1), np.linalg.norm(w, axis=1)
+    unit = w / np.where(norms > 0, norms, 1.0)[:, None]
+    far = np.where(norms > 0, np.linalg.norm(edges - unit, axis=1), np.maximum(sizes - 1.0, 0.0))
+    return far, float(sizes.max(initial=0.0))
 
 
 def _key(column: Column) -> tuple[int, bytes]:

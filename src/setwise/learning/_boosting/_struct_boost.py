@@ -32,6 +32,7 @@ from setwise.learning._room import room_of, share_left
 # The cutting planes of a round need not be more accurate than a share of what weak learners yet to
 # come may bring, nor than a share of the tolerance.
 _SHARE_OF_GAP, _SHARE_OF_TOLERANCE = 0.2, 0.2
+_STALLED = 0.99  # of the gap: a round that leaves more, and finds no learner, leads nowhere
 _LARGEST = 1e15  # of C: beyond, the weights of the learners are less than the rounding of the risk
 
 
@@ -45,6 +46,7 @@ def struct_boost(
     time_limit: float | None = None,
     slack: str = "one",
     columns: str = "class",
+    penalty: str = "l1",
     columns_per_round: int = 1,
     verbose: bool = False,
     callback: Callable[[BoostProgress], object] | None = None,
@@ -104,6 +106,13 @@ def struct_boost(
         that is not negative. "shared": it scores all of them, with a weight of any sign for each
         (Section 3.3 of the paper), whose absolute values are summed: segments must be of one
         length, and the negation of a weak learner one too, for the bound to hold.
+    penalty : {"l1", "group"}
+        "l1": the sum of the absolute weights. "group", for columns that are shared: the sum over
+        the learners of the Euclidean norm of their weights,
+        :math:`\sum_j \|w_j\|_2 + C R(f)`, so that a learner which speaks for one segment speaks
+        for others at little more. Its edge is then the norm of its edges in the segments, which
+        the search has to make largest (``StepSearch``). The risk must be smooth, with a
+        ``temperature`` as the logistic one has: there is descent alone, and no linear program.
     columns_per_round : int
         How many of the violated columns that the search returns enter in a round.
     verbose : bool
@@ -165,6 +174,7 @@ def struct_boost(
                 time_limit=Deadline.of(time_limit, armed=False).inherited,
                 slack=slack,
                 columns=columns,
+                penalty=penalty,
                 columns_per_round=columns_per_round,
                 callback=shown,
             )
@@ -176,6 +186,9 @@ def struct_boost(
     width = as_count(columns_per_round, "columns_per_round", least=1)
     examplewise = as_choice(slack, "slack", ("one", "example")) == "example"
     shared = as_choice(columns, "columns", ("class", "shared")) == "shared"
+    grouped = as_choice(penalty, "penalty", ("l1", "group")) == "group"
+    if grouped and not shared:
+        raise ValueError("penalty must be 'l1' unless columns='shared', got 'group'")
     parts: tuple[tuple[object, str, str], ...] = (
         (risk, "risk", "offsets"),
         (search, "search", "exact"),
@@ -189,9 +202,11 @@ def struct_boost(
         )
     timed = Timed(time_limit)
     rounds = _Rounds(tol, callback, timed)
-    problem = Restricted(risk, C, examplewise=examplewise, shared=shared, timed=timed)
+    problem = Restricted(
+        risk, C, examplewise=examplewise, shared=shared, grouped=grouped, timed=timed
+    )
     pricing = Pricing(search, timed)
-    before = (np.inf, np.inf, np.inf)
+    before, left = (np.inf, np.inf, np.inf), np.inf
     try:
         while True:
             if problem.soft is not None:
@@ -207,7 +222,11 @@ def struct_boost(
                 break
             if problem.soft is not None:
                 if not found and not problem.soft.sharpen():
-                    problem.harden()
+                    if not grouped:
+                        problem.harden()
+                    elif problem.best.value - pricing.best.bound > _STALLED * left:
+                        break  # what is left is within the accuracy of the descent
+                    left = problem.best.value - pricing.best.bound
             elif model is not None:
                 now = problem.best.value, model.value, pricing.best.bound
                 if not found and now == before:

@@ -1,0 +1,250 @@
+"""Steps: stumps with levels of their own, and the search for the best of them for all classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from setwise import _core
+from setwise._foundation._arguments import FloatArray, as_choice, as_count, as_number
+from setwise._foundation._sample_weights import as_sample_weights, require_some, without_unit
+from setwise._foundation._threads import as_threads
+from setwise.learning._boosting._problem import Column
+from setwise.learning._weak_learners._rows import (
+    MOST_FEATURES,
+    as_rows,
+    as_segments,
+    check_width,
+    feature_of,
+)
+from setwise.learning._weak_learners._stumps import midway, rounding_of
+
+Floats32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Step:
+    """Two levels: ``high`` where a feature exceeds a threshold, ``low`` elsewhere.
+
+    Parameters
+    ----------
+    feature : int
+    threshold : float
+        ``-inf`` makes it constant, but for missing values.
+    low, high : float
+    missing : float, default=0.0
+        The response where the feature is missing (NaN).
+
+    Examples
+    --------
+    >>> from setwise.learning import Step
+    >>> step = Step(feature=1, threshold=0.5, low=-0.25, high=1.5)
+    >>> step.predict([[0.0, 0.0], [0.0, 1.0]]).tolist()
+    [-0.25, 1.5]
+    """
+
+    feature: int
+    threshold: float
+    low: float
+    high: float
+    missing: float = 0.0
+
+    def __post_init__(self) -> None:
+        as_count(self.feature, "feature")
+        threshold: object = self.threshold
+        if not (isinstance(threshold, float) and threshold == -np.inf):
+            as_number(threshold, "threshold", largest=np.inf)
+        for name in ("low", "high", "missing"):
+            as_number(getattr(self, name), name)
+
+    def predict(self, X: Any) -> FloatArray:
+        """The responses on the rows of an array or a sparse matrix: shape (n,)."""
+        rows = as_rows(X, least=0, allow_nan=True)
+        check_width(rows, self.feature)
+        return self._respond(rows)
+
+    def _respond(self, X: Any) -> FloatArray:
+        values = feature_of(X, self.feature)
+        answers = np.where(values > self.threshold, float(self.high), float(self.low))
+        answers[np.isnan(values)] = self.missing
+        return answers
+
+    def importances(self, n_features: int) -> FloatArray:
+        """The share of each feature, (n_features,): all is this one's; a constant has none."""
+        least = self.feature + 1
+        shares = np.zeros(as_count(n_features, "n_features", least=least, most=MOST_FEATURES))
+        if self.threshold > -np.inf or self.missing != self.high:
+            shares[self.feature] = 1.0
+        return shares
+
+
+class StepSearch:
+    r"""Finds the steps h with the largest norm over the segments k of :math:`\sum_i U_{ki} h(x_i)`,
+
+    .. math:: \Bigl( \sum_k \Bigl( \sum_i U_{ki} h(x_i) \Bigr)^2 \Bigr)^{1/2} ,
+
+    as learners that all segments share need them under ``penalty="group"`` of ``struct_boost``.
+    Over all features and thresholds (midways between neighbouring values; the constant 1 is a step
+    too), exactly. The levels of a step are fixed by its threshold. With p the share of the rows, by
+    their weight, that lie above, and :math:`\sigma = 2 \sqrt{p (1 - p)}`, they are
+
+    .. math:: \text{high} = 2 (1 - p) / \sqrt\sigma, \qquad \text{low} = -2 p / \sqrt\sigma
+
+    (``levels="balanced"``): a stump that speaks for few rows, less its mean and enlarged, so that a
+    unit of its weight has a deviation of :math:`\sqrt\sigma` over the rows, between the
+    :math:`\sigma` of a stump of signs and the 1 of a standardised column. ``levels="sign"`` has -1
+    and 1. Levels are of single precision. Missing values (NaN) have one of the two levels,
+    whichever is better, and may be the whole of one side.
+
+    A search costs O(m d) additions for each segment, for the zeros of a sparse matrix too.
+
+    Of steps that are equally good, but for rounding, the first feature and the lowest threshold
+    win.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (m, d)
+        Finite, or NaN for what is missing.
+    n_columns : int, default=1
+        How many steps to give, at most one a feature, best first.
+    levels : {"balanced", "sign"}, default="balanced"
+    sample_weight : array of shape (m,) or number, optional
+        Weights of the rows in p.
+    n_jobs : int, optional
+        Threads; None is one, -1 all cores. The answer does not depend on it.
+
+    Attributes
+    ----------
+    exact : bool
+        True.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from setwise.learning import StepSearch
+    >>> search = StepSearch(np.array([[0.0], [1.0], [2.0], [3.0], [4.0]]))
+    >>> best = search(np.array([[2.0, -1.0, -1.0, 0.0, 0.0], [-1.0, 1.0, 0.0, 0.0, 0.0]]))[0]
+    >>> best.learner.threshold, best.response.round(2).tolist()
+    (0.5, [-1.79, 0.45, 0.45, 0.45, 0.45])
+    """
+
+    exact = True
+
+    def __init__(
+        self,
+        X: Any,
+        n_columns: int = 1,
+        *,
+        levels: str = "balanced",
+        sample_weight: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.X = as_rows(X, allow_nan=True)
+        self.n_columns = as_count(n_columns, "n_columns", least=1)
+        self.levels = as_choice(levels, "levels", ("balanced", "sign"))
+        self.n_jobs = n_jobs
+        self._n_threads = as_threads(n_jobs, default=1)
+        rows, features = self.X.shape
+        weight = as_sample_weights(sample_weight, rows)
+        require_some(weight)
+        self._weight = without_unit(weight)
+        self._shares = self._weight / self._weight.sum()
+        self._search = _core.StepSearch(rows)
+        self._features = [self._add(f) for f in range(features)]
+
+    def __reduce__(self) -> tuple[partial[StepSearch], tuple[Any, int]]:
+        """The compiled tables are made again from the rows."""
+        make = partial(
+            type(self), levels=self.levels, sample_weight=self._weight, n_jobs=self.n_jobs
+        )
+        return make, (self.X, self.n_columns)
+
+    def __call__(self, weights: FloatArray) -> list[Column]:
+        """The best steps for weights of shape (n_segments m,), flat or (n_segments, m).
+
+        Their segment is 0, since they are for all of them. Of one segment they have the sign that
+        makes the sum positive.
+        """
+        segments = as_segments(weights, self.X.shape[0])
+        rounding = rounding_of(segments)
+        gains = np.empty(self.X.shape[1])
+        cuts = np.empty(self.X.shape[1], np.int64)
+        self._search.gains(segments, rounding, gains, cuts, self._n_threads)
+        ranks = np.round(gains / rounding) if rounding > 0 else gains
+        steps = [self._step(f, int(cuts[f])) for f in self._best_features(ranks)]
+        constant = float(np.linalg.norm(segments.sum(axis=1)))
+        rank = np.round(constant / rounding) if rounding > 0 else constant
+        whole = Step(0, -np.inf, 1.0, 1.0, 1.0)
+        place = int(np.count_nonzero(-np.sort(-ranks)[: len(steps)] > rank))
+        steps = [*steps[:place], whole, *steps[place:]][: self.n_columns]
+        columns = [Column(step, 0, step._respond(self.X)) for step in steps]
+        return [_upward(own, segments[0]) for own in columns] if len(segments) == 1 else columns
+
+    def _best_features(self, ranks: FloatArray) -> list[int]:
+        order = np.argsort(-ranks, kind="stable")[: self.n_columns].tolist()
+        return [f for f in order if self._features[f].n_cuts]
+
+    def _step(self, feature: int, cut: int) -> Step:
+        own = self._features[feature]
+        low, high = float(own.low[cut]), float(own.high[cut])
+        below = cut >= len(own.values)  # what is missing is
+        place = cut - len(own.values) if below else cut
+        missing = 0.0 if not own.missing else low if below else high
+        if place == len(own.values) - 1:  # of what is missing alone
+            return Step(feature, -np.inf, low, low, missing)
+        lower, upper = own.values[place : place + 2].tolist()
+        return Step(feature, midway(lower, upper), low, high, missing)
+
+    def _add(self, feature: int) -> _Cuts:
+        """Put a feature into the tables."""
+        values, codes = np.unique(feature_of(self.X, feature), return_inverse=True)
+        values = values[~np.isnan(values)]
+        missing = bool((codes == len(values)).any())
+        by_value = np.bincount(codes, self._shares, len(values) + 1)
+        below = np.cumsum(by_value[:-1])
+        # What is missing lies above, then below; the largest value has a cut of its own in the
+        # first case, if anything is missing.
+        if missing:
+            below = np.concatenate([below, below[:-1] + by_value[-1]])
+        else:
+            below = below[:-1]
+        low, high = _levels(below, balanced=self.levels == "balanced")
+        self._search.add(codes.astype(np.int32), len(values), low, high)
+        return _Cuts(values, low, high, missing)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cuts:
+    """The values of a feature, and the levels of the cuts between them."""
+
+    values: FloatArray
+    low: Floats32
+    high: Floats32
+    missing: bool
+
+    @property
+    def n_cuts(self) -> int:
+        return len(self.low)
+
+
+def _upward(column: Column, weights: FloatArray) -> Column:
+    """The column, or its negation if that has the larger gain."""
+    if weights @ column.response >= 0:
+        return column
+    own = column.learner
+    step = Step(own.feature, own.threshold, -own.low, -own.high, -own.missing)
+    return Column(step, 0, -column.response)
+
+
+def _levels(below: FloatArray, *, balanced: bool) -> tuple[Floats32, Floats32]:
+    """The levels of steps with so large a share of the rows below."""
+    if not balanced:
+        return np.full(len(below), -1, np.float32), np.ones(len(below), np.float32)
+    inside = np.clip(below, 1e-9, 1.0 - 1e-9)  # a row of hardly any weight is no reason for more
+    root = np.sqrt(2.0 * np.sqrt(inside * (1.0 - inside)))
+    low, high = -2.0 * (1.0 - inside) / root, 2.0 * inside / root
+    return low.astype(np.float32), high.astype(np.float32)
