@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "functions/families.hpp"
+#include "relaxation/label_loops.hpp"
 
 namespace setwise {
 
@@ -34,10 +35,39 @@ struct PolymatroidWork {
     std::vector<std::uint32_t> where[2];       // whose they are
 };
 
+// Few numbers are sorted by their ranks, counted without a branch: how many come before each.
+constexpr std::int64_t few_items = 40;
+
+SETWISE_VECTORIZED inline void count_ranks(const double* __restrict z, std::int64_t n,
+                                           std::int64_t* __restrict ranks) {
+    for (std::int64_t i = 0; i < n; ++i) ranks[i] = 0;
+    for (std::int64_t j = 0; j < n; ++j) {
+        const double other = z[j];
+        for (std::int64_t i = 0; i < j; ++i) ranks[i] += other > z[i] ? 1 : 0;
+        for (std::int64_t i = j + 1; i < n; ++i) ranks[i] += other >= z[i] ? 1 : 0;
+    }
+}
+
 // The elements with z > 0, by decreasing z; equal ones by their index.
 inline void sort_above_zero(const double* z, std::int64_t p, PolymatroidWork& work) {
     auto& items = work.items;
     items.clear();
+    if (p <= few_items) {
+        double above[few_items] = {};
+        std::int64_t ranks[few_items];
+        std::uint32_t index[few_items];
+        std::int64_t n = 0;
+        for (std::int64_t i = 0; i < p; ++i) {
+            above[n] = z[i];
+            index[n] = static_cast<std::uint32_t>(i);
+            n += z[i] > 0;
+        }
+        count_ranks(above, n, ranks);
+        items.resize(static_cast<std::size_t>(n));
+        for (std::int64_t i = 0; i < n; ++i)
+            items[ranks[i]] = {above[i], index[i]};
+        return;
+    }
     for (std::int64_t i = 0; i < p; ++i)
         if (z[i] > 0) items.push_back({z[i], static_cast<std::uint32_t>(i)});
     using Item = PolymatroidWork::Item;
@@ -112,13 +142,13 @@ CountsMinimum least_counts(const Counts& F, double scale, const PolymatroidWork:
 inline CountsMinimum least_counts(const Ratio& F, double scale, const PolymatroidWork::Segment& s,
                                   double level, const PolymatroidWork& work) {
     CountsMinimum best{s.a0, s.q0, 0};
-    const double start = F.ratio(static_cast<double>(s.a0), static_cast<double>(s.q0));
+    const double start = scale * F.ratio(static_cast<double>(s.a0), static_cast<double>(s.q0));
     std::int64_t a = s.a0;
     const double* const sums = work.positives.data();
     for (std::int64_t q = s.q0; q <= s.q1; ++q) {
         const double below = F.x + static_cast<double>(q), step = scale / below;
         while (a < s.a1 && sums[a + 1] - sums[a] - level > step) ++a;
-        const double value = scale * (static_cast<double>(a + q) / below - start) -
+        const double value = (step * static_cast<double>(a + q) - start) -
                              (sums[a] - sums[s.a0]) - (work.negatives[q] - work.negatives[s.q0]) +
                              level * static_cast<double>(a - s.a0 + q - s.q0);
         if (value < best.value) best = {a, q, value};

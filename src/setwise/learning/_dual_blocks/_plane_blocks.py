@@ -146,6 +146,9 @@ class PlaneBlocks(PulledBlocks):
             self._hold()
         super().improve(passes, tol, room)
 
+    def _gap_met(self) -> float:
+        return self._gap
+
     def _stage(self, most: int, target: float) -> None:
         """Passes until the gap where they have led is small, at least one."""
         rows, gain = self.features.rows, self._acceleration.gain
