@@ -86,9 +86,8 @@ class PulledBlocks(Blocks):
         """Stages of passes, each with its pull."""
         end = self.passes + passes
         pulled = self._acceleration
-        enough = ENOUGH * tol * room
         while self.passes < end:
-            most, target = end - self.passes, enough
+            most, target = end - self.passes, ENOUGH * tol * room
             if pulled.pull:
                 target = pulled.accuracy
                 most = min(most, _STAGE if target else _FIRST)
@@ -99,7 +98,8 @@ class PulledBlocks(Blocks):
             self.inner = pulled.end(self.W)
             if not pulled.pull:
                 break
-            # The objective of w less the dual of W is this much: <w, W> is in the gap of the sets.
+            # The objective of w less the dual of W is this much, or a tenth less: the sets were met
+            # before the last steps.
             apart = self.W - self.inner
-            if self._gap_met() + 0.5 * float(np.vdot(apart, apart)) <= enough:
+            if self._gap_met() + 0.5 * float(np.vdot(apart, apart)) <= tol * room:
                 break

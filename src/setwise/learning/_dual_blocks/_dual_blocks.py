@@ -175,6 +175,8 @@ class SetBlocks(ElementBlocks, PulledBlocks):
         self._goes_straight = goes_straight(sets, found)
         pulled = 0.0 if self._goes_straight else price
         self._acceleration = Acceleration(pulled, sets.n, sets.columns, self.W, near=near)
+        if near is not None and self._acceleration.pull:
+            self.inner = near
         if not sets.by_label:
             squares = _largest(squares, labels.offsets)
         self._curvature = np.maximum(self._acceleration.gain * squares, 1e-300)
@@ -296,7 +298,8 @@ def dual_blocks(
     try:
         if init is not None:
             search.offer(np.zeros(sets.dimension), init.risk_at_zero)
-            _offer(init.w, sets, search)
+            if not np.shares_memory(blocks.inner, init.w):
+                _offer(init.w, sets, search)
             known = init.bound if init.C == search.C else known
         while True:
             for W in blocks.candidates():
