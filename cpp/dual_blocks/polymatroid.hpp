@@ -27,6 +27,7 @@ struct PolymatroidWork {
     };
     struct Segment {
         std::int64_t a0, a1, q0, q1;
+        double excess;  // of z over F, summed
     };
     std::vector<Item> items;
     std::vector<Pool> pools;
@@ -208,8 +209,79 @@ inline std::pair<std::int64_t, std::int64_t> part_by_label(const std::uint8_t* p
     return {counts[1], counts[0]};
 }
 
-// F(A) = scale times a function of two counts, 0 at (0, 0). A segment of the sorted elements has one
-// level, or is cut where a lower minimum shows that it has not. O(p) a cut for Jaccard.
+// Segments of the elements up to (A, Q), each with a lower level than the one before: one element after
+// the other, of the two kinds the one with the higher level, pooled where levels rise. Whether each
+// segment has one level indeed, which makes them the right ones: none has a lower minimum inside.
+template <class Counts>
+bool greedy_segments(const Counts& F, double scale, std::int64_t A, std::int64_t Q, double rounding,
+                     PolymatroidWork& work) {
+    constexpr double none = -std::numeric_limits<double>::infinity();
+    const double* const sums = work.positives.data();
+    const double* const others = work.negatives.data();
+    auto& segments = work.segments;
+    segments.clear();
+    std::int64_t a = 0, q = 0;
+    double now = scale * F.value(0, 0);
+    while (a < A || q < Q) {
+        const double with_a = a < A ? scale * F.value(a + 1, q) : 0.0;
+        const double with_q = q < Q ? scale * F.value(a, q + 1) : 0.0;
+        const double of_a = a < A ? sums[a + 1] - sums[a] - (with_a - now) : none;
+        const double of_q = q < Q ? others[q + 1] - others[q] - (with_q - now) : none;
+        const bool takes_a = of_a >= of_q;
+        PolymatroidWork::Segment next{a, a + takes_a, q, q + !takes_a, takes_a ? of_a : of_q};
+        a = next.a1;
+        q = next.q1;
+        now = takes_a ? with_a : with_q;
+        while (!segments.empty()) {
+            const auto& last = segments.back();
+            const auto count = static_cast<double>(next.a1 - next.a0 + next.q1 - next.q0);
+            const auto before = static_cast<double>(last.a1 - last.a0 + last.q1 - last.q0);
+            if (next.excess * before < last.excess * count) break;
+            next = {last.a0, next.a1, last.q0, next.q1, last.excess + next.excess};
+            segments.pop_back();
+        }
+        segments.push_back(next);
+    }
+    for (const auto& s : segments) {
+        const std::int64_t count = s.a1 - s.a0 + s.q1 - s.q0;
+        if (count == 1) continue;
+        const double level = s.excess / static_cast<double>(count);
+        if (least_counts(F, scale, s, level, work).value < -rounding) return false;
+    }
+    return true;
+}
+
+// The same in any case: a segment of the sorted elements has one level, or is cut where a lower minimum
+// shows that it has not.
+template <class Counts>
+void cut_segments(const Counts& F, double scale, std::int64_t A, std::int64_t Q, double rounding,
+                  PolymatroidWork& work) {
+    const double* const sums = work.positives.data();
+    const double* const others = work.negatives.data();
+    auto& segments = work.segments;
+    segments.assign(1, {0, A, 0, Q, 0.0});
+    for (std::size_t k = 0; k < segments.size();) {
+        auto& s = segments[k];
+        const std::int64_t count = s.a1 - s.a0 + s.q1 - s.q0;
+        s.excess = sums[s.a1] - sums[s.a0] + others[s.q1] - others[s.q0] -
+                   scale * (F.value(s.a1, s.q1) - F.value(s.a0, s.q0));
+        if (count > 1) {
+            const double level = s.excess / static_cast<double>(count);
+            const CountsMinimum cut = least_counts(F, scale, s, level, work);
+            const std::int64_t inside = cut.a - s.a0 + cut.q - s.q0;
+            if (cut.value < -rounding && inside > 0 && inside < count) {
+                const PolymatroidWork::Segment rest{cut.a, s.a1, cut.q, s.q1, 0.0};
+                s.a1 = cut.a;
+                s.q1 = cut.q;
+                segments.push_back(rest);
+                continue;
+            }
+        }
+        ++k;
+    }
+}
+
+// F(A) = scale times a function of two counts, 0 at (0, 0). O(p) for Jaccard as a rule, and O(p) a cut.
 template <class Counts>
 void project_counts(const double* z, const std::uint8_t* positive, std::int64_t p, std::int64_t m,
                     const Counts& F, double scale, double* b, PolymatroidWork& work) {
@@ -230,31 +302,16 @@ void project_counts(const double* z, const std::uint8_t* positive, std::int64_t 
     lower_steps(scale * std::max(single[0], single[1]), work);
     const auto [A, Q] = part_by_label(positive, work);
     for (const auto& item : work.items) b[item.index] = item.z;
-    const double* const sums = work.positives.data();
-    const double* const others = work.negatives.data();
-    const double rounding = 8 * eps * (sums[A] + others[Q] + scale * F.value(A, Q));
-    auto& segments = work.segments;
-    segments.clear();
+    const double rounding =
+        8 * eps * (work.positives[A] + work.negatives[Q] + scale * F.value(A, Q));
     // Above the level 0: what lies below has b = z already.
-    const CountsMinimum above = least_counts(F, scale, {0, A, 0, Q}, 0.0, work);
-    segments.push_back({0, above.a, 0, above.q});
-    while (!segments.empty()) {
-        const auto s = segments.back();
-        segments.pop_back();
+    const CountsMinimum above = least_counts(F, scale, {0, A, 0, Q, 0.0}, 0.0, work);
+    if (!greedy_segments(F, scale, above.a, above.q, rounding, work))
+        cut_segments(F, scale, above.a, above.q, rounding, work);
+    for (const auto& s : work.segments) {
         const std::int64_t count = s.a1 - s.a0 + s.q1 - s.q0;
         if (count == 0) continue;
-        const double excess = sums[s.a1] - sums[s.a0] + others[s.q1] - others[s.q0] -
-                              scale * (F.value(s.a1, s.q1) - F.value(s.a0, s.q0));
-        const double level = excess / static_cast<double>(count);
-        const CountsMinimum cut =
-            count == 1 ? CountsMinimum{s.a0, s.q0, 0} : least_counts(F, scale, s, level, work);
-        const std::int64_t inside = cut.a - s.a0 + cut.q - s.q0;
-        if (cut.value < -rounding && inside > 0 && inside < count) {
-            segments.push_back({s.a0, cut.a, s.q0, cut.q});
-            segments.push_back({cut.a, s.a1, cut.q, s.q1});
-            continue;
-        }
-        const double lower = std::max(level, 0.0);
+        const double lower = std::max(s.excess / static_cast<double>(count), 0.0);
         for (std::int64_t a = s.a0; a < s.a1; ++a) {
             double& value = b[work.where[1][a]];
             value = std::max(value - lower, 0.0);

@@ -166,14 +166,14 @@ std::int64_t set_passes(const Steps& steps, double target, std::int64_t passes, 
             work.reserve(static_cast<std::size_t>(p));
             steps.slacks(i, state, work);
             const Polymatroid set = problem.set(i);
-            double used = 0;
-            for (std::int64_t j = 0; j < p; ++j) {
-                used += b[j] * work.slacks[j];
-                work.z[j] = b[j] + work.slacks[j] / state.curvature[i];
-            }
-            if (measured)
+            const double longest = 1.0 / state.curvature[i];
+            for (std::int64_t j = 0; j < p; ++j) work.z[j] = b[j] + work.slacks[j] * longest;
+            if (measured) {
+                double used = 0;
+                for (std::int64_t j = 0; j < p; ++j) used += b[j] * work.slacks[j];
                 state.gaps[i] =
                     std::max(set.support(work.slacks.data(), work.polymatroid) - used, 0.0);
+            }
             set.project(work.z.data(), work.next.data(), work.polymatroid);
             bool moved = false;
             for (std::int64_t j = 0; j < p; ++j) {
