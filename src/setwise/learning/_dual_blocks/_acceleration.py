@@ -8,8 +8,8 @@ from setwise._foundation._arguments import FloatArray
 
 # Passes are about as many as C |x|^2 where examples are many beside the features, few otherwise.
 _SHARE, _MANY = 0.1, 10.0
-# More where the weights are nearly known.
-_SHARE_NEAR = 0.2
+# More where the weights are nearly known, and always some.
+_SHARE_NEAR, _LEAST_NEAR = 0.25, 1.0
 _LEAST = 0.5
 
 
@@ -42,6 +42,8 @@ class Acceleration:
     ) -> None:
         many = min(1.0, examples / (_MANY * max(columns, 1))) ** 2
         share = _SHARE if near is None else _SHARE_NEAR
+        if near is not None and price > 0.0:
+            least = max(least, _LEAST_NEAR)
         pull = max(share * many * price - 1.0, least)
         self.pull = pull if np.isfinite(pull) and pull > _LEAST else 0.0
         self.gain = 1.0 / (1.0 + self.pull)

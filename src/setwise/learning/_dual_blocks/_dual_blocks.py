@@ -312,7 +312,7 @@ def dual_blocks(
                 break
             if blocks.passes >= most_passes or blocks.stuck:
                 break
-            first = _BEGIN if init is None or init.dual is None else _BEGIN_WARM
+            first = _BEGIN if init is None else _BEGIN_WARM
             passes = min(max(first, blocks.passes // 2), _MOST, most_passes - blocks.passes)
             excess = None
             blocks.improve(passes, search.tol, search.room)
