@@ -16,8 +16,8 @@ from setwise.learning._dual_blocks._features import Features
 ENOUGH = 0.8
 # The most passes of a stage, and of the first, which has nothing to be measured by.
 _STAGE, _FIRST = 50, 3
-# Passes of a stage while all of them together are few, where the weights are nearly known.
-_SHORT, _FEW = 2, 40
+# Where the weights are nearly known, stages are short while all passes together are few.
+_FEW = 40
 
 
 class Blocks(ABC):
@@ -69,6 +69,7 @@ class PulledBlocks(Blocks):
     """Passes over all sets at once, in stages that are pulled back where the price is high."""
 
     _acceleration: Acceleration
+    _short: ClassVar[int] = 2
 
     @abstractmethod
     def _stage(self, most: int, target: float) -> None:
@@ -92,7 +93,7 @@ class PulledBlocks(Blocks):
                 target = pulled.accuracy
                 most = min(most, _STAGE if target else _FIRST)
                 if pulled.near and self.passes < _FEW:
-                    most, target = min(most, _SHORT), 0.0
+                    most, target = min(most, self._short), 0.0
             self._stage(most, target)
             self.renew()
             self.inner = pulled.end(self.W)

@@ -358,8 +358,9 @@ def goes_straight(sets: LinearSets, found: Polymatroids) -> bool:
 def _blocks(sets: LinearSets, C: float, init: Fit | None) -> Blocks:
     start, before = (None, C) if init is None else (init.dual, init.C)
     answer = sets.surrogate._polymatroids(sets.labels)
+    near = None if init is None else init.w.reshape(sets.p, sets.columns)
     if answer is None:
-        return PlaneBlocks(sets, C, start, before)
+        return PlaneBlocks(sets, C, start, before, near)
     found, factor = answer
     scales = C * factor * sets.weights
     if found.kind == Polymatroids.MODULAR and goes_straight(sets, found):
@@ -367,7 +368,6 @@ def _blocks(sets: LinearSets, C: float, init: Fit | None) -> Blocks:
         blocks = LabelBlocks(sets, most)
         blocks._begin(start, before, C)
         return blocks
-    near = None if init is None else init.w.reshape(sets.p, sets.columns)
     return SetBlocks(sets, found, scales, start, before, C, near)
 
 
