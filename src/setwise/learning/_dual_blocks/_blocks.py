@@ -17,7 +17,7 @@ ENOUGH = 0.8
 # The most passes of a stage, and of the first, which has nothing to be measured by.
 _STAGE, _FIRST = 50, 3
 # Where the weights are nearly known, stages are short while all passes together are few.
-_FEW = 40
+_FEW = 80
 
 
 class Blocks(ABC):

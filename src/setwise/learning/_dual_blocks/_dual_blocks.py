@@ -28,6 +28,8 @@ T = TypeVar("T", bound=np.generic)
 
 # The passes of the first round, and the most; in between half as many as all before.
 _BEGIN, _BEGIN_WARM, _MOST = 4, 16, 100
+# The weights of a price within this factor are nearly those of another.
+_NEAR = 12.0
 # Labels that are not done after so many passes get Newton's steps, where these have room.
 _BEFORE_STEPS, _STEP_COLUMNS, _STEP_NUMBERS = 300, 1500, 1 << 22
 
@@ -358,7 +360,9 @@ def goes_straight(sets: LinearSets, found: Polymatroids) -> bool:
 def _blocks(sets: LinearSets, C: float, init: Fit | None) -> Blocks:
     start, before = (None, C) if init is None else (init.dual, init.C)
     answer = sets.surrogate._polymatroids(sets.labels)
-    near = None if init is None else init.w.reshape(sets.p, sets.columns)
+    near = None
+    if init is not None and is_near(init, C):
+        near = init.w.reshape(sets.p, sets.columns)
     if answer is None:
         return PlaneBlocks(sets, C, start, before, near)
     found, factor = answer
@@ -369,6 +373,11 @@ def _blocks(sets: LinearSets, C: float, init: Fit | None) -> Blocks:
         blocks._begin(start, before, C)
         return blocks
     return SetBlocks(sets, found, scales, start, before, C, near)
+
+
+def is_near(init: Fit, C: float) -> bool:
+    """Whether the weights of an earlier fit are a place to be pulled to."""
+    return 1.0 / _NEAR <= C / init.C <= _NEAR
 
 
 def _products(W: FloatArray, V: FloatArray) -> FloatArray:

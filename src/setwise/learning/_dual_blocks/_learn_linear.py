@@ -14,7 +14,7 @@ from setwise._foundation._deadline import Deadline
 from setwise._foundation._progress import Progress
 from setwise.learning._cutting_planes._fit import Fit, Planes, PlaneShares
 from setwise.learning._cutting_planes._one_slack import one_slack
-from setwise.learning._dual_blocks._dual_blocks import dual_blocks, goes_straight
+from setwise.learning._dual_blocks._dual_blocks import dual_blocks, goes_straight, is_near
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.learning._dual_blocks._path_blocks import takes_steps
 from setwise.learning._dual_blocks._plane_blocks import takes_planes
@@ -38,7 +38,7 @@ _FOR_EVER = 1 << 40
 # Newton's steps are few at any price, and each takes the time of many passes; of so many weights
 # less so. What comes before them: passes, or rounds of planes.
 _STEPS, _QUICK_STEPS = 150, 600
-_BEFORE_STEPS, _BEFORE_LONG_STEPS, _BEFORE_WARM_STEPS = 100, 400, 40
+_BEFORE_STEPS, _BEFORE_LONG_STEPS, _BEFORE_WARM_STEPS = 100, 400, 80
 _BEFORE_TALL_STEPS, _LITTLE_WORK = (50, 150), 1 << 23
 # A stage of blocks that leaves more of the gap is not worth another.
 _HELP = 0.5
@@ -99,7 +99,7 @@ def learn_linear(
     deadline = Deadline.of(time_limit, armed=False)
     done: Fit | None = None
     blocks_help = True
-    for kind, most in stages(sets, init):
+    for kind, most in stages(sets, init if init is not None and is_near(init, C) else None):
         if kind == "blocks" and not blocks_help:
             continue
         start = init if done is None else done
@@ -145,7 +145,7 @@ def learn_linear(
 
 
 def stages(sets: LinearSets, init: Fit | None = None) -> tuple[Stage, ...]:
-    """What is tried, in this order, until the gap is small enough."""
+    """What is tried, in this order, until the gap is small enough; ``init`` is of a near price."""
     few = sets.dimension <= _FEW_WEIGHTS or sets.labels.n <= 1
     if few or sets.n > _VERY_TALL * sets.columns:
         return _PLANES
