@@ -77,7 +77,7 @@ class PulledBlocks(Blocks):
 
     @abstractmethod
     def _gap_met(self) -> float:
-        """How far the dual of the last stage was from its weights, as the last pass met the sets."""
+        """From the dual of the last stage to its weights, as the last pass met the sets."""
 
     def candidates(self) -> tuple[FloatArray, ...]:
         """Where the stages have led: W of a dual that is held back is far behind."""
