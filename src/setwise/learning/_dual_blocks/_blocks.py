@@ -70,6 +70,7 @@ class PulledBlocks(Blocks):
 
     _acceleration: Acceleration
     _short: ClassVar[int] = 2
+    _trust = 1.0
 
     @abstractmethod
     def _stage(self, most: int, target: float) -> None:
@@ -100,7 +101,8 @@ class PulledBlocks(Blocks):
             if not pulled.pull:
                 break
             # The objective of w less the dual of W is this much, or a tenth less: the sets were met
-            # before the last steps.
+            # before the last steps. It is more if many of them were left out.
             apart = self.W - self.inner
-            if self._gap_met() + 0.5 * float(np.vdot(apart, apart)) <= tol * room:
+            if self._gap_met() + 0.5 * float(np.vdot(apart, apart)) <= self._trust * tol * room:
+                self._trust /= 2  # if it was not enough
                 break

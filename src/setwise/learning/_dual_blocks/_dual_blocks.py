@@ -376,8 +376,8 @@ def _blocks(sets: LinearSets, C: float, init: Fit | None) -> Blocks:
 
 
 def is_near(init: Fit, C: float) -> bool:
-    """Whether the weights of an earlier fit are a place to be pulled to."""
-    return 1.0 / _NEAR <= C / init.C <= _NEAR
+    """Whether the weights of another price are a place to be pulled to."""
+    return C != init.C and 1.0 / _NEAR <= C / init.C <= _NEAR
 
 
 def _products(W: FloatArray, V: FloatArray) -> FloatArray:
