@@ -39,6 +39,26 @@ SETWISE_VECTORIZED inline void add_multiple(double factor, const double* x, doub
     loops::add_multiple(factor, x, w, n);
 }
 
+// The scores of p rows of weights, and one example added to all of them: a call for all labels.
+SETWISE_VECTORIZED inline void dense_scores(const double* x, std::int64_t d, bool intercept,
+                                            const double* W, std::int64_t p, double* out) {
+    const std::int64_t size = d + intercept;
+    for (std::int64_t j = 0; j < p; ++j) {
+        const double* const w = W + j * size;
+        out[j] = loops::dot_product(x, w, d) + (intercept ? w[d] : 0.0);
+    }
+}
+SETWISE_VECTORIZED inline void dense_add(const double* x, std::int64_t d, bool intercept,
+                                         const double* delta, std::int64_t p, double* W) {
+    const std::int64_t size = d + intercept;
+    for (std::int64_t j = 0; j < p; ++j) {
+        if (delta[j] == 0) continue;
+        double* const w = W + j * size;
+        loops::add_multiple(delta[j], x, w, d);
+        if (intercept) w[d] += delta[j];
+    }
+}
+
 // Rows of a matrix (n, d). The state is W itself, (p, D).
 struct DenseFeatures {
     const double* X;
@@ -51,18 +71,10 @@ struct DenseFeatures {
     double squared(const double* state, const double*) const { return dot(state, state, size()); }
 
     void scores(std::int64_t i, const double* state, std::int64_t p, double* out) const {
-        for (std::int64_t j = 0; j < p; ++j) {
-            const double* const w = state + j * size();
-            out[j] = dot(X + i * d, w, d) + (intercept ? w[d] : 0.0);
-        }
+        dense_scores(X + i * d, d, intercept, state, p, out);
     }
     void add(std::int64_t i, const double* delta, double* state, std::int64_t p) const {
-        for (std::int64_t j = 0; j < p; ++j) {
-            if (delta[j] == 0) continue;
-            double* const w = state + j * size();
-            add_multiple(delta[j], X + i * d, w, d);
-            if (intercept) w[d] += delta[j];
-        }
+        dense_add(X + i * d, d, intercept, delta, p, state);
     }
 };
 

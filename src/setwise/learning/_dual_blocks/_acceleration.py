@@ -8,6 +8,8 @@ from setwise._foundation._arguments import FloatArray
 
 # Passes are about as many as C |x|^2 where examples are many beside the features, few otherwise.
 _SHARE, _MANY = 0.1, 10.0
+# More where the weights are nearly known, and always some.
+_SHARE_NEAR, _LEAST_NEAR = 0.25, 1.0
 _LEAST = 0.5
 
 
@@ -29,13 +31,24 @@ class Acceleration:
     """
 
     def __init__(
-        self, price: float, examples: int, columns: int, W: FloatArray, *, least: float = 0.0
+        self,
+        price: float,
+        examples: int,
+        columns: int,
+        W: FloatArray,
+        *,
+        least: float = 0.0,
+        near: FloatArray | None = None,
     ) -> None:
         many = min(1.0, examples / (_MANY * max(columns, 1))) ** 2
-        pull = max(_SHARE * many * price - 1.0, least)
+        share = _SHARE if near is None else _SHARE_NEAR
+        if near is not None and price > 0.0:
+            least = max(least, _LEAST_NEAR)
+        pull = max(share * many * price - 1.0, least)
         self.pull = pull if np.isfinite(pull) and pull > _LEAST else 0.0
         self.gain = 1.0 / (1.0 + self.pull)
-        self._toward = self._last = W
+        self.near = near is not None
+        self._toward = self._last = W if near is None else near
         self._momentum = 1.0
         self.accuracy = 0.0
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+import numpy as np
+
 from setwise._foundation._arguments import FloatArray
 from setwise.learning._cutting_planes._fit import Dual
 from setwise.learning._dual_blocks._acceleration import Acceleration
@@ -14,6 +16,8 @@ from setwise.learning._dual_blocks._features import Features
 ENOUGH = 0.8
 # The most passes of a stage, and of the first, which has nothing to be measured by.
 _STAGE, _FIRST = 50, 3
+# Where the weights are nearly known, stages are short while all passes together are few.
+_FEW = 80
 
 
 class Blocks(ABC):
@@ -56,15 +60,29 @@ class Blocks(ABC):
     def dual(self, C: float) -> Dual:
         """A start for any other C."""
 
+    def candidates(self) -> tuple[FloatArray, ...]:
+        """Weights whose objective may be the best so far."""
+        return (self.inner,) if self.inner is self.W else (self.inner, self.W)
+
 
 class PulledBlocks(Blocks):
     """Passes over all sets at once, in stages that are pulled back where the price is high."""
 
     _acceleration: Acceleration
+    _short: ClassVar[int] = 2
+    _trust = 1.0
 
     @abstractmethod
     def _stage(self, most: int, target: float) -> None:
         """So many passes, or fewer if the gap to the weights they lead to is within the target."""
+
+    @abstractmethod
+    def _gap_met(self) -> float:
+        """From the dual of the last stage to its weights, as the last pass met the sets."""
+
+    def candidates(self) -> tuple[FloatArray, ...]:
+        """Where the stages have led: W of a dual that is held back is far behind."""
+        return (self.inner,) if self._acceleration.pull else super().candidates()
 
     def improve(self, passes: int, tol: float, room: float) -> None:
         """Stages of passes, each with its pull."""
@@ -75,8 +93,16 @@ class PulledBlocks(Blocks):
             if pulled.pull:
                 target = pulled.accuracy
                 most = min(most, _STAGE if target else _FIRST)
+                if pulled.near and self.passes < _FEW:
+                    most, target = min(most, self._short), 0.0
             self._stage(most, target)
             self.renew()
             self.inner = pulled.end(self.W)
             if not pulled.pull:
+                break
+            # The objective of w less the dual of W is this much, or a tenth less: the sets were met
+            # before the last steps. It is more if many of them were left out.
+            apart = self.W - self.inner
+            if self._gap_met() + 0.5 * float(np.vdot(apart, apart)) <= self._trust * tol * room:
+                self._trust /= 2  # if it was not enough
                 break

@@ -28,6 +28,8 @@ T = TypeVar("T", bound=np.generic)
 
 # The passes of the first round, and the most; in between half as many as all before.
 _BEGIN, _BEGIN_WARM, _MOST = 4, 16, 100
+# The weights of a price within this factor are nearly those of another.
+_NEAR = 12.0
 # Labels that are not done after so many passes get Newton's steps, where these have room.
 _BEFORE_STEPS, _STEP_COLUMNS, _STEP_NUMBERS = 300, 1500, 1 << 22
 
@@ -46,7 +48,7 @@ class ElementBlocks(Blocks):
         self._shape = (sets.n, sets.p)
         self._signs = np.where(labels.positive.view(np.bool_), 1.0, -1.0)
         self.b = np.zeros(len(labels.positive))
-        self.renew()
+        self.W, self.total = np.zeros((sets.p, sets.columns)), 0.0
         self.inner = self.W
 
     @abstractmethod
@@ -74,9 +76,8 @@ class ElementBlocks(Blocks):
         for other, weights in kept[1:]:
             gain = self._summed((other - b).sum(axis=0) - _products(W, weights - W))
             part = _best_part(gain, self._summed(_products(weights - W, weights - W)))
-            b = b + part * (other - b)
-        self.b = b.ravel()
-        self.renew()
+            b, W = b + part * (other - b), W + part[:, None] * (weights - W)
+        self.b, self.W, self.total = b.ravel(), W, float(b.sum())
         self.inner = self.W
 
     def _summed(self, by_label: FloatArray) -> FloatArray:
@@ -162,6 +163,7 @@ class SetBlocks(ElementBlocks, PulledBlocks):
         start: Dual | None = None,
         before: float = 1.0,
         C: float = 1.0,
+        near: FloatArray | None = None,
     ) -> None:
         super().__init__(sets)
         labels = sets.labels
@@ -174,13 +176,18 @@ class SetBlocks(ElementBlocks, PulledBlocks):
         price = float(scales.mean() * squares.mean()) if len(scales) else 0.0
         self._goes_straight = goes_straight(sets, found)
         pulled = 0.0 if self._goes_straight else price
-        self._acceleration = Acceleration(pulled, sets.n, sets.columns, self.W)
+        self._acceleration = Acceleration(pulled, sets.n, sets.columns, self.W, near=near)
+        if near is not None and self._acceleration.pull:
+            self.inner = near
         if not sets.by_label:
             squares = _largest(squares, labels.offsets)
         self._curvature = np.maximum(self._acceleration.gain * squares, 1e-300)
-        self._gaps = np.zeros(labels.n)
+        self._gaps = np.full(labels.n, np.inf)
         self._rest = np.zeros((labels.n, 2), np.int32)
         self._path, self._trust = Extrapolation(), 1.0
+
+    def _gap_met(self) -> float:
+        return float(self._gaps.sum())
 
     def _stage(self, most: int, target: float) -> None:
         state = self.features.state(self._acceleration.begin(self.W)).ravel()
@@ -289,28 +296,31 @@ def dual_blocks(
     else:
         blocks = _blocks(sets, search.C, init)
     known = -np.inf
+    excess: float | None = None
     try:
         if init is not None:
             search.offer(np.zeros(sets.dimension), init.risk_at_zero)
-            _offer(init.w, sets, search)
+            if not np.shares_memory(blocks.inner, init.w):
+                _offer(init.w, sets, search)
             known = init.bound if init.C == search.C else known
         while True:
-            _offer(blocks.inner, sets, search)
-            if blocks.inner is not blocks.W:
-                _offer(blocks.W, sets, search)
+            for W in blocks.candidates():
+                _offer(W, sets, search)
             total, squares = blocks.total, 0.5 * float(np.vdot(blocks.W, blocks.W))
-            shrink = 1.0 / blocks.excess()
+            excess = blocks.excess()
+            shrink = 1.0 / excess
             lower = shrink * (total - shrink * squares)
             if search.end_round(max(lower, known), total + squares):
                 break
             if blocks.passes >= most_passes or blocks.stuck:
                 break
-            first = _BEGIN if init is None or init.dual is None else _BEGIN_WARM
+            first = _BEGIN if init is None else _BEGIN_WARM
             passes = min(max(first, blocks.passes // 2), _MOST, most_passes - blocks.passes)
+            excess = None
             blocks.improve(passes, search.tol, search.room)
     except KeyboardInterrupt:
         search.interrupt()
-    return search.fit(blocks.name, _plane(blocks, search.C), blocks.dual(search.C))
+    return search.fit(blocks.name, _plane(blocks, search.C, excess), blocks.dual(search.C))
 
 
 def _gap_at(init: Fit | None, C: float) -> float:
@@ -328,10 +338,15 @@ def _offer(W: FloatArray, sets: LinearSets, search: Search) -> None:
     search.offer(w, risk)
 
 
-def _plane(blocks: Blocks, C: float) -> Planes:
-    """The dual is a plane below the risk, which proves the same bound at C, some at every other."""
-    blocks.renew()
-    share = 1.0 / (blocks.excess() * C)
+def _plane(blocks: Blocks, C: float, excess: float | None) -> Planes:
+    """The dual is a plane below the risk, which proves the same bound at C, some at every other.
+
+    Its excess, if it is known: a fit that was interrupted has a dual that was not summed yet.
+    """
+    if excess is None:
+        blocks.renew()
+        excess = blocks.excess()
+    share = 1.0 / (excess * C)
     return Planes(-share * blocks.W.reshape(1, -1), np.array([share * blocks.total]))
 
 
@@ -345,8 +360,11 @@ def goes_straight(sets: LinearSets, found: Polymatroids) -> bool:
 def _blocks(sets: LinearSets, C: float, init: Fit | None) -> Blocks:
     start, before = (None, C) if init is None else (init.dual, init.C)
     answer = sets.surrogate._polymatroids(sets.labels)
+    near = None
+    if init is not None and is_near(init, C):
+        near = init.w.reshape(sets.p, sets.columns)
     if answer is None:
-        return PlaneBlocks(sets, C, start, before)
+        return PlaneBlocks(sets, C, start, before, near)
     found, factor = answer
     scales = C * factor * sets.weights
     if found.kind == Polymatroids.MODULAR and goes_straight(sets, found):
@@ -354,7 +372,12 @@ def _blocks(sets: LinearSets, C: float, init: Fit | None) -> Blocks:
         blocks = LabelBlocks(sets, most)
         blocks._begin(start, before, C)
         return blocks
-    return SetBlocks(sets, found, scales, start, before, C)
+    return SetBlocks(sets, found, scales, start, before, C, near)
+
+
+def is_near(init: Fit, C: float) -> bool:
+    """Whether the weights of another price are a place to be pulled to."""
+    return C != init.C and 1.0 / _NEAR <= C / init.C <= _NEAR
 
 
 def _products(W: FloatArray, V: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from setwise._foundation._deadline import Deadline
 from setwise._foundation._progress import Progress
 from setwise.learning._cutting_planes._fit import Fit, Planes, PlaneShares
 from setwise.learning._cutting_planes._one_slack import one_slack
-from setwise.learning._dual_blocks._dual_blocks import dual_blocks, goes_straight
+from setwise.learning._dual_blocks._dual_blocks import dual_blocks, goes_straight, is_near
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.learning._dual_blocks._path_blocks import takes_steps
 from setwise.learning._dual_blocks._plane_blocks import takes_planes
@@ -30,13 +30,15 @@ _TALL, _VERY_TALL = 20.0, 200.0
 _FEW_WEIGHTS = 64
 # More where every label is learned alone.
 _TALL_OF_LABELS = 100.0
+# But where the weights are nearly known, and many, a few passes prove them.
+_MANY_WEIGHTS, _WARM_PASSES = 512, 64
 # Fewer where a set has planes of its own and no projection: a pass does less, and is tried a while.
 _WIDE_OF_PLANES = 10.0
 _FOR_EVER = 1 << 40
 # Newton's steps are few at any price, and each takes the time of many passes; of so many weights
 # less so. What comes before them: passes, or rounds of planes.
 _STEPS, _QUICK_STEPS = 150, 600
-_BEFORE_STEPS, _BEFORE_LONG_STEPS, _BEFORE_WARM_STEPS = 100, 400, 40
+_BEFORE_STEPS, _BEFORE_LONG_STEPS, _BEFORE_WARM_STEPS = 100, 400, 80
 _BEFORE_TALL_STEPS, _LITTLE_WORK = (50, 150), 1 << 23
 # A stage of blocks that leaves more of the gap is not worth another.
 _HELP = 0.5
@@ -97,7 +99,7 @@ def learn_linear(
     deadline = Deadline.of(time_limit, armed=False)
     done: Fit | None = None
     blocks_help = True
-    for kind, most in stages(sets, init is not None and isinstance(init.dual, PlaneShares)):
+    for kind, most in stages(sets, init if init is not None and is_near(init, C) else None):
         if kind == "blocks" and not blocks_help:
             continue
         start = init if done is None else done
@@ -142,8 +144,8 @@ def learn_linear(
     return done
 
 
-def stages(sets: LinearSets, warm: bool = False) -> tuple[Stage, ...]:
-    """What is tried, in this order, until the gap is small enough; warm: from shares of planes."""
+def stages(sets: LinearSets, init: Fit | None = None) -> tuple[Stage, ...]:
+    """What is tried, in this order, until the gap is small enough; ``init`` is of a near price."""
     few = sets.dimension <= _FEW_WEIGHTS or sets.labels.n <= 1
     if few or sets.n > _VERY_TALL * sets.columns:
         return _PLANES
@@ -159,14 +161,15 @@ def stages(sets: LinearSets, warm: bool = False) -> tuple[Stage, ...]:
     if answer is None:
         if examples > _TALL:
             first: Stage = ("planes", _rounds_before_steps(sets))
-            return _with_steps(
-                sets, ("blocks", _BEFORE_WARM_STEPS) if warm else first, _OF_TALL_PLANES
-            )
+            if init is not None and isinstance(init.dual, PlaneShares):
+                first = ("blocks", _BEFORE_WARM_STEPS)
+            return _with_steps(sets, first, _OF_TALL_PLANES)
         passes = _BEFORE_STEPS if sets.dimension <= _QUICK_STEPS else _BEFORE_LONG_STEPS
         wide = _OF_MEDIUM_PLANES if examples > _WIDE_OF_PLANES else _OF_WIDE
         return _with_steps(sets, ("blocks", passes), wide)
     if examples > (_TALL_OF_LABELS if answer[0].kind == Polymatroids.MODULAR else _TALL):
-        return _OF_TALL
+        near = init is not None and sets.dimension > _MANY_WEIGHTS
+        return (("blocks", _WARM_PASSES), *_OF_TALL) if near else _OF_TALL
     return _STRAIGHT if goes_straight(sets, answer[0]) else _OF_WIDE
 
 

@@ -20,8 +20,9 @@ _MOST_NUMBERS = 1 << 25
 # the dual, or so many.
 _HIGH, _RISE, _COARSE, _RAMP = 300.0, 30.0, 0.05, 300
 # A pull that is asked for, but where passes are extrapolated up to so many examples a feature; and
-# the share of the price that it may be, of fewer examples and of more.
-_PULL, _VERY_WIDE = 3.0, 1.5
+# the share of the price that it may be, of fewer examples and of more. One towards weights that are
+# nearly known.
+_PULL, _VERY_WIDE, _PULL_NEAR = 3.0, 1.5, 15.0
 _OF_FEW, _OF_MANY = 0.03, 0.6
 
 
@@ -57,9 +58,17 @@ class PlaneBlocks(PulledBlocks):
     """
 
     name = "kept_planes"
+    _short = 8
     _gap: float
 
-    def __init__(self, sets: LinearSets, C: float, start: Dual | None, before: float = 1.0) -> None:
+    def __init__(
+        self,
+        sets: LinearSets,
+        C: float,
+        start: Dual | None,
+        before: float = 1.0,
+        near: FloatArray | None = None,
+    ) -> None:
         self.features = sets.features
         self._sets, self._shape = sets, (sets.n, sets.p)
         scales = C * sets.weights
@@ -70,6 +79,7 @@ class PlaneBlocks(PulledBlocks):
         # The share of the price that is paid so far.
         self._paid = 1.0 if warm else _first_share(self._price)
         self._planes = _core.KeptPlanes(sets.labels.offsets, self._paid * scales, _kept(sets))
+        self._near = near if warm and self._ratio > WIDE else None
         if isinstance(start, PlaneShares):
             self._begin(start, scales, C / before)
         self._hold()
@@ -117,11 +127,14 @@ class PlaneBlocks(PulledBlocks):
             self._sets.columns,
             self.W,
             least=self._least_pull(),
+            near=self._near,
         )
         self._curvature = np.maximum(self._acceleration.gain * self._squares, 1e-300)
         self._since = self.passes
 
     def _least_pull(self) -> float:
+        if self._near is not None:
+            return _PULL_NEAR
         if LEAST <= self._ratio <= _VERY_WIDE:
             return 0.0
         share = _OF_FEW if self._ratio < LEAST else _OF_MANY
@@ -145,6 +158,9 @@ class PlaneBlocks(PulledBlocks):
             self._planes.raise_price(rise, min(max(self._along(), 1.0), rise) / rise)
             self._hold()
         super().improve(passes, tol, room)
+
+    def _gap_met(self) -> float:
+        return self._gap
 
     def _stage(self, most: int, target: float) -> None:
         """Passes until the gap where they have led is small, at least one."""
