@@ -18,10 +18,10 @@ from setwise.torch._cuda._scale import scaled
 from setwise.torch._cuda._softmax import softmax_of_buckets, weights_of
 from setwise.torch._inputs._sets import HALVES
 
-__all__ = ["lovasz_ratio", "lovasz_softmax", "scaled"]
+__all__ = ["lovasz_ratio", "lovasz_softmax", "on", "scaled"]
 
 
-def _on(device: torch.device) -> Any:
+def on(device: torch.device) -> Any:
     """Makes a device the current one; costs nothing where it is that already."""
     return (
         nullcontext() if device.index == torch.cuda.current_device() else torch.cuda.device(device)
@@ -43,7 +43,7 @@ def lovasz_ratio(
     """
     if target.dtype in HALVES:
         target = target.float()
-    with _on(scores.device):
+    with on(scores.device):
         if buckets or scores.dtype in HALVES:
             answer = hinge_of_buckets(scores, target, ignore, a, c, d, buckets or 8192)
             if answer is not NotImplemented:
@@ -71,7 +71,7 @@ def lovasz_softmax(
     """Total () and gradient of the Lovász softmax loss; 0 buckets: exact."""
     if not logits.numel():
         return NotImplemented
-    with _on(logits.device):
+    with on(logits.device):
         weights = weights_of(classes, weight, logits.shape[1], logits.device)
         if buckets:
             answer = softmax_of_buckets(
