@@ -78,32 +78,40 @@ def once(gradient: Tensor) -> Tensor:
     return gradient
 
 
-class OneSet(torch.autograd.Function):
-    """The surrogate of all elements as one set, a scalar."""
+class Rows(torch.autograd.Function):
+    """``setwise::hinge`` without its second output: values (S,) of scores and targets (S, n)."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        input: Tensor,
-        target: Tensor,
-        surrogate: str,
-        loss: str,
-        ignore: float,
-        buckets: int,
-        scale: float,
-    ) -> Tensor:
-        """The value; the gradient is kept."""
-        rows = (input.reshape(1, -1), target.reshape(1, -1))
-        values, gradient = evaluate(surrogate, loss_of(loss), *rows, ignore, buckets, scale)
+    def forward(ctx: Any, scores: Tensor, target: Tensor, *rest: Any) -> Tensor:
+        """The values; the gradient is kept."""
+        surrogate, loss, *options = rest
+        values, gradient = evaluate(surrogate, loss_of(loss), scores, target, *options)
         keep(ctx, gradient)
-        ctx.like = (input.shape, input.dtype)
-        return values.view(())
+        ctx.dtype, ctx.rest = scores.dtype, len(rest) + 1
+        return values
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+        """The gradient, times the slopes."""
+        return (kept_times(ctx, slopes[0], ctx.dtype), *(None,) * ctx.rest)
+
+
+class OneSet(Rows):
+    """All elements of input and target as one set, a scalar."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Tensor, target: Tensor, *rest: Any) -> Tensor:
+        """The value; the gradient is kept."""
+        ctx.shape = input.shape
+        rows = (input.reshape(1, -1), target.reshape(1, -1))
+        return Rows.forward(ctx, *rows, *rest).view(())
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
         """The gradient, times the slope."""
-        shape, dtype = ctx.like
-        return (kept_times(ctx, slopes[0], dtype).view(shape), *(None,) * 6)
+        gradient, *rest = Rows.backward(ctx, *slopes)
+        assert gradient is not None
+        return (gradient.view(ctx.shape), *rest)
 
 
 class MeanOfClasses(torch.autograd.Function):
