@@ -13,10 +13,16 @@ import torch
 HAS_OPERATORS = hasattr(torch.library, "custom_op")
 
 
-def operator(name: str) -> Callable[[Callable[..., Any]], Any]:
-    """Makes a function the operator of that name."""
+if not HAS_OPERATORS:
+    # A function with transforms of its own loads the compiler when it is called, and torch 2.3 cannot
+    # load it inside a transform.
+    import torch._dynamo
+
+
+def operator(name: str, schema: str) -> Callable[[Callable[..., Any]], Any]:
+    """Makes a function the operator of that name; torch 2.4 does not read annotations as ours."""
     if HAS_OPERATORS:
-        return torch.library.custom_op(name, mutates_args=())
+        return torch.library.custom_op(name, mutates_args=(), schema=schema)
     return lambda function: function
 
 

@@ -23,7 +23,11 @@ def wide(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
-@operator("setwise::hinge")
+@operator(
+    "setwise::hinge",
+    "(Tensor scores, Tensor target, str surrogate, str loss, float ignore, SymInt buckets, "
+    "float scale) -> (Tensor, Tensor)",
+)
 def hinge(
     scores: Tensor,
     target: Tensor,
