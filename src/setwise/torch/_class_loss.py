@@ -24,6 +24,7 @@ from setwise.torch._inputs._sets import HALVES, check_flags, check_input
 from setwise.torch._inputs._softmax_options import SoftmaxOptions
 from setwise.torch._inputs._weights import on_device, read_weight
 from setwise.torch._operators._eager import is_transformed
+from setwise.torch._operators._library import compiled_with_operators
 from setwise.torch._operators._overlaps import mean_of_overlaps
 
 Activation = Literal["softmax", "sigmoid", "none"]
@@ -172,6 +173,7 @@ class ClassLoss(nn.Module):
         """The same as a quotient of sums, if it is one."""
         return None
 
+    @compiled_with_operators
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss of logits (N, C, ...) and targets (N, ...) or (N, C, ...)."""
         if self.across_ranks:

@@ -18,6 +18,7 @@ from setwise.torch._inputs._labels import comparable, read_target, voids
 from setwise.torch._inputs._margins import are_classes
 from setwise.torch._inputs._sets import check_input, same_shape
 from setwise.torch._lovasz_softmax import LovaszSoftmaxLoss
+from setwise.torch._operators._library import compiled_with_operators
 from setwise.torch._score_loss import SurrogateLoss
 
 
@@ -80,6 +81,7 @@ class WithCrossEntropy(nn.Module):
         self.weight = _share("weight", weight)
         self.label_smoothing = _share("label_smoothing", label_smoothing)
 
+    @compiled_with_operators
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss of logits and their targets."""
         of_sets: Tensor = self.criterion(input, target)

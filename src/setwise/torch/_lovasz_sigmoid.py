@@ -25,11 +25,13 @@ from setwise.torch._inputs._sets import (
 from setwise.torch._inputs._weights import on_device
 from setwise.torch._lovasz_hinge import check_extension
 from setwise.torch._operators._eager import is_transformed
+from setwise.torch._operators._library import compiled_with_operators
 from setwise.torch._operators._nodes import values_of_classes, values_of_rows
 from setwise.torch._reference._soft_jaccard import soft_jaccard, soft_scale
 from setwise.torch._score_loss import SurrogateLoss, checked_weight
 
 
+@compiled_with_operators
 def lovasz_sigmoid(
     input: Tensor,
     target: Tensor,
@@ -182,6 +184,7 @@ class LovaszSigmoidLoss(SurrogateLoss):
         )
         check_extension(self.loss, method)
 
+    @compiled_with_operators
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss of logits and their targets."""
         if self.across_ranks:

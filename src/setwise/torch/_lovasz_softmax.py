@@ -28,10 +28,12 @@ from setwise.torch._inputs._softmax_options import Classes, SoftmaxOptions, read
 from setwise.torch._inputs._weights import read_weight
 from setwise.torch._lovasz_hinge import check_extension
 from setwise.torch._operators._eager import is_transformed
+from setwise.torch._operators._library import compiled_with_operators
 from setwise.torch._operators._nodes import mean_over_classes, values_of_classes
 from setwise.torch._reference._soft_jaccard import soft_jaccard, soft_scale
 
 
+@compiled_with_operators
 def lovasz_softmax(
     input: Tensor,
     target: Tensor,
@@ -252,6 +254,7 @@ class LovaszSoftmaxLoss(HoldsLoss):
         self.across_ranks = across_ranks
         self.register_buffer("weight", read_weight(weight), persistent=False)
 
+    @compiled_with_operators
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss of logits (N, C, ...) and targets (N, ...)."""
         if self.across_ranks:

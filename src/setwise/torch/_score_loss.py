@@ -23,6 +23,7 @@ from setwise.torch._inputs._sets import (
 )
 from setwise.torch._inputs._weights import on_device, read_weight
 from setwise.torch._operators._eager import OneSet, is_eager
+from setwise.torch._operators._library import compiled_with_operators
 from setwise.torch._operators._nodes import values_of_rows
 
 
@@ -78,6 +79,7 @@ class SurrogateLoss(HoldsLoss):
         self.across_ranks = across_ranks
         self.register_buffer("weight", checked_weight(weight, self.options), persistent=False)
 
+    @compiled_with_operators
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss of logits and their targets."""
         if self.across_ranks:

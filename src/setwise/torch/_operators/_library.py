@@ -1,28 +1,31 @@
-"""Custom operators, opaque to ``torch.compile``, where torch has them: from 2.4 on.
+"""Custom operators, opaque to ``torch.compile``, and what stands for them where torch is old.
 
-Before, the function alone is there, and ``torch.autograd.Function`` gives its derivatives.
+Before ``FIRST`` the compiler was not shown to go through the losses, or torch has no custom operators
+at all (they came with 2.4). There ``torch.autograd.Function`` gives the derivatives, and a compiled
+graph ends before a loss, which runs as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
-HAS_OPERATORS = hasattr(torch.library, "custom_op")
+F = TypeVar("F", bound=Callable[..., Any])
 
+FIRST = (2, 11)
+HAS_OPERATORS = torch.__version__ >= FIRST  # type: ignore[operator]
 
 if not HAS_OPERATORS:
-    # A function with transforms of its own loads the compiler when it is called, and torch 2.3 cannot
-    # load it inside a transform.
+    # What hides a function lies in the compiler; and torch 2.3 cannot load that inside a transform.
     import torch._dynamo
 
 
-def operator(name: str, schema: str) -> Callable[[Callable[..., Any]], Any]:
-    """Makes a function the operator of that name; torch 2.4 does not read annotations as ours."""
+def operator(name: str) -> Callable[[Callable[..., Any]], Any]:
+    """Makes a function the operator of that name."""
     if HAS_OPERATORS:
-        return torch.library.custom_op(name, mutates_args=(), schema=schema)
+        return torch.library.custom_op(name, mutates_args=())
     return lambda function: function
 
 
@@ -33,3 +36,11 @@ def complete(
     if HAS_OPERATORS:
         operator.register_fake(fake)
         operator.register_autograd(backward, setup_context=keep)
+
+
+def compiled_with_operators(function: F) -> F:
+    """A loss that a compiled graph can hold where its operators are; elsewhere the graph ends."""
+    if HAS_OPERATORS:
+        return function
+    hidden: F = torch._dynamo.disable(function)  # type: ignore[no-untyped-call]
+    return hidden

@@ -23,11 +23,7 @@ def wide(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
-@operator(
-    "setwise::hinge",
-    "(Tensor scores, Tensor target, str surrogate, str loss, float ignore, SymInt buckets, "
-    "float scale) -> (Tensor, Tensor)",
-)
+@operator("setwise::hinge")
 def hinge(
     scores: Tensor,
     target: Tensor,

@@ -69,11 +69,7 @@ def mean_of_classes(
     return total, gradient.contiguous()
 
 
-softmax = operator(
-    "setwise::softmax",
-    "(Tensor logits, Tensor target, str loss, SymInt? ignore, SymInt[] classes, bool present, "
-    "Tensor? weight, bool per_image, SymInt buckets, bool from_logits) -> (Tensor, Tensor)",
-)(mean_of_classes)
+softmax = operator("setwise::softmax")(mean_of_classes)
 
 
 def _shapes(
@@ -92,11 +88,7 @@ def _shapes(
     return logits.new_empty((), dtype=dtype), logits.new_empty(logits.shape, dtype=dtype)
 
 
-@operator(
-    "setwise::probabilities",
-    "(Tensor p, Tensor target, str loss, SymInt? ignore, SymInt[] classes, bool per_image, "
-    "SymInt buckets) -> (Tensor, Tensor)",
-)
+@operator("setwise::probabilities")
 def probabilities(
     p: Tensor,
     target: Tensor,
