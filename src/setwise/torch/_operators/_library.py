@@ -1,8 +1,8 @@
 """Custom operators, opaque to ``torch.compile``, and what stands for them where torch is old.
 
-Before ``FIRST`` the compiler was not shown to go through the losses, or torch has no custom operators
-at all (they came with 2.4). There ``torch.autograd.Function`` gives the derivatives, and a compiled
-graph ends before a loss, which runs as it is.
+Before ``FIRST`` the compiler was not seen to go through the losses, or torch has no custom
+operators at all (they came with 2.4). There ``torch.autograd.Function`` gives the derivatives, and
+a compiled graph ends before a loss, which runs as it is.
 """
 
 from __future__ import annotations
@@ -22,11 +22,19 @@ if not HAS_OPERATORS:
     import torch._dynamo
 
 
+class _Plain:
+    """A function in the place of an operator: where there is nothing to compute, its shapes."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = self.shapes = function
+
+    def __call__(self, first: torch.Tensor, *rest: Any) -> Any:
+        return (self.shapes if first.is_meta else self.function)(first, *rest)
+
+
 def operator(name: str) -> Callable[[Callable[..., Any]], Any]:
     """Makes a function the operator of that name."""
-    if HAS_OPERATORS:
-        return torch.library.custom_op(name, mutates_args=())
-    return lambda function: function
+    return torch.library.custom_op(name, mutates_args=()) if HAS_OPERATORS else _Plain
 
 
 def complete(
@@ -36,6 +44,8 @@ def complete(
     if HAS_OPERATORS:
         operator.register_fake(fake)
         operator.register_autograd(backward, setup_context=keep)
+    else:
+        operator.shapes = fake
 
 
 def compiled_with_operators(function: F) -> F:
