@@ -296,6 +296,7 @@ def test_the_last_backward_pass_gives_its_gradient_away(method):
     """Passes that keep the graph copy it; nobody sees a gradient change that was handed out."""
     x, y = draw(1, 50_000)
     z, labels = torch.randn(2, 5, 700, device="cuda"), torch.randint(0, 5, (2, 700)).cuda()
+    kept = []
     for loss, scores, target in (
         (t.LovaszHingeLoss(method=method), x, y),
         (t.LovaszHingeLoss(method=method, per_image=True), torch.cat([x, -x]), torch.cat([y, y])),
@@ -311,7 +312,7 @@ def test_the_last_backward_pass_gives_its_gradient_away(method):
         for _ in range(2):
             loss(leaf, target).backward()
         torch.testing.assert_close(leaf.grad, 2 * first)
-        kept = []
+        kept.clear()
         with torch.autograd.graph.saved_tensors_hooks(lambda a: kept.append(a) or a, lambda a: a):
             value = loss(leaf, target)
         before = [tensor.clone() for tensor in kept]
