@@ -19,7 +19,7 @@ INSTALL := $(PIP) install --quiet --constraint constraints.txt
 KERNELS := $(wildcard cpp/*/*.hpp cpp/*/*.cpp)
 
 .DELETE_ON_ERROR:
-.PHONY: build demo test lint format pytest coverage wheel-check oldest docs fuzz sanitize bench \
+.PHONY: build demo test lint format pytest coverage wheel-check oldest oldest-torch docs fuzz sanitize bench \
 	experiments api clean
 
 # ---- Set-up. A stamp in .venv stands for each step, so that a step runs when it must and no more.
@@ -129,6 +129,20 @@ oldest: .venv/.tools
 		--constraint .venv-oldest/oldest.txt --group test \
 		"$$(ls dist/setwise-*.whl)[demo,plot,app,dask,torch]"
 	.venv-oldest/bin/python -m pytest -n $(JOBS) tests
+
+# The tests of setwise.torch with the oldest torch that pyproject.toml admits and the oldest NumPy. Not
+# for CI: an old torch brings gigabytes of CUDA packages. TORCH=2.5.0 tries another release.
+TORCH ?= $$(sed -n 's/^torch = \["torch>=\([0-9.]*\)"\].*/\1.0/p' pyproject.toml | head -1)
+oldest-torch: .venv/.tools
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --wheel --outdir dist .
+	$(PYTHON) -m venv --clear .venv-oldest-torch
+	.venv-oldest-torch/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python tests/oldest.py > .venv-oldest-torch/oldest.txt
+	.venv-oldest-torch/bin/python -m pip install --quiet \
+		--constraint .venv-oldest-torch/oldest.txt "torch==$(TORCH)" \
+		pytest pytest-xdist hypothesis "$$(ls dist/setwise-*.whl)"
+	.venv-oldest-torch/bin/python -m pytest -n $(JOBS) tests/test_torch_*.py
 
 docs: .venv/.built .venv/.docs .venv/.torch
 	$(BIN)/sphinx-build -W --keep-going -n -b html docs docs/_build/html

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 import setwise as sw  # noqa: E402
 from setwise.torch import _cuda  # noqa: E402
-from setwise.torch._cuda import _hinge, _softmax, _sorted  # noqa: E402
+from setwise.torch._cuda import _hinge, _radix, _softmax, _sorted  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
@@ -291,6 +291,127 @@ def test_scaled(dtype, n):
     assert torch.equal(_cuda.scaled(gradient, one, dtype), (gradient * one).to(dtype))
 
 
+@pytest.mark.parametrize("method", ["exact", "bucket"])
+def test_the_last_backward_pass_gives_its_gradient_away(method):
+    """Passes that keep the graph copy it; nobody sees a gradient change that was handed out."""
+    x, y = draw(1, 50_000)
+    z, labels = torch.randn(2, 5, 700, device="cuda"), torch.randint(0, 5, (2, 700)).cuda()
+    kept = []
+    for loss, scores, target in (
+        (t.LovaszHingeLoss(method=method), x, y),
+        (t.LovaszHingeLoss(method=method, per_image=True), torch.cat([x, -x]), torch.cat([y, y])),
+        (t.LovaszSoftmaxLoss(method=method), z, labels),
+    ):
+        leaf = scores.clone().requires_grad_()
+        value = loss(leaf, target)
+        (tripled,) = torch.autograd.grad(3 * value, leaf, retain_graph=True)
+        (first,) = torch.autograd.grad(value, leaf, retain_graph=True)
+        (last,) = torch.autograd.grad(2 * value, leaf)
+        torch.testing.assert_close(tripled, 3 * first)
+        torch.testing.assert_close(last, 2 * first)
+        for _ in range(2):
+            loss(leaf, target).backward()
+        torch.testing.assert_close(leaf.grad, 2 * first)
+        kept.clear()
+        with torch.autograd.graph.saved_tensors_hooks(lambda a: kept.append(a) or a, lambda a: a):
+            value = loss(leaf, target)
+        before = [tensor.clone() for tensor in kept]
+        (5 * value).backward()
+        assert all(torch.equal(a, b) for a, b in zip(kept, before, strict=True))
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("n", [2048, 6144, 6145, 300_001])
+def test_our_sort(rows, n):
+    """Decreasing, stable, and without what does not count."""
+    generator = torch.Generator("cuda").manual_seed(n)
+    errors = torch.randn(rows, n, device="cuda", generator=generator).relu()
+    errors[:, ::5] = errors[:, :1].abs() + 0.5  # many equal ones
+    errors[-1] = 0 if rows > 1 else errors[-1]
+    keys = (errors.view(torch.int32) << 1) ^ -(2**31)
+    spare = torch.empty(rows * n, dtype=torch.int64, device="cuda")
+    expected, places = torch.sort(keys, dim=1, descending=True, stable=True)
+    found, order, live = _radix.sorted_rows(keys.clone(), spare)
+    assert torch.equal(live.long(), (errors > 0).sum(1))
+    for row, number in enumerate(live.tolist()):
+        assert torch.equal(found[row, :number], expected[row, :number])
+        assert torch.equal(order[row, :number].long(), places[row, :number])
+
+
+def test_the_exact_path_takes_less_than_24_bytes_a_pixel():
+    """Beside scores and labels: keys, places and the gradient, and as much again for the sort."""
+    x, y = draw(1, 4_000_000)
+    loss = t.LovaszHingeLoss()
+    value_and_gradient(loss, x, y)
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    loss(x.requires_grad_(), y)
+    assert torch.cuda.max_memory_allocated() - before <= 24 * x.numel()
+
+
+OVERLAPS = {
+    "dice": t.SoftDiceLoss,
+    "tversky": lambda **options: t.TverskyLoss(
+        alpha=0.3, beta=0.7, gamma=0.75, smooth=1.0, **options
+    ),
+    "jaccard metric": t.JaccardMetricLoss,
+    "dice semimetric": t.DiceSemimetricLoss,
+}
+
+
+@pytest.mark.parametrize("name", OVERLAPS)
+@pytest.mark.parametrize("activation", ["softmax", "sigmoid", "none"])
+@pytest.mark.parametrize("soft", [False, True])
+def test_overlaps(name, activation, soft):
+    """The kernels against plain torch, which answers float64."""
+    generator = torch.Generator("cuda").manual_seed(0)
+    x = 2 * torch.randn(3, 5, 700, device="cuda", generator=generator)
+    y = torch.randint(0, 4, (3, 700), device="cuda", generator=generator)
+    y[torch.rand(3, 700, device="cuda", generator=generator) < 0.1] = 255
+    if soft:
+        y = torch.rand(3, 5, 700, device="cuda", generator=generator)
+        y[:, :, ::7] = 255
+    if activation == "none":
+        x = x.softmax(1)
+    weight = torch.rand(5, device="cuda", generator=generator)
+    for options in (
+        {},
+        {"per_image": True},
+        {"classes": "all", "weight": weight},
+        {"classes": [2, 4], "per_image": True},
+    ):
+        loss = OVERLAPS[name](activation=activation, ignore_index=255, **options).cuda()
+        value, gradient = value_and_gradient(loss, x, y)
+        expected, slopes = value_and_gradient(loss, x.double(), y.double() if soft else y)
+        assert abs(float(value) - float(expected)) <= 1e-6
+        assert distance(gradient, slopes) <= 1e-5
+    whole = OVERLAPS[name](activation=activation, ignore_index=255)
+    half, slopes_of_half = value_and_gradient(whole, x.half(), y)
+    expected, slopes = value_and_gradient(whole, x.half().double(), y.double() if soft else y)
+    assert slopes_of_half.dtype == torch.float16
+    assert abs(float(half) - float(expected)) <= 1e-5
+    assert distance(slopes_of_half, slopes) <= 2e-2
+
+
+def test_overlaps_of_other_layouts_and_a_second_derivative():
+    x = torch.randn(2, 4, 6, 5, device="cuda")
+    y = torch.randint(0, 4, (2, 6, 5), device="cuda")
+    loss = t.SoftDiceLoss()
+    expected, slopes = value_and_gradient(loss, x.double(), y)
+    for z in (x, x.to(memory_format=torch.channels_last), x.transpose(2, 3).clone().mT):
+        for target in (y, y[:, None], y.to(torch.uint8)):
+            value, gradient = value_and_gradient(loss, z, target)
+            assert abs(float(value) - float(expected)) <= 1e-6
+            assert distance(gradient, slopes) <= 1e-5
+    leaf, wide = x.requires_grad_(), x.detach().double().requires_grad_()
+    seconds = []
+    for z in (leaf, wide):
+        (slope,) = torch.autograd.grad(loss(z, y), z, create_graph=True)
+        seconds.append(torch.autograd.grad(slope.pow(2).sum(), z)[0])
+    assert distance(*seconds) <= 1e-4
+
+
 def test_a_second_derivative():
     x, y = draw(1, 100)
     x.requires_grad_()
@@ -399,6 +520,8 @@ HOSTILE = {
     "other": "t.lovasz_hinge(x, torch.tensor([0, 0, 1, 2] * 5000).cuda(), method=METHOD)",
     "void": "t.lovasz_hinge(x, torch.tensor([0, 0, 1, 255] * 5000).byte().cuda(), method=METHOD)",
     "dice": "t.decomposed_hinge(x, torch.tensor([-1, 0, 1, 1] * 5000).cuda())",
+    "overlap": "t.SoftDiceLoss()(x.view(1, 2, -1), torch.tensor([[0, 2] * 5000]).cuda())",
+    "degree": "t.SoftDiceLoss()(x.view(1, 2, -1), 2 * torch.ones(1, 2, 10000).cuda())",
     "weight": "t.lovasz_hinge(x.view(1, 2, -1), (x > 0).view(1, 2, -1), per_class=True, "
     "weight=torch.tensor([1.0, -1.0]).cuda(), method=METHOD)",
 }

@@ -4,8 +4,11 @@ import pytest
 from torch_cases import CRITERIA, DEVICES, SOFTMAX, draw, torch
 
 import setwise as sw
+from setwise.torch._operators._library import HAS_OPERATORS
 
 t = sw.torch
+# Without operators a compiled graph ends before a loss and goes on after it.
+OPERATORS = pytest.mark.skipif(not HAS_OPERATORS, reason="torch is too old for operators")
 
 
 @pytest.mark.filterwarnings("ignore:the submodular part of")
@@ -31,7 +34,7 @@ def test_compiles_without_a_graph_break(criterion, device):
         return criterion(2 * scores, target).sum()
 
     torch._dynamo.reset()  # one piece of code may be compiled a few times only
-    compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
+    compiled = torch.compile(step, fullgraph=HAS_OPERATORS, backend="aot_eager")
     value, expected = compiled(x, y), step(x, y)
     torch.testing.assert_close(value, expected)
     (slope,) = torch.autograd.grad(value, x)
@@ -58,18 +61,19 @@ def test_functions_compile_without_a_graph_break(loss):
         first = t.lovasz_hinge(scores, target, loss) + t.decomposed_hinge(scores, target)
         return first + t.slack_rescaling(scores, target) + t.margin_rescaling(scores, target)
 
-    compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
+    compiled = torch.compile(step, fullgraph=HAS_OPERATORS, backend="aot_eager")
     torch.testing.assert_close(compiled(x, y), step(x, y))
 
 
 def test_dynamic_shapes_compile_once():
     criterion = t.LovaszHingeLoss("exponential")
-    compiled = torch.compile(criterion, fullgraph=True, backend="aot_eager", dynamic=True)
+    compiled = torch.compile(criterion, fullgraph=HAS_OPERATORS, backend="aot_eager", dynamic=True)
     for n in (5, 9, 13):
         x, y = torch.randn(n, requires_grad=True), torch.rand(n) < 0.5
         torch.testing.assert_close(compiled(x, y), criterion(x, y))
 
 
+@OPERATORS
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("surrogate", ["lovasz", "decomposed", "margin", "slack"])
@@ -84,6 +88,7 @@ def test_opcheck_of_hinge(surrogate, dtype, device):
     )
 
 
+@OPERATORS
 @pytest.mark.parametrize("device", DEVICES)
 def test_opcheck_of_the_classes(device):
     x = torch.randn(2, 3, 6, device=device, requires_grad=True)

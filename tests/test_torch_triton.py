@@ -3,15 +3,16 @@
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch")
 
+from setwise.torch._cuda import has_triton
 
-@pytest.mark.skipif(not find_spec("triton"), reason="no Triton")
+
+@pytest.mark.skipif(not has_triton(), reason="no Triton of 3.6 or later")
 def test_exact_path_in_the_interpreter():
     script = Path(__file__).parent / "helpers" / "triton_interpreter.py"
     done = subprocess.run(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
+from setwise.torch._cuda._overlaps import Quotient
 from setwise.torch._distributed import gathered
 from setwise.torch._inputs._averages import mean_of_sets
 from setwise.torch._inputs._class_sets import check_probabilities
@@ -22,6 +24,8 @@ from setwise.torch._inputs._sets import HALVES, check_flags, check_input
 from setwise.torch._inputs._softmax_options import SoftmaxOptions
 from setwise.torch._inputs._weights import on_device, read_weight
 from setwise.torch._operators._eager import is_transformed
+from setwise.torch._operators._library import compiled_with_operators
+from setwise.torch._operators._overlaps import mean_of_overlaps
 
 Activation = Literal["softmax", "sigmoid", "none"]
 OfSets = Callable[[Tensor, ClassTable], Tensor]
@@ -110,9 +114,28 @@ def of_probabilities(
     weight: Tensor | None,
     activation: Activation,
     options: SoftmaxOptions,
+    quotient: Quotient | None = None,
 ) -> Tensor:
-    """A loss of class probabilities, reduced."""
+    """A loss of class probabilities, reduced; a quotient of sums has kernels of its own."""
     check_input(input, target)
+    if quotient is not None and input.is_cuda:
+        again = partial(_in_plain_torch, of_sets, target, weight, activation, options)
+        if input.ndim > 1:
+            weight = class_weight(weight, input)
+        mean = mean_of_overlaps(input, target, weight, activation, options, quotient, again)
+        if mean is not None:
+            return mean
+    return _in_plain_torch(of_sets, target, weight, activation, options, input)
+
+
+def _in_plain_torch(
+    of_sets: OfSets,
+    target: Tensor,
+    weight: Tensor | None,
+    activation: Activation,
+    options: SoftmaxOptions,
+    input: Tensor,
+) -> Tensor:
     if activation == "sigmoid" and target.shape == input.shape and not target.is_floating_point():
         target = target.to(input.dtype if input.dtype not in HALVES else torch.float32)
     input, target = with_classes(input, target, options.ignore_index)
@@ -146,12 +169,23 @@ class ClassLoss(nn.Module):
         """Values (T, K) of probabilities (N, K, P)."""
         raise NotImplementedError
 
+    def _quotient(self) -> Quotient | None:
+        """The same as a quotient of sums, if it is one."""
+        return None
+
+    @compiled_with_operators
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss of logits (N, C, ...) and targets (N, ...) or (N, C, ...)."""
         if self.across_ranks:
             input, target = gathered(input), gathered(target)
         return of_probabilities(
-            self._of_sets, input, target, self.weight, self.activation, self.options
+            self._of_sets,
+            input,
+            target,
+            self.weight,
+            self.activation,
+            self.options,
+            self._quotient(),
         )
 
     def extra_repr(self) -> str:

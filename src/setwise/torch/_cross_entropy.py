@@ -6,14 +6,19 @@ from numbers import Real
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax
+from torch.nn.functional import (
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    log_softmax,
+)
 
 from setwise.torch._class_loss import ClassLoss, with_classes
 from setwise.torch._inputs._class_targets import read_table
-from setwise.torch._inputs._labels import read_target, voids
+from setwise.torch._inputs._labels import comparable, read_target, voids
 from setwise.torch._inputs._margins import are_classes
 from setwise.torch._inputs._sets import check_input, same_shape
 from setwise.torch._lovasz_softmax import LovaszSoftmaxLoss
+from setwise.torch._operators._library import compiled_with_operators
 from setwise.torch._score_loss import SurrogateLoss
 
 
@@ -76,6 +81,7 @@ class WithCrossEntropy(nn.Module):
         self.weight = _share("weight", weight)
         self.label_smoothing = _share("label_smoothing", label_smoothing)
 
+    @compiled_with_operators
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss of logits and their targets."""
         of_sets: Tensor = self.criterion(input, target)
@@ -87,6 +93,16 @@ class WithCrossEntropy(nn.Module):
         ignore = self.criterion.options.ignore_index
         if self.of_classes or are_classes(input, target):
             logits, target = with_classes(input, target, ignore)
+            if target.ndim < logits.ndim and self.label_smoothing == 0 and logits.numel():
+                void = voids(comparable(target), ignore)
+                # The criterion has refused what is no class.
+                losses = cross_entropy(
+                    logits.to(wide),
+                    comparable(target).long(),
+                    ignore_index=-100 if ignore is None else ignore,
+                    reduction="none",
+                )
+                return _mean(losses, None if void is None else ~void)
             log_p = log_softmax(logits, 1, dtype=wide)
             table = read_table(log_p, target, ignore, range(log_p.shape[1]), True)
             truth = self._smoothed(table.truth, log_p.shape[1])

@@ -8,9 +8,11 @@ from torch import Tensor
 
 from setwise.losses import Loss
 from setwise.torch._inputs._sets import Options, Reduction
+from setwise.torch._operators._library import compiled_with_operators
 from setwise.torch._score_loss import SurrogateLoss, checked_weight, of_scores
 
 
+@compiled_with_operators
 def decomposed_hinge(
     input: Tensor,
     target: Tensor,

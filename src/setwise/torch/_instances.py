@@ -18,6 +18,7 @@ from setwise.torch._inputs._sets import (
     check_reduction,
     same_shape,
 )
+from setwise.torch._operators._library import compiled_with_operators
 from setwise.torch._reference._ragged import ragged_lovasz
 
 Assign = Literal["background", "nearest"]
@@ -93,6 +94,7 @@ class InstanceLoss(nn.Module):
         self.errors, self.assign = errors, assign
         self.ignore_index, self.reduction = ignore_index, reduction
 
+    @compiled_with_operators
     def forward(self, input: Tensor, instances: Tensor) -> Tensor:
         """The loss of logits (N, ...) or (N, 1, ...), and component numbers, 0 for background."""
         check_input(input, instances)

@@ -9,11 +9,13 @@ from torch import Tensor
 from setwise.losses import Loss, get
 from setwise.torch._inputs._loss_words import constant
 from setwise.torch._inputs._sets import Method, Options, Reduction
+from setwise.torch._operators._library import compiled_with_operators
 from setwise.torch._reference._buckets import has_blocks
 from setwise.torch._reference._gains import has_gains
 from setwise.torch._score_loss import SurrogateLoss, checked_weight, of_scores
 
 
+@compiled_with_operators
 def lovasz_hinge(
     input: Tensor,
     target: Tensor,

@@ -24,14 +24,14 @@ from setwise.torch._inputs._sets import (
 )
 from setwise.torch._inputs._weights import on_device
 from setwise.torch._lovasz_hinge import check_extension
-from setwise.torch._operators._derivatives import class_values, hinge_values
 from setwise.torch._operators._eager import is_transformed
-from setwise.torch._operators._scores import hinge
-from setwise.torch._operators._softmax import probabilities
+from setwise.torch._operators._library import compiled_with_operators
+from setwise.torch._operators._nodes import values_of_classes, values_of_rows
 from setwise.torch._reference._soft_jaccard import soft_jaccard, soft_scale
 from setwise.torch._score_loss import SurrogateLoss, checked_weight
 
 
+@compiled_with_operators
 def lovasz_sigmoid(
     input: Tensor,
     target: Tensor,
@@ -120,19 +120,13 @@ def _of_labels(p: Tensor, target: Tensor, word: str, options: Options) -> Tensor
     if has_hinge(word):
         scores = torch.where(positive, p, p - 1)
         rest = ("lovasz", word, options.ignore, options.counted, 1.0)
-        if is_transformed():
-            return hinge_values(scores, target, *rest)
-        of_sets: Tensor = hinge(scores, target, *rest)[0]
-        return of_sets
+        return values_of_rows(scores, target, *rest)
     labels = positive.to(torch.uint8)
     if void is not None:
         labels = torch.where(void, 255, labels)
     how = (word, None if void is None else 255, [1], True, options.counted)
     both = torch.stack([1 - p, p], 1)
-    if is_transformed():
-        return class_values(both, labels, *how)[:, 0]
-    values: Tensor = probabilities(both, labels.contiguous(), *how)[0]
-    return values[:, 0]
+    return values_of_classes(both, labels, *how)[:, 0]
 
 
 class LovaszSigmoidLoss(SurrogateLoss):
@@ -190,6 +184,7 @@ class LovaszSigmoidLoss(SurrogateLoss):
         )
         check_extension(self.loss, method)
 
+    @compiled_with_operators
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss of logits and their targets."""
         if self.across_ranks:

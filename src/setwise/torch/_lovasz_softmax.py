@@ -27,12 +27,13 @@ from setwise.torch._inputs._sets import Method, Reduction, check_flags, check_in
 from setwise.torch._inputs._softmax_options import Classes, SoftmaxOptions, read_classes
 from setwise.torch._inputs._weights import read_weight
 from setwise.torch._lovasz_hinge import check_extension
-from setwise.torch._operators._derivatives import class_values
-from setwise.torch._operators._eager import MeanOfClasses, is_eager, is_transformed
-from setwise.torch._operators._softmax import probabilities, softmax
+from setwise.torch._operators._eager import is_transformed
+from setwise.torch._operators._library import compiled_with_operators
+from setwise.torch._operators._nodes import mean_over_classes, values_of_classes
 from setwise.torch._reference._soft_jaccard import soft_jaccard, soft_scale
 
 
+@compiled_with_operators
 def lovasz_softmax(
     input: Tensor,
     target: Tensor,
@@ -92,11 +93,10 @@ def of_classes(
     word, ignore = word_of(loss), options.ignore_index
     present = options.classes == "present"
     named = options.named(n_classes)
-    transformed = is_transformed()
     # The fused operator gives no derivative but that of the logits.
-    whole = transformed or (weight is not None and weight.requires_grad)
+    whole = is_transformed() or (weight is not None and weight.requires_grad)
     if options.is_plain and not whole:
-        arguments = (
+        return mean_over_classes(
             logits.contiguous(),
             labels.contiguous(),
             word,
@@ -108,18 +108,9 @@ def of_classes(
             options.counted,
             options.from_logits,
         )
-        total: Tensor
-        if is_eager(input):
-            total = MeanOfClasses.apply(*arguments)  # type: ignore[no-untyped-call]
-        else:
-            total = softmax(*arguments)[0]
-        return total
     p = probabilities_of(logits, activation)
     rest = (word, ignore, named, options.per_image, options.counted)
-    if transformed:
-        values = class_values(p, labels, *rest)
-    else:
-        values, _ = probabilities(p.contiguous(), labels.contiguous(), *rest)
+    values = values_of_classes(p, labels, *rest)
     if options.is_plain:
         scales = coefficients(labels, n_classes, ignore, named, present, weight, options.per_image)
         scales = scales / max(len(scales), 1)
@@ -263,6 +254,7 @@ class LovaszSoftmaxLoss(HoldsLoss):
         self.across_ranks = across_ranks
         self.register_buffer("weight", read_weight(weight), persistent=False)
 
+    @compiled_with_operators
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss of logits (N, C, ...) and targets (N, ...)."""
         if self.across_ranks:

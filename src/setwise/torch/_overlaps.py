@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from setwise.torch._class_loss import Activation, ClassLoss
+from setwise.torch._cuda._overlaps import Quotient
 from setwise.torch._inputs._averages import Average
 from setwise.torch._inputs._class_targets import ClassTable
 from setwise.torch._inputs._sets import Reduction
@@ -109,6 +110,9 @@ class SoftDiceLoss(_OverlapLoss):
         total = table.over_sets(p) + table.over_sets(table.truth)
         return 1 - _share(2 * both + self.smooth, total + self.smooth)
 
+    def _quotient(self) -> Quotient:
+        return Quotient(True, (0.0, 0.0, 2.0), (1.0, 1.0, 0.0), self.smooth)
+
 
 class TverskyLoss(_OverlapLoss):
     r"""The Tversky loss: false positives and false negatives with weights of their own.
@@ -163,6 +167,10 @@ across_ranks
         some = values > 0
         return torch.where(some, torch.where(some, values, 1.0) ** self.gamma, 0.0)
 
+    def _quotient(self) -> Quotient:
+        below = (self.alpha, self.beta, 1 - self.alpha - self.beta)
+        return Quotient(True, (0.0, 0.0, 1.0), below, self.smooth, self.gamma)
+
 
 class JaccardMetricLoss(_OverlapLoss):
     r"""The Jaccard metric loss, for soft labels too.
@@ -194,6 +202,9 @@ class JaccardMetricLoss(_OverlapLoss):
         apart = table.over_sets((p - table.truth).abs())
         return 1 - _share(total - apart, total + apart)
 
+    def _quotient(self) -> Quotient:
+        return Quotient(False, (1.0, 1.0, -1.0), (1.0, 1.0, 1.0))
+
 
 class DiceSemimetricLoss(_OverlapLoss):
     r"""The Dice semimetric loss, for soft labels too.
@@ -221,3 +232,6 @@ class DiceSemimetricLoss(_OverlapLoss):
     def _of_sets(self, p: Tensor, table: ClassTable) -> Tensor:
         total = table.over_sets(p) + table.over_sets(table.truth)
         return 1 - _share(total - table.over_sets((p - table.truth).abs()), total)
+
+    def _quotient(self) -> Quotient:
+        return Quotient(False, (1.0, 1.0, -1.0), (1.0, 1.0, 0.0))

@@ -9,10 +9,12 @@ from torch import Tensor
 from setwise.losses import Loss, get
 from setwise.torch._inputs._loss_words import constant
 from setwise.torch._inputs._sets import Options, Reduction
+from setwise.torch._operators._library import compiled_with_operators
 from setwise.torch._reference._rescaling import has_maximum
 from setwise.torch._score_loss import SurrogateLoss, checked_weight, of_scores
 
 
+@compiled_with_operators
 def margin_rescaling(
     input: Tensor,
     target: Tensor,
@@ -45,6 +47,7 @@ def margin_rescaling(
     return of_scores("margin", input, target, loss, weight, options, float(scale))
 
 
+@compiled_with_operators
 def slack_rescaling(
     input: Tensor,
     target: Tensor,

@@ -22,9 +22,9 @@ from setwise.torch._inputs._sets import (
     same_shape,
 )
 from setwise.torch._inputs._weights import on_device, read_weight
-from setwise.torch._operators._derivatives import hinge_values
-from setwise.torch._operators._eager import OneSet, is_eager, is_transformed
-from setwise.torch._operators._scores import hinge
+from setwise.torch._operators._eager import OneSet, is_eager
+from setwise.torch._operators._library import compiled_with_operators
+from setwise.torch._operators._nodes import values_of_rows
 
 
 def of_scores(
@@ -50,13 +50,10 @@ def of_scores(
     fitting(weight, input.shape)
     weight = on_device(weight, input)
     rest = (surrogate, word_of(loss), options.ignore, options.counted, scale)
-    if is_transformed():
-        values = hinge_values(as_rows(input, options), as_rows(target, options), *rest)
-        return reduced(values, input.shape, weight, options)
     if is_eager(input) and not options.per_image and not options.per_class:
         value: Tensor = OneSet.apply(input, target, *rest)  # type: ignore[no-untyped-call]
         return value
-    values, _ = hinge(as_rows(input, options), as_rows(target, options), *rest)
+    values = values_of_rows(as_rows(input, options), as_rows(target, options), *rest)
     return reduced(values, input.shape, weight, options)
 
 
@@ -82,6 +79,7 @@ class SurrogateLoss(HoldsLoss):
         self.across_ranks = across_ranks
         self.register_buffer("weight", checked_weight(weight, self.options), persistent=False)
 
+    @compiled_with_operators
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss of logits and their targets."""
         if self.across_ranks:

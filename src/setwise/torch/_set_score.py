@@ -119,7 +119,10 @@ class SetScore(nn.Module):
         several = dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
         if not self._counts and not several:
             raise ValueError("update must be called before compute, got no batch")
-        parts = self._counts or [torch.zeros(0, self.n_classes, 4, dtype=torch.int64)]
+        # Of NCCL every rank sends what lies on its device, one without a batch too.
+        where = "cuda" if several and dist.get_backend() == "nccl" else "cpu"
+        nothing = torch.zeros(0, self.n_classes, 4, dtype=torch.int64, device=where)
+        parts = self._counts or [nothing]
         counts = gathered(torch.cat(parts))
         return self._score(counts if self.options.per_image else counts.sum(0, keepdim=True))
 

@@ -7,7 +7,8 @@ be had, the exact path runs in Triton. What no kernel does is answered with ``No
 from __future__ import annotations
 
 from contextlib import nullcontext
-from importlib.util import find_spec
+from functools import cache
+from importlib import metadata
 from typing import Any
 
 import torch
@@ -18,10 +19,20 @@ from setwise.torch._cuda._scale import scaled
 from setwise.torch._cuda._softmax import softmax_of_buckets, weights_of
 from setwise.torch._inputs._sets import HALVES
 
-__all__ = ["lovasz_ratio", "lovasz_softmax", "scaled"]
+__all__ = ["has_triton", "lovasz_ratio", "lovasz_softmax", "on", "scaled"]
 
 
-def _on(device: torch.device) -> Any:
+@cache
+def has_triton() -> bool:
+    """Whether there is a Triton that the kernels are tested with."""
+    try:
+        version = metadata.version("triton")
+    except metadata.PackageNotFoundError:
+        return False
+    return tuple(int(part) for part in version.split(".")[:2]) >= (3, 6)
+
+
+def on(device: torch.device) -> Any:
     """Makes a device the current one; costs nothing where it is that already."""
     return (
         nullcontext() if device.index == torch.cuda.current_device() else torch.cuda.device(device)
@@ -43,13 +54,13 @@ def lovasz_ratio(
     """
     if target.dtype in HALVES:
         target = target.float()
-    with _on(scores.device):
+    with on(scores.device):
         if buckets or scores.dtype in HALVES:
             answer = hinge_of_buckets(scores, target, ignore, a, c, d, buckets or 8192)
             if answer is not NotImplemented:
                 return answer
         answer = _sorted.hinge_of_sort(scores, target, ignore, a, c, d)
-        if answer is NotImplemented and find_spec("triton"):
+        if answer is NotImplemented and has_triton():
             return _triton.hinge_of_sort(scores, target, ignore, a, c, d)
         return answer
 
@@ -71,7 +82,7 @@ def lovasz_softmax(
     """Total () and gradient of the Lovász softmax loss; 0 buckets: exact."""
     if not logits.numel():
         return NotImplemented
-    with _on(logits.device):
+    with on(logits.device):
         weights = weights_of(classes, weight, logits.shape[1], logits.device)
         if buckets:
             answer = softmax_of_buckets(
@@ -81,6 +92,6 @@ def lovasz_softmax(
                 return answer
         exact = (logits, target, ignore, weights, present, per_image, a, c, d, from_logits)
         answer = _sorted.softmax_of_sort(*exact)
-        if answer is NotImplemented and find_spec("triton"):
+        if answer is NotImplemented and has_triton():
             return _triton.softmax_of_sort(*exact)
         return answer

@@ -54,9 +54,9 @@ def hinge_of_buckets(
         ("KEY16", int(half)),
         ("BFLOAT16", int(scores.dtype == torch.bfloat16)),
         ("BITS", bits),
-        ("READS_AHEAD", 1 if half else 4),
         ("HAS_IGNORE", int(void is not None)),
         ("CHECKED", int(target.dtype != torch.bool)),
+        ("JACCARD", int((a, c, d) == (1.0, 1.0, 0.0))),
     )
     device = scores.device
     program = kernel(("hinge.cu",), "hinge", macros, shared, device.index)
@@ -64,9 +64,9 @@ def hinge_of_buckets(
         return NotImplemented
     stream = torch._C._cuda_getCurrentRawStream(device.index)
     counts = 8 * rows * number
-    gains = 8 * rows * number
+    gains = 8 * rows * number if half else 0
     zero, scratch = workspaces(
-        device, stream, counts + 8 * rows + 16, gains + 8 * (rows + program.blocks)
+        device, stream, counts + 16 * (rows + 1), gains + 8 * (rows + program.blocks)
     )
     gradient = torch.empty_like(scores, dtype=torch.float32)
     values = torch.empty(rows, dtype=torch.float32, device=device)
@@ -78,25 +78,23 @@ def hinge_of_buckets(
         and target_at % min(16, elements * target.element_size()) == 0
     )
     zero_at, scratch_at = zero.data_ptr(), scratch.data_ptr()
-    program.launch(
-        _ARGUMENTS.pack(
-            scores_at,
-            target_at,
-            gradient.data_ptr(),
-            values.data_ptr(),
-            zero_at,
-            zero_at + counts,
-            scratch_at,
-            scratch_at + gains,
-            zero_at + counts + 8 * rows,
-            rows,
-            n,
-            void or 0,
-            a,
-            c,
-            d,
-            aligned,
-        ),
-        stream,
+    arguments = _ARGUMENTS.pack(
+        scores_at,
+        target_at,
+        gradient.data_ptr(),
+        values.data_ptr(),
+        zero_at,
+        zero_at + counts,
+        scratch_at,
+        scratch_at + gains,
+        zero_at + counts + 8 * rows,
+        rows,
+        n,
+        void or 0,
+        a,
+        c,
+        d,
+        aligned,
     )
+    program.launch(arguments, stream)
     return values, gradient

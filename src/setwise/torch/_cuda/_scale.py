@@ -13,10 +13,13 @@ from setwise.torch._cuda._types import SCORES
 _ARGUMENTS = struct.Struct("<3Q2qi4x")
 
 
-def scaled(gradient: torch.Tensor, slopes: torch.Tensor, dtype: torch.dtype) -> Any:
+def scaled(
+    gradient: torch.Tensor, slopes: torch.Tensor, dtype: torch.dtype, in_place: bool = False
+) -> Any:
     """gradient[i] * slopes[i] in ``dtype``; a slope for each index of the first dimension, or one.
 
-    The gradient may have any strides without gaps; the answer has the same.
+    The gradient may have any strides without gaps; the answer has the same, and is the gradient
+    itself with ``in_place`` where the type allows it.
     """
     rows = slopes.numel()
     dense = rows == 1 or gradient.is_contiguous()
@@ -31,13 +34,16 @@ def scaled(gradient: torch.Tensor, slopes: torch.Tensor, dtype: torch.dtype) -> 
         (("SCORE", SCORES[dtype]),),
         0,
         device.index,
+        (512, 1),
         together=False,
     )
     if program is None:
         return NotImplemented
     # A slope that was expanded, as the gradient of a sum is, has a stride of 0.
     slopes = slopes.contiguous()
-    out = torch.empty_like(gradient, dtype=dtype)
+    out = (
+        gradient if in_place and dtype == torch.float32 else torch.empty_like(gradient, dtype=dtype)
+    )
     n = gradient.numel() // rows
     at = gradient.data_ptr()
     arguments = (

@@ -1,4 +1,4 @@
-"""The exact path in CUDA C++: one sort of 32-bit keys for all sets, two or three launches."""
+"""The exact path in CUDA C++: one sort of 32-bit keys for all sets, a launch before and after."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 import torch
 
 from setwise.torch._cuda._driver import kernel, shared_memory, workspaces
+from setwise.torch._cuda._radix import sorted_rows
 from setwise.torch._cuda._types import LABELS, SCORES
 from setwise.torch._inputs._labels import void_label
 
 _HINGE = struct.Struct("<5Q3qi4x")
 _SOFTMAX = struct.Struct("<6Q7q")
-_SORTED = struct.Struct("<12Q5q3d2q3i4x")
+_SORTED = struct.Struct("<13Q5q3d2q3i4x")
 _WINDOWS, _UNIT = 1024, 8192  # of sorted.cu
 _DEALING = 4 * _WINDOWS + 4 * _WINDOWS + 8 * _WINDOWS + 8 * 8192  # bytes of struct Dealing
 
@@ -25,21 +26,24 @@ def _along_sorted(
     found_blocks: int,
     weights: torch.Tensor | None,
     present: bool,
-    gradient: torch.Tensor,
     ratio: tuple[float, float, float],
 ) -> Any:
-    """Values of the sets and their sum; writes the slopes of the errors to ``gradient``."""
+    """Values of the sets and their sum, and the slopes of the errors (R, n); uses up the keys."""
     (rows, n), device = keys.shape, keys.device
     size, shared = rows * n, shared_memory(device.index)
     window = _UNIT * -(-size // (_UNIT * _WINDOWS))
     # As many elements as a block can take into shared memory at once.
     parts = -(-4 * window // shared)
-    macros = (("JACCARD", int(ratio == (1.0, 1.0, 0.0))),)
+    dealt = torch.empty(window * -(-size // window), dtype=torch.int64, device=device)
+    keys, order, live = sorted_rows(keys, dealt)
+    macros = (
+        ("JACCARD", int(ratio == (1.0, 1.0, 0.0))),
+        ("ORDER", "i64" if live is None else "u32"),
+    )
     program = kernel(("sorted.cu",), "sorted", macros, max(shared, _DEALING), device.index)
     if program is None:
         return NotImplemented
-    keys, order = torch.sort(keys, dim=1, descending=True)
-    dealt = torch.empty(window * -(-size // window), dtype=torch.int64, device=device)
+    slopes = torch.empty(rows, n, dtype=torch.float32, device=device)
     slots = rows + program.blocks
     counts = torch.empty(4 * slots + rows, dtype=torch.int32, device=device)
     values = torch.empty(rows + 1, dtype=torch.float32, device=device)
@@ -50,9 +54,10 @@ def _along_sorted(
         _SORTED.pack(
             keys.data_ptr(),
             order.data_ptr(),
+            0 if live is None else live.data_ptr(),
             found.data_ptr(),
             0 if weights is None else weights.data_ptr(),
-            gradient.data_ptr(),
+            slopes.data_ptr(),
             values.data_ptr(),
             dealt.data_ptr(),
             counts_at,
@@ -74,7 +79,7 @@ def _along_sorted(
         ),
         stream,
     )
-    return values
+    return values, slopes
 
 
 def hinge_of_sort(
@@ -97,7 +102,6 @@ def hinge_of_sort(
     if before is None:
         return NotImplemented
     keys = torch.empty_like(scores, dtype=torch.int32)
-    gradient = torch.empty_like(scores, dtype=torch.float32)
     found = torch.empty(rows + before.blocks, dtype=torch.int32, device=device)
     stream = torch._C._cuda_getCurrentRawStream(device.index)
     zero, _ = workspaces(device, stream, 4 * _WINDOWS + 8, 0)
@@ -121,10 +125,8 @@ def hinge_of_sort(
         ),
         stream,
     )
-    values = _along_sorted(
-        keys, found, -(-n // 4096), before.blocks, None, False, gradient, (a, c, d)
-    )
-    return NotImplemented if values is NotImplemented else (values[:rows], gradient)
+    answer = _along_sorted(keys, found, -(-n // 4096), before.blocks, None, False, (a, c, d))
+    return answer if answer is NotImplemented else (answer[0][:rows], answer[1])
 
 
 def softmax_of_sort(
@@ -161,31 +163,33 @@ def softmax_of_sort(
         return NotImplemented
     rows, n = groups * classes, images // groups * pixels
     keys = torch.empty(rows, n, dtype=torch.int32, device=device)
-    slopes = torch.empty(rows, n, dtype=torch.float32, device=device)
+    found = torch.empty((groups + before.blocks) * classes, dtype=torch.int32, device=device)
+    stream = torch._C._cuda_getCurrentRawStream(device.index)
+
+    def launch(program: Any, slopes_at: int, gradient_at: int) -> None:
+        arguments = _SOFTMAX.pack(
+            logits.data_ptr(),
+            target.data_ptr(),
+            keys.data_ptr(),
+            slopes_at,
+            found.data_ptr(),
+            gradient_at,
+            images,
+            pixels,
+            groups,
+            void or 0,
+            *logits.stride(),
+        )
+        program.launch(arguments, stream)
+
+    launch(before, 0, 0)
+    found_tiles = images // groups * -(-pixels // 1024)
+    answer = _along_sorted(keys, found, found_tiles, before.blocks, weights, present, (a, c, d))
+    if answer is NotImplemented:
+        return NotImplemented
+    values, slopes = answer
     gradient = torch.empty_strided(
         logits.shape, logits.stride(), dtype=torch.float32, device=device
     )
-    found = torch.empty((groups + before.blocks) * classes, dtype=torch.int32, device=device)
-    arguments = _SOFTMAX.pack(
-        logits.data_ptr(),
-        target.data_ptr(),
-        keys.data_ptr(),
-        slopes.data_ptr(),
-        found.data_ptr(),
-        gradient.data_ptr(),
-        images,
-        pixels,
-        groups,
-        void or 0,
-        *logits.stride(),
-    )
-    stream = torch._C._cuda_getCurrentRawStream(device.index)
-    before.launch(arguments, stream)
-    found_tiles = images // groups * -(-pixels // 1024)
-    values = _along_sorted(
-        keys, found, found_tiles, before.blocks, weights, present, slopes, (a, c, d)
-    )
-    if values is NotImplemented:
-        return NotImplemented
-    finish.launch(arguments, stream)
+    launch(finish, slopes.data_ptr(), gradient.data_ptr())
     return values[rows], gradient

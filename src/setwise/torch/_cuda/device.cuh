@@ -152,6 +152,23 @@ struct Ratio {
         return make_double2(positive, negative);
     }
 
+    // The same of whole numbers below 2^32, the last steps in single precision: nothing cancels there.
+    __device__ float2 whole_gains(u32 m, u32 n, u32 q, u32 k, u32 j) const {
+        if (m == 0) return make_float2(0.0f, q == 0 && j > 0 ? 1.0f / static_cast<float>(j) : 0.0f);
+#if JACCARD
+        const float one = __frcp_rn(static_cast<float>(m + q));
+        const float other = __frcp_rn(static_cast<float>(static_cast<u64>(m) + q + j));
+        const float left = static_cast<float>(2 * static_cast<u64>(m - n) - k);
+        return make_float2(k ? 0.5f * (one + other) : 0.0f, j ? 0.5f * left * one * other : 0.0f);
+#else
+        if (!(k | j)) return make_float2(0.0f, 0.0f);
+        const double2 both = gains(static_cast<double>(m), static_cast<double>(n),
+                                   static_cast<double>(q), static_cast<double>(k),
+                                   static_cast<double>(j));
+        return make_float2(static_cast<float>(both.x), static_cast<float>(both.y));
+#endif
+    }
+
     // What one more false negative or false positive adds at (n, q). Nothing cancels in the last
     // steps, which are in single precision because the device is slow at the other.
     __device__ float gain(u32 m, u32 n, u32 q, bool positive) const {

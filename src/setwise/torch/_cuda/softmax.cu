@@ -7,7 +7,7 @@
 constexpr int PARTS = (BUCKETS + THREADS - 1) / THREADS;
 constexpr int COLUMNS = (C + CLASS_GROUPS - 1) / CLASS_GROUPS;  // classes that are counted at once
 constexpr int TILES_TO_FLUSH = 65535 / THREADS;                 // a counter has 16 bits
-constexpr bool STASH = C <= COLUMNS * BUCKETS / THREADS;        // slopes fit in shared memory
+constexpr int NEAR = COLUMNS * BUCKETS / C;  // low buckets of every class that shared memory has room for
 
 struct Arguments {
     const T* logits;
@@ -139,11 +139,25 @@ __device__ void gains_of_part(u64* scratch, const Arguments& p, i64 set, int par
     __syncthreads();
 }
 
-__device__ void look_up(float* stash, double* scratch, const Arguments& p, i64 tiles) {
+// Most errors are small and not of the pixel's own class: their gains lie in shared memory, where a
+// warp that looks in 32 places waits for few of them.
+__device__ void look_up(float* near, double* scratch, const Arguments& p, i64 tiles) {
     const Share share(p.images * tiles);
+    const i64 together = p.images / p.groups;
+    // To fetch them pays where a group has pixels enough.
+    const u32 fetched = together * tiles * 2 > gridDim.x ? NEAR : 0;
+    i64 group = -1;
     double sum = 0;
     for (i64 item = share.first; item < share.last; ++item) {
         const i64 image = item / tiles, i = (item % tiles) * THREADS + threadIdx.x;
+        const float* gains = p.gains + image / together * C * 2 * BUCKETS;
+        if (fetched && image / together != group) {
+            group = image / together;
+            __syncthreads();
+            for (u32 k = threadIdx.x; k < C * NEAR; k += THREADS)
+                near[k] = __ldcg(gains + (2 * (k / NEAR) + 1) * BUCKETS + k % NEAR);
+            __syncthreads();
+        }
         if (i >= p.pixels) continue;
         const i64 at = image * p.image_stride + i * p.pixel_stride;
         float* out = p.gradient + at;
@@ -155,12 +169,14 @@ __device__ void look_up(float* stash, double* scratch, const Arguments& p, i64 t
         const Pixel pixel(p.logits + at, p.class_stride);
         const float2 normalizer =
             FROM_LOGITS ? p.normalizer[image * p.pixels + i] : make_float2(0.0f, 1.0f);
-        const float* gains = p.gains + image * p.groups / p.images * C * 2 * BUCKETS;
         float value = 0, mean = 0;
         const auto slope = [&](int c, float y, float& error) {
             const bool positive = static_cast<i64>(label) == c;
             error = positive ? 1.0f - y : y;
-            const float gain = gains[(2 * c + !positive) * BUCKETS + bucket(error)];
+            const u32 key = bucket(error);
+            const float gain = !positive && key < fetched
+                                   ? near[c * NEAR + key]
+                                   : gains[(2 * c + !positive) * BUCKETS + key];
             const float slope = error <= 0.0f ? 0.0f : positive ? -gain : gain;
             error *= gain;
             return slope;
@@ -171,14 +187,12 @@ __device__ void look_up(float* stash, double* scratch, const Arguments& p, i64 t
             const float y = probability(pixel.logit(c), normalizer), g = slope(c, y, part);
             value += part;
             mean += y * g;
-            if (STASH) stash[c * THREADS + threadIdx.x] = g;
         }
         sum += value;
 #pragma unroll UNROLL
         for (int c = 0; c < C; ++c) {
             float part;
-            const float y = probability(pixel.logit(c), normalizer);
-            const float g = STASH ? stash[c * THREADS + threadIdx.x] : slope(c, y, part);
+            const float y = probability(pixel.logit(c), normalizer), g = slope(c, y, part);
             out[c * p.class_stride] = FROM_LOGITS ? y * (g - mean) : g;
         }
     }

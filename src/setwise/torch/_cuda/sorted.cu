@@ -7,7 +7,8 @@
 
 struct Arguments {
     const u32* keys;        // (rows, n), sorted, largest first
-    const i64* order;       // (rows, n)
+    const ORDER* order;     // (rows, n)
+    const u32* live;        // (rows,) how many keys there are, what counts alone; null: all n
     const u32* found;       // (rows / columns + found_blocks, columns) positives
     const double* weights;  // (columns,), or null: all sets count 1
     float* gradient;        // (rows, n)
@@ -48,11 +49,12 @@ struct Share {
 
 __device__ __noinline__ void count(u64* scratch, const Arguments& p, const Share& share) {
     share.each([&](i64 row, i64 t, i64 last) {
+        const i64 n = p.live ? static_cast<i64>(__ldcg(p.live + row)) : p.n;
         u64 sum = 0;
-        for (; t < last; ++t) {
+        for (; t < last && t * TILE < n; ++t) {
             const u32* keys = p.keys + row * p.n + t * TILE;
             Vector<u32, 4> key[E / 4];
-            if ((t + 1) * TILE <= p.n && row * p.n % 4 == 0) {
+            if ((t + 1) * TILE <= n && row * p.n % 4 == 0) {
 #pragma unroll
                 for (int e = 0; e < E / 4; ++e)
                     key[e] = reinterpret_cast<const Vector<u32, 4>*>(keys)[e * THREADS + threadIdx.x];
@@ -60,7 +62,7 @@ __device__ __noinline__ void count(u64* scratch, const Arguments& p, const Share
 #pragma unroll
                 for (int e = 0; e < E; ++e) {
                     const i64 i = e * THREADS + threadIdx.x;
-                    key[e / 4].v[e % 4] = t * TILE + i < p.n ? keys[i] : NONE;
+                    key[e / 4].v[e % 4] = t * TILE + i < n ? keys[i] : NONE;
                 }
             }
 #pragma unroll
@@ -162,7 +164,7 @@ __device__ __noinline__ void gains(Dealing& w, u64* scratch, const Arguments& p,
             u32 key[E], positions[E], sums = 0, live = 0;
             float slopes[E], part = 0;
             const u32* keys = p.keys + row * p.n + at + threadIdx.x;
-            const i64* order = p.order + row * p.n + at + threadIdx.x;
+            const ORDER* order = p.order + row * p.n + at + threadIdx.x;
             const i64 left = end - at - threadIdx.x;
 #pragma unroll
             for (int e = 0; e < E; ++e) {

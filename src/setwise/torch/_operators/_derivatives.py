@@ -129,7 +129,7 @@ class Probabilities(torch.autograd.Function):
         return (values[:, None], gradient), (0, 0)
 
 
-def _untraced(function: Any) -> Any:
+def untraced(function: Any) -> Any:
     """The function, hidden from a compiler; none is loaded for it."""
     return _hidden(function) if "torch._dynamo" in sys.modules else function
 
@@ -141,13 +141,13 @@ def _hidden(function: Any) -> Any:
 
 def hinge_values(*arguments: Any) -> Tensor:
     """Values (S,), with every derivative."""
-    values: Tensor = _untraced(Hinge.apply)(*arguments)[0]
+    values: Tensor = untraced(Hinge.apply)(*arguments)[0]
     return values
 
 
 def class_values(*arguments: Any) -> Tensor:
     """Values (T, K), with every derivative."""
-    values: Tensor = _untraced(Probabilities.apply)(*arguments)[0]
+    values: Tensor = untraced(Probabilities.apply)(*arguments)[0]
     return values
 
 

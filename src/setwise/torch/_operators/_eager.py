@@ -34,10 +34,28 @@ def is_eager(tensor: Tensor) -> bool:
     )
 
 
-def times(gradient: Tensor, slopes: Tensor, dtype: torch.dtype) -> Tensor:
+# Whether the backward pass under way keeps its graph for another one, and the hooks that look at
+# what is saved; where torch does not tell, the careful answer.
+_keeps_graph: Any = getattr(torch._C._autograd, "_get_current_graph_task_keep_graph", lambda: True)
+_saving_hooks: Any = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", lambda _: True)
+
+
+def keep(ctx: Any, gradient: Tensor) -> None:
+    """Saves a gradient that nobody else has, to be given away by the last backward pass."""
+    ctx.save_for_backward(gradient)
+    ctx.own = _saving_hooks(True) is None
+
+
+def kept_times(ctx: Any, slopes: Tensor, dtype: torch.dtype) -> Tensor:
+    """The saved gradient times slopes, in its own memory where no other pass will ask for it."""
+    last = ctx.own and not torch.is_grad_enabled() and not _keeps_graph()
+    return times(ctx.saved_tensors[0], slopes, dtype, last)
+
+
+def times(gradient: Tensor, slopes: Tensor, dtype: torch.dtype, in_place: bool = False) -> Tensor:
     """gradient (S, ...) times slopes (S,) or (), in ``dtype``; itself differentiable."""
     if is_eager(gradient) and not torch.is_grad_enabled():
-        answer = _cuda.scaled(gradient, slopes, dtype)
+        answer = _cuda.scaled(gradient, slopes, dtype, in_place)
         if isinstance(answer, Tensor):
             return answer
     if slopes.ndim:
@@ -60,32 +78,40 @@ def once(gradient: Tensor) -> Tensor:
     return gradient
 
 
-class OneSet(torch.autograd.Function):
-    """The surrogate of all elements as one set, a scalar."""
+class Rows(torch.autograd.Function):
+    """``setwise::hinge`` without its second output: values (S,) of scores and targets (S, n)."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        input: Tensor,
-        target: Tensor,
-        surrogate: str,
-        loss: str,
-        ignore: float,
-        buckets: int,
-        scale: float,
-    ) -> Tensor:
+    def forward(ctx: Any, scores: Tensor, target: Tensor, *rest: Any) -> Tensor:
+        """The values; the gradient is kept."""
+        surrogate, loss, *options = rest
+        values, gradient = evaluate(surrogate, loss_of(loss), scores, target, *options)
+        keep(ctx, gradient)
+        ctx.dtype, ctx.rest = scores.dtype, len(rest) + 1
+        return values
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+        """The gradient, times the slopes."""
+        return (kept_times(ctx, slopes[0], ctx.dtype), *(None,) * ctx.rest)
+
+
+class OneSet(Rows):
+    """All elements of input and target as one set, a scalar."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Tensor, target: Tensor, *rest: Any) -> Tensor:
         """The value; the gradient is kept."""
+        ctx.shape = input.shape
         rows = (input.reshape(1, -1), target.reshape(1, -1))
-        values, gradient = evaluate(surrogate, loss_of(loss), *rows, ignore, buckets, scale)
-        ctx.save_for_backward(gradient)
-        ctx.like = (input.shape, input.dtype)
-        return values.view(())
+        return Rows.forward(ctx, *rows, *rest).view(())
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
         """The gradient, times the slope."""
-        shape, dtype = ctx.like
-        return (times(ctx.saved_tensors[0], slopes[0], dtype).view(shape), *(None,) * 6)
+        gradient, *rest = Rows.backward(ctx, *slopes)
+        assert gradient is not None
+        return (gradient.view(ctx.shape), *rest)
 
 
 class MeanOfClasses(torch.autograd.Function):
@@ -97,12 +123,12 @@ class MeanOfClasses(torch.autograd.Function):
         from setwise.torch._operators._softmax import mean_of_classes
 
         total, gradient = mean_of_classes(logits, *arguments)
-        ctx.save_for_backward(gradient)
+        keep(ctx, gradient)
         ctx.dtype, ctx.from_logits = logits.dtype, arguments[-1]
         return total
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
         """The gradient, times the slope."""
-        gradient = times(ctx.saved_tensors[0], slopes[0], ctx.dtype)
+        gradient = kept_times(ctx, slopes[0], ctx.dtype)
         return (once(gradient) if ctx.from_logits else gradient, *(None,) * 9)

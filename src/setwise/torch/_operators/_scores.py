@@ -15,6 +15,7 @@ from torch import Tensor
 from setwise.torch._dispatch import evaluate
 from setwise.torch._inputs._loss_words import loss_of
 from setwise.torch._operators._eager import times
+from setwise.torch._operators._library import complete, operator
 
 
 def wide(dtype: torch.dtype) -> torch.dtype:
@@ -22,7 +23,7 @@ def wide(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
-@torch.library.custom_op("setwise::hinge", mutates_args=())
+@operator("setwise::hinge")
 def hinge(
     scores: Tensor,
     target: Tensor,
@@ -36,8 +37,7 @@ def hinge(
     return evaluate(surrogate, loss_of(loss), scores, target, ignore, buckets, scale)
 
 
-@hinge.register_fake
-def _(
+def _shapes(
     scores: Tensor,
     target: Tensor,
     surrogate: str,
@@ -63,4 +63,4 @@ def _backward(ctx: Any, slopes: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
     return (times(gradient, slopes, ctx.dtype), *(None,) * 6)
 
 
-hinge.register_autograd(_backward, setup_context=_keep)
+complete(hinge, _shapes, _backward, _keep)

@@ -15,6 +15,7 @@ from setwise.torch import _cuda
 from setwise.torch._inputs._class_sets import check_probabilities, class_values, coefficients
 from setwise.torch._inputs._loss_words import loss_of
 from setwise.torch._operators._eager import once, times
+from setwise.torch._operators._library import complete, operator
 from setwise.torch._operators._scores import wide
 
 
@@ -68,11 +69,10 @@ def mean_of_classes(
     return total, gradient.contiguous()
 
 
-softmax = torch.library.custom_op("setwise::softmax", mean_of_classes, mutates_args=())
+softmax = operator("setwise::softmax")(mean_of_classes)
 
 
-@softmax.register_fake
-def _(
+def _shapes(
     logits: Tensor,
     target: Tensor,
     loss: str,
@@ -88,7 +88,7 @@ def _(
     return logits.new_empty((), dtype=dtype), logits.new_empty(logits.shape, dtype=dtype)
 
 
-@torch.library.custom_op("setwise::probabilities", mutates_args=())
+@operator("setwise::probabilities")
 def probabilities(
     p: Tensor,
     target: Tensor,
@@ -104,8 +104,7 @@ def probabilities(
     return values * factor, (gradient * factor).contiguous()
 
 
-@probabilities.register_fake
-def _(
+def _shapes_of_classes(
     p: Tensor,
     target: Tensor,
     loss: str,
@@ -150,5 +149,5 @@ def slopes_of_classes(
     return whole.index_copy(1, where, slopes[:, :, None] * gradient)
 
 
-softmax.register_autograd(_backward, setup_context=_keep)
-probabilities.register_autograd(_backward_of_classes, setup_context=_keep_classes)
+complete(softmax, _shapes, _backward, _keep)
+complete(probabilities, _shapes_of_classes, _backward_of_classes, _keep_classes)
