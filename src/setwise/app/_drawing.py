@@ -204,8 +204,9 @@ class Drawing:
         if not 0.0 <= smoothness <= 1000.0:
             raise ValueError(f"smoothness must lie between 0 and 1000, got {smoothness}")
         with self._lock:
-            if smoothness != self._smoothness:
-                self._smoothness = float(smoothness)
+            rounded = round(64 * smoothness) / 64  # with which the sums of a cut are exact
+            if rounded != self._smoothness:
+                self._smoothness = rounded
                 self._version += 1
             return self._version
 

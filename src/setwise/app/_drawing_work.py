@@ -308,7 +308,9 @@ def _tilt_of(found: Any, number: int, pictures: list[Any], factor: int) -> Tilt:
     if number == 0:
         return Tilt()
     if found.biases is not None:
-        return Tilt(bias=float(found.biases[number]) / factor**2)
+        # Rounded, so that it can be added to costs without a rounding.
+        bias = float(found.biases[number]) / factor**2
+        return Tilt(bias=round(bias * 2**30) / 2**30)
     agree = sum(float((pictures[number] != other).sum()) for other in pictures[:number])
     weight = float(found.gains[number]) / max(agree, 1.0)
     return Tilt(against=tuple(pictures[:number]), weight=weight / factor**2)

@@ -151,7 +151,7 @@ def field_from_image(
         raise ValueError("scribbles must mark at least one pixel, got -1 everywhere")
     unary = model.costs(marks, labels)
     if place > 0:
-        unary += place * location_costs(marks, pixels.shape, labels)
+        unary += location_costs(marks, pixels.shape, labels, place)
     return field_of(seeded(unary, marks))
 
 

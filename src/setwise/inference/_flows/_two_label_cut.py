@@ -38,6 +38,11 @@ class TwoLabelCut:
         return float(self._answer[0])
 
     @property
+    def paid(self) -> float:
+        """What the last answer costs, less the least that each cost of a variable may be."""
+        return float(self._answer[1])
+
+    @property
     def lost(self) -> float:
         """By how much another labelling may be better than the last answer."""
         return float(self._answer[2])
