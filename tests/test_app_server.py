@@ -306,10 +306,16 @@ def drawn(client):
         assert (header["height"], header["width"]) == (40, 56)
         for stroke in two_strokes((40, 56)):
             events.send_text(json.dumps({"type": "stroke", "stroke": stroke.as_json()}))
-        header, (labels,) = until(events, "labels", version=2)
+        labels = np.zeros((40, 56), np.uint8)
+        header = {"version": 0}
+        while header["version"] != 2 or not header["final"]:
+            header, (part,) = until(events, "labels")
+            top, left, height, width = header["box"]
+            patch = np.frombuffer(part, np.uint8).reshape(height, width)
+            labels[top : top + height, left : left + width] = patch
         listed, _ = until(events, "alternatives", version=2)
         assert len(listed["items"]) == 6
-        yield key, events, np.frombuffer(labels, np.uint8).reshape(40, 56), header
+        yield key, events, labels, header
 
 
 def export(client, key, name):

@@ -91,7 +91,7 @@ def test_counts_speak_for_a_label_by_their_logarithm_in_eighths() -> None:
     for step, share in zip(range(-3, 4), away / away.sum(), strict=True):
         found = costs[values == 40 + step]
         assert not found[:, 0].any()
-        np.testing.assert_array_equal(found[:, 1], np.rint(8 * np.log1p(400 * share)) / 8)
+        np.testing.assert_array_equal(found[:, 1], np.rint(8 * np.log1p(4000 * share)) / 8)
     assert not costs[values == 120][:, :2].any()
     assert np.isinf(costs[..., 2]).all()
 
@@ -122,7 +122,7 @@ def test_labels_that_cover_the_image_count_alike() -> None:
     labels = np.repeat([[0, 0, 0, 0, 0, 1, 1, 1]], 6, axis=0)
     model = ColorModel(as_pixels(image), "histogram")
     few = model.costs(labels, 2, covering=True)
-    shares = np.log1p(1000 * np.array([[4 / 5, 1 / 5], [1 / 3, 2 / 3]]) * 0.399 / 0.01)
+    shares = np.log1p(1000 * np.array([[4 / 5, 1 / 5], [1 / 3, 2 / 3]]) * 0.399 / 0.001)
     apart = (few[:, 1] - few[:, 0]).reshape(6, 8)
     np.testing.assert_allclose(apart[0, [0, 4]], shares[0] - shares[1], atol=0.13)
 

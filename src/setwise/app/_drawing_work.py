@@ -42,9 +42,10 @@ _PROOF_TOL, _DOUBT_TOL = 1e-3, 1e-2
 class Work:
     """Keeps the answers of one drawing up to date, and tells them to ``emit``, from any thread.
 
-    Two jobs at most are under way: the first look, and what takes longer. Each begins anew as long
-    as the drawing has changed since it began. What is of an old version is not told; of that what
-    is slow is ended by the change itself.
+    Two jobs at most are under way, side by side: the first look at a picture that is large, and
+    the whole of it. Each begins anew as long as the drawing has changed since it began. What is of
+    an old version is not told; of that what is slow is ended by the change itself. A cut is not:
+    the next one goes on from it.
     """
 
     def __init__(
@@ -71,9 +72,11 @@ class Work:
     # ---- from the host
 
     def changed(self, *, live: bool = False) -> None:
-        """The drawing is another one: begin. While a stroke is ``live`` a first look is enough."""
+        """The drawing is another one: begin. While a stroke is ``live`` its mask is enough."""
         self._live = live
-        self._start("quick" if self.drawing.quick_factor > 1 else "slow")
+        if self.drawing.quick_factor > 1:
+            self._start("quick")
+        self._start("slow")
 
     def want(self, what: str, wanted: bool) -> None:
         """Whether alternatives, or uncertainty, are to be computed at all."""
@@ -138,14 +141,14 @@ class Work:
                 self._busy.discard(job)
         if more:
             self._submit(job)
-        elif job == "quick" and not self._live:  # what takes longer takes nothing from it
-            self._start("slow")
 
     def _look(self) -> None:
         """A first look at a picture so large that the whole takes longer."""
         factor = self.drawing.quick_factor
         if not self.drawing.empty:
             begin, state = perf_counter(), self.drawing.state()
+            if self.answer is not None and self.answer.version == state.version:
+                return  # the whole was faster
             found = self.drawing.level(factor).solve(state)
             self._tell(_as_answer(state, found, factor, perf_counter() - begin, final=False))
 
@@ -156,14 +159,19 @@ class Work:
         if self.drawing.empty:
             self.answer = None
             return
+        live = self._live
+        if live and self.drawing.quick_factor > 1 and (len(state.labels) > 2 or state.boxes):
+            return  # more than one cut: a first look follows the pen
         if self.answer is None or self.answer.version != state.version or not self.answer.final:
             found = level.solve(state)
             seconds = perf_counter() - begin
             final = found.exact or len(state.labels) == 2
             answer = _as_answer(state, found, 1, seconds, final=final)
             self._tell(answer)
-            if not final:
+            if not final and not live:
                 self._tell(self._proved(state, level, answer))
+        if live:
+            return
         for what, compute in ((DOUBT, self._doubts), (ALTERNATIVES, self._list)):
             if what in self._wanted and self._done.get(what) != state.version:
                 compute(state)

@@ -16,7 +16,7 @@ from setwise.images._pixels import Pixels
 _CELLS = {1: 256, 2: 64, 3: 32, 4: 16}
 _FLOOR = 0.3  # times the density that is the same for all colours
 _SPREAD = 1.0  # of a histogram's counts, in cells
-_LEAST_COUNT = 1e-2  # what a colour that was never marked counts
+_LEAST_COUNT = 1e-3  # what a colour that was never marked counts
 _STROKE = 1000.0  # pixels that a label's colours count for where it covers much of the image
 # Parts of a nat that histograms' and locations' costs are rounded to: sums of such numbers are
 # exact, and a stroke of colours that are known well changes next to nothing.
@@ -33,7 +33,7 @@ class ColorModel:
 
     With a mixture, a label's cost at a colour c is :math:`-\log(p(c) + 0.3 / V)`, p the density of
     the colours that have the label and V the volume of all colours. With a histogram,
-    :math:`e_l(c) = \log(1 + h_l(c) / 0.01)` speaks for label l, h its counts, each spread over the
+    :math:`e_l(c) = \log(1 + h_l(c) / 0.001)` speaks for label l, h its counts, each spread over the
     cells around, and the cost is :math:`\max_k e_k(c) - e_l(c)`: a stroke changes the costs of its
     own colours and of no others. In both nothing costs more than a colour that a label has never
     had, and a colour that none has had costs the same under all.
