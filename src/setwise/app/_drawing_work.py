@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor
 from dataclasses import replace
+from threading import Event as Signal
 from threading import Lock
 from time import perf_counter
 from typing import Any, TypeVar
@@ -36,6 +37,8 @@ _MOST_FOR_ALTERNATIVES, _MOST_FOR_DOUBT = 1_200_000, 320_000
 # Lists of more than two labels take a search an item.
 _PIXELS_OF_MANY_LABELS = 20_000
 _PROOF_SECONDS = 20.0
+# Of a picture whose last mask took less than twice as long, a first look comes after so long.
+_PATIENCE = 0.015
 _PROOF_TOL, _DOUBT_TOL = 1e-3, 1e-2
 
 
@@ -64,6 +67,8 @@ class Work:
         self._again: set[str] = set()
         self._wanted: set[str] = {ALTERNATIVES}
         self._closed = self._live = False
+        self._patience = 0.0  # a first look waits so long for the whole, which may be faster
+        self._whole = Signal()
         self.answer: Answer | None = None
         self.alternatives: AlternativeList | None = None
         self.doubt: Doubt | None = None
@@ -75,7 +80,10 @@ class Work:
         """The drawing is another one: begin. While a stroke is ``live`` its mask is enough."""
         self._live = live
         if self.drawing.quick_factor > 1:
+            self._whole.clear()
             self._start("quick")
+            if self._patience == 0.0:
+                return  # which starts the other
         self._start("slow")
 
     def want(self, what: str, wanted: bool) -> None:
@@ -141,13 +149,15 @@ class Work:
                 self._busy.discard(job)
         if more:
             self._submit(job)
+        elif job == "quick":
+            self._start("slow")
 
     def _look(self) -> None:
         """A first look at a picture so large that the whole takes longer."""
         factor = self.drawing.quick_factor
         if not self.drawing.empty:
             begin, state = perf_counter(), self.drawing.state()
-            if self.answer is not None and self.answer.version == state.version:
+            if self._whole.wait(self._patience) and not self._is_old(state):
                 return  # the whole was faster
             found = self.drawing.level(factor).solve(state)
             self._tell(_as_answer(state, found, factor, perf_counter() - begin, final=False))
@@ -165,6 +175,7 @@ class Work:
         if self.answer is None or self.answer.version != state.version or not self.answer.final:
             found = level.solve(state)
             seconds = perf_counter() - begin
+            self._patience = _PATIENCE if seconds < 2 * _PATIENCE else 0.0
             final = found.exact or len(state.labels) == 2
             answer = _as_answer(state, found, 1, seconds, final=final)
             self._tell(answer)
@@ -284,6 +295,8 @@ class Work:
             return
         match event:
             case Answer():
+                if event.factor == 1:
+                    self._whole.set()
                 before = self.answer
                 same = before is not None and before.version == event.version
                 if before is not None and same and before.factor < event.factor:

@@ -61,7 +61,9 @@ def serve(
             f"setwise.app needs {missing}, which is not installed: pip install 'setwise[app]'"
         ) from error
 
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
+    # With the protocol named asyncio sends small messages at once; else each may wait 40 ms for the
+    # acknowledgement of the one before (Nagle).
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         if os.name == "posix":  # elsewhere it would let another program take the port too
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -79,6 +79,13 @@ function paintLabels(canvas, labels, height, width, step = 1, box = [0, 0, heigh
   context.putImageData(image, left, top);
 }
 
+// A canvas as an image: a browser copies each canvas there is for every frame, an image once.
+function pictured(canvas, given) {
+  const made = element("img", { alt: "", width: String(canvas.width), height: String(canvas.height), ...given });
+  made.src = canvas.toDataURL();
+  return made;
+}
+
 export function mount(root, host) {
   const state = {
     width: 0, height: 0, label: 1, tool: "brush", radius: 6, opacity: 0.6, version: -1, empty: true,
@@ -107,8 +114,9 @@ export function mount(root, host) {
     const head = element("header", { class: "sw-head" }, element("span", { class: "sw-name" }, "setwise"), proof, undo, redo, clear, another);
 
     const labels = Array.from({ length: LABELS }, (_, k) => {
-      const swatch = element("canvas", { class: "sw-swatch", "aria-hidden": "true" });
-      paintLabels(swatch, new Uint8Array(26 * 20).fill(k), 20, 26);
+      const painted = element("canvas");
+      paintLabels(painted, new Uint8Array(26 * 20).fill(k), 20, 26);
+      const swatch = pictured(painted, { class: "sw-swatch" });
       return element("button", { type: "button", role: "radio", "aria-checked": "false", "aria-label": `label ${k + 1}`, onclick: () => choose(k) }, swatch, `${k + 1}`);
     });
     const tools = Object.fromEntries([["brush", "Brush", "b"], ["erase", "Eraser", "e"], ["box", "Box", "x"]].map(
@@ -426,7 +434,7 @@ export function mount(root, host) {
       return;
     }
     ui.strip.replaceChildren(...listed.items.map((item, k) => {
-      const canvas = element("canvas", { "aria-hidden": "true" });
+      const canvas = element("canvas");
       canvas.width = listed.width;
       canvas.height = listed.height;
       const context = canvas.getContext("2d");
@@ -438,7 +446,7 @@ export function mount(root, host) {
       const energy = k ? `+${whole(item.above)}` : whole(item.energy);
       const what = k ? `${(100 * item.differs).toFixed(1)} %: ${item.words}` : "the mask above";
       return element("button", { type: "button", "data-alternative": String(k), title: what, "aria-label": k ? `alternative ${k + 1}, energy ${energy}, differs in ${what}` : "the best mask", onclick: () => take(k) },
-        canvas, element("span", { class: "sw-number" }, `${k + 1}`), element("span", { class: "sw-energy" }, `energy ${energy}`), element("span", { class: "sw-what" }, what));
+        pictured(canvas), element("span", { class: "sw-number" }, `${k + 1}`), element("span", { class: "sw-energy" }, `energy ${energy}`), element("span", { class: "sw-what" }, what));
     }));
   }
   function doubt(on) {
