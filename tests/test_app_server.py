@@ -550,8 +550,18 @@ def test_serve_checks_what_it_is_given(tmp_path):
             sw.app.serve(port=taken.getsockname()[1], open_browser=False)
 
 
-def test_ctrl_c_ends_the_page_and_it_is_there_as_soon_as_its_address_is():
-    code = "import setwise as sw; sw.app.serve(open_browser=False)"
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import setwise as sw; sw.app.serve(open_browser=False)",
+        # as in a notebook, whose cells run within a loop
+        "import asyncio; import setwise as sw\n"
+        "async def cell(): sw.app.serve(open_browser=False)\n"
+        "asyncio.run(cell())",
+    ],
+    ids=["alone", "in a loop"],
+)
+def test_ctrl_c_ends_the_page_and_it_is_there_as_soon_as_its_address_is(code):
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as page:
         try:
             address = page.stdout.readline()

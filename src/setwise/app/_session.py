@@ -275,6 +275,7 @@ def _alternatives(listed: AlternativeList, small: list[NDArray[np.uint8]]) -> di
         "version": listed.version,
         "height": height,
         "width": width,
+        "factor": listed.factor,
         "done": listed.done,
         "items": [
             {

@@ -444,7 +444,8 @@ export function mount(root, host) {
       context.globalAlpha = 0.75;
       context.drawImage(mask, 0, 0);
       const energy = k ? `+${whole(item.above)}` : whole(item.energy);
-      const what = k ? `${(100 * item.differs).toFixed(1)} %: ${item.words}` : "the mask above";
+      const small = listed.done && listed.factor > 1 ? `; all listed at 1/${listed.factor} of its size` : "";
+      const what = k ? `${(100 * item.differs).toFixed(1)} %: ${item.words}` : `the mask above${small}`;
       return element("button", { type: "button", "data-alternative": String(k), title: what, "aria-label": k ? `alternative ${k + 1}, energy ${energy}, differs in ${what}` : "the best mask", onclick: () => take(k) },
         pictured(canvas), element("span", { class: "sw-number" }, `${k + 1}`), element("span", { class: "sw-energy" }, `energy ${energy}`), element("span", { class: "sw-what" }, what));
     }));
