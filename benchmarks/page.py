@@ -48,9 +48,9 @@ def measure(page: Page, strokes: int) -> dict[str, list[float]]:
         page.mouse.move(*place)
         page.evaluate("() => { window.seen.length = 0 }")
         page.mouse.down()
-        for share in np.linspace(0, 1, POINTS):
-            page.mouse.move(place[0] + 20 * share, place[1] + 14 * share)
+        for share in np.linspace(0, 1, POINTS):  # the pen goes up in motion, without a rest
             page.wait_for_timeout(1000 * SECONDS / POINTS)
+            page.mouse.move(place[0] + 20 * share, place[1] + 14 * share)
         page.mouse.up()
         page.wait_for_selector("#setwise-page[data-mask=final]")
         page.wait_for_timeout(50)

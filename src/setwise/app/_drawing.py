@@ -104,6 +104,8 @@ class Drawing:
         with self._lock:
             last = self._done[-1].stroke if self._done else None
             again = bool(stroke.key) and last is not None and last.key == stroke.key
+            if again and stroke == last:
+                return self._version  # the pen rested before it went up
             self._check_room(1 if again else 0)
             if stroke.kind != "box":
                 check_work(stroke, self.shape)

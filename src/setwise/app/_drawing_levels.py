@@ -207,7 +207,7 @@ class Level:
         if self._warm is None or self._smoothness != state.smoothness:
             self._smoothness = state.smoothness
             field = Field(np.zeros((self.n, 2))) + self._potts(state)
-            self._warm = TwoLabelCut(field, as_threads(None))
+            self._warm = TwoLabelCut(field, as_threads(None), apart=True)
         table = self._table(state, learned)
         apart = table[:, 1] - table[:, 0]
         costs = apart[self._codes[0]]

@@ -90,7 +90,7 @@ export function mount(root, host) {
   const state = {
     width: 0, height: 0, label: 1, tool: "brush", radius: 6, opacity: 0.6, version: -1, empty: true,
     zoom: 1, x: 0, y: 0, stroke: null, waiting: false, cursor: null, uncertain: false, began: null, steps: [],
-    alternatives: null, doubt: null, sent: 0, echoed: 0, labels: null, shown: "none",
+    alternatives: null, doubt: null, sent: 0, echoed: 0, labels: null, last: null, shown: "none",
   };
   const ui = build();
   root.classList.add("setwise");
@@ -493,7 +493,7 @@ export function mount(root, host) {
   }
   const told = {
     async drawing(message, buffers) {
-      Object.assign(state, { width: message.width, height: message.height, version: -1, steps: [], alternatives: null, doubt: null, stroke: null, sent: 0, echoed: 0 });
+      Object.assign(state, { width: message.width, height: message.height, version: -1, steps: [], alternatives: null, doubt: null, stroke: null, sent: 0, echoed: 0, labels: null, last: null });
       for (const canvas of Object.values(ui.layers)) { canvas.width = message.width; canvas.height = message.height; }
       ui.start.hidden = true;
       root.dataset.ready = "false";
@@ -531,6 +531,8 @@ export function mount(root, host) {
         root.dataset.version = String(message.version);
       }
       settle();
+      // The mask of a stroke that did not grow any more is there already.
+      if (message.echo !== null && !message.empty && root.dataset.mask !== "waiting" && state.last?.version === message.version) painted(state.last);
       showAlternatives();
       showDoubt();
     },
@@ -555,6 +557,7 @@ export function mount(root, host) {
       root.dataset.version = String(message.version);
       state.shown = small ? "reduced" : message.final ? "final" : "full";
       settle();
+      state.last = message;
       painted(message);
     },
     alternatives(message, buffers) {
