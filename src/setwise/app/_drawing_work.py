@@ -157,8 +157,9 @@ class Work:
         factor = self.drawing.quick_factor
         if not self.drawing.empty:
             begin, state = perf_counter(), self.drawing.state()
-            if self._whole.wait(self._patience) and not self._is_old(state):
-                return  # the whole was faster
+            known = self.answer is not None and self.answer.version == state.version
+            if known or self._whole.wait(self._patience) or self._is_old(state):
+                return  # the whole was faster, or there is another stroke
             found = self.drawing.level(factor).solve(state)
             self._tell(_as_answer(state, found, factor, perf_counter() - begin, final=False))
 
