@@ -272,8 +272,10 @@ def test_the_keyboard_alone_does_everything(tab, server):
 def test_labels_differ_by_more_than_colour(tab, server):
     hand = opened(tab, server, drawing_on(server))
     prints = hand.page.evaluate(
-        """() => [...document.querySelectorAll(".sw-swatch")].map((c) => {
-            const d = c.getContext("2d").getImageData(0, 0, 16, 16).data;
+        """() => [...document.querySelectorAll(".sw-swatch")].map((image) => {
+            const c = document.createElement("canvas").getContext("2d");
+            c.drawImage(image, 0, 0);
+            const d = c.getImageData(0, 0, 16, 16).data;
             const first = d[0] + d[1] + d[2];
             return Array.from({length: 256}, (_, k) =>
                 d[4 * k] + d[4 * k + 1] + d[4 * k + 2] === first ? "0" : "1").join("");

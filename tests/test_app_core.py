@@ -78,6 +78,8 @@ def test_a_growing_stroke_is_one_step():
     points = ((5.0, 5.0), (20.0, 9.0), (30.0, 30.0))
     for k in range(1, 4):
         drawing.add(line(1, *points[:k], key="a"))
+    assert drawing.version == drawing.add(line(1, *points, key="a"))  # the pen rested
+    assert drawing.version == 3
     once.add(line(1, *points))
     assert state_of(drawing) == state_of(once)
     assert drawing.undo()

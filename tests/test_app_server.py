@@ -8,19 +8,22 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 import zipfile
 import zlib
 
 import numpy as np
 import pytest
+from browser import served
 from drawings import line, picture, two_strokes
 from page_client import TestClient
 from PIL import Image, ImageDraw
 from starlette.websockets import WebSocketDisconnect
 
 import setwise as sw
-from setwise.app import _decoding, _drawing, _drawing_strokes
+from setwise.app import _decoding, _drawing, _drawing_strokes, _server
 from setwise.app._decoding import Refused, as_picture, decode, working_picture
+from setwise.app._drawing_answers import Answer
 from setwise.app._exports import coco, drawing_from_json, polygons, run_lengths
 from setwise.app._outlines import outlines
 from setwise.app._server import make_app
@@ -306,10 +309,16 @@ def drawn(client):
         assert (header["height"], header["width"]) == (40, 56)
         for stroke in two_strokes((40, 56)):
             events.send_text(json.dumps({"type": "stroke", "stroke": stroke.as_json()}))
-        header, (labels,) = until(events, "labels", version=2)
+        labels = np.zeros((40, 56), np.uint8)
+        header = {"version": 0}
+        while header["version"] != 2 or not header["final"]:
+            header, (part,) = until(events, "labels")
+            top, left, height, width = header["box"]
+            patch = np.frombuffer(part, np.uint8).reshape(height, width)
+            labels[top : top + height, left : left + width] = patch
         listed, _ = until(events, "alternatives", version=2)
         assert len(listed["items"]) == 6
-        yield key, events, np.frombuffer(labels, np.uint8).reshape(40, 56), header
+        yield key, events, labels, header
 
 
 def export(client, key, name):
@@ -523,6 +532,34 @@ def test_strokes_that_would_take_long_are_refused(monkeypatch):
     assert (drawing.version, len(drawing.steps)) == (1, 1)
 
 
+def test_a_socket_that_is_never_read_is_not_written_without_end(monkeypatch):
+    framed, sizes = _server.framed, []
+
+    def counted(message, buffers):
+        sizes.append(sum(map(len, buffers)))
+        return framed(message, buffers)
+
+    monkeypatch.setattr(_server, "framed", counted)
+    with served() as page, socket.socket() as never:
+        entry = page.drawings.add(_drawing.Drawing(np.zeros((500, 500, 3), np.uint8)))
+        never.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        never.connect(("127.0.0.1", page.port))
+        asked = f"GET /api/drawings/{entry.key}/events?token={page.token} HTTP/1.1"
+        key = "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
+        host = f"Host: 127.0.0.1:{page.port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        never.sendall(f"{asked}\r\n{host}{key}\r\n".encode())
+        while not entry.watched:
+            time.sleep(0.005)
+        told = 0
+        for turn in range(200):
+            labels = np.full((500, 500), turn % 2, np.uint8)
+            entry.tell(Answer(0, labels, 1, 0.0, 0.0, 0.0, True, True, 0.0))
+            told += labels.size
+            time.sleep(0.001)
+        assert sum(sizes) < 0.5 * told
+        assert len(sizes) < 100
+
+
 # ---- serve
 
 
@@ -544,8 +581,18 @@ def test_serve_checks_what_it_is_given(tmp_path):
             sw.app.serve(port=taken.getsockname()[1], open_browser=False)
 
 
-def test_ctrl_c_ends_the_page_and_it_is_there_as_soon_as_its_address_is():
-    code = "import setwise as sw; sw.app.serve(open_browser=False)"
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import setwise as sw; sw.app.serve(open_browser=False)",
+        # as in a notebook, whose cells run within a loop
+        "import asyncio; import setwise as sw\n"
+        "async def cell(): sw.app.serve(open_browser=False)\n"
+        "asyncio.run(cell())",
+    ],
+    ids=["alone", "in a loop"],
+)
+def test_ctrl_c_ends_the_page_and_it_is_there_as_soon_as_its_address_is(code):
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as page:
         try:
             address = page.stdout.readline()

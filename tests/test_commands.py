@@ -128,6 +128,17 @@ def test_boxes_probabilities_and_stdin(answered: Answered, monkeypatch: pytest.M
     np.testing.assert_array_equal(np.load("m.npy"), expected + 1)
 
 
+def test_photographs_are_upright_as_they_are_seen(answered: Answered) -> None:
+    image, marks = write_case()
+    lying = Image.Exif()
+    lying[0x0112] = 6  # to be turned by a quarter to the right
+    turned = np.rot90(image).copy()
+    Image.fromarray(turned).save("lying.png", exif=lying)
+    answered.json("segment", "lying.png", "-s", "strokes/cup.png", "-o", "mask.png")
+    found = sw.images.segment(image, marks)
+    np.testing.assert_array_equal(read_marks("mask.png"), found.label_image)
+
+
 def test_palette_scribbles_are_their_numbers(answered: Answered) -> None:
     image, marks = write_case()
     picture = Image.fromarray((marks + 1).astype(np.uint8)).convert("P")

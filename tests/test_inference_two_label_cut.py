@@ -38,7 +38,7 @@ def test_every_cut_of_a_sequence_is_the_best_with_the_fewest_ones(seed):
         field = field + fields.Potts(pairs, 0.25 * rng.integers(0, 5, len(pairs)))
     if rng.random() < 0.5:
         field = field + fields.RobustPn(rng.integers(0, 2, n), 0.5, 1.0)
-    cut, constants = TwoLabelCut(field), []
+    cut, constants = TwoLabelCut(field, apart=bool(rng.integers(2))), []
     for _ in range(6):
         # Quarters are added without rounding, so that what ties does so in the flow too.
         costs = 0.25 * rng.normal(scale=4.0 ** rng.integers(0, 5), size=n).round()
@@ -56,6 +56,24 @@ def test_every_cut_of_a_sequence_is_the_best_with_the_fewest_ones(seed):
             assert cut.lost == 0.0
         constants.append(energy - cut.value)
     np.testing.assert_allclose(constants, constants[0], atol=1e-9)
+
+
+def test_many_changes_are_solved_in_blocks_from_the_flow_there_is():
+    rng = np.random.default_rng(3)
+    shape = (400, 340)
+    edges = fields.grid_edges(shape, 8)
+    field = fields.Field(np.zeros((136_000, 2)))
+    field = field + fields.Potts(edges, rng.integers(0, 64, len(edges)) / 64)
+    cuts = [TwoLabelCut(field, threads, apart=True) for threads in (1, 2)]
+    costs = rng.integers(-64, 65, 136_000) / 16
+    for share in (1.0, 0.3, 0.001, 0.1):
+        more = rng.integers(-64, 65, 136_000) / 64
+        costs = np.where(rng.random(136_000) < share, costs + more, costs)
+        found = [cut.ones(costs) for cut in cuts]
+        fresh = TwoLabelCut(field).ones(costs)
+        for ones, cut in zip(found, cuts, strict=True):
+            np.testing.assert_array_equal(ones, fresh)
+            assert cut.lost == 0.0
 
 
 @pytest.mark.parametrize("share", [0.0, 1e-10])
@@ -101,6 +119,6 @@ def test_the_kernel_checks_its_arrays():
         _core.make_changing_cut(np.zeros(2), edges, one, np.ones(2))
     cut = _core.make_changing_cut(np.zeros(2), edges, one, one)
     with pytest.raises(ValueError, match="tilt and inside must have an entry"):
-        cut.solve(np.zeros(3), 0.0, np.zeros(3, np.bool_), np.zeros(3), 1)
+        cut.solve(np.zeros(3), 0.0, False, np.zeros(3, np.bool_), np.zeros(3), 1)
     with pytest.raises(ValueError, match="answer must have 3 entries"):
-        cut.solve(np.zeros(2), 0.0, np.zeros(2, np.bool_), np.zeros(2), 1)
+        cut.solve(np.zeros(2), 0.0, False, np.zeros(2, np.bool_), np.zeros(2), 1)

@@ -73,13 +73,13 @@ setwise::ChangingCut* make_changing_cut(In<double> costs, Pairs<Index> edges, In
 }
 
 // answer: the value without the tilt, what is paid with it, and what rounding took.
-void solve_changed(setwise::ChangingCut& cut, In<double> tilt, double share, Out<bool> inside,
-                   Out<double> answer, int threads) {
+void solve_changed(setwise::ChangingCut& cut, In<double> tilt, double share, bool apart,
+                   Out<bool> inside, Out<double> answer, int threads) {
     require(tilt.size() == inside.size() && static_cast<Index>(tilt.size()) <= cut.nodes(),
             "tilt and inside must have an entry for each of the first nodes");
     require(answer.size() == 3 && threads >= 1, "answer must have 3 entries");
     const setwise::ChangedCut found = cut.solve(tilt.data(), static_cast<Index>(tilt.size()), share,
-                                                inside.data(), poll_signals, threads);
+                                                apart, inside.data(), poll_signals, threads);
     const std::array<double, 3> numbers{found.value, found.paid, found.lost};
     std::copy(numbers.begin(), numbers.end(), answer.data());
 }
@@ -88,8 +88,8 @@ void solve_changed(setwise::ChangingCut& cut, In<double> tilt, double share, Out
 
 void bind_field_cut(nb::module_& m) {
     nb::class_<setwise::ChangingCut>(m, "ChangingCut")
-        .def("solve", &solve_changed, "tilt"_a.noconvert(), "share"_a, "inside"_a.noconvert(),
-             "answer"_a.noconvert(), "threads"_a, Unlocked());
+        .def("solve", &solve_changed, "tilt"_a.noconvert(), "share"_a, "apart"_a,
+             "inside"_a.noconvert(), "answer"_a.noconvert(), "threads"_a, Unlocked());
     m.def("make_changing_cut", &make_changing_cut, "costs"_a.noconvert(), "edges"_a.noconvert(),
           "there"_a.noconvert(), "back"_a.noconvert(), nb::rv_policy::take_ownership, Unlocked());
     m.def("cut_grid", &cut_grid, "unary"_a.noconvert(), "sides"_a.noconvert(),

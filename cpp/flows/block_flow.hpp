@@ -53,6 +53,7 @@ class BlockFlow {
 
     Sum solve(int n_threads, Poll poll) {
         if (count_ == 1) return flow_.solve(poll);
+        flow_.forget_least_side();
         const auto count = static_cast<std::size_t>(count_);
         crossings_.resize(count);
         parts_.resize(2 * count);

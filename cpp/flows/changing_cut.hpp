@@ -42,9 +42,10 @@ class ChangingCut {
 
     // tilt: of the first `count` nodes; +inf keeps a node out of the set, -inf in it. `inside` has as
     // many entries. What rounding takes is at most a share of what is paid, or 64 units in the last
-    // place of it, unless no float could do better.
-    virtual ChangedCut solve(const double* tilt, std::int64_t count, double share, bool* inside,
-                             Poll poll, int n_threads) = 0;
+    // place of it, unless no float could do better. With `apart`, changes that reach many nodes are
+    // solved in blocks, on several threads: the same set, though rounding may take another amount.
+    virtual ChangedCut solve(const double* tilt, std::int64_t count, double share, bool apart,
+                             bool* inside, Poll poll, int n_threads) = 0;
 };
 
 template <class Topology>
@@ -74,8 +75,8 @@ class ChangingCutOf final : public ChangingCut {
 
     std::int64_t nodes() const override { return flow_.topology().nodes(); }
 
-    ChangedCut solve(const double* tilt, std::int64_t count, double share, bool* inside, Poll poll,
-                     int n_threads) override {
+    ChangedCut solve(const double* tilt, std::int64_t count, double share, bool apart, bool* inside,
+                     Poll poll, int n_threads) override {
         const auto cost = [&](FlowNode v) {
             return own_[static_cast<std::size_t>(v)] + (v < count ? tilt[v] : 0.0);
         };
@@ -84,7 +85,11 @@ class ChangingCutOf final : public ChangingCut {
         found.lost = unlimited;
         if (std::exchange(solved_, false)) {  // stays so if the call is abandoned
             change(cost);
-            flow_.solve_again(wrong_, poll);
+            const bool many = static_cast<std::int64_t>(wrong_.size()) > nodes() / few_nodes;
+            if (apart && many)
+                solve_in_blocks(flow_, poll, n_threads);  // what flows already goes on flowing
+            else
+                flow_.solve_again(wrong_, poll);
             found = read();
         }
         double limit = unlimited;
@@ -108,6 +113,7 @@ class ChangingCutOf final : public ChangingCut {
   private:
     using Flow = MaxFlow<Topology, double>;
     static constexpr double unlimited = std::numeric_limits<double>::infinity();
+    static constexpr std::int64_t few_nodes = 100;  // one in so many is not many
 
     double& capacity(FlowArc a) { return capacity_[static_cast<std::size_t>(a)]; }
 

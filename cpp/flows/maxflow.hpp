@@ -90,6 +90,7 @@ class MaxFlow {
 
     // Whether solve has found the cut whose sink side is the smallest: nodes that reach a deficit.
     bool sink_side_is_least() const { return sink_side_is_least_; }
+    void forget_least_side() { sink_side_is_least_ = false; }
 
     // What rounding has taken since the state was last written as a whole.
     Capacity lost() const { return lost_; }

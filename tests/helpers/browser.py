@@ -23,8 +23,10 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is at 
 class Served:
     """A running page."""
 
+    token = TOKEN
+
     def __init__(self):
-        self._socket = socket.socket()
+        self._socket = socket.socket(proto=socket.IPPROTO_TCP)  # as serve has it
         self._socket.bind(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
         self.app = make_app(TOKEN, self.port)

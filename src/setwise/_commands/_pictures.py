@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from setwise._commands._output import read_array, read_bytes, write_array
 
@@ -81,4 +81,4 @@ def _opened(source: str) -> Image.Image:
         raise ValueError(f"{name} must be a picture, got something else") from None
     except (Image.DecompressionBombError, OSError, SyntaxError, EOFError) as error:
         raise ValueError(f"{name} must be a picture: {error}") from None
-    return picture
+    return ImageOps.exif_transpose(picture)  # upright, as it is seen

@@ -104,6 +104,8 @@ class Drawing:
         with self._lock:
             last = self._done[-1].stroke if self._done else None
             again = bool(stroke.key) and last is not None and last.key == stroke.key
+            if again and stroke == last:
+                return self._version  # the pen rested before it went up
             self._check_room(1 if again else 0)
             if stroke.kind != "box":
                 check_work(stroke, self.shape)
@@ -204,8 +206,9 @@ class Drawing:
         if not 0.0 <= smoothness <= 1000.0:
             raise ValueError(f"smoothness must lie between 0 and 1000, got {smoothness}")
         with self._lock:
-            if smoothness != self._smoothness:
-                self._smoothness = float(smoothness)
+            rounded = round(64 * smoothness) / 64  # with which the sums of a cut are exact
+            if rounded != self._smoothness:
+                self._smoothness = rounded
                 self._version += 1
             return self._version
 

@@ -12,23 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
-from setwise._foundation._certificate import EPS
 from setwise._foundation._threads import as_threads
 from setwise.app._drawing_strokes import MOST_LABELS, Marks
 from setwise.fields import Field, Potts
 from setwise.images._colors import ColorModel
 from setwise.images._contrast import contrast_edges
 from setwise.images._field import LOCATION, SMOOTHNESS
-from setwise.images._location import location_costs
+from setwise.images._location import block_costs, spread_blocks
 from setwise.images._pixels import as_pixels
-from setwise.inference import FlowGraph, solve_map
+from setwise.inference import solve_map
+from setwise.inference._flows._two_label_cut import TwoLabelCut
 
 # About what a pixel takes: its edges, weights and colour, and its part of the flow.
 BYTES_A_PIXEL = 420
 # Rounds of "colours from labels and labels from colours" for a box.
 _MOST_ROUNDS = 20
 _NEIGHBORS = 8
-_UNITS = 64  # in the last place: what the sums of a flow may lose
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class Level:
         self._codes = _samples(model.codes.reshape(self.full), factor)
         self._counts = np.bincount(self._codes.ravel(), minlength=len(model.counts))
         self.n = self.shape[0] * self.shape[1]
-        self._graph: FlowGraph | None = None
+        self._warm: TwoLabelCut | None = None
         self._smoothness = 0.0
         self._last: Solution | None = None
         self._lock = RLock()  # one flow, for one state after the other
@@ -136,7 +135,7 @@ class Level:
     def _table(self, state: State, learned: Marks) -> FloatArray:
         """Costs (K, L) of the colours, for a small pixel those of the pixels that it stands for."""
         marks: Any = learned.ravel()  # integers of a byte will do
-        table = self._model.cell_costs(marks, len(state.labels))
+        table = self._model.cell_costs(marks, len(state.labels), covering=bool(state.boxes))
         if len(state.labels) == 2:
             table[:, 1] += sum(tilt.bias for tilt in state.tilts)
         table *= self.factor**2 / len(self._codes)
@@ -155,15 +154,15 @@ class Level:
             numbers = marks[places].astype(np.int64)
         return places, numbers
 
-    def _far(self, state: State, places: IntArray, numbers: IntArray) -> FloatArray | None:
-        """Costs (n, L) of being far from a label's strokes; none where a box says what is meant."""
-        if state.boxes:
-            return None
-        marks = np.full(self.n, -1)
-        marks[places] = numbers
-        found = location_costs(marks, self.shape, len(state.labels))
-        found *= LOCATION * self.factor**2
-        return found
+    def _far(self, state: State, places: IntArray, numbers: IntArray) -> tuple[FloatArray, int]:
+        """Costs (..., L) of blocks that are far from a label's strokes, and the blocks' side.
+
+        None are there where a box says what is meant.
+        """
+        price = 0.0 if state.boxes else LOCATION
+        costs, step = block_costs(places, numbers, self.shape, len(state.labels), price)
+        costs *= self.factor**2
+        return costs, step
 
     def _unary(self, state: State, fixed: Marks, learned: Marks) -> FloatArray:
         """Costs (n, L)."""
@@ -179,9 +178,8 @@ class Level:
                     for column, label in enumerate(labels):
                         unary[near == label, column] += self.factor**2 * tilt.weight
         places, numbers = self._sure(fixed)
-        far = self._far(state, places, numbers)
-        if far is not None:
-            unary += far
+        far, step = self._far(state, places, numbers)
+        unary += spread_blocks(far, self.shape, step).reshape(unary.shape)
         unary[places] = np.inf
         unary[places, numbers] = 0.0
         return np.asarray(unary)
@@ -201,43 +199,46 @@ class Level:
         return Solution(labels, best.value, best.bound, best.relative_gap, best.exact)
 
     def _cut(self, state: State, fixed: Marks, learned: Marks) -> Solution:
-        """One cut, from the flow of the last one: only what two labels cost apart is computed."""
-        if self._graph is None or self._smoothness != state.smoothness:
-            prices = self._potts(state).weights
+        """One cut, from the flow of the last one: only what two labels cost apart is computed.
+
+        Costs and weights are such numbers that their sums are exact: what a stroke does not change
+        is not computed again, and nothing is lost to rounding.
+        """
+        if self._warm is None or self._smoothness != state.smoothness:
             self._smoothness = state.smoothness
-            self._graph = FlowGraph(self.n, self.edges, prices, prices, dtype=np.float64)
+            field = Field(np.zeros((self.n, 2))) + self._potts(state)
+            self._warm = TwoLabelCut(field, as_threads(None), apart=True)
         table = self._table(state, learned)
         apart = table[:, 1] - table[:, 0]
         costs = apart[self._codes[0]]
         for codes in self._codes[1:]:
             costs += apart[codes]
         places, numbers = self._sure(fixed)
-        far = self._far(state, places, numbers)
-        if far is not None:
-            costs += far[:, 1]
-            costs -= far[:, 0]
-        into = np.maximum(costs, 0.0)
-        into[places] = np.where(numbers == 1, 0.0, np.inf)
-        out = into - costs
-        out[places] = np.where(numbers == 1, np.inf, 0.0)
-        graph = self._graph._graph  # what it is told here needs no second check
-        graph.set_all_terminals(out, into)
-        sent = float(graph.solve(as_threads(None)))
-        names = np.array(state.labels, np.uint8)
-        labels = names[self._graph.mask.view(np.int8)].reshape(self.shape)
+        far, step = self._far(state, places, numbers)
+        costs += spread_blocks(far[..., 1] - far[..., 0], self.shape, step).ravel()
+        costs[places] = np.where(numbers == 1, -np.inf, np.inf)
+        ones = self._warm.ones(costs)
+        labels = np.array(state.labels, np.uint8)[ones.view(np.int8)].reshape(self.shape)
         if self.factor > 1:  # a first look needs no proof
             return Solution(labels, np.nan, np.nan, np.inf, False)
-        paid = max(float(graph.cut()), sent)
-        unproved, flowing = graph.unproved()
-        # The least of both labels: the first one's costs, less what the second saves.
-        out[places] = 0.0
-        first = table[:, 0]
-        alone = float(self._counts @ first - first[self._codes[0][places]].sum() - out.sum())
-        if far is not None:
-            alone += float(far[:, 0].sum() - far[places, 0].sum())
-        gap = (paid - sent) / paid if paid > 0 else 0.0
-        exact = bool(unproved <= _UNITS * EPS * flowing)
-        return Solution(labels, alone + paid, alone + sent, gap, exact)
+        # What the first label costs everywhere, what the second one costs more, and the border.
+        costs[places] = 0.0
+        value = float(self._counts @ table[:, 0] - table[self._codes[0][places], 0].sum())
+        value += self._sum_of_blocks(far[..., 0], step)
+        rows, columns = np.divmod(places, self.shape[1])
+        value -= float(far[rows // step, columns // step, 0].sum())
+        value += float(costs @ ones) + self._warm.value
+        lost, paid = self._warm.lost, self._warm.paid
+        gap = min(lost / paid, 1.0) if lost else 0.0
+        return Solution(labels, value, value - lost, gap, lost == 0.0)
+
+    def _sum_of_blocks(self, costs: FloatArray, step: int) -> float:
+        """The sum over the pixels of what each pixel of a block costs."""
+        tall, wide = (
+            np.minimum(step, side - step * np.arange(blocks))
+            for side, blocks in zip(self.shape, costs.shape, strict=True)
+        )
+        return float(tall @ costs @ wide)
 
     @property
     def nbytes(self) -> int:

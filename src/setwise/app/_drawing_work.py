@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor
 from dataclasses import replace
+from threading import Event as Signal
 from threading import Lock
 from time import perf_counter
 from typing import Any, TypeVar
@@ -36,15 +37,18 @@ _MOST_FOR_ALTERNATIVES, _MOST_FOR_DOUBT = 1_200_000, 320_000
 # Lists of more than two labels take a search an item.
 _PIXELS_OF_MANY_LABELS = 20_000
 _PROOF_SECONDS = 20.0
+# Of a picture whose last mask took less than twice as long, a first look comes after so long.
+_PATIENCE = 0.015
 _PROOF_TOL, _DOUBT_TOL = 1e-3, 1e-2
 
 
 class Work:
     """Keeps the answers of one drawing up to date, and tells them to ``emit``, from any thread.
 
-    Two jobs at most are under way: the first look, and what takes longer. Each begins anew as long
-    as the drawing has changed since it began. What is of an old version is not told; of that what
-    is slow is ended by the change itself.
+    Two jobs at most are under way, side by side: the first look at a picture that is large, and
+    the whole of it. Each begins anew as long as the drawing has changed since it began. What is of
+    an old version is not told; of that what is slow is ended by the change itself. A cut is not:
+    the next one goes on from it.
     """
 
     def __init__(
@@ -63,6 +67,8 @@ class Work:
         self._again: set[str] = set()
         self._wanted: set[str] = {ALTERNATIVES}
         self._closed = self._live = False
+        self._patience = 0.0  # a first look waits so long for the whole, which may be faster
+        self._whole = Signal()
         self.answer: Answer | None = None
         self.alternatives: AlternativeList | None = None
         self.doubt: Doubt | None = None
@@ -71,9 +77,14 @@ class Work:
     # ---- from the host
 
     def changed(self, *, live: bool = False) -> None:
-        """The drawing is another one: begin. While a stroke is ``live`` a first look is enough."""
+        """The drawing is another one: begin. While a stroke is ``live`` its mask is enough."""
         self._live = live
-        self._start("quick" if self.drawing.quick_factor > 1 else "slow")
+        if self.drawing.quick_factor > 1:
+            self._whole.clear()
+            self._start("quick")
+            if self._patience == 0.0:
+                return  # which starts the other
+        self._start("slow")
 
     def want(self, what: str, wanted: bool) -> None:
         """Whether alternatives, or uncertainty, are to be computed at all."""
@@ -138,7 +149,7 @@ class Work:
                 self._busy.discard(job)
         if more:
             self._submit(job)
-        elif job == "quick" and not self._live:  # what takes longer takes nothing from it
+        elif job == "quick":
             self._start("slow")
 
     def _look(self) -> None:
@@ -146,6 +157,9 @@ class Work:
         factor = self.drawing.quick_factor
         if not self.drawing.empty:
             begin, state = perf_counter(), self.drawing.state()
+            known = self.answer is not None and self.answer.version == state.version
+            if known or self._whole.wait(self._patience) or self._is_old(state):
+                return  # the whole was faster, or there is another stroke
             found = self.drawing.level(factor).solve(state)
             self._tell(_as_answer(state, found, factor, perf_counter() - begin, final=False))
 
@@ -156,14 +170,20 @@ class Work:
         if self.drawing.empty:
             self.answer = None
             return
+        live = self._live
+        if live and self.drawing.quick_factor > 1 and (len(state.labels) > 2 or state.boxes):
+            return  # more than one cut: a first look follows the pen
         if self.answer is None or self.answer.version != state.version or not self.answer.final:
             found = level.solve(state)
             seconds = perf_counter() - begin
+            self._patience = _PATIENCE if seconds < 2 * _PATIENCE else 0.0
             final = found.exact or len(state.labels) == 2
             answer = _as_answer(state, found, 1, seconds, final=final)
             self._tell(answer)
-            if not final:
+            if not final and not live:
                 self._tell(self._proved(state, level, answer))
+        if live:
+            return
         for what, compute in ((DOUBT, self._doubts), (ALTERNATIVES, self._list)):
             if what in self._wanted and self._done.get(what) != state.version:
                 compute(state)
@@ -276,6 +296,8 @@ class Work:
             return
         match event:
             case Answer():
+                if event.factor == 1:
+                    self._whole.set()
                 before = self.answer
                 same = before is not None and before.version == event.version
                 if before is not None and same and before.factor < event.factor:
@@ -308,7 +330,9 @@ def _tilt_of(found: Any, number: int, pictures: list[Any], factor: int) -> Tilt:
     if number == 0:
         return Tilt()
     if found.biases is not None:
-        return Tilt(bias=float(found.biases[number]) / factor**2)
+        # Rounded, so that it can be added to costs without a rounding.
+        bias = float(found.biases[number]) / factor**2
+        return Tilt(bias=round(bias * 2**30) / 2**30)
     agree = sum(float((pictures[number] != other).sum()) for other in pictures[:number])
     weight = float(found.gains[number]) / max(agree, 1.0)
     return Tilt(against=tuple(pictures[:number]), weight=weight / factor**2)

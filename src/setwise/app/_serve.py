@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import socket
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_urlsafe
+from threading import Thread, current_thread, main_thread
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -29,7 +33,8 @@ def serve(
     """Opens the page: scribble on a photograph, get a proved mask; until Ctrl-C.
 
     It listens on 127.0.0.1 alone. The first line that it prints is its address, which has a token
-    in it, without which nobody gets in. Nothing is written to disk.
+    in it, without which nobody gets in. Nothing is written to disk. In a notebook the cell runs
+    until it is interrupted; ``SegmentWidget`` does not keep it.
 
     Parameters
     ----------
@@ -61,7 +66,9 @@ def serve(
             f"setwise.app needs {missing}, which is not installed: pip install 'setwise[app]'"
         ) from error
 
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
+    # With the protocol named asyncio sends small messages at once; else each may wait 40 ms for the
+    # acknowledgement of the one before (Nagle).
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         if os.name == "posix":  # elsewhere it would let another program take the port too
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -91,7 +98,36 @@ def serve(
             )
         )
         with suppress(KeyboardInterrupt):
-            server.run(sockets=[listening])
+            if _in_a_loop():
+                _run_beside(server, listening)
+            else:
+                server.run(sockets=[listening])
+
+
+def _in_a_loop() -> bool:
+    """Whether an event loop runs in this thread, as one does in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _run_beside(server: Any, listening: socket.socket) -> None:
+    """Runs the page in a thread with a loop of its own, and waits for its end or for Ctrl-C."""
+    thread = Thread(target=server.run, kwargs={"sockets": [listening]}, name="setwise-page")
+    in_front = current_thread() is main_thread()
+    # The loop's own answer to Ctrl-C is to end its task, which waits here.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler) if in_front else None
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(0.2)
+    finally:
+        server.should_exit = True
+        thread.join()
+        if in_front:
+            signal.signal(signal.SIGINT, before)
 
 
 def _first(image: ArrayLike | str | os.PathLike[str] | None) -> Drawing | None:

@@ -272,15 +272,14 @@ async def _events(socket: WebSocket) -> None:
         await socket.close(4404, "there is no such drawing any more")
         return
     await socket.accept()
-    loop, out = asyncio.get_running_loop(), asyncio.Queue[bytes]()
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
 
-    def send(message: dict[str, Any], buffers: Any) -> None:
-        data = framed(message, buffers)
+    def wake() -> None:
         with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(out.put_nowait, data)
+            loop.call_soon_threadsafe(ready.set)
 
-    session = Session(entry, send)
-    writer = asyncio.create_task(_write(socket, out))
+    session = Session(entry, wake)
+    writer = asyncio.create_task(_write(socket, session, ready))
     try:
         session.begin()
         while True:
@@ -297,10 +296,14 @@ async def _events(socket: WebSocket) -> None:
         writer.cancel()
 
 
-async def _write(socket: WebSocket, out: asyncio.Queue[bytes]) -> None:
+async def _write(socket: WebSocket, session: Session, ready: asyncio.Event) -> None:
+    """What is to be told, as fast as it is taken."""
     with suppress(WebSocketDisconnect, RuntimeError):
         while True:
-            await socket.send_bytes(await out.get())
+            await ready.wait()
+            ready.clear()
+            for message, buffers in session.messages():
+                await socket.send_bytes(framed(message, buffers))
 
 
 async def _in_thread(function: Callable[..., Any], *arguments: Any) -> Any:

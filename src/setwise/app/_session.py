@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -15,54 +18,74 @@ from setwise.app._drawing_strokes import Stroke
 from setwise.app._drawings import Changed, Entry
 from setwise.app._outlines import outlines
 
-Send = Callable[[dict[str, Any], Sequence[bytes]], None]
-"""Takes a message and its buffers, from any thread."""
+Message = tuple[dict[str, Any], Sequence[bytes]]
+"""A message and its buffers."""
 
 # The longer side of a small picture of an alternative.
 _THUMBNAIL = 240
-_PROTOCOL = 1
+_PROTOCOL = 2
+_MOST_ERRORS = 16
+_FIRST = "drawing", "history"
 
 
 class Session:
-    """Hands messages of a host to a drawing, and a drawing's events to the host."""
+    """Hands messages of a host to a drawing, and a drawing's events to the host.
 
-    def __init__(self, entry: Entry, send: Send) -> None:
+    When there is something to be told ``wake`` is called, from any thread; ``messages`` then says
+    what. Of each kind the latest alone waits, so that a host that is slow to ask is told less, and
+    never more than a handful of messages wait for one that does not ask at all.
+    """
+
+    def __init__(self, entry: Entry, wake: Callable[[], None]) -> None:
         self.entry = entry
-        self._send = send
-        self._echo: int | None = None
+        drawing = entry.drawing
+        self._wake = wake
+        self._lock = Lock()
+        self._waiting: dict[str, Event | Changed | None] = {}
+        self._errors: deque[str] = deque(maxlen=_MOST_ERRORS)
+        self._latest: tuple[int, int | None] = drawing.version, None
+        """the version to be told next, and the number of the change that made it"""
+        self._shown: NDArray[np.uint8] | None = None
+        """the mask that the host has, once it has got all messages"""
         self._stop = entry.watch(self._told)
 
     def begin(self) -> None:
         """Tells all that is known."""
-        drawing = self.entry.drawing
-        height, width = drawing.shape
-        self._send(
-            {
-                "type": "drawing",
-                "protocol": _PROTOCOL,
-                "key": self.entry.key,
-                "name": drawing.name,
-                "height": height,
-                "width": width,
-                "original": list(drawing.original),
-                "smoothness": drawing.smoothness,
-            },
-            [],
-        )
-        self._echo = None
-        self._tell_history(whole=True)
-        work = self.entry.work
+        drawing, work = self.entry.drawing, self.entry.work
+        with self._lock:
+            self._latest = drawing.version, None
+            self._waiting = {"drawing": None, "history": Changed(drawing.version, None, True)}
         for event in (work.answer, work.alternatives, work.doubt):
             if event is not None and event.version == drawing.version:
                 self._told(event)
+        self._wake()
         work.changed()
+
+    def messages(self) -> list[Message]:
+        """What is to be told, in order; it does not wait any more.
+
+        An answer to a change that is under way waits until the change's own version is told.
+        """
+        with self._lock:
+            version = self._latest[0]
+            # The version is told first; of one that is no more nothing else is told.
+            waiting = {k: self._waiting.pop(k) for k in _FIRST if k in self._waiting}
+            for kind, event in tuple(self._waiting.items()):
+                if event is None or event.version <= version:
+                    del self._waiting[kind]
+                    if event is not None and event.version == version:
+                        waiting[kind] = event
+            errors = list(self._errors)
+            self._errors.clear()
+        told = [self._message(kind, event) for kind, event in waiting.items()]
+        return told + [({"type": "error", "words": words}, ()) for words in errors]
 
     def receive(self, message: object) -> None:
         """Does what a message asks for; what is wrong with it is told in a sentence."""
         try:
             self._do(message)
         except ValueError as error:
-            self._send({"type": "error", "words": str(error)}, [])
+            self._say(str(error))
 
     def close(self) -> None:
         """Nothing more is told; a stroke that was under the pen ends here."""
@@ -102,48 +125,116 @@ class Session:
             case other:
                 raise ValueError(f"there is no message {str(other)[:40]!r}")
         number = message.get("n")
-        self._echo = number if isinstance(number, int) else None
-        # The version is told before any answer to it.
-        self.entry.tell(Changed(drawing.version, self, message["type"] != "stroke"))
+        with self._lock:
+            self._latest = drawing.version, number if isinstance(number, int) else None
+        self.entry.tell(Changed(self._latest[0], self, message["type"] != "stroke"))
         work.changed(live=message.get("live") is True)
 
+    def _say(self, words: str) -> None:
+        with self._lock:
+            self._errors.append(words)
+        self._wake()
+
     def _told(self, event: Event | Changed) -> None:
+        if isinstance(event, Failed):
+            self._say(event.words)
+            return
+        kind = _KINDS[type(event)]
+        with self._lock:
+            before = self._waiting.pop(kind, None)
+            if isinstance(event, Changed):
+                whole = event.whole or event.by is not self
+                whole |= isinstance(before, Changed) and before.whole
+                version = max(self._latest[0], event.version)
+                event = replace(event, whole=whole, version=version)
+                self._latest = version, self._latest[1]
+            self._waiting[kind] = event
+        self._wake()
+
+    def _message(self, kind: str, event: Event | Changed | None) -> Message:
         match event:
             case Changed():
-                self._tell_history(whole=event.whole or event.by is not self)
+                return self._history(event.whole), ()
             case Answer():
-                self._send(_answer(event), [_bytes(event.labels)])
+                return self._labels(event)
             case AlternativeList():
                 small = [_thumbnail(item.labels) for item in event.items]
-                self._send(_alternatives(event, small), [_bytes(picture) for picture in small])
+                return _alternatives(event, small), [_bytes(picture) for picture in small]
             case Doubt():
-                self._send(_doubt(event), [_bytes(event.heat)])
+                return _doubt(event), [_bytes(event.heat)]
             case Working():
-                self._send(
-                    {"type": "working", "what": event.what, "share": event.share},
-                    [],
-                )
-            case Failed():
-                self._send({"type": "error", "words": event.words}, [])
+                return {"type": kind, "what": event.what, "share": event.share}, ()
+        return self._drawing(), ()
 
-    def _tell_history(self, whole: bool) -> None:
+    def _drawing(self) -> dict[str, Any]:
+        self._shown = None
         drawing = self.entry.drawing
+        height, width = drawing.shape
+        return {
+            "type": "drawing",
+            "protocol": _PROTOCOL,
+            "key": self.entry.key,
+            "name": drawing.name,
+            "height": height,
+            "width": width,
+            "original": list(drawing.original),
+            "smoothness": drawing.smoothness,
+        }
+
+    def _history(self, whole: bool) -> dict[str, Any]:
+        drawing = self.entry.drawing
+        version, echo = self._latest
         message: dict[str, Any] = {
             "type": "history",
-            "version": drawing.version,
-            "echo": self._echo,
+            "version": version,
+            "echo": echo,
             "undo": drawing.can_undo,
             "redo": drawing.can_redo,
             "empty": drawing.empty,
             "smoothness": drawing.smoothness,
         }
+        if message["empty"]:
+            self._shown = None  # which the host takes away
         if whole:
             kinds = [
                 step.stroke.as_json() if step.stroke else {"kind": "take" if step.tilt else "clear"}
                 for step in drawing.steps
             ]
             message["steps"] = kinds
-        self._send(message, [])
+        return message
+
+    def _labels(self, answer: Answer) -> Message:
+        """A mask: of one that takes the place of another the box that holds all changes."""
+        labels, before = answer.labels, self._shown
+        box = 0, 0, *labels.shape
+        if answer.factor == 1:
+            if before is not None:
+                box = box_of_changes(before, labels)
+            self._shown = labels
+        top, left, height, width = box
+        part = labels[top : top + height, left : left + width]
+        return {**_answer(answer), "box": box}, [_bytes(part)]
+
+
+def box_of_changes(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> tuple[int, ...]:
+    """The first row and column of all pixels that differ, and how many; zeros where none do."""
+    changed = before != after
+    rows = np.flatnonzero(changed.any(axis=1))
+    if not len(rows):
+        return 0, 0, 0, 0
+    top, bottom = int(rows[0]), int(rows[-1]) + 1
+    columns = np.flatnonzero(changed[top:bottom].any(axis=0))
+    left, right = int(columns[0]), int(columns[-1]) + 1
+    return top, left, bottom - top, right - left
+
+
+_KINDS: dict[type, str] = {
+    Changed: "history",
+    Answer: "labels",
+    AlternativeList: "alternatives",
+    Doubt: "uncertainty",
+    Working: "working",
+}
 
 
 def framed(message: dict[str, Any], buffers: Sequence[bytes]) -> bytes:
@@ -184,6 +275,7 @@ def _alternatives(listed: AlternativeList, small: list[NDArray[np.uint8]]) -> di
         "version": listed.version,
         "height": height,
         "width": width,
+        "factor": listed.factor,
         "done": listed.done,
         "items": [
             {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
+from threading import Lock
 from time import monotonic, sleep
 from typing import Any
 
@@ -68,16 +68,19 @@ class SegmentWidget(anywidget.AnyWidget):
         drawing.original = original
         self._drawings = Drawings()
         self._entry = self._drawings.add(drawing)
-        self._session = Session(self._entry, self._told)
+        self._telling = Lock()
+        self._session = Session(self._entry, self._tell)
         self.on_msg(self._asked)
 
     def _asked(self, widget: object, message: object, buffers: object) -> None:
         self._session.receive(message)
 
-    def _told(self, message: dict[str, Any], buffers: Sequence[bytes]) -> None:
-        if message["type"] == "drawing":
-            buffers = [png(self._entry.drawing.image)]
-        self.send(message, list(buffers))
+    def _tell(self) -> None:
+        with self._telling:  # what one thread tells does not come between what another does
+            for message, buffers in self._session.messages():
+                if message["type"] == "drawing":
+                    buffers = [png(self._entry.drawing.image)]
+                self.send(message, list(buffers))
 
     def _answer(self) -> Answer | None:
         """The answer for what is drawn now; it is waited for."""

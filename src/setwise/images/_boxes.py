@@ -66,7 +66,7 @@ def refit_until_still(
     barred[known, 1 - fixed[known]] = True
     seen: set[bytes] = set()
     for _ in range(_MOST_ROUNDS):
-        unary = model.costs(labels, 2)
+        unary = model.costs(labels, 2, covering=True)
         unary[barred] = np.inf
         field = field_of(unary)
         if not (labels == 1).any() or labels.tobytes() in seen:

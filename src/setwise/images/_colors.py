@@ -16,6 +16,11 @@ from setwise.images._pixels import Pixels
 _CELLS = {1: 256, 2: 64, 3: 32, 4: 16}
 _FLOOR = 0.3  # times the density that is the same for all colours
 _SPREAD = 1.0  # of a histogram's counts, in cells
+_LEAST_COUNT = 1e-3  # what a colour that was never marked counts
+_STROKE = 1000.0  # pixels that a label's colours count for where it covers much of the image
+# Parts of a nat that histograms' and locations' costs are rounded to: sums of such numbers are
+# exact, and a stroke of colours that are known well changes next to nothing.
+STEPS = 8.0
 
 
 class ColorModel:
@@ -26,9 +31,12 @@ class ColorModel:
     is asked of a label's colours is then asked of the cells, a few thousand, not of the pixels: a
     stroke becomes costs in some milliseconds.
 
-    A label's cost at a colour c is :math:`-\log(p(c) + 0.3 / V)`, p the density of the colours
-    that have the label and V the volume of all colours: nothing costs more than a colour that a
-    label has never had, and a colour that none has had costs the same under all.
+    With a mixture, a label's cost at a colour c is :math:`-\log(p(c) + 0.3 / V)`, p the density of
+    the colours that have the label and V the volume of all colours. With a histogram,
+    :math:`e_l(c) = \log(1 + h_l(c) / 0.001)` speaks for label l, h its counts, each spread over the
+    cells around, and the cost is :math:`\max_k e_k(c) - e_l(c)`: a stroke changes the costs of its
+    own colours and of no others. In both nothing costs more than a colour that a label has never
+    had, and a colour that none has had costs the same under all.
     """
 
     def __init__(self, pixels: Pixels, kind: str = "mixture") -> None:
@@ -59,15 +67,16 @@ class ColorModel:
         """N, the number of pixels."""
         return len(self.codes)
 
-    def costs(self, marks: IntArray, n_labels: int) -> FloatArray:
+    def costs(self, marks: IntArray, n_labels: int, *, covering: bool = False) -> FloatArray:
         """Costs (N, L), from labels (N,) with -1 where the label is not known."""
-        return np.take(self.cell_costs(marks, n_labels), self.codes, axis=0)
+        return np.take(self.cell_costs(marks, n_labels, covering=covering), self.codes, axis=0)
 
-    def cell_costs(self, marks: IntArray, n_labels: int) -> FloatArray:
+    def cell_costs(self, marks: IntArray, n_labels: int, *, covering: bool = False) -> FloatArray:
         """Costs (K, L) of the cells: ``costs`` are those of each pixel's cell.
 
         A label that nobody has drawn is forbidden; but where one label alone is drawn, the next
-        one stands for the whole image.
+        one stands for the whole image, and counts for as much. Labels that cover the image
+        (``covering``) count as one stroke each, so that the larger one has no advantage.
         """
         marks = marks.ravel()
         known = np.flatnonzero(marks >= 0)
@@ -78,22 +87,30 @@ class ColorModel:
         seen = [label for label in range(n_labels) if weights[label].any()]
         if len(seen) < 2:
             rest = [label for label in range(n_labels) if label not in seen][:1]
-            weights[rest] = self.counts
+            weights[rest] = self.counts * (max(len(known), 1) / self.n)
             seen += rest
         costs = np.full((cells, n_labels), np.inf)
+        if self.kind == "mixture":
+            # A cell's colours vary by its side over the root of 12, if they are spread evenly.
+            width = 12**-0.5 / self._cells
+            for label in seen:
+                density = mixture_densities(self.colors, weights[label], width)
+                costs[:, label] = -np.log(density + _FLOOR)
+            return costs
         for label in seen:
-            costs[:, label] = -np.log(self._densities(weights[label]) + _FLOOR)
+            if covering:
+                weights[label] *= _STROKE / weights[label].sum()
+            evidence = np.log1p(self._spread(weights[label]) / _LEAST_COUNT)
+            costs[:, label] = np.rint(-STEPS * evidence) / STEPS
+        costs -= costs.min(axis=1, keepdims=True)
         return costs
 
-    def _densities(self, weights: FloatArray) -> FloatArray:
-        """The density (K,) at each cell, of the colours with some weights; 1 if all are alike."""
-        if self.kind == "histogram":
-            table = np.zeros(self._grid)
-            table.ravel()[self._used] = weights / weights.sum()
-            smooth = gaussian_filter(table, _SPREAD, mode="reflect", truncate=3.0)
-            return np.asarray(smooth.ravel()[self._used] * table.size)
-        # A cell's colours vary by its side over the root of 12, if they are spread evenly.
-        return mixture_densities(self.colors, weights, 12**-0.5 / self._cells)
+    def _spread(self, weights: FloatArray) -> FloatArray:
+        """Counts (K,) of the cells, each spread over the cells around it."""
+        table = np.zeros(self._grid)
+        table.ravel()[self._used] = weights
+        spread = gaussian_filter(table, _SPREAD, mode="reflect", truncate=3.0)
+        return np.asarray(spread.ravel()[self._used])
 
 
 def _codes(values: NDArray[Any], cells: int) -> NDArray[np.int64]:

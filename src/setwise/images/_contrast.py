@@ -10,6 +10,8 @@ from setwise.fields import contrast_weights, grid_edges
 from setwise.fields._edges import grid_of
 from setwise.images._pixels import Pixels
 
+_PARTS = 2.0**32  # of 1, to which weights are rounded
+
 
 def contrast_edges(
     pixels: Pixels, neighbors: int | ArrayLike | None = None, beta: float | None = None
@@ -18,6 +20,7 @@ def contrast_edges(
 
     The distance of the pixels is in the denominator, so that the length of a border is about the
     same in all directions. ``beta`` is by default one over twice the mean square of the changes.
+    Weights are multiples of :math:`2^{-32}`, so that sums of them and of rounded costs are exact.
     """
     edges = grid_edges(pixels.shape, neighbors)
     image = pixels.values.reshape(*pixels.shape, -1)
@@ -32,4 +35,7 @@ def contrast_edges(
         if length != 1.0:
             weights[start:end] /= length
         start = end
+    weights *= _PARTS
+    np.rint(weights, out=weights)
+    weights /= _PARTS
     return edges, weights

@@ -22,8 +22,8 @@ from setwise.images._pixels import Pixels, as_marks, as_pixels
 from setwise.images._superpixels import Regions, as_layers
 
 COLORS = ("mixture", "histogram")
-SMOOTHNESS = 30.0
-LOCATION = 8.0
+SMOOTHNESS = 15.0
+LOCATION = 4.0
 _SMOOTHNESS_OF_PROBABILITIES = 3.0
 # -log of the least probability that a network is believed to mean.
 _SUREST = 1e-6
@@ -73,7 +73,7 @@ def field_from_image(
     colors : {"mixture", "histogram"}
         How the colours of a label are learned: five Gaussians, or counts.
     smoothness : float, optional
-        s, the price of a unit of border where the image does not change, in nats; by default 30
+        s, the price of a unit of border where the image does not change, in nats; by default 15
         for colours, which say little of a pixel, and 3 for probabilities, which say more.
     beta : float, optional
         By default one over twice the mean of :math:`|I_i - I_j|^2` over the edges.
@@ -151,7 +151,7 @@ def field_from_image(
         raise ValueError("scribbles must mark at least one pixel, got -1 everywhere")
     unary = model.costs(marks, labels)
     if place > 0:
-        unary += place * location_costs(marks, pixels.shape, labels)
+        unary += location_costs(marks, pixels.shape, labels, place)
     return field_of(seeded(unary, marks))
 
 

@@ -6,28 +6,47 @@ import numpy as np
 from scipy.ndimage import distance_transform_edt
 
 from setwise._foundation._arguments import FloatArray, IntArray
+from setwise.images._colors import STEPS
 
 # Blocks of pixels along the longest side: distances vary so little that one a block will do.
 _BLOCKS = 160
 
 
-def location_costs(marks: IntArray, shape: tuple[int, ...], n_labels: int) -> FloatArray:
-    r"""Costs (N, L) between 0 and 1, :math:`d_l / \sum_k d_k`, with d the distances to strokes.
+def location_costs(
+    marks: IntArray, shape: tuple[int, ...], n_labels: int, price: float
+) -> FloatArray:
+    r"""Costs (N, L) between 0 and a price c, :math:`c \, d_l / \sum_k d_k`, d the distances to strokes.
 
     The distance from a pixel's block to the nearest one with a stroke of the label, plus one. A
     label without strokes has no part in it: it costs 0 everywhere. So do all if one alone is drawn.
+    Costs are rounded to eighths.
     """
-    image = marks.reshape(shape)
+    known = np.flatnonzero(marks >= 0)
+    costs, step = block_costs(known, marks[known], shape, n_labels, price)
+    return spread_blocks(costs, shape, step).reshape(-1, n_labels)
+
+
+def block_costs(
+    places: IntArray, labels: IntArray, shape: tuple[int, ...], n_labels: int, price: float
+) -> tuple[FloatArray, int]:
+    """The costs (..., L) of the blocks, and their side; places are marked with labels."""
     step = -(-max(shape) // _BLOCKS)
     blocks = tuple(-(-side // step) for side in shape)
-    drawn = np.flatnonzero(np.bincount(marks[marks >= 0], minlength=n_labels))
+    drawn = np.flatnonzero(np.bincount(labels, minlength=n_labels))
     costs = np.zeros((*blocks, n_labels))
     if len(drawn) > 1:
+        corners = np.unravel_index(places, shape)
         for label in drawn:
+            here = labels == label
             away = np.ones(blocks, np.bool_)
-            away[tuple(place // step for place in np.nonzero(image == label))] = False
+            away[tuple(axis[here] // step for axis in corners)] = False
             costs[..., label] = 1.0 + distance_transform_edt(away)
-        costs /= costs.sum(axis=-1, keepdims=True)
+        costs *= price / costs.sum(axis=-1, keepdims=True)
+    return np.rint(STEPS * costs) / STEPS, step
+
+
+def spread_blocks(costs: FloatArray, shape: tuple[int, ...], step: int) -> FloatArray:
+    """Those of each pixel: (*shape, ...) from (*blocks, ...)."""
     for axis, side in enumerate(shape):
         costs = np.take(costs, np.arange(side) // step, axis=axis)
-    return costs.reshape(-1, n_labels)
+    return costs

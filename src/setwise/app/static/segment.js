@@ -57,29 +57,40 @@ const svg = (tag, given = {}) => {
 };
 const whole = (number) => Math.round(number).toLocaleString("en");
 
-// Labels (h, w) into a canvas of that size: colour, pattern, border. `step` pixels are one.
-function paintLabels(canvas, labels, height, width, step = 1) {
+// Labels (h, w) into a canvas of that size: colour, pattern, border. `step` pixels are one. Of a box
+// [top, left, height, width] that has changed no more is painted than the box and its neighbours.
+function paintLabels(canvas, labels, height, width, step = 1, box = [0, 0, height, width]) {
   if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height; }
+  // Whether a pixel is a border depends on those on its right and below.
+  const top = Math.max(0, box[0] - 1), left = Math.max(0, box[1] - 1), bottom = box[0] + box[2], right = box[1] + box[3];
+  if (bottom <= top || right <= left) return;
   const context = canvas.getContext("2d", { willReadFrequently: false });
-  const image = context.createImageData(width, height);
+  const image = context.createImageData(right - left, bottom - top);
   const out = new Uint32Array(image.data.buffer);
-  for (let y = 0, k = 0; y < height; y++) {
+  for (let y = top, at = 0; y < bottom; y++) {
     const row = ((y * step) & 15) << 4, last = y + 1 === height;
-    for (let x = 0; x < width; x++, k++) {
+    for (let x = left, k = y * width + left; x < right; x++, k++, at++) {
       const label = labels[k];
       if (label >= LABELS) continue;
       const border = (x + 1 < width && labels[k + 1] !== label) || (!last && labels[k + width] !== label);
-      out[k] = PAINT[4 * label + (border ? 2 : PATTERNS[label][row | ((x * step) & 15)])];
+      out[at] = PAINT[4 * label + (border ? 2 : PATTERNS[label][row | ((x * step) & 15)])];
     }
   }
-  context.putImageData(image, 0, 0);
+  context.putImageData(image, left, top);
+}
+
+// A canvas as an image: a browser copies each canvas there is for every frame, an image once.
+function pictured(canvas, given) {
+  const made = element("img", { alt: "", width: String(canvas.width), height: String(canvas.height), ...given });
+  made.src = canvas.toDataURL();
+  return made;
 }
 
 export function mount(root, host) {
   const state = {
     width: 0, height: 0, label: 1, tool: "brush", radius: 6, opacity: 0.6, version: -1, empty: true,
     zoom: 1, x: 0, y: 0, stroke: null, waiting: false, cursor: null, uncertain: false, began: null, steps: [],
-    alternatives: null, doubt: null, sent: 0, echoed: 0,
+    alternatives: null, doubt: null, sent: 0, echoed: 0, labels: null, last: null, shown: "none",
   };
   const ui = build();
   root.classList.add("setwise");
@@ -103,8 +114,9 @@ export function mount(root, host) {
     const head = element("header", { class: "sw-head" }, element("span", { class: "sw-name" }, "setwise"), proof, undo, redo, clear, another);
 
     const labels = Array.from({ length: LABELS }, (_, k) => {
-      const swatch = element("canvas", { class: "sw-swatch", "aria-hidden": "true" });
-      paintLabels(swatch, new Uint8Array(26 * 20).fill(k), 20, 26);
+      const painted = element("canvas");
+      paintLabels(painted, new Uint8Array(26 * 20).fill(k), 20, 26);
+      const swatch = pictured(painted, { class: "sw-swatch" });
       return element("button", { type: "button", role: "radio", "aria-checked": "false", "aria-label": `label ${k + 1}`, onclick: () => choose(k) }, swatch, `${k + 1}`);
     });
     const tools = Object.fromEntries([["brush", "Brush", "b"], ["erase", "Eraser", "e"], ["box", "Box", "x"]].map(
@@ -422,7 +434,7 @@ export function mount(root, host) {
       return;
     }
     ui.strip.replaceChildren(...listed.items.map((item, k) => {
-      const canvas = element("canvas", { "aria-hidden": "true" });
+      const canvas = element("canvas");
       canvas.width = listed.width;
       canvas.height = listed.height;
       const context = canvas.getContext("2d");
@@ -432,9 +444,10 @@ export function mount(root, host) {
       context.globalAlpha = 0.75;
       context.drawImage(mask, 0, 0);
       const energy = k ? `+${whole(item.above)}` : whole(item.energy);
-      const what = k ? `${(100 * item.differs).toFixed(1)} %: ${item.words}` : "the mask above";
+      const small = listed.done && listed.factor > 1 ? `; all listed at 1/${listed.factor} of its size` : "";
+      const what = k ? `${(100 * item.differs).toFixed(1)} %: ${item.words}` : `the mask above${small}`;
       return element("button", { type: "button", "data-alternative": String(k), title: what, "aria-label": k ? `alternative ${k + 1}, energy ${energy}, differs in ${what}` : "the best mask", onclick: () => take(k) },
-        canvas, element("span", { class: "sw-number" }, `${k + 1}`), element("span", { class: "sw-energy" }, `energy ${energy}`), element("span", { class: "sw-what" }, what));
+        pictured(canvas), element("span", { class: "sw-number" }, `${k + 1}`), element("span", { class: "sw-energy" }, `energy ${energy}`), element("span", { class: "sw-what" }, what));
     }));
   }
   function doubt(on) {
@@ -480,7 +493,7 @@ export function mount(root, host) {
   }
   const told = {
     async drawing(message, buffers) {
-      Object.assign(state, { width: message.width, height: message.height, version: -1, steps: [], alternatives: null, doubt: null, stroke: null, sent: 0, echoed: 0 });
+      Object.assign(state, { width: message.width, height: message.height, version: -1, steps: [], alternatives: null, doubt: null, stroke: null, sent: 0, echoed: 0, labels: null, last: null });
       for (const canvas of Object.values(ui.layers)) { canvas.width = message.width; canvas.height = message.height; }
       ui.start.hidden = true;
       root.dataset.ready = "false";
@@ -516,21 +529,23 @@ export function mount(root, host) {
         ui.proof.dataset.state = "";
         state.alternatives = null;
         root.dataset.version = String(message.version);
-        if (state.sent === state.echoed) root.dataset.mask = "none";
       }
+      settle();
+      // The mask of a stroke that did not grow any more is there already.
+      if (message.echo !== null && !message.empty && root.dataset.mask !== "waiting" && state.last?.version === message.version) painted(state.last);
       showAlternatives();
       showDoubt();
     },
     labels(message, [bytes]) {
-      if (message.version < state.version) return;
       state.waiting = false;
       // A first look has a canvas of its own, which is stretched and not painted anew.
       const { mask, look } = ui.layers, small = message.factor > 1;
-      paintLabels(small ? look : mask, bytes, message.height, message.width, message.factor);
       if (small) {
+        paintLabels(look, bytes, message.height, message.width, message.factor);
         look.style.width = `${(100 * message.factor * message.width) / state.width}%`;
         look.style.height = `${(100 * message.factor * message.height) / state.height}%`;
       }
+      else paintLabels(mask, patched(bytes, message), message.height, message.width, 1, message.box);
       look.hidden = !small;
       mask.hidden = small;
       ui.words.textContent = message.words;
@@ -540,7 +555,9 @@ export function mount(root, host) {
       const looked = state.looked?.version === message.version && !small;
       ui.figures.textContent = (looked ? `${state.looked.spent}, proved in ${spent}` : spent) + (message.energy === null ? "" : ` · energy ${whole(message.energy)}`);
       root.dataset.version = String(message.version);
-      if (state.sent === state.echoed) root.dataset.mask = message.factor > 1 ? "reduced" : message.final ? "final" : "full";
+      state.shown = small ? "reduced" : message.final ? "final" : "full";
+      settle();
+      state.last = message;
       painted(message);
     },
     alternatives(message, buffers) {
@@ -563,8 +580,18 @@ export function mount(root, host) {
       ui.busy.hidden = message.share >= 1;
       ui.busy.replaceChildren(`${message.what} `, element("progress", { max: "1", value: String(message.share), "aria-label": message.what }));
     },
-    error(message) { state.waiting = false; state.echoed = state.sent; say(message.words); },
+    error(message) { state.waiting = false; state.echoed = state.sent; settle(); say(message.words); },
   };
+  // The labels of the whole picture, of which a message brings the box that has changed.
+  function patched(bytes, { height, width, box: [top, left, tall, wide] }) {
+    if (tall === height && wide === width) return (state.labels = bytes);
+    for (let y = 0; y < tall; y++) state.labels.set(bytes.subarray(y * wide, (y + 1) * wide), (top + y) * width + left);
+    return state.labels;
+  }
+  // Says in the document what is to be seen, once all that was sent has come back.
+  function settle() {
+    if (state.sent === state.echoed && root.dataset.version === String(state.version)) root.dataset.mask = state.empty ? "none" : state.shown;
+  }
   // After the next frame is on the screen: how long the stroke has waited for its mask.
   function painted(message) {
     const began = state.sent === state.echoed ? state.began : null;

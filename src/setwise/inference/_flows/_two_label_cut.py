@@ -20,22 +20,29 @@ class TwoLabelCut:
     After each answer ``value`` is what its potentials cost, but for a constant that is the same for
     all answers, and ``lost`` by how much another labelling may be better, by what rounding took
     from the flow: 0 where that is within a few units in the last place.
+
+    With ``apart`` changes that reach many variables are solved in blocks, on all threads.
     """
 
-    def __init__(self, field: Field, n_threads: int = 1) -> None:
+    def __init__(self, field: Field, n_threads: int = 1, *, apart: bool = False) -> None:
         for potential, term in field._terms():
             if not term.is_submodular:
                 raise ValueError(f"field must be submodular for a cut, {potential!r} is not")
         unary = fold(np.zeros(field.unary.shape), field._terms()).unary
         cut = as_cut(field, unary)
         self._cut = _core.make_changing_cut(cut.costs, cut.edges, cut.there, cut.back)
-        self._n_threads = n_threads
+        self._n_threads, self._apart = n_threads, apart
         self._answer = np.zeros(3)
 
     @property
     def value(self) -> float:
         """What the potentials cost in the last answer, but for a constant."""
         return float(self._answer[0])
+
+    @property
+    def paid(self) -> float:
+        """What the last answer costs, less the least that each cost of a variable may be."""
+        return float(self._answer[1])
 
     @property
     def lost(self) -> float:
@@ -49,5 +56,5 @@ class TwoLabelCut:
         least costs of all may be lost to rounding before the flow is found from nothing again.
         """
         inside = np.empty(len(costs), np.bool_)
-        self._cut.solve(costs, share, inside, self._answer, self._n_threads)
+        self._cut.solve(costs, share, self._apart, inside, self._answer, self._n_threads)
         return inside
