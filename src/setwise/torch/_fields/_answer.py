@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 
 from setwise.torch._fields._graph import Graph
+from setwise.torch._fields._regions import layer_prices
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +31,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    r"""The least upper bounds on log Z of a batch, and where they are reached.
-
-    ``pairs`` and ``layers`` are minus the derivatives of the bound in the weights: at
-    probabilities p the Lovász extension :math:`\frac12 \sum_j |p_{ij} - p_{kj}|` of an edge, of
-    ``trees`` the expectation of a change under the pair's marginals.
-    """
+    """The least upper bounds on log Z of a batch, and where they are reached."""
 
     probabilities: Tensor
     """(B, L, N)"""
@@ -43,11 +39,28 @@ class Answer:
     """(B,) float64"""
     gap: Tensor
     """(B,) float64: the least upper bound is at most this far below"""
-    pairs: Tensor
-    """(B, E)"""
-    layers: Tensor
-    """(B, K, R)"""
+    expected: Tensor | None = None
+    """(B, E) of ``trees``: how likely the ends of an edge differ, under the pair's marginals"""
     lower: Tensor | None = None
     """(B,) float64, where it was asked for"""
-    states: list[Any] = field(default_factory=list)
+    states: Any = None
     """What the solver goes on from."""
+    is_exact: bool = False
+    """Whether two labels were solved by cuts, so that the blocks are known."""
+    least_tol: float = 0.0
+    """The relative gap that the precision of the solver allows."""
+
+    def pairs(self, problem: Problem) -> Tensor:
+        r"""(B, E): minus the derivative of the bound in the weights of pairs.
+
+        The Lovász extension of a pair at p, :math:`\frac12 \sum_j |p_{ij} - p_{kj}|`, of ``trees``
+        the expectation of a change.
+        """
+        if self.expected is not None:
+            return self.expected
+        return problem.graph.pair_prices(self.probabilities)
+
+    def layers(self, problem: Problem) -> Tensor:
+        """(B, K, R): minus the derivative of the bound in the weights of regions."""
+        p = self.probabilities
+        return layer_prices(p, problem.regions.to(p.device), problem.alphas, problem.n_regions)

@@ -47,6 +47,21 @@ class Graph:
         found: tuple[Tensor, Tensor, Tensor] = cache[device]
         return found
 
+    def pair_prices(self, p: Tensor) -> Tensor:
+        """(B, E): half the distance of the ends' probabilities (B, L, N), the price of a pair."""
+        if self.sides is None:
+            tails, heads, _ = self.indices(p.device)
+            return (p[:, :, tails] - p[:, :, heads]).abs().sum(1) / 2
+        image, parts = p.unflatten(2, self.sides), []
+        for way in self.directions:
+            first, second = image, image
+            for axis, (side, step) in enumerate(zip(self.sides, way, strict=True), 2):
+                length = max(side - abs(step), 0)
+                first = first.narrow(axis, min(max(-step, 0), side - length), length)
+                second = second.narrow(axis, min(max(step, 0), side - length), length)
+            parts.append((first - second).abs().sum(1).flatten(1) / 2)
+        return torch.cat(parts, 1) if parts else p.new_zeros(len(p), 0)
+
     def of_edges(self, weights: Tensor) -> Tensor:
         """(B, E): the weights (B, K, M) that count."""
         _, _, position = self.indices(weights.device)

@@ -24,7 +24,6 @@ from setwise.inference._marginals._methods import METHODS
 from setwise.inference._marginals._options import Options
 from setwise.inference._marginals._tree_descent import TreeDescent
 from setwise.torch._fields._answer import Answer, Problem
-from setwise.torch._fields._regions import layer_prices
 
 _MOST_ARCS = 200_000  # of auxiliary nodes, where cuts are still quicker than passes
 
@@ -37,8 +36,9 @@ class _Solved:
     upper: float
     gap: float
     lower: float
-    pairs: FloatArray
+    changes: FloatArray | None
     state: FloatArray | None
+    is_exact: bool
 
 
 def solve(
@@ -76,17 +76,18 @@ def solve(
     def column(values: list[float]) -> Tensor:
         return torch.tensor(values, dtype=torch.float64)
 
-    pairs = torch.from_numpy(
-        np.array([s.pairs for s in solved]).reshape(len(solved), len(problem.graph.edges))
-    )
+    expected = None
+    if problem.method == "trees":
+        rows = np.array([s.changes for s in solved])
+        expected = torch.from_numpy(rows.reshape(len(solved), len(problem.graph.edges)))
     return Answer(
         p,
         column([s.upper for s in solved]),
         column([s.gap for s in solved]),
-        pairs,
-        layer_prices(p, problem.regions.cpu(), problem.alphas, problem.n_regions),
+        expected,
         column([s.lower for s in solved]) if lower else None,
         [s.state for s in solved],
+        is_exact=all(s.is_exact for s in solved),
     )
 
 
@@ -142,13 +143,12 @@ def _solved(
     if lower:
         raised, _ = _lower_bound(near, solution, options)
         below = difference_below(raised.bound - lost, parts.constant)
-    edges = problem.graph.edges
-    if method == "trees" and len(edges):
-        pairs = _expected_changes(near, p, solution.state, n_threads)
-    else:
-        pairs = np.abs(p[edges[:, 0]] - p[edges[:, 1]]).sum(axis=1) / 2
+    changes = None
+    if method == "trees":
+        changes = _expected_changes(near, p, solution.state, n_threads)
     above = difference_above(solution.upper + lost, parts.constant)
-    return _Solved(p, above, solution.gap + lost, below, pairs, solution.state)
+    gap, exact = solution.gap + lost, method == "exact_binary"
+    return _Solved(p, above, gap, below, changes, solution.state, exact)
 
 
 def method_of(problem: Problem, field: Field) -> str:
@@ -164,6 +164,8 @@ def _expected_changes(
     field: Field, p: FloatArray, state: FloatArray | None, n_threads: int
 ) -> FloatArray:
     """(E,): the probability that the ends of each edge differ, under the bound's own pairs."""
+    if not any(isinstance(potential, Potts) for potential in field.potentials):
+        return np.zeros(0)
     potts = next(potential for potential in field.potentials if isinstance(potential, Potts))
     descent = TreeDescent(field, 1.0, n_threads)
     assert state is not None

@@ -13,6 +13,7 @@ the blocks of ``projection`` are known exactly, and so is the derivative.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
 from typing import Any
 
@@ -28,8 +29,13 @@ def answer_of(problem: Problem, *tensors: Tensor, **options: Any) -> Answer:
     """The solution on the device of the tensors where it can be had there, else on the host."""
     from setwise._foundation._imports import load
 
-    found: Answer = load("setwise.torch._fields._host").solve(problem, *tensors, **options)
-    return found
+    if tensors[0].device.type == "cuda":
+        found = load("setwise.torch._fields._device").solve(problem, *tensors, **options)
+        if found is not None:
+            answer: Answer = found
+            return answer
+    answer = load("setwise.torch._fields._host").solve(problem, *tensors, **options)
+    return answer
 
 
 class LogPartition(torch.autograd.Function):
@@ -48,64 +54,85 @@ class LogPartition(torch.autograd.Function):
         dtype, device = logits.dtype, logits.device
         below = torch.full_like(answer.upper, -torch.inf) if answer.lower is None else answer.lower
         p = answer.probabilities.to(device, dtype).contiguous()
-        ctx.problem, ctx.states = problem, answer.states
-        ctx.save_for_backward(
-            logits, weights, region_weights, p, answer.probabilities, answer.pairs, answer.layers
-        )
+        ctx.problem, ctx.answer = problem, answer
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(logits, weights, region_weights)
         below, gap = below.to(device), answer.gap.to(device)
         ctx.mark_non_differentiable(below, gap)
         return p, answer.upper.to(device), below, gap
 
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
-    def backward(ctx: Any, slopes: Tensor, upper: Tensor, *_: Tensor) -> tuple[Any, ...]:
-        logits, weights, region_weights, _, p, pairs, layers = ctx.saved_tensors
+    def backward(ctx: Any, slopes: Any, upper: Any, *_: Any) -> tuple[Any, ...]:
+        logits, weights, region_weights = ctx.saved_tensors
         problem: Problem = ctx.problem
-        scale = upper.to(pairs)
-        d_logits = scale[:, None, None] * p
-        d_pairs, d_layers = -scale[:, None] * pairs, -scale[:, None, None] * layers
-        if slopes.any():
-            moved = _of_marginals(
-                problem, (logits, weights, region_weights), p, slopes.to(p), ctx.states
-            )
-            d_logits, d_pairs, d_layers = (
-                a + b for a, b in zip((d_logits, d_pairs, d_layers), moved, strict=True)
-            )
-        d_weights = problem.graph.to_slots(d_pairs).to(weights)
-        return d_logits.to(logits), d_weights, d_layers.to(region_weights), None, None
+        answer: Answer = ctx.answer
+        needs = ctx.needs_input_grad[1:3]
+        p = answer.probabilities
+        found: list[Tensor | None] = [None, None, None]
+        if upper is not None:
+            of_bound = [p, None, None]
+            if needs[0]:
+                of_bound[1] = -answer.pairs(problem)
+            if needs[1]:
+                of_bound[2] = -answer.layers(problem)
+            scale = upper.to(p.device)
+            found = [None if x is None else _times(scale, x) for x in of_bound]
+        if slopes is not None and slopes.any():
+            tensors = (logits, weights, region_weights)
+            moved = _of_marginals(problem, tensors, answer, slopes.to(p), needs)
+            found = [y if x is None else x + y for x, y in zip(found, moved, strict=True)]
+        d_logits, d_pairs, d_layers = found
+        d_weights = d_regions = None
+        if needs[0] and d_pairs is not None:
+            d_weights = problem.graph.to_slots(d_pairs).to(weights)
+        if needs[1] and d_layers is not None:
+            d_regions = d_layers.to(region_weights)
+        return None if d_logits is None else d_logits.to(logits), d_weights, d_regions, None, None
+
+
+def _times(scale: Tensor, values: Tensor) -> Tensor:
+    """A number for each image, times its values."""
+    return scale.to(values.dtype).view(-1, *[1] * (values.ndim - 1)) * values
 
 
 def _of_marginals(
-    problem: Problem, tensors: tuple[Tensor, ...], p: Tensor, slopes: Tensor, states: list[Any]
+    problem: Problem,
+    tensors: tuple[Tensor, ...],
+    answer: Answer,
+    slopes: Tensor,
+    needs: tuple[bool, bool],
 ) -> tuple[Tensor, Tensor, Tensor]:
     """From slopes (B, L, N) in the marginals to those in logits, edges and regions."""
-    if problem.method == "projection" and p.shape[1] == 2 and all(s is None for s in states):
-        return _binary(problem, p, slopes)
+    if answer.is_exact:
+        return _binary(problem, answer.probabilities, slopes)
     logits, weights, region_weights = tensors
-    largest = slopes.abs().flatten(1).amax(1)
     # An error of the gap is about the square of one of the marginals.
-    step = sqrt(problem.backward_tol) / torch.where(largest > 0, largest, 1.0)
+    tol = max(problem.backward_tol, answer.least_tol)
+    largest = slopes.abs().flatten(1).amax(1)
+    step = sqrt(tol) / torch.where(largest > 0, largest, 1.0)
     shift = step[:, None, None] * slopes
     ahead, behind = (
         answer_of(
             problem,
-            logits.to(slopes) + sign * shift,
+            logits.to(shift) + sign * shift,
             weights,
             region_weights,
-            states=states,
-            tol=min(problem.tol, problem.backward_tol),
+            states=answer.states,
+            tol=min(problem.tol, tol),
         )
         for sign in (1.0, -1.0)
     )
 
-    def quotient(a: Tensor, b: Tensor) -> Tensor:
-        width = (2.0 * step).to(a).view(-1, *[1] * (a.ndim - 1))
-        return (a - b) / width
+    def quotient(of: Callable[[Answer], Tensor]) -> Tensor:
+        change = of(ahead) - of(behind)
+        return _times(0.5 / step, change)
 
+    nothing = torch.zeros((), dtype=slopes.dtype, device=slopes.device)
     return (
-        quotient(ahead.probabilities, behind.probabilities),
-        -quotient(ahead.pairs, behind.pairs),
-        -quotient(ahead.layers, behind.layers),
+        quotient(lambda answer: answer.probabilities),
+        -quotient(lambda answer: answer.pairs(problem)) if needs[0] else nothing,
+        -quotient(lambda answer: answer.layers(problem)) if needs[1] else nothing,
     )
 
 
