@@ -71,7 +71,7 @@ class LogPartition(torch.autograd.Function):
         p = answer.probabilities
         found: list[Tensor | None] = [None, None, None]
         if upper is not None:
-            of_bound = [p, None, None]
+            of_bound: list[Tensor | None] = [p, None, None]
             if needs[0]:
                 of_bound[1] = -answer.pairs(problem)
             if needs[1]:
@@ -88,7 +88,8 @@ class LogPartition(torch.autograd.Function):
             d_weights = problem.graph.to_slots(d_pairs).to(weights)
         if needs[1] and d_layers is not None:
             d_regions = d_layers.to(region_weights)
-        return None if d_logits is None else d_logits.to(logits), d_weights, d_regions, None, None
+        d_logits = torch.zeros_like(logits) if d_logits is None else d_logits.to(logits)
+        return d_logits, d_weights, d_regions, None, None
 
 
 def _times(scale: Tensor, values: Tensor) -> Tensor:
