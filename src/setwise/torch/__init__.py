@@ -1,9 +1,13 @@
-"""Set losses for PyTorch: autograd, every dtype, CPU and CUDA. NumPy and torch are all it needs."""
+"""Set losses and layers of random fields for PyTorch: autograd, every dtype, CPU and CUDA."""
 
 try:
     from setwise.torch._cross_entropy import WithCrossEntropy
     from setwise.torch._decide import MaskDecision, decide
     from setwise.torch._decomposed import DecomposedHingeLoss, decomposed_hinge
+    from setwise.torch._fields._field_hinge import FieldHingeLoss
+    from setwise.torch._fields._field_likelihood import FieldLikelihoodLoss, FieldLoss
+    from setwise.torch._fields._field_map import FieldLabels, FieldMAP
+    from setwise.torch._fields._field_marginals import FieldMarginals, FieldPosterior
     from setwise.torch._instances import InstanceLoss
     from setwise.torch._lovasz_hinge import LovaszHingeLoss, lovasz_hinge
     from setwise.torch._lovasz_sigmoid import LovaszSigmoidLoss, lovasz_sigmoid
@@ -31,6 +35,13 @@ except ModuleNotFoundError as error:
 __all__ = [
     "DecomposedHingeLoss",
     "DiceSemimetricLoss",
+    "FieldHingeLoss",
+    "FieldLabels",
+    "FieldLikelihoodLoss",
+    "FieldLoss",
+    "FieldMAP",
+    "FieldMarginals",
+    "FieldPosterior",
     "InstanceLoss",
     "JaccardMetricLoss",
     "LovaszHingeLoss",

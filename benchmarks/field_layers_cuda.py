@@ -1,0 +1,103 @@
+"""The upper bound of fields on a GPU, certificate included, beside the compiled solver.
+
+Milliseconds to a relative gap of 1e-3, sweeps, and what a sweep and the certificate cost. Logits
+are smooth fields plus noise, all pairs have one weight. The bounds of device and host are checked
+to agree within their gaps on a small grid.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+
+import setwise as sw
+from setwise.torch._cuda._field import grid_bound
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.decide_cuda import milliseconds
+from benchmarks.shared.measure import arguments, report
+
+TOL = 1e-3
+STEPS = ((0, 1), (1, 0))
+# height, width, labels, weight, images, goal in ms
+CASES = (
+    (213, 320, 21, 1.0, 1, 3.0),
+    (213, 320, 21, 2.0, 1, 3.0),
+    (512, 512, 21, 1.0, 1, 1.5),
+    (1024, 1024, 21, 1.0, 1, 5.0),
+    (1024, 1024, 2, 1.0, 1, 1.0),
+    (213, 320, 21, 1.0, 8, None),
+    (128, 128, 2, 1.0, 1, None),
+    (128, 128, 2, 1.0, 8, None),
+)
+
+
+def logits_of(batch: int, labels: int, height: int, width: int) -> torch.Tensor:
+    """(B, L, N): smooth, plus noise of size 1."""
+    generator = torch.Generator("cuda").manual_seed(0)
+    shape = (batch, labels, height, width)
+    smooth = torch.randn(shape, device="cuda", generator=generator)
+    for _ in range(3):
+        smooth = torch.nn.functional.avg_pool2d(smooth, 9, 1, 4)
+    noise = torch.randn(shape, device="cuda", generator=generator)
+    return (smooth / smooth.std() * 2.5 + noise).flatten(2)
+
+
+def check() -> None:
+    """Bounds of device and host agree within their gaps."""
+    x = logits_of(2, 5, 32, 32)
+    found = grid_bound(x, torch.ones(2, 2, 1024, device="cuda"), (32, 32), STEPS, TOL)
+    assert found is not None, "no kernel runs here"
+    edges = sw.fields.grid_edges((32, 32))
+    for b in range(2):
+        field = sw.fields.Field(-x[b].T.double().cpu().numpy()) + sw.fields.Potts(edges, 1.0)
+        post = sw.marginals(field, "projection", tol=1e-6)
+        upper, gap = found.upper[b].item(), found.gap[b].item()
+        assert upper >= post.bound - 1e-9
+        assert upper - gap <= post.value + 1e-9
+
+
+def main() -> None:
+    args = arguments(__doc__.splitlines()[0])
+    if not torch.cuda.is_available():
+        sys.exit("no CUDA device: nothing to measure")
+    check()
+    table = [["images", "labels", "weight", "ms", "goal", "met", "sweeps", "ms a sweep", "checks"]]
+    data = []
+    for height, width, labels, weight, batch, goal in CASES[-2:] if args.quick else CASES:
+        x = logits_of(batch, labels, height, width)
+        w = torch.full((batch, 2, height * width), weight, device="cuda")
+
+        def solve(x=x, w=w, sides=(height, width), tol=TOL, limit=None, first=10):
+            return grid_bound(x, w, sides, STEPS, tol, limit, first_check=first)
+
+        found = solve()
+        assert found is not None
+        sweeps, checks = found.record[:2].tolist()
+        ms = milliseconds(solve, 9)
+        few, many = (
+            milliseconds(lambda k=k, solve=solve: solve(tol=0.0, limit=k, first=k), 9)
+            for k in (20, 60)
+        )
+        each = (many - few) / 40
+        met = "" if goal is None else "yes" if ms <= goal else "NO"
+        shown = "" if goal is None else f"{goal:g}"
+        name = f"{batch} of {height} x {width}"
+        row = [name, str(labels), f"{weight:g}", f"{ms:.2f}", shown, met, str(sweeps)]
+        table.append([*row, f"{each:.3f}", str(checks)])
+        data.append({"images": name, "labels": labels, "weight": weight, "ms": ms, "sweep": each})
+    device = torch.cuda.get_device_name()
+    report(
+        "field_layers_cuda",
+        table,
+        data,
+        notes=[f"{device}; pairs of four neighbours, relative gap {TOL:g}."],
+        measured=f"Medians of nine calls, {device}",
+        quick=args.quick,
+    )
+
+
+if __name__ == "__main__":
+    main()

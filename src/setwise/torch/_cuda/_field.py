@@ -1,0 +1,117 @@
+"""The upper bound on log Z of fields on grids, in one launch."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from setwise.torch._cuda._driver import kernel
+
+_MOST_IMAGES = 64
+_IN_REGISTERS = 32  # labels
+_MOST_SWEEPS = 2000
+
+
+class GridAnswer(NamedTuple):
+    """What the sweeps found."""
+
+    p: Tensor
+    """(B, L, N) float32"""
+    upper: Tensor
+    """(B,) float64, allowing for its rounding"""
+    gap: Tensor
+    """(B,) float64"""
+    flow: Tensor
+    """(B, K, L, N) float32"""
+    record: Tensor
+    """(2,): sweeps, and how often the gap was measured"""
+
+
+def grid_bound(
+    theta: Tensor,
+    weights: Tensor,
+    sides: tuple[int, ...],
+    steps: tuple[tuple[int, ...], ...],
+    tol: float,
+    limit: int | None = None,
+    flow: Tensor | None = None,
+    first_check: int = 10,
+) -> GridAnswer | None:
+    """Of logits (B, L, N) and weights (B, K, N); None where no kernel takes them.
+
+    ``flow`` is that of an answer for the same grid, to go on from.
+    """
+    batch, labels, n = theta.shape
+    if not fits(theta, sides, steps):
+        return None
+    device = theta.device
+    shape = (256, 4) if labels <= 8 else (128, 3)
+    macros = (
+        ("LOGIT", "double" if theta.dtype == torch.float64 else "float"),
+        ("LABELS", labels),
+        ("KEPT", labels if labels <= _IN_REGISTERS else 1),
+        ("DIRECTIONS", len(steps)),
+        ("MOST_IMAGES", _MOST_IMAGES),
+        ("BLOCKS", shape[1]),
+    )
+    program = kernel(("field.cu",), "field", macros, 0, device.index, shape, True)
+    if program is None:
+        return None
+    theta = theta.contiguous()
+    half = _halves(weights)
+    real = {"dtype": torch.float32, "device": device}
+    a, before = torch.empty(2, batch, labels, n, **real).unbind()
+    flows = torch.empty(batch, len(steps), labels, n, **real) if flow is None else flow.clone()
+    flows_before = torch.empty_like(flows)
+    p = torch.empty(batch, labels, n, **real)
+    out = torch.empty(batch, 4, dtype=torch.float64, device=device)
+    parts = torch.empty(5, program.blocks, dtype=torch.float64, device=device)
+    record = torch.zeros(4, dtype=torch.int32, device=device)
+    pointers = (theta, half, a, flows, before, flows_before, p, out, parts, record)
+    padded = (1,) * (3 - len(sides)) + tuple(sides)
+    offsets = [step for way in steps for step in ((0,) * (3 - len(way)) + tuple(way))]
+    numbers = (batch, _MOST_SWEEPS if limit is None else limit, first_check, int(flow is not None))
+    odd = (4 + 3 + len(offsets)) % 2
+    arguments = struct.pack(
+        f"<11Qdq{7 + len(offsets)}i{4 * odd}x",
+        *(tensor.data_ptr() for tensor in pointers),
+        record.data_ptr() + 8,
+        tol,
+        n,
+        *numbers,
+        *padded,
+        *offsets,
+    )
+    program.launch(arguments, torch._C._cuda_getCurrentRawStream(device.index))
+    upper = out[:, 0] + 1.5e-14 * out[:, 3]
+    return GridAnswer(p, upper, out[:, 2], flows, record)
+
+
+def fits(theta: Tensor, sides: tuple[int, ...], steps: tuple[tuple[int, ...], ...]) -> bool:
+    """Whether the kernel takes such a grid: up to three sides, neighbours that touch."""
+    batch, labels, n = theta.shape
+    return (
+        theta.dtype in (torch.float32, torch.float64)
+        and 0 < batch <= _MOST_IMAGES
+        and 2 <= labels <= 256
+        and 0 < n < 2**31
+        and 1 <= len(sides) <= 3
+        and 0 < len(steps) <= 13
+        and all(_touches(way) for way in steps)
+    )
+
+
+def _touches(way: tuple[int, ...]) -> bool:
+    """Steps of 1, the first of them forwards: edges of two classes then share no pixel."""
+    return max(map(abs, way)) == 1 and next(step for step in way if step) == 1
+
+
+def _halves(weights: Tensor) -> Tensor:
+    """Half the weights in single precision, rounded down."""
+    half = (weights / 2).float()
+    if weights.dtype == torch.float64:
+        half = torch.where(half.double() * 2 > weights, torch.nextafter(half, half * 0), half)
+    return half.contiguous()

@@ -1,0 +1,118 @@
+"""The structured hinge of a field as a loss."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setwise.torch._fields._eager import eager
+from setwise.torch._fields._field_likelihood import FieldLoss
+from setwise.torch._fields._field_map import best_labels
+from setwise.torch._fields._layer import FieldLayer
+from setwise.torch._fields._targets import energy_of, one_hot, read_truth, reduced, without_void
+from setwise.torch._fields._values import as_real
+from setwise.torch._inputs._sets import check_ignore, check_reduction
+
+
+class FieldHingeLoss(FieldLayer):
+    r"""By how much other labels violate a margin, which grows with their mistakes.
+
+    .. math:: \max_x \; \mu \, |\{i: x_i \ne y_i\}| - E(x) + E(y)
+
+    for the energy E of ``FieldMarginals``, which has the arguments that are not listed here. The
+    maximum is a best labelling of a field (exact with two labels), and so the loss is convex in
+    logits and weights, with the energy at y minus that at x as its subgradient. Where the labelling
+    is not proved to be best the loss is what it reaches, below the maximum by no more than
+    ``bounds=True`` says, and its subgradient is off by as much. With weights of 0 it is the hinge
+    of each pixel's best other label.
+
+    Parameters
+    ----------
+    margin : float
+        :math:`\mu`, for each wrong pixel.
+    ignore_index : int, optional
+        Pixels of this label are no part of the field.
+    reduction : {"mean", "sum", "none"}
+        As in ``FieldLikelihoodLoss``.
+    tol : float
+        The relative gap of the labelling that is searched for.
+    bounds : bool
+        Whether a call returns a ``FieldLoss``: the hinge lies between its ``lower`` and ``upper``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import setwise as sw
+    >>> criterion = sw.torch.FieldHingeLoss(weight=0.5)
+    >>> logits = torch.zeros(1, 2, 3, 3, requires_grad=True)
+    >>> target = torch.zeros(1, 3, 3, dtype=torch.int64)
+    >>> criterion(logits, target).item()  # all pixels change together
+    1.0
+    """
+
+    def __init__(
+        self,
+        weight: float = 1.0,
+        *,
+        margin: float = 1.0,
+        learn: bool = False,
+        connectivity: Any = None,
+        beta: float | None = None,
+        region_weight: Any = None,
+        alpha: float = 0.8,
+        ignore_index: int | None = None,
+        reduction: str = "mean",
+        tol: float = 1e-3,
+        bounds: bool = False,
+    ) -> None:
+        super().__init__(
+            weight,
+            learn=learn,
+            connectivity=connectivity,
+            beta=beta,
+            region_weight=region_weight,
+            alpha=alpha,
+            tol=tol,
+            bounds=bounds,
+        )
+        check_ignore(ignore_index)
+        check_reduction(reduction)
+        self.margin = as_real(margin, "margin")
+        self.ignore_index, self.reduction = ignore_index, reduction
+
+    @eager
+    def forward(
+        self,
+        logits: Tensor,
+        target: Tensor,
+        *,
+        image: Tensor | None = None,
+        regions: Any = None,
+        weights: Tensor | None = None,
+        region_weights: Tensor | None = None,
+        edges: Any = None,
+    ) -> Tensor | FieldLoss:
+        """The loss of logits and labels; the rest as in ``FieldMarginals``."""
+        call = self._read(logits, image, regions, weights, region_weights, edges)
+        truth = read_truth(logits, target, call.batch, self.ignore_index)
+        if target.is_floating_point():
+            raise TypeError(f"target must hold integers for a hinge, got {target.dtype}")
+        call = without_void(call, truth.counts)
+        counts, y = truth.counts, truth.degrees
+        raised = call.batch.logits.double() + self.margin * (1.0 - y) * counts[:, None]
+        augmented = replace(call, batch=replace(call.batch, logits=raised))
+        found = best_labels(augmented, self.tol)
+        x = one_hot(found.labels, y.shape[1]) * counts[:, None]
+        right, wrong = energy_of(call, y), energy_of(augmented, x)
+        # y itself is a labelling, and violates nothing
+        value = (right.value - wrong.value).clamp(min=0)
+        dtype = call.batch.logits.dtype
+        loss = reduced(value, counts, self.reduction, dtype)
+        if not self.bounds:
+            return loss
+        slack = right.rounding + wrong.rounding
+        above = torch.maximum(right.value - found.bound, value).detach() + slack
+        return FieldLoss(loss, loss.detach(), reduced(above, counts, self.reduction, dtype))

@@ -1,0 +1,141 @@
+"""The likelihood of labels under a field as a loss."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from setwise.torch._fields._eager import eager
+from setwise.torch._fields._layer import FieldLayer
+from setwise.torch._fields._log_partition import log_partition
+from setwise.torch._fields._targets import energy_of, read_truth, reduced, without_void
+from setwise.torch._inputs._sets import check_ignore, check_reduction
+
+
+class FieldLoss(NamedTuple):
+    r"""A loss, and the interval that what it stands for lies in.
+
+    Attributes
+    ----------
+    loss : tensor
+        What is to be differentiated.
+    lower : tensor
+        Of a likelihood :math:`-\log p(y)` is at least this; of a hinge it is the loss.
+    upper : tensor
+        Of a likelihood it is the loss; of a hinge no labelling violates the margin by more.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import setwise as sw
+    >>> found = sw.torch.FieldLikelihoodLoss(bounds=True)(
+    ...     torch.zeros(1, 2, 2, 2), torch.zeros(1, 2, 2, dtype=torch.int64)
+    ... )
+    >>> bool(found.lower <= found.loss), bool(found.slack >= 0)
+    (True, True)
+    """
+
+    loss: Tensor
+    lower: Tensor
+    upper: Tensor
+
+    @property
+    def slack(self) -> Tensor:
+        """upper - lower: how far the loss can be from what it stands for."""
+        return self.upper - self.lower
+
+
+class FieldLikelihoodLoss(FieldLayer):
+    r"""Minus the log likelihood of labels under a field, with log Z bounded from above.
+
+    .. math:: E(y) + U(\theta, w) \ge -\log p(y)
+
+    (up to rounding to the type of the logits) for the energy E and the bound U of
+    ``FieldMarginals``, which has the arguments that are not listed here. Convex in logits and weights with ``projection``, and with ``trees`` in the logits
+    and in weights above 0; the gradient is :math:`p_{ij} - [y_i = j]` in a logit, and in a weight
+    what the pair, or region, pays at y minus what it pays at p. With weights of 0 it is
+    ``torch.nn.functional.cross_entropy``. Labels may be soft, degrees in [0, 1] that sum to 1: then
+    pairs and regions pay their Lovász extension, and the loss is least where p is y.
+
+    Parameters
+    ----------
+    ignore_index : int, optional
+        Pixels of this label are no part of the field.
+    reduction : {"mean", "sum", "none"}
+        The sum over images divided by the number of pixels that count, the sum, or a value for each
+        image.
+    bounds : bool
+        Whether a call returns a ``FieldLoss``, with the slack of the bound.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import setwise as sw
+    >>> criterion = sw.torch.FieldLikelihoodLoss(weight=0.5, learn=True, ignore_index=255)
+    >>> logits = torch.zeros(1, 3, 4, 4, requires_grad=True)
+    >>> loss = criterion(logits, torch.zeros(1, 4, 4, dtype=torch.int64))
+    >>> loss.backward()
+    >>> round(loss.item(), 4), criterion.raw_weight.grad.abs().item() < 1e-6
+    (1.0986, True)
+    """
+
+    def __init__(
+        self,
+        weight: float = 1.0,
+        *,
+        learn: bool = False,
+        connectivity: Any = None,
+        beta: float | None = None,
+        region_weight: Any = None,
+        alpha: float = 0.8,
+        ignore_index: int | None = None,
+        reduction: str = "mean",
+        method: str = "projection",
+        tol: float = 1e-3,
+        max_iter: int | None = None,
+        bounds: bool = False,
+    ) -> None:
+        super().__init__(
+            weight,
+            learn=learn,
+            connectivity=connectivity,
+            beta=beta,
+            region_weight=region_weight,
+            alpha=alpha,
+            method=method,
+            tol=tol,
+            max_iter=max_iter,
+            bounds=bounds,
+        )
+        check_ignore(ignore_index)
+        check_reduction(reduction)
+        self.ignore_index, self.reduction = ignore_index, reduction
+
+    @eager
+    def forward(
+        self,
+        logits: Tensor,
+        target: Tensor,
+        *,
+        image: Tensor | None = None,
+        regions: Any = None,
+        weights: Tensor | None = None,
+        region_weights: Tensor | None = None,
+        edges: Any = None,
+    ) -> Tensor | FieldLoss:
+        """The loss of logits and labels; the rest as in ``FieldMarginals``."""
+        call = self._read(logits, image, regions, weights, region_weights, edges)
+        truth = read_truth(logits, target, call.batch, self.ignore_index)
+        call = without_void(call, truth.counts)
+        energy = energy_of(call, truth.degrees)
+        _, upper, lower, _ = log_partition(*call.tensors, call.problem, lower=self.bounds)
+        void = (~truth.counts).sum(1).double() * math.log(call.batch.logits.shape[1])
+        above = energy.value + upper - void + energy.rounding
+        dtype = call.batch.logits.dtype
+        loss = reduced(above, truth.counts, self.reduction, dtype)
+        if not self.bounds:
+            return loss
+        below = energy.value.detach() + lower - void - energy.rounding
+        return FieldLoss(loss, reduced(below, truth.counts, self.reduction, dtype), loss.detach())

@@ -1,0 +1,128 @@
+"""Which pairs of pixels a field has, and where the weight of each stands in a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from setwise._foundation._arguments import IntArray
+
+Directions = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """The edges of a field of N pixels, the same for all images of a batch.
+
+    Weights are tensors (B, K, M): on a grid K directions and M = N pixels, the weight of a pair at
+    its first pixel, and whatever stands where a direction leads out of the image does not count;
+    else K = 1 and M = E.
+    """
+
+    n: int
+    edges: IntArray
+    """(E, 2)"""
+    position: IntArray
+    """(E,): where in the K M weights of an image that of each edge is"""
+    slots: tuple[int, int]
+    """K, M"""
+    sides: tuple[int, ...] | None
+    """Of the grid, if it is one."""
+    directions: Directions
+
+    def indices(self, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+        """First pixels, second pixels and positions, (E,) each."""
+        cache = self.__dict__.setdefault("_on", {})
+        if device not in cache:
+            parts = (self.edges[:, 0], self.edges[:, 1], self.position)
+            cache[device] = tuple(torch.tensor(np.array(part), device=device) for part in parts)
+        found: tuple[Tensor, Tensor, Tensor] = cache[device]
+        return found
+
+    def pair_prices(self, p: Tensor) -> Tensor:
+        """(B, E): half the distance of the ends' probabilities (B, L, N), the price of a pair."""
+        if self.sides is None:
+            tails, heads, _ = self.indices(p.device)
+            return (p[:, :, tails] - p[:, :, heads]).abs().sum(1) / 2
+        image, parts = p.unflatten(2, self.sides), []
+        for way in self.directions:
+            first, second = image, image
+            for axis, (side, step) in enumerate(zip(self.sides, way, strict=True), 2):
+                length = max(side - abs(step), 0)
+                first = first.narrow(axis, min(max(-step, 0), side - length), length)
+                second = second.narrow(axis, min(max(step, 0), side - length), length)
+            parts.append((first - second).abs().sum(1).flatten(1) / 2)
+        return torch.cat(parts, 1) if parts else p.new_zeros(len(p), 0)
+
+    def of_edges(self, weights: Tensor) -> Tensor:
+        """(B, E): the weights (B, K, M) that count."""
+        _, _, position = self.indices(weights.device)
+        return weights.flatten(1)[:, position]
+
+    def to_slots(self, values: Tensor) -> Tensor:
+        """(B, K, M): values (B, E) of the edges in their places, 0 elsewhere."""
+        _, _, position = self.indices(values.device)
+        out = values.new_zeros(len(values), prod(self.slots))
+        out[:, position] = values
+        return out.view(len(values), *self.slots)
+
+
+@lru_cache(maxsize=32)
+def grid_graph(sides: tuple[int, ...], connectivity: int | Directions | None) -> Graph:
+    """The graph of an image or a volume."""
+    from setwise._foundation._imports import load
+
+    edges = load("setwise.fields").grid_edges(sides, connectivity)
+    directions: Directions = load("setwise.fields._edges").grid_of(edges).steps
+    counts = [
+        prod(max(side - abs(step), 0) for side, step in zip(sides, way, strict=True))
+        for way in directions
+    ]
+    n = prod(sides)
+    position = edges[:, 0] + np.repeat(np.arange(len(directions)) * n, counts)
+    return Graph(n, edges, position, (len(directions), n), sides, directions)
+
+
+def edge_graph(edges: Any, n: int) -> Graph:
+    """The graph of given edges (E, 2) over n variables."""
+    from setwise._foundation._imports import load
+
+    module = load("setwise.fields._edges")
+    if isinstance(edges, Tensor):
+        edges = edges.detach().cpu().numpy()
+    pairs = module.as_edges(edges)
+    module.check_edges(pairs, n)
+    return Graph(n, pairs, np.arange(len(pairs)), (1, len(pairs)), None, ())
+
+
+def as_directions(connectivity: object) -> int | Directions | None:
+    """A number of neighbours, or offsets as tuples, which can be remembered."""
+    if connectivity is None or (
+        isinstance(connectivity, int) and not isinstance(connectivity, bool)
+    ):
+        return connectivity
+    if isinstance(connectivity, Tensor):
+        connectivity = connectivity.detach().cpu().numpy()
+    if isinstance(connectivity, np.ndarray):
+        connectivity = connectivity.tolist()
+    if not isinstance(connectivity, Sequence) or isinstance(connectivity, str):
+        raise TypeError(
+            "connectivity must be a number of neighbours or a list of offsets, "
+            f"got {type(connectivity).__name__}"
+        )
+    offsets = []
+    for offset in connectivity:
+        if not isinstance(offset, Sequence) or not all(
+            isinstance(step, int) and not isinstance(step, bool) for step in offset
+        ):
+            raise TypeError(f"connectivity must hold offsets of integers, got {offset!r}")
+        offsets.append(tuple(offset))
+    return tuple(offsets)

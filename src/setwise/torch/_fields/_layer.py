@@ -1,0 +1,159 @@
+"""What all layers of fields have in common: the weights they hold, and how they read a call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from setwise.torch._fields._answer import Problem
+from setwise.torch._fields._graph import as_directions
+from setwise.torch._fields._read import (
+    Batch,
+    read_logits,
+    read_region_weights,
+    read_regions,
+    read_weights,
+)
+from setwise.torch._fields._values import METHODS, as_passes, as_real, as_reals, check_word
+from setwise.torch._inputs._sets import check_flags
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A call of a layer, read: the tensors with derivatives, and the problem."""
+
+    batch: Batch
+    weights: Tensor
+    region_weights: Tensor
+    problem: Problem
+
+    @property
+    def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self.batch.logits, self.weights, self.region_weights
+
+
+class FieldLayer(nn.Module):
+    """A field over pixels whose logits come from a network; see ``FieldMarginals``."""
+
+    raw_weight: nn.Parameter | None
+    raw_region_weight: nn.Parameter | None
+
+    def __init__(
+        self,
+        weight: float = 1.0,
+        *,
+        learn: bool = False,
+        connectivity: Any = None,
+        beta: float | None = None,
+        region_weight: Any = None,
+        alpha: float = 0.8,
+        method: str = "projection",
+        tol: float = 1e-3,
+        backward_tol: float = 1e-6,
+        max_iter: int | None = None,
+        bounds: bool = False,
+    ) -> None:
+        super().__init__()
+        check_flags(learn=learn, bounds=bounds)
+        self.learn, self.bounds = learn, bounds
+        self.connectivity = as_directions(connectivity)
+        self.beta = None if beta is None else as_real(beta, "beta")
+        self.alpha = as_real(alpha, "alpha", positive=True)
+        if self.alpha > 1:
+            raise ValueError(f"alpha must be at most 1, got {alpha}")
+        self.method = check_word(method, "method", METHODS)
+        self.tol = as_real(tol, "tol")
+        self.backward_tol = as_real(backward_tol, "backward_tol", positive=True)
+        self.max_iter = as_passes(max_iter)
+        self._hold("weight", [as_real(weight, "weight", positive=learn)])
+        strengths = None if region_weight is None else as_reals(region_weight, "region_weight")
+        if strengths == []:
+            raise ValueError("region_weight must have a number for each layer, got none")
+        if learn and strengths is not None and not all(strengths):
+            raise ValueError("region_weight must be positive where it is learnt, got 0")
+        self._hold("region_weight", strengths)
+
+    def _hold(self, name: str, values: list[float] | None) -> None:
+        """Numbers, or a parameter whose softplus is the weight: not negative, whatever it is."""
+        raw = None
+        if values is not None and self.learn:
+            given = torch.tensor(values)
+            raw = nn.Parameter(given + torch.log(-torch.expm1(-given)))
+        self.register_parameter(f"raw_{name}", raw)
+        setattr(self, f"_{name}", values)
+
+    def _held(self, name: str, like: Tensor) -> Tensor | None:
+        raw: Tensor | None = getattr(self, f"raw_{name}")
+        if raw is not None:
+            return softplus(raw).to(like)
+        values: list[float] | None = getattr(self, f"_{name}")
+        if values is None:
+            return None
+        return torch.stack([like.new_full((), value) for value in values])
+
+    @property
+    def weight(self) -> Tensor:
+        """(1,): the weight of pairs, learnt or given."""
+        held = self._held("weight", torch.zeros((), device=self._device))
+        assert held is not None
+        return held
+
+    @property
+    def region_weight(self) -> Tensor | None:
+        """(1,) or (K,): the weights of layers of regions, learnt or given."""
+        return self._held("region_weight", torch.zeros((), device=self._device))
+
+    @property
+    def _device(self) -> torch.device | None:
+        return None if self.raw_weight is None else self.raw_weight.device
+
+    def _read(
+        self, logits: Any, image: Any, regions: Any, weights: Any, region_weights: Any, edges: Any
+    ) -> Call:
+        batch = read_logits(logits, edges, self.connectivity)
+        layers, n_regions = read_regions(regions, batch)
+        pair_strength = self._held("weight", batch.logits)
+        assert pair_strength is not None
+        pairs = read_weights(pair_strength, batch, weights, image, self.beta)
+        strength = self._held("region_weight", batch.logits)
+        if strength is None:
+            if layers.shape[1]:
+                raise ValueError(
+                    "region_weight must be given to a layer that is called with regions, got None"
+                )
+            if region_weights is not None:
+                raise ValueError("region_weights must be None without regions, got a tensor")
+            of_regions = batch.logits.new_zeros(len(batch.logits), 0, 0)
+        elif not layers.shape[1]:
+            raise ValueError("regions must be given to a layer with a region_weight, got None")
+        else:
+            of_regions, n_regions = read_region_weights(
+                strength, batch, layers.shape[1], n_regions, region_weights
+            )
+        alphas = (self.alpha,) * layers.shape[1]
+        problem = Problem(
+            batch.graph,
+            layers,
+            n_regions,
+            alphas,
+            self.method,
+            self.tol,
+            self.max_iter,
+            self.backward_tol,
+        )
+        return Call(batch, pairs, of_regions, problem)
+
+    def extra_repr(self) -> str:
+        """The weights, and what is not as usual."""
+        parts = [f"weight={self.weight.item():.4g}"]
+        if self.learn:
+            parts.append("learn=True")
+        if self.region_weight is not None:
+            parts.append(f"region_weight={[round(w, 4) for w in self.region_weight.tolist()]}")
+        if self.method != "projection":
+            parts.append(f"method={self.method!r}")
+        return ", ".join(parts)

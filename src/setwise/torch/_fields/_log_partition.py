@@ -1,0 +1,173 @@
+r"""The upper bound on log Z of a batch of fields and its marginals, with their derivatives.
+
+The bound :math:`U(\theta, w)` of logits and weights is convex in the logits, and its gradient is
+:math:`(p, -f(p))`: the marginals, and minus what each edge and region pays at them (Danskin). So
+the derivative of p is the Hessian of U, which is symmetric: for a function of p with slopes g,
+
+.. math:: \frac{d}{d(\theta, w)} = \lim_{\epsilon \to 0}
+   \frac{\nabla U(\theta + \epsilon g, w) - \nabla U(\theta - \epsilon g, w)}{2 \epsilon},
+
+two more solutions that start at the first, and no memory for the passes between. With two labels
+the blocks of ``projection`` are known exactly, and so is the derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from setwise.torch._fields._answer import Answer, Problem
+
+
+def answer_of(problem: Problem, *tensors: Tensor, **options: Any) -> Answer:
+    """The solution on the device of the tensors where it can be had there, else on the host."""
+    from setwise._foundation._imports import load
+
+    if tensors[0].device.type == "cuda":
+        found = load("setwise.torch._fields._device").solve(problem, *tensors, **options)
+        if found is not None:
+            answer: Answer = found
+            return answer
+    answer = load("setwise.torch._fields._host").solve(problem, *tensors, **options)
+    return answer
+
+
+class LogPartition(torch.autograd.Function):
+    """Logits (B, L, N), weights (B, K, M), (B, K', R) -> marginals, upper, lower, gap."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        logits: Tensor,
+        weights: Tensor,
+        region_weights: Tensor,
+        problem: Problem,
+        lower: bool,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        answer = answer_of(problem, logits, weights, region_weights, lower=lower)
+        dtype, device = logits.dtype, logits.device
+        below = torch.full_like(answer.upper, -torch.inf) if answer.lower is None else answer.lower
+        p = answer.probabilities.to(device, dtype).contiguous()
+        ctx.problem, ctx.answer = problem, answer
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(logits, weights, region_weights)
+        below, gap = below.to(device), answer.gap.to(device)
+        ctx.mark_non_differentiable(below, gap)
+        return p, answer.upper.to(device), below, gap
+
+    @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, slopes: Any, upper: Any, *_: Any) -> tuple[Any, ...]:
+        logits, weights, region_weights = ctx.saved_tensors
+        problem: Problem = ctx.problem
+        answer: Answer = ctx.answer
+        needs = ctx.needs_input_grad[1:3]
+        p = answer.probabilities
+        found: list[Tensor | None] = [None, None, None]
+        if upper is not None:
+            of_bound: list[Tensor | None] = [p, None, None]
+            if needs[0]:
+                of_bound[1] = -answer.pairs(problem)
+            if needs[1]:
+                of_bound[2] = -answer.layers(problem)
+            scale = upper.to(p.device)
+            found = [None if x is None else _times(scale, x) for x in of_bound]
+        if slopes is not None and slopes.any():
+            tensors = (logits, weights, region_weights)
+            moved = _of_marginals(problem, tensors, answer, slopes.to(p), needs)
+            found = [y if x is None else x + y for x, y in zip(found, moved, strict=True)]
+        d_logits, d_pairs, d_layers = found
+        d_weights = d_regions = None
+        if needs[0] and d_pairs is not None:
+            d_weights = problem.graph.to_slots(d_pairs).to(weights)
+        if needs[1] and d_layers is not None:
+            d_regions = d_layers.to(region_weights)
+        d_logits = torch.zeros_like(logits) if d_logits is None else d_logits.to(logits)
+        return d_logits, d_weights, d_regions, None, None
+
+
+def _times(scale: Tensor, values: Tensor) -> Tensor:
+    """A number for each image, times its values."""
+    return scale.to(values.dtype).view(-1, *[1] * (values.ndim - 1)) * values
+
+
+def _of_marginals(
+    problem: Problem,
+    tensors: tuple[Tensor, ...],
+    answer: Answer,
+    slopes: Tensor,
+    needs: tuple[bool, bool],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """From slopes (B, L, N) in the marginals to those in logits, edges and regions."""
+    if answer.is_exact:
+        return _binary(problem, answer.probabilities, slopes)
+    logits, weights, region_weights = tensors
+    # An error of the gap is about the square of one of the marginals.
+    tol = max(problem.backward_tol, answer.least_tol)
+    largest = slopes.abs().flatten(1).amax(1)
+    step = sqrt(tol) / torch.where(largest > 0, largest, 1.0)
+    shift = step[:, None, None] * slopes
+    ahead, behind = (
+        answer_of(
+            problem,
+            logits.to(shift) + sign * shift,
+            weights,
+            region_weights,
+            states=answer.states,
+            tol=min(problem.tol, tol),
+        )
+        for sign in (1.0, -1.0)
+    )
+
+    def quotient(of: Callable[[Answer], Tensor]) -> Tensor:
+        change = of(ahead) - of(behind)
+        return _times(0.5 / step, change)
+
+    nothing = torch.zeros((), dtype=slopes.dtype, device=slopes.device)
+    return (
+        quotient(lambda answer: answer.probabilities),
+        -quotient(lambda answer: answer.pairs(problem)) if needs[0] else nothing,
+        -quotient(lambda answer: answer.layers(problem)) if needs[1] else nothing,
+    )
+
+
+def _binary(problem: Problem, p: Tensor, slopes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    from setwise._foundation._imports import load
+
+    slopes_of = load("setwise.torch._fields._binary").binary_slopes
+    regions = problem.regions.cpu().numpy()
+    on_host = [t.double().cpu().transpose(1, 2).contiguous().numpy() for t in (p, slopes)]
+    found = []
+    for b, (one, along) in enumerate(zip(*on_host, strict=True)):
+        layers = [(regions[b, k], a, problem.n_regions) for k, a in enumerate(problem.alphas)]
+        found.append(slopes_of(one, along, problem.graph.edges, layers))
+
+    def stacked(parts: list[Any], *shape: int) -> Tensor:
+        return torch.from_numpy(np.array(parts).reshape(len(found), *shape)).to(p.device)
+
+    return (
+        stacked([s.logits for s in found], p.shape[2], 2).transpose(1, 2),
+        stacked([s.edges for s in found], len(problem.graph.edges)),
+        stacked([s.layers for s in found], len(problem.alphas), problem.n_regions),
+    )
+
+
+def log_partition(
+    logits: Tensor,
+    weights: Tensor,
+    region_weights: Tensor,
+    problem: Problem,
+    *,
+    lower: bool = False,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Marginals (B, L, N), upper and lower bounds on log Z and the duality gap, (B,) each."""
+    answer: tuple[Tensor, Tensor, Tensor, Tensor] = LogPartition.apply(
+        logits, weights, region_weights, problem, lower
+    )  # type: ignore[no-untyped-call]
+    return answer

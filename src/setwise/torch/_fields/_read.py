@@ -1,0 +1,190 @@
+"""From the tensors that a layer is called with to one problem for the solvers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setwise.torch._fields._graph import Directions, Graph, edge_graph, grid_graph
+from setwise.torch._fields._values import check_all, check_place, check_tensor
+from setwise.torch._inputs._sets import HALVES, INTEGERS
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Logits (B, L, N) in float32 or float64, and how to give an answer in their own shape."""
+
+    logits: Tensor
+    graph: Graph
+    shape: tuple[int, ...]
+    """Of the logits as they were given."""
+
+    def in_shape(self, values: Tensor) -> Tensor:
+        """(B, L, N) as the logits are."""
+        return values[0].T if self.graph.sides is None else values.view(self.shape)
+
+    def labels_in_shape(self, values: Tensor) -> Tensor:
+        """(B, N) without the axis of labels."""
+        return values[0] if self.graph.sides is None else values.view(self.label_shape)
+
+    @property
+    def label_shape(self) -> tuple[int, ...]:
+        """That of a label for each pixel."""
+        if self.graph.sides is None:
+            return self.shape[:1]
+        return (self.shape[0], *self.shape[2:])
+
+    def flat_labels(self, values: Tensor) -> Tensor:
+        """(B, N): labels in their own shape, flat."""
+        return values.reshape(len(self.logits), self.graph.n)
+
+    def flat(self, values: Tensor) -> Tensor:
+        """(B, L, N): values in the shape of the logits, flat."""
+        return values.T[None] if self.graph.sides is None else values.flatten(2)
+
+
+def read_logits(logits: Any, edges: Any, connectivity: int | Directions | None) -> Batch:
+    """Logits (B, L, sides...), or (N, L) with edges."""
+    check_tensor(logits, "logits")
+    shape = tuple(logits.shape)
+    if edges is None:
+        if len(shape) < 3:
+            raise ValueError(
+                "logits must have shape (B, L, H, W) or (B, L, D, H, W), or (N, L) with edges, "
+                f"got {shape}"
+            )
+        graph, flat = grid_graph(shape[2:], connectivity), logits.flatten(2)
+    else:
+        if len(shape) != 2:
+            raise ValueError(f"logits must have shape (N, L) where edges are given, got {shape}")
+        graph, flat = edge_graph(edges, shape[0]), logits.T[None]
+    if flat.shape[1] == 0:
+        raise ValueError(f"logits must have a label at least, got shape {shape}")
+    if flat.dtype in HALVES:
+        flat = flat.float()
+    values = flat.detach()
+    good = (values < torch.inf) & (values > -torch.inf).any(1, keepdim=True)
+    check_all(good, "logits must be numbers, or -inf for some of a pixel's labels", values)
+    return Batch(flat, graph, shape)
+
+
+def read_weights(
+    strength: Tensor, batch: Batch, weights: Any, image: Any, beta: float | None
+) -> Tensor:
+    """(B, K, M): the strength, times weights of edges, times the contrast of an image."""
+    graph, logits = batch.graph, batch.logits
+    size = (len(logits), *graph.slots)
+    out = strength.to(logits)
+    if weights is not None:
+        check_tensor(weights, "weights", logits)
+        if graph.sides is None:
+            wanted: tuple[int, ...] = (graph.slots[1],)
+        else:
+            wanted = (len(logits), graph.slots[0], *graph.sides)
+        if tuple(weights.shape) != wanted:
+            raise ValueError(
+                "weights must have one entry for each edge (of a grid: image, direction and "
+                f"pixel), shape {wanted}, got {tuple(weights.shape)}"
+            )
+        given = weights.reshape(size).to(logits.dtype)
+        counted = graph.of_edges(given).detach()
+        good = (counted >= 0) & (counted < torch.inf)
+        check_all(good, "weights must be finite and not negative", counted)
+        inside = graph.to_slots(torch.ones_like(counted)) > 0
+        out = out * torch.where(inside, given, 0.0)
+    if image is not None:
+        out = out * graph.to_slots(contrast(batch, image, beta))
+    return out.expand(size)
+
+
+def contrast(batch: Batch, image: Any, beta: float | None) -> Tensor:
+    r"""(B, E): :math:`\exp(-\beta \|I_i - I_j\|^2)`, beta one over twice the mean by default."""
+    graph, logits = batch.graph, batch.logits
+    if not isinstance(image, Tensor):
+        raise TypeError(f"image must be a tensor, got {type(image).__name__}")
+    check_place(image, "image", logits)
+    if image.is_complex():
+        raise TypeError(f"image must hold real numbers, got {image.dtype}")
+    shape, sides = tuple(image.shape), graph.sides
+    if sides is None:
+        good, pixels = (
+            len(shape) == 2 and shape[0] == graph.n,
+            image.T[None] if image.ndim == 2 else image,
+        )
+        wanted = f"({graph.n}, channels)"
+    else:
+        good = (
+            shape[:1] == (len(logits),)
+            and shape[-len(sides) :] == sides
+            and len(shape) in (len(sides) + 1, len(sides) + 2)
+        )
+        pixels = image.reshape(len(logits), -1, graph.n) if good else image
+        wanted = f"({len(logits)}, channels, {', '.join(map(str, sides))})"
+    if not good:
+        raise ValueError(f"image must have shape {wanted}, got {shape}")
+    pixels = pixels.to(logits.dtype)
+    check_all(torch.isfinite(pixels.detach()), "image must be finite", pixels.detach())
+    tails, heads, _ = graph.indices(logits.device)
+    change = (pixels[:, :, tails] - pixels[:, :, heads]).square().sum(1)
+    if beta is not None:
+        return torch.exp(-beta * change)
+    mean = change.mean(1, keepdim=True)
+    return torch.exp(-change / (2 * torch.where(mean > 0, mean, 1.0)))
+
+
+def read_regions(regions: Any, batch: Batch) -> tuple[Tensor, int]:
+    """(B, K, N) numbers of regions, -1 for none, and one more than the largest."""
+    logits = batch.logits
+    if regions is None:
+        layers: list[Any] = []
+    else:
+        layers = list(regions) if isinstance(regions, Sequence) else [regions]
+    flat = []
+    for layer in layers:
+        if not isinstance(layer, Tensor):
+            raise TypeError(f"regions must be tensors, got {type(layer).__name__}")
+        if layer.dtype not in INTEGERS:
+            raise TypeError(f"regions must hold integers, got {layer.dtype}")
+        check_place(layer, "regions", logits)
+        if tuple(layer.shape) != batch.label_shape:
+            raise ValueError(
+                f"regions must have shape {batch.label_shape}, one number a pixel, "
+                f"got {tuple(layer.shape)}"
+            )
+        numbers = batch.flat_labels(layer).long()
+        check_all(numbers >= -1, "regions must be numbered from 0, or -1 for none", numbers)
+        flat.append(numbers)
+    if not flat:
+        none = torch.zeros(len(logits), 0, batch.graph.n, dtype=torch.int64, device=logits.device)
+        return none, 0
+    stacked = torch.stack(flat, 1)
+    return stacked, int(stacked.max()) + 1 if stacked.numel() else 0
+
+
+def read_region_weights(
+    strength: Tensor, batch: Batch, n_layers: int, n_regions: int, weights: Any
+) -> tuple[Tensor, int]:
+    """(B, K, R): strengths (1,) or (K,), times a weight for each region; and R."""
+    logits = batch.logits
+    if len(strength) not in (1, n_layers):
+        raise ValueError(
+            f"regions must be {len(strength)} layers, one for each region_weight, got {n_layers}"
+        )
+    out = strength.to(logits).view(1, -1, 1)
+    if weights is not None:
+        check_tensor(weights, "region_weights", logits)
+        shape = tuple(weights.shape)
+        if len(shape) != 3 or shape[:2] != (len(logits), n_layers) or shape[2] < n_regions:
+            raise ValueError(
+                "region_weights must have one entry for each image, layer and region, shape "
+                f"{(len(logits), n_layers, n_regions)}, got {shape}"
+            )
+        values = weights.detach()
+        good = (values >= 0) & (values < torch.inf)
+        check_all(good, "region_weights must be finite and not negative", values)
+        out, n_regions = out * weights.to(logits.dtype), shape[2]
+    return out.expand(len(logits), n_layers, n_regions), n_regions

@@ -1,0 +1,98 @@
+"""The truth of a batch: a label, or degrees of labels, at each pixel that counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from setwise.torch._fields._layer import Call
+from setwise.torch._fields._read import Batch
+from setwise.torch._fields._regions import layer_prices
+from setwise.torch._inputs._class_targets import check_degrees
+from setwise.torch._inputs._labels import check_classes, comparable, voids
+from setwise.torch._inputs._sets import check_input
+
+_EPS = 2.0**-52
+
+
+class Truth(NamedTuple):
+    """Degrees (B, L, N) in float64, 0 where a pixel is void, and which pixels (B, N) count."""
+
+    degrees: Tensor
+    counts: Tensor
+
+
+class Energy(NamedTuple):
+    """Energies (B,), and what rounding may have taken from them."""
+
+    value: Tensor
+    rounding: Tensor
+
+
+def read_truth(logits: Tensor, target: Any, batch: Batch, ignore: int | None) -> Truth:
+    """Labels in the shape of the pixels, or soft ones, floats in the shape of the logits."""
+    check_input(logits, target)
+    n_labels = batch.logits.shape[1]
+    if target.is_floating_point() and tuple(target.shape) == batch.shape:
+        soft = batch.flat(target).double()
+        void = voids(soft, ignore)
+        check_degrees(soft, void)
+        counts = torch.ones_like(soft[:, 0], dtype=torch.bool) if void is None else ~void.any(1)
+        return Truth(torch.where(counts[:, None], soft, 0.0), counts)
+    if tuple(target.shape) != batch.label_shape or target.is_floating_point():
+        raise ValueError(
+            f"target must hold labels of shape {batch.label_shape}, or floats in the shape of the "
+            f"logits, {batch.shape}, got {target.dtype} of shape {tuple(target.shape)}"
+        )
+    labels = batch.flat_labels(comparable(target))
+    check_classes(labels, n_labels, ignore)
+    void = voids(labels, ignore)
+    counts = torch.ones_like(labels, dtype=torch.bool) if void is None else ~void
+    return Truth(one_hot(torch.where(counts, labels.long(), -1), n_labels), counts)
+
+
+def one_hot(labels: Tensor, n_labels: int) -> Tensor:
+    """(B, L, N) in float64: all 0 where a label is negative."""
+    every = torch.arange(n_labels, device=labels.device)
+    return (labels[:, None, :] == every[:, None]).double()
+
+
+def without_void(call: Call, counts: Tensor) -> Call:
+    """The same fields without void pixels: what is left of them costs log L each."""
+    graph, batch = call.problem.graph, call.batch
+    tails, heads, _ = graph.indices(counts.device)
+    kept = graph.to_slots((counts[:, tails] & counts[:, heads]).to(call.weights.dtype))
+    return Call(
+        replace(batch, logits=torch.where(counts[:, None], batch.logits, 0.0)),
+        call.weights * kept,
+        call.region_weights,
+        replace(call.problem, regions=torch.where(counts[:, None], call.problem.regions, -1)),
+    )
+
+
+def energy_of(call: Call, degrees: Tensor) -> Energy:
+    """Minus the logits, and the Lovász extension of pairs and regions, at labels (B, L, N)."""
+    logits, graph, problem = call.batch.logits.double(), call.problem.graph, call.problem
+    chosen = torch.where(degrees > 0, logits * degrees, 0.0)
+    tails, heads, _ = graph.indices(logits.device)
+    differ = (degrees[:, :, tails] - degrees[:, :, heads]).abs().sum(1) / 2
+    pairs = graph.of_edges(call.weights).double() * differ
+    prices = layer_prices(degrees, problem.regions, problem.alphas, problem.n_regions)
+    layers = call.region_weights.double() * prices
+    parts = [part.flatten(1) for part in (-chosen, pairs, layers)]
+    value = torch.stack([part.sum(1) for part in parts]).sum(0)
+    size = torch.stack([part.detach().abs().sum(1) for part in parts]).sum(0)
+    return Energy(value, 64.0 * _EPS * size)
+
+
+def reduced(values: Tensor, counts: Tensor, reduction: str, dtype: torch.dtype) -> Tensor:
+    """Values (B,) as asked for: a mean is over the pixels that count."""
+    if reduction == "none":
+        return values.to(dtype)
+    total = values.sum()
+    if reduction == "mean":
+        total = total / counts.sum().clamp(min=1)
+    return total.to(dtype)

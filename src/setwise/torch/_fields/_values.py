@@ -1,0 +1,81 @@
+"""Arguments of the layers that are no tensors of a batch: numbers, words, flags."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setwise.torch._inputs._sets import FLOATS, check_dense
+
+METHODS = ("projection", "trees")
+
+
+def as_real(value: object, name: str, *, positive: bool = False) -> float:
+    """A finite number that is not negative."""
+    if isinstance(value, Tensor) and value.ndim == 0 and not value.requires_grad:
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number, got {type(value).__name__}")
+    number = float(value)
+    if not math.isfinite(number) or number < 0 or (positive and number == 0):
+        raise ValueError(f"{name} must be {'positive' if positive else 'at least 0'}, got {value}")
+    return number
+
+
+def as_reals(value: object, name: str) -> list[float]:
+    """Numbers that are not negative, one or several."""
+    if isinstance(value, Tensor) and value.ndim == 1:
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [as_real(item, name) for item in value]
+    return [as_real(value, name)]
+
+
+def as_passes(value: object) -> int | None:
+    """How many passes there may be."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"max_iter must be an integer or None, got {type(value).__name__}")
+    if value < 1:
+        raise ValueError(f"max_iter must be at least 1, got {value}")
+    return value
+
+
+def check_word(value: object, name: str, words: tuple[str, ...]) -> str:
+    """One of some words."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, got {type(value).__name__}")
+    if value not in words:
+        raise ValueError(f"{name} must be one of {', '.join(words)}, got {value!r}")
+    return value
+
+
+def check_tensor(value: Any, name: str, like: Tensor | None = None) -> Tensor:
+    """A dense tensor of a floating type, on the device of the logits."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
+    check_dense(name, value)
+    if value.dtype not in FLOATS:
+        raise TypeError(f"{name} must be float16, bfloat16, float32 or float64, got {value.dtype}")
+    check_place(value, name, like)
+    return value
+
+
+def check_place(value: Tensor, name: str, like: Tensor | None) -> None:
+    """On the device of the logits."""
+    if like is not None and value.device != like.device:
+        raise ValueError(
+            f"{name} must be on the device of logits, {like.device}, got {value.device}"
+        )
+
+
+def check_all(good: Tensor, told: str, value: Tensor) -> None:
+    """A sentence where an entry is bad; on a device that is not the host, that asserts it."""
+    if good.device.type != "cpu":
+        torch._assert_async(good.all(), told)
+    elif not bool(good.all()):
+        raise ValueError(f"{told}, got {value[~good].flatten()[0].item():g}")

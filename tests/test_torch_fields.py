@@ -1,0 +1,437 @@
+"""Layers of fields: values against enumeration, derivatives against differences, their habits."""
+
+import io
+import math
+
+import numpy as np
+import pytest
+from torch_cases import torch
+
+import setwise as sw
+
+t = sw.torch
+METHODS = ("projection", "trees")
+TIGHT = {"tol": 1e-12, "backward_tol": 1e-10}
+
+
+def draw(shape, seed=0, scale=2.0, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(seed)
+    return scale * torch.randn(*shape, dtype=dtype, generator=generator)
+
+
+def uniform(shape, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    return 0.1 + torch.rand(*shape, dtype=torch.float64, generator=generator)
+
+
+def labelings(n, n_labels):
+    return np.stack(np.meshgrid(*[np.arange(n_labels)] * n, indexing="ij"), -1).reshape(-1, n)
+
+
+def field_of(logits, weight, regions=None, region_weight=None, alpha=0.8):
+    """The same field, in NumPy, of logits (L, H, W)."""
+    unary = -logits.flatten(1).T.double().numpy()
+    edges = sw.fields.grid_edges(tuple(logits.shape[1:]))
+    field = sw.fields.Field(unary) + sw.fields.Potts(edges, weight)
+    if regions is not None:
+        field = field + sw.fields.RegionConsistency(regions.numpy(), region_weight, alpha)
+    return field
+
+
+def exact(field):
+    """log Z by enumeration."""
+    energies = field.energy(labelings(*field.unary.shape))
+    return float(np.logaddexp.reduce(-energies))
+
+
+def likelihood(field, labels):
+    return field.energy(labels) + exact(field)
+
+
+# ------------------------------------------------------------------------------------ marginals
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_marginals_and_bounds_are_those_of_the_library(method, n_labels):
+    logits = draw((2, n_labels, 2, 3))
+    regions = torch.tensor([[0, 0, 1], [-1, 1, 1]]).expand(2, 2, 3)
+    layer = t.FieldMarginals(0.7, region_weight=0.4, method=method, tol=1e-10, bounds=True)
+    post = layer(logits, regions=regions)
+    for b in range(2):
+        field = field_of(logits[b], 0.7, regions[b], 0.4)
+        log_z = exact(field)
+        assert post.log_partition_lower[b] <= log_z <= post.log_partition_upper[b]
+        if method == "projection":  # trees share edges out evenly here
+            theirs = sw.marginals(field, method, tol=1e-10)
+            found = post.probabilities[b].flatten(1).T.numpy()
+            np.testing.assert_allclose(found, theirs.probabilities, atol=1e-5)
+            upper = theirs.log_partition_upper
+            np.testing.assert_allclose(float(post.log_partition_upper[b]), upper, atol=1e-8)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_weights_it_is_the_softmax(method):
+    logits = draw((2, 3, 3, 4))
+    p = t.FieldMarginals(0.0, method=method)(logits)
+    torch.testing.assert_close(p, logits.softmax(1), rtol=1e-9, atol=1e-12)
+
+
+def test_a_chain_by_trees_is_exact():
+    logits = draw((1, 3, 5))
+    post = t.FieldMarginals(0.9, method="trees", tol=1e-12, bounds=True)(logits)
+    field = field_of(logits[0], 0.9)
+    x = labelings(5, 3)
+    mass = np.exp(-field.energy(x) - exact(field))
+    p = np.stack([(mass[:, None] * (x == j)).sum(0) for j in range(3)])
+    np.testing.assert_allclose(post.probabilities[0].numpy(), p, atol=1e-9)
+    np.testing.assert_allclose(float(post.log_partition_upper[0]), exact(field), atol=1e-9)
+
+
+def test_edges_volumes_images_and_predicted_weights_are_the_same_field():
+    logits = draw((2, 3, 3, 4))
+    layer = t.FieldMarginals(0.8, tol=1e-10)
+    expected = layer(logits)
+    edges = sw.fields.grid_edges((3, 4))
+    rows = layer(logits[0].flatten(1).T, edges=torch.tensor(np.array(edges)))
+    torch.testing.assert_close(rows.T.reshape(3, 3, 4), expected[0])
+    volume = layer(logits[:, :, None])
+    torch.testing.assert_close(volume[:, :, 0], expected)
+    ones = torch.ones(2, 2, 3, 4, dtype=torch.float64)
+    ones[:, 0, :, -1] = ones[:, 1, -1] = math.nan  # leads out of the image: does not count
+    torch.testing.assert_close(layer(logits, weights=ones), expected)
+    flat = torch.full((2, 3, 3, 4), 7)
+    torch.testing.assert_close(layer(logits, image=flat), expected)
+
+
+def test_contrast_is_that_of_the_library():
+    logits, image = draw((1, 3, 3, 4)), draw((1, 2, 3, 4), 5)
+    edges = sw.fields.grid_edges((3, 4))
+    for beta in (None, 0.3):
+        p = t.FieldMarginals(0.8, beta=beta, tol=1e-10)(logits, image=image)
+        colors = image[0].permute(1, 2, 0).numpy()
+        weights = 0.8 * sw.fields.contrast_weights(colors, edges, beta)
+        post = sw.marginals(field_of(logits[0], weights), "projection", tol=1e-10)
+        np.testing.assert_allclose(p[0].flatten(1).T.numpy(), post.probabilities, atol=1e-5)
+
+
+def test_forbidden_labels_have_probability_zero():
+    logits = draw((1, 3, 3, 3))
+    logits[0, 1, 0, :] = -math.inf
+    logits.requires_grad_()
+    p = t.FieldMarginals(1.0)(logits)
+    assert (p[0, 1, 0] == 0).all()
+    p[0, 0, 1].sum().backward()
+    assert torch.isfinite(logits.grad).all()
+
+
+# ----------------------------------------------------------------------------------- derivatives
+
+CASES = [
+    pytest.param(2, "projection", (2, 3), True, id="two labels, regions"),
+    pytest.param(2, "projection", (3, 4), False, id="two labels"),
+    pytest.param(3, "projection", (2, 3), False, id="three labels"),
+    pytest.param(3, "projection", (2, 2), True, id="three labels, regions"),
+    pytest.param(3, "projection", (2, 1, 2), False, id="volume"),
+    pytest.param(2, "trees", (2, 3), False, id="trees, two labels"),
+    pytest.param(3, "trees", (2, 2), False, id="trees"),
+]
+
+
+@pytest.mark.parametrize(("n_labels", "method", "sides", "has_regions"), CASES)
+def test_gradcheck(n_labels, method, sides, has_regions):
+    layer = t.FieldMarginals(
+        1.0, region_weight=1.0 if has_regions else None, method=method, **TIGHT
+    )
+    layer.bounds = True
+    logits, weights = draw((1, n_labels, *sides)), uniform((1, len(sides), *sides))
+    inputs, rest = [logits, weights], {}
+    if has_regions:
+        n = math.prod(sides)
+        rest["regions"] = torch.tensor([0, 1, 0, 0, 1, -1][:n]).view(1, *sides)
+        inputs.append(uniform((1, 1, 2), 3))
+    for x in inputs:
+        x.requires_grad_()
+
+    def of(logits, weights, region_weights=None):
+        post = layer(logits, weights=weights, region_weights=region_weights, **rest)
+        return post.probabilities, post.log_partition_upper
+
+    assert torch.autograd.gradcheck(of, inputs, eps=1e-5, atol=1e-4, rtol=1e-3)
+
+
+def test_gradcheck_of_trees_with_regions():
+    layer = t.FieldMarginals(0.8, region_weight=0.5, method="trees", **TIGHT)
+    regions = torch.tensor([[[0, 0, 1, 1]]])
+    logits = draw((1, 2, 1, 4)).requires_grad_()
+    along = draw((1, 2, 1, 4), 9)
+
+    def of(x):
+        return (layer(x, regions=regions) * along).sum()
+
+    assert torch.autograd.gradcheck(of, (logits,), eps=1e-5, atol=1e-3, rtol=1e-2)
+
+
+@pytest.mark.parametrize("n_labels", [2, 4])
+def test_a_quotient_of_default_tolerance_is_near_the_derivative(n_labels):
+    logits, along = draw((1, n_labels, 8, 8)), draw((1, n_labels, 8, 8), 7)
+    slopes = []
+    for options in ({}, TIGHT):
+        x = logits.clone().requires_grad_()
+        (t.FieldMarginals(0.7, **options)(x) * along).sum().backward()
+        slopes.append(x.grad)
+    assert (slopes[0] - slopes[1]).norm() <= 0.05 * slopes[1].norm()
+
+
+def test_learnt_weights_have_derivatives_and_are_positive():
+    layer = t.FieldMarginals(0.5, learn=True, region_weight=[0.2, 0.3])
+    torch.testing.assert_close(layer.weight, torch.tensor([0.5]))
+    torch.testing.assert_close(layer.region_weight, torch.tensor([0.2, 0.3]))
+    regions = torch.zeros(1, 4, 4, dtype=torch.int32)
+    p = layer(draw((1, 3, 4, 4), dtype=torch.float32), regions=[regions, regions + 1])
+    (p**2).sum().backward()
+    assert layer.raw_weight.grad.abs() > 0
+    assert (layer.raw_region_weight.grad.abs() > 0).all()
+    with torch.no_grad():
+        layer.raw_weight.fill_(-100.0)
+    assert layer.weight >= 0
+
+
+# ------------------------------------------------------------------------------------ likelihood
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n_labels", [2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_likelihood_is_never_below_the_true_one(method, n_labels, seed):
+    logits = draw((2, n_labels, 2, 3), seed)
+    generator = torch.Generator().manual_seed(seed)
+    y = torch.randint(0, n_labels, (2, 2, 3), generator=generator)
+    regions = torch.randint(-1, 2, (2, 2, 3), generator=generator)
+    options = {"region_weight": 0.6, "reduction": "none", "bounds": True, "method": method}
+    found = t.FieldLikelihoodLoss(0.8, **options)(logits, y, regions=regions)
+    for b in range(2):
+        true = likelihood(field_of(logits[b], 0.8, regions[b], 0.6), y[b].flatten().numpy())
+        assert found.lower[b] <= true <= found.loss[b]
+    assert (found.slack >= 0).all()
+
+
+def test_likelihood_without_weights_is_cross_entropy():
+    logits = draw((2, 3, 4, 4)).requires_grad_()
+    y = torch.arange(32).view(2, 4, 4) % 3
+    y[0, 0] = 255
+    for reduction in ("mean", "sum"):
+        ours = t.FieldLikelihoodLoss(0.0, ignore_index=255, reduction=reduction)(logits, y)
+        theirs = torch.nn.functional.cross_entropy(logits, y, ignore_index=255, reduction=reduction)
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9)
+        (mine,) = torch.autograd.grad(ours, logits)
+        (others,) = torch.autograd.grad(theirs, logits)
+        torch.testing.assert_close(mine, others, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_likelihood_is_convex_in_logits_and_weights(method):
+    loss = t.FieldLikelihoodLoss(1.0, reduction="sum", tol=1e-9, method=method)
+    y = torch.randint(0, 3, (1, 3, 3), generator=torch.Generator().manual_seed(4))
+    for seed in range(4):
+        a, b = draw((1, 3, 3, 3), seed), draw((1, 3, 3, 3), seed + 50)
+        v, w = uniform((1, 2, 3, 3), seed), uniform((1, 2, 3, 3), seed + 50)
+        ends = loss(a, y, weights=v) + loss(b, y, weights=w)
+        middle = loss((a + b) / 2, y, weights=(v + w) / 2)
+        assert middle <= ends / 2 + 1e-7
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_gradcheck_of_the_likelihood(method):
+    loss = t.FieldLikelihoodLoss(
+        1.0, region_weight=1.0, ignore_index=9, method=method, reduction="sum", tol=1e-12
+    )
+    y = torch.tensor([[[0, 1, 9], [1, 0, 0]]])
+    regions = torch.tensor([[[0, 0, 0], [1, 1, -1]]])
+    inputs = [draw((1, 2, 2, 3)), uniform((1, 2, 2, 3)), uniform((1, 1, 2), 5)]
+
+    def of(logits, weights, region_weights):
+        return loss(logits, y, weights=weights, region_weights=region_weights, regions=regions)
+
+    for x in inputs:
+        x.requires_grad_()
+    assert torch.autograd.gradcheck(of, inputs, eps=1e-5, atol=1e-5)
+
+
+def test_soft_labels_are_matched_where_the_loss_is_least():
+    soft = draw((1, 3, 3, 3)).softmax(1)
+    loss = t.FieldLikelihoodLoss(0.0, reduction="sum")
+    x = soft.log().requires_grad_()
+    loss(x, soft).backward()
+    assert x.grad.abs().max() <= 1e-9
+    hard = torch.nn.functional.one_hot(soft.argmax(1), 3).movedim(-1, 1).double()
+    criterion = t.FieldLikelihoodLoss(0.9)
+    a, b = (criterion(x.detach(), y) for y in (hard, soft.argmax(1)))
+    torch.testing.assert_close(a, b, rtol=1e-12, atol=0)
+
+
+def test_void_pixels_are_no_part_of_the_field():
+    logits = draw((1, 3, 2, 4))
+    y = torch.tensor([[[0, 1, 255, 255], [2, 1, 255, 255]]])
+    loss = t.FieldLikelihoodLoss(0.7, ignore_index=255, tol=1e-10)
+    small = t.FieldLikelihoodLoss(0.7, tol=1e-10)(logits[..., :2], y[..., :2])
+    torch.testing.assert_close(loss(logits, y), small, rtol=1e-8, atol=1e-8)
+    hinge = t.FieldHingeLoss(0.7, ignore_index=255)
+    plain = t.FieldHingeLoss(0.7)(logits[..., :2], y[..., :2])
+    torch.testing.assert_close(hinge(logits, y), plain)
+    x = logits.clone().requires_grad_()
+    (loss(x, y) + hinge(x, y)).backward()
+    assert (x.grad[..., 2:] == 0).all()
+    void = torch.full((1, 2, 4), 255)
+    for criterion in (loss, hinge):
+        assert criterion(logits, void).abs() <= 1e-12
+
+
+# ----------------------------------------------------------------------------------------- hinge
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_hinge_by_enumeration(n_labels, seed):
+    logits = draw((1, n_labels, 2, 3), seed)
+    y = torch.randint(0, n_labels, (1, 2, 3), generator=torch.Generator().manual_seed(seed))
+    found = t.FieldHingeLoss(0.6, margin=1.5, reduction="none", bounds=True)(logits, y)
+    field = field_of(logits[0], 0.6)
+    x = labelings(6, n_labels)
+    truth = y.flatten().numpy()
+    violations = 1.5 * (x != truth).sum(1) - field.energy(x) + field.energy(truth)
+    assert found.lower <= violations.max() + 1e-9
+    assert violations.max() <= found.upper + 1e-9
+    if n_labels == 2:
+        np.testing.assert_allclose(found.loss.numpy(), violations.max(), atol=1e-9)
+
+
+def test_gradcheck_of_the_hinge():
+    loss = t.FieldHingeLoss(1.0, reduction="sum")
+    y = torch.randint(0, 2, (2, 3, 3), generator=torch.Generator().manual_seed(2))
+    inputs = [draw((2, 2, 3, 3)).requires_grad_(), uniform((2, 2, 3, 3)).requires_grad_()]
+    assert torch.autograd.gradcheck(lambda a, w: loss(a, y, weights=w), inputs, eps=1e-6)
+
+
+def test_best_labels_are_those_of_the_library():
+    logits = draw((2, 4, 4, 5))
+    found = t.FieldMAP(0.7, bounds=True, tol=1e-9)(logits)
+    for b in range(2):
+        field = field_of(logits[b], 0.7)
+        best = sw.solve_map(field)
+        labels = found.labels[b].flatten().numpy()
+        np.testing.assert_allclose(float(found.value[b]), field.energy(labels), rtol=1e-12)
+        np.testing.assert_allclose(float(found.value[b]), best.value, rtol=1e-9)
+        assert found.bound[b] <= best.value + 1e-9
+
+
+# ---------------------------------------------------------------------------------------- habits
+
+
+def layers():
+    yield t.FieldMarginals(0.5, learn=True), ()
+    yield t.FieldLikelihoodLoss(0.5, learn=True), (torch.zeros(2, 4, 4, dtype=torch.int64),)
+    yield t.FieldHingeLoss(0.5, learn=True), (torch.zeros(2, 4, 4, dtype=torch.int64),)
+
+
+def test_half_precision_and_autocast():
+    logits = draw((2, 3, 4, 4), dtype=torch.float32)
+    for layer, rest in layers():
+        expected = layer(logits.bfloat16().float(), *rest)
+        x = logits.bfloat16().requires_grad_()
+        for context in (
+            torch.autocast("cpu", dtype=torch.bfloat16),
+            torch.autocast("cpu", enabled=False),
+        ):
+            with context:
+                found = layer(x, *rest)
+            assert found.dtype == torch.float32
+            torch.testing.assert_close(found, expected)
+        found.sum().backward()
+        assert x.grad.dtype == torch.bfloat16
+
+
+def test_compiles_around_the_solver():
+    for layer, rest in layers():
+        compiled = torch.compile(layer, backend="eager")
+        x = draw((2, 3, 4, 4), dtype=torch.float32).requires_grad_()
+        compiled(x, *rest).square().sum().backward()
+        y = x.detach().clone().requires_grad_()
+        layer(y, *rest).square().sum().backward()
+        torch.testing.assert_close(x.grad, y.grad)
+
+
+def test_is_saved_and_pickled():
+    layer = t.FieldLikelihoodLoss(0.5, learn=True, region_weight=0.3)
+    other = t.FieldLikelihoodLoss(2.0, learn=True, region_weight=1.0)
+    other.load_state_dict(layer.state_dict())
+    torch.testing.assert_close(other.weight, layer.weight)
+    buffer = io.BytesIO()
+    torch.save(layer, buffer)
+    buffer.seek(0)
+    again = torch.load(buffer, weights_only=False)
+    assert (
+        repr(again)
+        == repr(layer)
+        == "FieldLikelihoodLoss(weight=0.5, learn=True, region_weight=[0.3])"
+    )
+
+
+def test_trains_under_distributed_data_parallel(tmp_path):
+    dist = torch.distributed
+    if not dist.is_available() or not dist.is_gloo_available():
+        pytest.skip("torch has no gloo")
+    dist.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    try:
+        net = torch.nn.Sequential(torch.nn.Conv2d(1, 3, 1), t.FieldMarginals(0.5, learn=True))
+        model = torch.nn.parallel.DistributedDataParallel(net)
+        model(torch.randn(2, 1, 4, 4)).square().sum().backward()
+        assert net[1].raw_weight.grad.abs() > 0
+    finally:
+        dist.destroy_process_group()
+
+
+def test_empty_batches_one_label_and_one_pixel():
+    layer = t.FieldMarginals(1.0)
+    assert layer(torch.zeros(0, 3, 4, 4)).shape == (0, 3, 4, 4)
+    assert (layer(torch.randn(1, 1, 3, 3)) == 1).all()
+    x = torch.randn(1, 3, 1, 1)
+    torch.testing.assert_close(layer(x), x.softmax(1))
+    y = torch.zeros(0, 4, 4, dtype=torch.int64)
+    assert t.FieldLikelihoodLoss()(torch.zeros(0, 3, 4, 4), y) == 0
+    assert t.FieldHingeLoss()(torch.zeros(0, 3, 4, 4), y) == 0
+
+
+X, Y = torch.zeros(1, 2, 3, 3), torch.zeros(1, 3, 3, dtype=torch.int64)
+REFUSED = [
+    (ValueError, "weight must be at least 0", lambda: t.FieldMarginals(-1.0)),
+    (TypeError, "weight must be a number", lambda: t.FieldMarginals("much")),
+    (ValueError, "weight must be positive", lambda: t.FieldMarginals(0.0, learn=True)),
+    (ValueError, "alpha must be at most 1", lambda: t.FieldMarginals(alpha=2.0)),
+    (ValueError, "method must be one of", lambda: t.FieldMarginals(method="magic")),
+    (TypeError, "learn must be a bool", lambda: t.FieldMarginals(learn=1)),
+    (ValueError, "max_iter must be at least 1", lambda: t.FieldMarginals(max_iter=0)),
+    (TypeError, "logits must be a tensor", lambda: t.FieldMarginals()([[1.0]])),
+    (TypeError, "logits must be float16", lambda: t.FieldMarginals()(X.long())),
+    (ValueError, "logits must have shape", lambda: t.FieldMarginals()(X[0, 0])),
+    (ValueError, "logits must be numbers", lambda: t.FieldMarginals()(X * math.nan)),
+    (ValueError, "logits must be numbers", lambda: t.FieldMarginals()(X - math.inf)),
+    (ValueError, "weights must have one entry", lambda: t.FieldMarginals()(X, weights=X[0])),
+    (ValueError, "weights must be finite", lambda: t.FieldMarginals()(X, weights=X - 1)),
+    (ValueError, "image must have shape", lambda: t.FieldMarginals()(X, image=X[..., :2])),
+    (ValueError, "region_weight must be given", lambda: t.FieldMarginals()(X, regions=Y)),
+    (ValueError, "regions must be given", lambda: t.FieldMarginals(region_weight=1.0)(X)),
+    (TypeError, "regions must hold integers", lambda: t.FieldMarginals()(X, regions=X[:, 0])),
+    (ValueError, "regions must be numbered", lambda: t.FieldMarginals()(X, regions=Y - 2)),
+    (ValueError, "edges must join", lambda: t.FieldMarginals()(X[0, 0], edges=[[0, 7]])),
+    (ValueError, "target must hold classes", lambda: t.FieldLikelihoodLoss()(X, Y + 2)),
+    (ValueError, "target must hold labels", lambda: t.FieldLikelihoodLoss()(X, Y[0])),
+    (TypeError, "target must hold integers", lambda: t.FieldHingeLoss()(X, X)),
+    (ValueError, "margin must be at least 0", lambda: t.FieldHingeLoss(margin=-1)),
+]
+
+
+@pytest.mark.parametrize(("kind", "told", "call"), REFUSED, ids=[told for _, told, _ in REFUSED])
+def test_bad_input_gets_a_sentence(kind, told, call):
+    with pytest.raises(kind, match=told):
+        call()

@@ -1,0 +1,96 @@
+"""Layers of fields on a CUDA device against the compiled solvers. Skipped where no GPU is."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import setwise as sw  # noqa: E402
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+t = sw.torch
+
+
+def draw(shape, seed=0, dtype=torch.float32):
+    generator = torch.Generator().manual_seed(seed)
+    return 2 * torch.randn(*shape, generator=generator).to(dtype)
+
+
+CASES = [
+    ((1, 2, 17, 23), None),
+    ((3, 5, 16, 9), None),
+    ((2, 3, 9, 8), 8),
+    ((1, 4, 4, 5, 6), None),
+    ((2, 21, 12, 12), None),
+    ((1, 40, 8, 8), None),
+    ((1, 3, 30), None),
+]
+
+
+@pytest.mark.parametrize(("shape", "connectivity"), CASES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_marginals_agree_within_the_gap(shape, connectivity, dtype):
+    logits = draw(shape, dtype=dtype)
+    p = t.FieldMarginals(0.7, connectivity=connectivity, tol=1e-4)(logits.cuda())
+    from setwise.torch._cuda._field import grid_bound
+    from setwise.torch._fields._graph import grid_graph
+
+    graph = grid_graph(shape[2:], connectivity)
+    flat = logits.flatten(2).cuda()
+    weights = torch.full((shape[0], *graph.slots), 0.7, device="cuda", dtype=dtype)
+    found = grid_bound(flat, weights, graph.sides, graph.directions, 1e-4)
+    assert found is not None
+    torch.testing.assert_close(found.p.to(dtype).view(shape), p)
+    exact = t.FieldMarginals(0.7, connectivity=connectivity, bounds=True, tol=1e-9)(logits.double())
+    least = exact.log_partition_upper - exact.gap
+    upper, gap = found.upper.cpu(), found.gap.cpu()
+    assert (upper >= least - 1e-9).all()
+    assert (upper - gap <= exact.log_partition_upper + 1e-9).all()
+    far = (p.cpu().double() - exact.probabilities).square().flatten(1).sum(1)
+    assert (far <= 2 * gap + 1e-6).all()  # Pinsker
+
+
+def test_forbidden_labels():
+    logits = draw((1, 3, 6, 6))
+    logits[0, 1, :3] = -torch.inf
+    p = t.FieldMarginals(1.0, tol=1e-4)(logits.cuda())
+    assert (p[0, 1, :3] == 0).all()
+    q = t.FieldMarginals(1.0, tol=1e-7)(logits.double())
+    torch.testing.assert_close(p.cpu().double(), q, rtol=0, atol=2e-2)
+
+
+@pytest.mark.parametrize("n_labels", [2, 5])
+def test_derivatives_are_near_those_of_the_host(n_labels):
+    x, g = draw((2, n_labels, 24, 24)), draw((2, n_labels, 24, 24), 1)
+    slopes = []
+    for device, dtype, options in (
+        ("cuda", torch.float32, {}),
+        ("cpu", torch.float64, {"tol": 1e-10, "backward_tol": 1e-9}),
+    ):
+        layer = t.FieldMarginals(0.7, learn=True, **options).to(device)
+        z = x.to(device, dtype).requires_grad_()
+        (layer(z) * g.to(device, dtype)).sum().backward()
+        slopes.append((z.grad.cpu().double(), layer.raw_weight.grad.cpu().double()))
+    for ours, theirs in zip(*slopes, strict=True):
+        assert (ours - theirs).norm() <= 0.1 * theirs.norm()
+
+
+def test_losses_train_on_the_device():
+    x, y = draw((2, 3, 12, 12)).cuda().requires_grad_(), torch.zeros(2, 12, 12).long()
+    for criterion in (t.FieldLikelihoodLoss(0.5, learn=True), t.FieldHingeLoss(0.5, learn=True)):
+        loss = criterion.cuda()(x, y.cuda())
+        host = type(criterion)(0.5, learn=True)(x.detach().cpu(), y)
+        torch.testing.assert_close(loss.cpu(), host, rtol=2e-3, atol=1e-3)
+        loss.backward()
+        assert torch.isfinite(criterion.raw_weight.grad).all()
+
+
+def test_what_the_device_does_not_take_goes_to_the_host():
+    x = draw((1, 3, 6, 6)).cuda()
+    regions = torch.zeros(1, 6, 6, dtype=torch.int64, device="cuda")
+    layer = t.FieldMarginals(0.5, region_weight=0.3)
+    torch.testing.assert_close(
+        layer(x, regions=regions).cpu(), layer(x.cpu(), regions=regions.cpu())
+    )
+    trees = t.FieldMarginals(0.5, method="trees")
+    torch.testing.assert_close(trees(x).cpu(), trees(x.cpu()))
