@@ -129,8 +129,9 @@ class _Group:
 
     def part(self, chosen: BoolArray) -> _Group:
         """Some of them."""
-        parts = (self.factors, self.places, self.edges, self.tables)
-        return _Group(*(array[chosen] for array in parts))
+        return _Group(
+            self.factors[chosen], self.places[chosen], self.edges[chosen], self.tables[chosen]
+        )
 
 
 def _unary(model: UaiModel) -> FloatArray:

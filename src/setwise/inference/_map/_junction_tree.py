@@ -66,7 +66,7 @@ def _is_within(field: Field, cells: int) -> bool:
             if grid is not None and min(grid.sides) >= most_variables(cells, n_labels):
                 return False
         if _is_forest(np.concatenate([term.edges for term in pairs]), n):
-            return n * n_labels**2 <= cells
+            return bool(n * n_labels**2 <= cells)
     return n <= FEW_VARIABLES and _lack(field, cells, cells) is None
 
 
