@@ -57,8 +57,8 @@ class Samples:
     >>> drawn = sw.sample(field, 1000, rng=0)
     >>> drawn.exact, drawn.labelings.shape
     (True, (1000, 2))
-    >>> abs(drawn.probabilities - sw.marginals(field).probabilities).max() < 0.03
-    np.True_
+    >>> float(abs(drawn.probabilities - sw.marginals(field).probabilities).max()) < 0.03
+    True
     """
 
     labelings: IntArray
