@@ -138,8 +138,8 @@ def main() -> None:
             "MSRC-21": f"59 validation images, one pixel of {STEPS['MSRC-21']} x "
             f"{STEPS['MSRC-21']}; trained unaries, {STRENGTH:g} times contrast weights on a grid"
             + (" (not run: --untrained)" if given.untrained else ""),
-            "TextonBoost": f"the same of the four test images with TextonBoost's probabilities, one pixel "
-            f"of {STEPS['TextonBoost']} x {STEPS['TextonBoost']}",
+            "TextonBoost": "the same of the four test images with TextonBoost's probabilities, one "
+            f"pixel of {STEPS['TextonBoost']} x {STEPS['TextonBoost']}",
             "GrabCut": f"20 photographs with two sets of scribbles, longer side at most {SMALL} "
             f"pixels; field_from_image as it is, but unaries of unmarked pixels at most "
             f"-log {FLOOR:g}; scribbled pixels and those without truth do not count",

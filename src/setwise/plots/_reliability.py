@@ -61,7 +61,7 @@ class ReliabilityDisplay:
     >>> sure = p**3 / (p**3 + (1 - p) ** 3)
     >>> display = sw.plots.ReliabilityDisplay.from_probabilities(y, sure, name="too sure")
     >>> display.line_.get_label()
-    'too sure (ECE 0.177)'
+    'too sure (ECE 0.145)'
     >>> plt.close(display.figure_)
     """
 

@@ -56,7 +56,7 @@ def effective_size(series: FloatArray) -> float:
             break
         total += pair
     time = max(2.0 * total - 1.0, 1.0 / log10(max(m * n, 11)))
-    return min(float(series.size), m * n / time)
+    return min(float(series.size), float(m * n / time))
 
 
 def _variances(parts: FloatArray) -> tuple[float, float]:
