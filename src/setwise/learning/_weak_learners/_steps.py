@@ -121,6 +121,8 @@ class StepSearch:
     ----------
     exact : bool
         True.
+    joint : bool
+        True: of all segments together.
 
     Examples
     --------
@@ -133,6 +135,7 @@ class StepSearch:
     """
 
     exact = True
+    joint = True
 
     def __init__(
         self,
