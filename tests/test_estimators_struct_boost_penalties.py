@@ -190,6 +190,9 @@ def test_struct_boost_says_what_a_group_needs():
     with pytest.raises(TypeError, match="temperature"):
         struct_boost(hinge, StepSearch(X), columns="shared", penalty="group")
 
+    fit = struct_boost(smooth, StumpSearch(X), columns="shared", penalty="group", tol=0.1)
+    assert not fit.certified  # it looks at one class at a time
+
     class Thirds(StumpSearch):
         def __call__(self, weights):
             column = super().__call__(weights)[0]

@@ -80,7 +80,7 @@ SEARCHES: dict[str, Callable[..., WeakLearnerSearch]] = {
     "linear": _linear,
 }
 # The words of estimators whose learners may have a weight for every class.
-SHARED_SEARCHES = SEARCHES | {"step": _steps}
+SHARED_SEARCHES: dict[str, Callable[..., WeakLearnerSearch]] = SEARCHES | {"step": _steps}
 
 
 def make_search(

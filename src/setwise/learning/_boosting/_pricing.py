@@ -27,8 +27,12 @@ class Pricing:
     too; where it finds nothing that the new ones call violated, it is asked again with those alone.
     """
 
-    def __init__(self, search: WeakLearnerSearch, timed: Timed | None = None) -> None:
+    def __init__(
+        self, search: WeakLearnerSearch, timed: Timed | None = None, *, grouped: bool = False
+    ) -> None:
         self._search, self._timed = search, timed or Timed()
+        # A search for each segment alone may miss the learner of the largest norm over them.
+        self.exact = bool(search.exact) and (not grouped or getattr(search, "joint", False))
         self.best = DualPoint(np.zeros(0), 0.0)  # R >= 0: no plane is needed for a bound of 0
 
     def __call__(self, problem: Restricted, now: DualPoint) -> list[Column]:
@@ -46,7 +50,7 @@ class Pricing:
         if problem.shared:
             columns = [replace(column, segment=EVERY) for column in columns]
         edge = max(_edge(point, column, problem) for column in columns)
-        if not self._search.exact:  # it may miss a learner that it found before
+        if not self.exact:  # it may miss a learner that it found before
             edge = max(edge, _largest_in_use(point, problem))
         if problem.soft is not None:
             problem.soft.met(edge)
@@ -61,7 +65,7 @@ class Pricing:
 
     def meet(self, column: Column, problem: Restricted) -> None:
         """Hold the best dual point against a new column, if the search may have missed it."""
-        if not self._search.exact and self.best.height > 0:
+        if not self.exact and self.best.height > 0:
             edge = _edge(self.best, column, problem)
             self.best = self.best._replace(edge=max(self.best.edge, edge))
 

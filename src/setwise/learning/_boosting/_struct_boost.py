@@ -111,7 +111,8 @@ def struct_boost(
         the learners of the Euclidean norm of their weights,
         :math:`\sum_j \|w_j\|_2 + C R(f)`, so that a learner which speaks for one segment speaks
         for others at little more. Its edge is then the norm of its edges in the segments, which
-        the search has to make largest (``StepSearch``). The risk must be smooth, with a
+        the search has to make largest (``StepSearch``): one that does says so by an attribute
+        ``joint``, and of any other nothing is certified. The risk must be smooth, with a
         ``temperature`` as the logistic one has: there is descent alone, and no linear program.
     columns_per_round : int
         How many of the violated columns that the search returns enter in a round.
@@ -205,7 +206,7 @@ def struct_boost(
     problem = Restricted(
         risk, C, examplewise=examplewise, shared=shared, grouped=grouped, timed=timed
     )
-    pricing = Pricing(search, timed)
+    pricing = Pricing(search, timed, grouped=grouped)
     before, left = (np.inf, np.inf, np.inf), np.inf
     try:
         while True:
@@ -243,7 +244,7 @@ def struct_boost(
             problem.drop_idle()
     except KeyboardInterrupt:
         rounds.interrupt()
-    fit = rounds.fit(problem, pricing.best, most=most, certified=bool(search.exact))
+    fit = rounds.fit(problem, pricing.best, most=most, certified=pricing.exact)
     if not (fit.interrupted or timed.deadline.struck or fit.w.any()):
         _warn_of_zero(fit, C, tol)
     return fit

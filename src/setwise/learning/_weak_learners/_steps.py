@@ -121,6 +121,8 @@ class StepSearch:
     ----------
     exact : bool
         True.
+    joint : bool
+        True: of all segments together.
 
     Examples
     --------
@@ -133,6 +135,7 @@ class StepSearch:
     """
 
     exact = True
+    joint = True
 
     def __init__(
         self,
@@ -204,8 +207,8 @@ class StepSearch:
         values, codes = np.unique(feature_of(self.X, feature), return_inverse=True)
         values = values[~np.isnan(values)]
         missing = bool((codes == len(values)).any())
-        by_value = np.bincount(codes, self._shares, len(values) + 1)
-        below = np.cumsum(by_value[:-1])
+        by_value: FloatArray = np.bincount(codes, self._shares, len(values) + 1).astype(np.float64)
+        below: FloatArray = np.cumsum(by_value[:-1])
         # What is missing lies above, then below; the largest value has a cut of its own in the
         # first case, if anything is missing.
         if missing:
