@@ -22,9 +22,9 @@ class MeanOfOverlaps(torch.autograd.Function):
     """The mean over the sets of a quotient of sums; beside the input, only its slopes are kept."""
 
     @staticmethod
-    def forward(ctx: Any, input: Tensor, call: Overlaps, again: Again) -> Tensor:
-        """The mean."""
-        ctx.save_for_backward(input)
+    def forward(ctx: Any, input: Tensor, target: Tensor, call: Overlaps, again: Again) -> Tensor:
+        """The mean. Both tensors are read again in the backward pass: saved, torch watches them."""
+        ctx.save_for_backward(input, target)
         ctx.call, ctx.again = call, again
         with _cuda.on(input.device):
             total, ctx.slopes = call.mean()
@@ -33,14 +33,14 @@ class MeanOfOverlaps(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *upwards: Tensor) -> tuple[Tensor | None, ...]:
         """From the slopes of the sums to those of the logits."""
-        (input,) = ctx.saved_tensors
+        input, _ = ctx.saved_tensors
         if torch.is_grad_enabled():  # somebody differentiates twice
             value = ctx.again(input)
             (slope,) = torch.autograd.grad(value, input, upwards[0], create_graph=True)
         else:
             with _cuda.on(input.device):
                 slope = ctx.call.gradient(ctx.slopes, upwards[0]).view(input.shape)
-        return slope, None, None
+        return slope, None, None, None
 
 
 def _read(input: Tensor, target: Tensor, sigmoid: bool) -> tuple[Tensor, Tensor] | None:
@@ -73,6 +73,8 @@ def mean_of_overlaps(
     """The mean over images of the mean over classes; None where the kernels do not answer."""
     if not options.is_plain or input.ndim < 2 or not is_eager(input) or not fits(input, target):
         return None
+    if weight is not None and weight.requires_grad:
+        return None
     read = _read(input, target, activation == "sigmoid")
     if read is None:
         return None
@@ -88,5 +90,5 @@ def mean_of_overlaps(
     )
     if not call.can_run():
         return None
-    mean: Tensor = MeanOfOverlaps.apply(input, call, again)  # type: ignore[no-untyped-call]
+    mean: Tensor = MeanOfOverlaps.apply(input, target, call, again)  # type: ignore[no-untyped-call]
     return mean
