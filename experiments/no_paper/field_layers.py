@@ -237,13 +237,13 @@ def main() -> None:
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
     choices = {
         "data": f"60 Weizmann horses at {size} x {size}; of every other image {30 - VALIDATION} to "
-        f"train and {VALIDATION} to choose the weight of the field behind the network, the other 30 "
+        f"train and {VALIDATION} to choose the weight of the field behind it, the other 30 "
         "to test",
         "seeds": seeds,
         "network": "U-Net of three scales, 24 to 96 channels, group normalisation, from the start",
         "training": f"{steps} steps of Adam at {RATE:g}, or {SECONDS:g} s where that is less; "
         f"batches of {BATCH}, flips, cosine schedule",
-        "field": "four neighbours, weights times the contrast of the image; the marginals are those "
+        "field": "four neighbours, weights times the image's contrast; the marginals are those "
         "of projection",
         "mean field": f"{MEAN_FIELD_PASSES} parallel passes over the same pairs, trained by the "
         "likelihood of its marginals",
