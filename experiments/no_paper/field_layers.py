@@ -65,7 +65,7 @@ class MeanField(nn.Module):
 
 
 def contrast(image: Tensor, axis: int) -> Tensor:
-    """(B, 1, ...): exp(-beta |difference|^2) of neighbours along an axis, beta as in the library."""
+    """(B, 1, ...): exp(-beta |difference|^2) of neighbours along an axis."""
     change = image.diff(dim=axis).square().sum(1, keepdim=True)
     both = [image.diff(dim=a).square().sum(1).flatten(1) for a in (2, 3)]
     mean = torch.cat(both, 1).mean(1).view(-1, 1, 1, 1).clamp(min=1e-12)
