@@ -65,7 +65,7 @@ class MeanField(nn.Module):
 
 
 def contrast(image: Tensor, axis: int) -> Tensor:
-    """(B, 1, ...): exp(-beta |difference|^2) of neighbours along an axis, beta as in the library."""
+    """(B, 1, ...): exp(-beta |difference|^2) of neighbours along an axis."""
     change = image.diff(dim=axis).square().sum(1, keepdim=True)
     both = [image.diff(dim=a).square().sum(1).flatten(1) for a in (2, 3)]
     mean = torch.cat(both, 1).mean(1).view(-1, 1, 1, 1).clamp(min=1e-12)
@@ -237,13 +237,13 @@ def main() -> None:
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
     choices = {
         "data": f"60 Weizmann horses at {size} x {size}; of every other image {30 - VALIDATION} to "
-        f"train and {VALIDATION} to choose the weight of the field behind the network, the other 30 "
+        f"train and {VALIDATION} to choose the weight of the field behind it, the other 30 "
         "to test",
         "seeds": seeds,
         "network": "U-Net of three scales, 24 to 96 channels, group normalisation, from the start",
         "training": f"{steps} steps of Adam at {RATE:g}, or {SECONDS:g} s where that is less; "
         f"batches of {BATCH}, flips, cosine schedule",
-        "field": "four neighbours, weights times the contrast of the image; the marginals are those "
+        "field": "four neighbours, weights times the image's contrast; the marginals are those "
         "of projection",
         "mean field": f"{MEAN_FIELD_PASSES} parallel passes over the same pairs, trained by the "
         "likelihood of its marginals",

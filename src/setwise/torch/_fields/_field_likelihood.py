@@ -53,7 +53,8 @@ class FieldLikelihoodLoss(FieldLayer):
     .. math:: E(y) + U(\theta, w) \ge -\log p(y)
 
     (up to rounding to the type of the logits) for the energy E and the bound U of
-    ``FieldMarginals``, which has the arguments that are not listed here. Convex in logits and weights with ``projection``, and with ``trees`` in the logits
+    ``FieldMarginals``, which has the arguments that are not listed here. Convex in logits and
+    weights with ``projection``, and with ``trees`` in the logits
     and in weights above 0; the gradient is :math:`p_{ij} - [y_i = j]` in a logit, and in a weight
     what the pair, or region, pays at y minus what it pays at p. With weights of 0 it is
     ``torch.nn.functional.cross_entropy``. Labels may be soft, degrees in [0, 1] that sum to 1: then
