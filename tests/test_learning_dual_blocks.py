@@ -12,7 +12,13 @@ from strategies import arrays, masks
 from setwise import SetClassifier, _core
 from setwise.estimators._sets._set_risk import LinearRisk
 from setwise.learning import Serial, one_slack
-from setwise.learning._dual_blocks._dual_blocks import LabelBlocks, SetBlocks, _blocks, dual_blocks
+from setwise.learning._dual_blocks._dual_blocks import (
+    LabelBlocks,
+    SetBlocks,
+    _blocks,
+    dual_blocks,
+    is_near,
+)
 from setwise.learning._dual_blocks._learn_linear import learn_linear
 from setwise.losses import CountsLoss, Exponential, Hamming, Jaccard
 from setwise.losses._labels import read_labels
@@ -225,6 +231,22 @@ def test_a_fit_at_another_price_is_a_start(loss, path):
         assert alone.bound <= fit.value
         planes = fit.planes.offsets + fit.planes.slopes @ alone.w
         assert planes.max() <= sets.risk(alone.w)[0] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("loss", [Jaccard(), Hamming()], ids=["jaccard", "hamming"])
+def test_weights_of_a_near_price_are_proved_by_passes(loss):
+    """Of many samples and weights, where planes would need many rounds for the proof alone."""
+    sets = linear_sets(*draw(600, 25, 20), loss)
+    fit = learn_linear(sets, 0.02)
+    for C in (0.05, 0.1, 0.03):
+        fit = learn_linear(sets, C, init=fit)
+        alone = learn_linear(sets, C)
+        assert fit.learner == "dual_blocks"
+        assert fit.converged
+        assert fit.bound <= alone.value
+        assert alone.bound <= fit.value
+        assert fit.value == 0.5 * fit.w @ fit.w + C * sets.risk(fit.w)[0]
+    assert not is_near(fit, 100 * fit.C)
 
 
 def test_both_in_turn_are_one_fit():
