@@ -337,7 +337,7 @@ class TreeDescent:
                 self._move_shares(tol)
             fall = self._relative(before - self.value)
             is_near = 0.0 < fall <= 4.0 * tol and self.relative_gap == inf
-            if self._shares.rounds == 0 and is_near or self.n_iter in (schedule.next, limit):
+            if (self._shares.rounds == 0 and is_near) or self.n_iter in (schedule.next, limit):
                 self.measure()
                 schedule.measured(self.n_iter, self.relative_gap)
                 if self.relative_gap <= 0.9 * lowest:
