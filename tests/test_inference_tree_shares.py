@@ -1,4 +1,4 @@
-"""Shares of edges that move, messages in single precision, momentum: every bound on the way holds."""
+"""Shares that move, messages in single precision, momentum: every bound on the way holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which order a bound by trees eliminates variables: leaves of a forest first, which is exact."""
+"""In which order a bound by trees eliminates variables: leaves first, exact on a forest."""
 
 from __future__ import annotations
 

@@ -28,8 +28,9 @@ class LogPartitionGradient:
         With respect to a factor on each of ``field.potentials``: minus the Lovász extension of the
         potential at p, constant included, over t. It is **not** minus the potential's expectation
         under the factorised distribution, which is smaller than the extension. Of a result of
-        ``trees`` pairs have their expectation under the bound's own marginals of pairs; of one of
-        ``elimination`` it is the potential's expectation under the field itself.
+        ``trees`` pairs have their expectation under the bound's own marginals of pairs, at the
+        shares of edges that the result has; of one of ``elimination`` it is the potential's
+        expectation under the field itself.
 
     Examples
     --------

@@ -109,10 +109,10 @@ def marginals(
     rng : optional
         The noise of ``perturb``; nothing else is random.
     dtype : {"float64", "float32"}
-        Of the state of ``projection``, and of ``probabilities``; numpy's types do too. float32
-        halves the memory of the state, and reaches a relative gap of about 1e-6; the bounds hold
-        all the same, since the last pass and all sums are in double precision. ``trees`` computes
-        in double precision, and hands its answer over in float32.
+        Of the state of ``projection`` and ``trees``, and of ``probabilities``; numpy's types do
+        too. float32 halves the memory of the state, and reaches a relative gap of about 1e-6; the
+        bounds hold all the same: all sums are in double precision, and the last pass of
+        ``projection``; the messages of ``trees`` are rounded up.
     verbose : bool
         Show value, bound, gap and seconds on stderr: a bar in a terminal or a notebook (with rich),
         else lines.

@@ -81,7 +81,7 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         of=_UPPER,
         takes=_SUBMODULAR | dict.fromkeys((PottsTerm, TableTerm), taken),
         auto=_has_pairs,
-        because="it keeps the pairs, so that the bounds on log Z are close to each other",
+        because="it keeps the pairs: the narrower interval around log Z in the time of projection",
     ),
     Method(
         name="projection",

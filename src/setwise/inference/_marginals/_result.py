@@ -66,7 +66,8 @@ class MarginalsResult(Certificate):
         Passes.
     converged : bool
         Whether ``relative_gap`` is at most ``tol``; for mean field and belief propagation, which
-        have none, whether nothing moved by more than ``tol`` in the last pass.
+        have none, whether nothing moved by more than ``tol`` in the last pass. It is about the
+        search, not about log Z: that is known to ``width``, or ``width_per_variable``.
     certified : bool
         Whether ``gap`` is a proof. False for mean field, belief propagation and for perturb, whose
         upper bound holds up to chance.
@@ -145,6 +146,11 @@ class MarginalsResult(Certificate):
         return max(0.0, self.log_partition_upper - self.log_partition_lower)
 
     @property
+    def width_per_variable(self) -> float:
+        """``width`` over the number of variables, in nats: how well log Z is known in the end."""
+        return self.width / max(1, len(self.probabilities))
+
+    @property
     def total_variation(self) -> float:
         r"""What no event's probability under P and under the lower bound's Q differ by more than.
 
@@ -186,7 +192,8 @@ class MarginalsResult(Certificate):
         rows: list[Row] = [
             ("log Z at most", self.log_partition_upper),
             ("log Z at least", self.log_partition_lower),
-            ("relative gap", self.relative_gap),
+            ("nats a variable between", self.width_per_variable),
+            ("relative gap of the search", self.relative_gap),
             ("method", self.method),
             ("reason", self.reason),
         ]

@@ -15,12 +15,14 @@ def trees(field: Field, options: Options) -> Solution:
 
     over marginals of variables and pairs that agree (Wainwright, Jaakkola and Willsky, *A New Class
     of Upper Bounds on the Log Partition Function*, 2005). The variables are in an order, leaves
-    first, and the edges from one to later ones have equal shares :math:`\rho_e`, 1 on a forest,
-    where the bound is log Z, and 1/2 on a grid. Where E L is at most 20,000 the shares are those of
-    a mean of 40 spanning forests, each the one whose edges say most about their ends at the time.
-    Pairs may have any tables; other terms must be submodular. A pass is O(E L) for Potts terms, O(E
-    L^2) for tables, and that of ``projection`` for the other terms; memory: 2 E + 6 N numbers a
-    label, and the blocks of the other terms.
+    first, and the edges from one to later ones share out 1, :math:`\rho_e`: all of it on a forest,
+    where the bound is log Z. They begin evenly, and edges whose ends say more about each other get
+    more in three rounds. Where E L is at most 20,000 the shares are those of a mean of up to 40
+    spanning forests, each the one whose edges say most at the time. Pairs may have any tables;
+    other terms must be submodular. A pass is O(E L) for Potts terms, O(E L^2) for tables, and that
+    of ``projection`` for the other terms; memory: 2 E numbers of ``dtype`` and 8 N a label, and the
+    blocks of the other terms. In single precision messages to later variables are rounded up, and
+    all sums are in double precision, so that the bound holds; the gap then ends near 1e-6.
     """
     t = options.temperature
     descent = TreeDescent(field, t, options.n_threads, options.dtype)
