@@ -4,8 +4,8 @@ The photographs of GrabCut from $SETWISE_DATA, each with two sets of scribbles: 
 more of them. Every second photograph is for choosing: each contender's one setting is the one that
 did best there, over both sets, and our defaults were chosen there and on twenty photographs of MSRC
 with strokes drawn by a program. The other photographs are what is judged. (Earlier defaults of ours
-had been found with all of them in view, so that they are not as new to us as they should be.) A time
-is that of the processor, from the arrays to the mask, on one thread.
+had been found with all of them in view, so that they are not as new to us as they should be.) A
+time is that of the processor, from the arrays to the mask, on one thread.
 """
 
 from __future__ import annotations
