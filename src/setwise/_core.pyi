@@ -296,7 +296,13 @@ def cut_edges(
 
 class ChangingCut:
     def solve(
-        self, tilt: _Doubles, share: float, inside: _Bools, answer: _Doubles, threads: int
+        self,
+        tilt: _Doubles,
+        share: float,
+        apart: bool,
+        inside: _Bools,
+        answer: _Doubles,
+        threads: int,
     ) -> None: ...
 
 def make_changing_cut(

@@ -206,7 +206,7 @@ class Session:
     def _labels(self, answer: Answer) -> Message:
         """A mask: of one that takes the place of another the box that holds all changes."""
         labels, before = answer.labels, self._shown
-        box = 0, 0, *labels.shape
+        box: tuple[int, ...] = (0, 0, *labels.shape)
         if answer.factor == 1:
             if before is not None:
                 box = box_of_changes(before, labels)

@@ -15,11 +15,11 @@ _BLOCKS = 160
 def location_costs(
     marks: IntArray, shape: tuple[int, ...], n_labels: int, price: float
 ) -> FloatArray:
-    r"""Costs (N, L) between 0 and a price c, :math:`c \, d_l / \sum_k d_k`, d the distances to strokes.
+    r"""Costs (N, L) between 0 and a price c, :math:`c \, d_l / \sum_k d_k`.
 
-    The distance from a pixel's block to the nearest one with a stroke of the label, plus one. A
-    label without strokes has no part in it: it costs 0 everywhere. So do all if one alone is drawn.
-    Costs are rounded to eighths.
+    d is the distance from a pixel's block to the nearest one with a stroke of the label, plus one.
+    A label without strokes has no part in it: it costs 0 everywhere. So do all if one alone is
+    drawn. Costs are rounded to eighths.
     """
     known = np.flatnonzero(marks >= 0)
     costs, step = block_costs(known, marks[known], shape, n_labels, price)
