@@ -74,7 +74,7 @@ def main() -> None:
         row += [as_seconds(float(np.median(times))) for times in own.values()]
         table.append([*row, as_ratio(ratio(own["one"], own["two"]))])
         data.append({"task": task, **{name: times.tolist() for name, times in own.items()}})
-    measured = "Medians (range over the repeats), processes of one machine with two cores, idle else"
+    measured = "Medians (range over the repeats), processes of one idle machine with two cores"
     report("dask_images", table, data, measured=measured, quick=args.quick)
 
 

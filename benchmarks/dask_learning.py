@@ -135,7 +135,7 @@ def main() -> None:
     data.append({"what": "fit", "one": a.tolist(), "two": b.tolist()})
     table += planes_rows(args.quick, data)
     notes = ["Both clusters ran one after the other."]
-    measured = "Medians (range over the rounds), processes of one machine with two cores, idle else"
+    measured = "Medians (range over the rounds), processes of one idle machine with two cores"
     report("dask_learning", table, data, notes=notes, measured=measured, quick=args.quick)
 
 

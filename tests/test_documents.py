@@ -34,7 +34,8 @@ def test_version_is_the_same_everywhere() -> None:
     assert f"## [{stated[1]}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
-PAGES = [p for folder in (".", "guide", "coming_from") for p in (ROOT / "docs" / folder).glob("*.md")]
+FOLDERS = (".", "guide", "coming_from")
+PAGES = [page for folder in FOLDERS for page in (ROOT / "docs" / folder).glob("*.md")]
 
 
 def prose(page: Path) -> str:

@@ -25,9 +25,9 @@ def test_a_word_that_is_nearly_right_is_answered_with_the_right_one(call, word: 
 
 
 def test_a_word_that_is_far_from_all_has_no_hint() -> None:
-    with pytest.raises(ValueError, match="got 'zzz'$"):
+    with pytest.raises(ValueError, match=r"got 'zzz'$"):
         sw.losses.get("zzz")
-    with pytest.raises(AttributeError, match="'__wrapped__'$"):
+    with pytest.raises(AttributeError, match=r"'__wrapped__'$"):
         _ = sw.__wrapped__
 
 

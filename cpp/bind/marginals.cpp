@@ -232,10 +232,11 @@ void bind_tree_bound(nb::module_& m, const char* name) {
             [](State* state, In2<double> unary) {
                 require_unary(unary);
                 new (state) State(unary.data(), static_cast<Index>(unary.shape(0)),
-                                      static_cast<Index>(unary.shape(1)));
+                                  static_cast<Index>(unary.shape(1)));
             },
             "unary"_a.noconvert())
-        .def("close", &close_tree_bound<Real>, "order"_a.noconvert(), "starts"_a.noconvert(), Unlocked())
+        .def("close", &close_tree_bound<Real>, "order"_a.noconvert(), "starts"_a.noconvert(),
+             Unlocked())
         .def(
             "set_shares",
             [](State& state, In<double> rho) {
@@ -283,8 +284,8 @@ void bind_tree_bound(nb::module_& m, const char* name) {
             "logs"_a.noconvert(), "n_threads"_a, Unlocked())
         .def(
             "dual",
-            [](const State& state, In2<double> logs, Out<double> energies,
-               Out<double> informations, Index n_threads) {
+            [](const State& state, In2<double> logs, Out<double> energies, Out<double> informations,
+               Index n_threads) {
                 require_field(state, logs);
                 require(static_cast<Index>(energies.size()) == state.edges() &&
                             static_cast<Index>(informations.size()) == state.edges(),
@@ -340,8 +341,7 @@ void bind_tree_bound(nb::module_& m, const char* name) {
                 const Index size = 2 * state.n_labels();
                 for (Index k = 0; k < state.edges(); ++k) {
                     const Real* const from = messages.data() + k * size;
-                    std::copy(from, from + size,
-                              state.messages().data() + order.data()[k] * size);
+                    std::copy(from, from + size, state.messages().data() + order.data()[k] * size);
                 }
             },
             "order"_a.noconvert(), "messages"_a.noconvert(), Unlocked());
@@ -526,9 +526,7 @@ void bind_marginals(nb::module_& m) {
             "scopes"_a.noconvert(), "sides"_a.noconvert(), "tables"_a.noconvert(), Unlocked())
         .def(
             "plan",
-            [](JunctionTree& state, double cells) {
-                return state.plan(cells, poll_signals);
-            },
+            [](JunctionTree& state, double cells) { return state.plan(cells, poll_signals); },
             "most"_a, Unlocked())
         .def(
             "log_partition",

@@ -11,7 +11,8 @@ class CliqueEnergies {
   public:
     using Index = std::int64_t;
 
-    CliqueEnergies(Index n, Index n_labels) : n_labels_(n_labels), of_(static_cast<std::size_t>(n)) {}
+    CliqueEnergies(Index n, Index n_labels)
+        : n_labels_(n_labels), of_(static_cast<std::size_t>(n)) {}
 
     // cliques (C, k) of distinct variables, tables (C, sides) in C order; a label beyond its side is
     // forbidden. What is infinite weighs `price` where labels are compared.
@@ -53,9 +54,8 @@ class CliqueEnergies {
     bool forbids(const double* q) const {
         bool found = false;
         for (const Clique& clique : cliques_) {
-            each_cell(clique, q, -1, [&](double, Index, double height) {
-                found = found || !(height < infinite);
-            });
+            each_cell(clique, q, -1,
+                      [&](double, Index, double height) { found = found || !(height < infinite); });
             for (std::size_t k = 0; k < clique.sides.size(); ++k)
                 for (Index j = clique.sides[k]; j < n_labels_; ++j)
                     found = found || q[clique.variables[k] * n_labels_ + j] > 0;

@@ -12,7 +12,8 @@ class CliqueMessages {
   public:
     using Index = std::int64_t;
 
-    CliqueMessages(Index n, Index n_labels) : n_labels_(n_labels), of_(static_cast<std::size_t>(n)) {}
+    CliqueMessages(Index n, Index n_labels)
+        : n_labels_(n_labels), of_(static_cast<std::size_t>(n)) {}
 
     // cliques (C, k) of distinct variables, tables (C, sides) of energies in C order; a label beyond
     // its side is forbidden, and so is what is infinite.
@@ -83,7 +84,8 @@ class CliqueMessages {
     };
 
     // fresh[a]: the sum over the labels of the others, the least energy of the table taken off.
-    void sum(const Clique& clique, Index free, double temperature, std::vector<double>& fresh) const {
+    void sum(const Clique& clique, Index free, double temperature,
+             std::vector<double>& fresh) const {
         const auto size = static_cast<Index>(clique.sides.size());
         const double least = *std::min_element(clique.table.begin(), clique.table.end());
         std::fill(fresh.begin(), fresh.end(), 0.0);

@@ -67,7 +67,8 @@ class ForestField : public MeanField {
         for (std::size_t k = 0; k + 1 < color_starts_.size(); ++k) {
             const Index first = color_starts_[k], tasks = color_starts_[k + 1] - first;
             each_task(tasks, n_threads, poll, [&](Index task, int worker) {
-                for (Index at = task_starts_[first + task]; at < task_starts_[first + task + 1]; ++at)
+                for (Index at = task_starts_[first + task]; at < task_starts_[first + task + 1];
+                     ++at)
                     changes[by_color_[at]] = update_tree(by_color_[at], temperature, works[worker]);
             });
             follow(task_starts_[first], task_starts_[first + tasks], n_threads, poll);
@@ -125,7 +126,8 @@ class ForestField : public MeanField {
         std::vector<Index> taken;  // by the component that was the last to see a colour near it
         for (Index c = 0; c < components; ++c) {
             for (Index k = starts_[c]; k < starts_[c + 1]; ++k)
-                for (const Index* arc = pairs_.begin(order_[k]); arc != pairs_.end(order_[k]); ++arc) {
+                for (const Index* arc = pairs_.begin(order_[k]); arc != pairs_.end(order_[k]);
+                     ++arc) {
                     const Index near = color[component[pairs_.head(*arc)]];
                     if (near >= 0) taken[near] = c;
                 }
@@ -173,9 +175,8 @@ class ForestField : public MeanField {
                 used_[s] += costs_[s].avoided(q) - costs_[s].avoided(fresh);
             });
         });
-        each_variable([&](Index, double* q, const double* fresh) {
-            std::copy(fresh, fresh + n_labels_, q);
-        });
+        each_variable(
+            [&](Index, double* q, const double* fresh) { std::copy(fresh, fresh + n_labels_, q); });
     }
 
     void set_tables(double temperature) {

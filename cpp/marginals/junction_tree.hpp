@@ -342,7 +342,7 @@ class JunctionTree {
     std::vector<Index> allowed_, starts_;  // the labels of each variable, and where they begin
     std::vector<double> unary_;            // of those
     std::vector<Factor> factors_;
-    std::vector<Clique> cliques_;  // in the order of elimination
+    std::vector<Clique> cliques_;          // in the order of elimination
     std::vector<Index> place_;
     bool planned_ = false, summed_ = false, complete_ = true;
 };

@@ -32,9 +32,9 @@ class TreeBound : public TreeDual<Real> {
     using typename Base::Work;
 
   public:
-    using typename Base::Index;
     using Base::Base;
     using Base::edges;
+    using typename Base::Index;
 
     // Eliminates all variables; the bound on log Z.
     double forward(int n_threads, Poll poll) {
@@ -58,7 +58,8 @@ class TreeBound : public TreeDual<Real> {
         for (std::size_t level = this->level_starts_.size() - 1; level-- > 0;)
             each_block(level, n_threads, poll, [&](Index block, int worker) {
                 for (Index k = this->block_starts_[block + 1]; k-- > this->block_starts_[block];)
-                    send_all_back(this->order_[k], step, works[worker], logs + this->order_[k] * this->n_labels_);
+                    send_all_back(this->order_[k], step, works[worker],
+                                  logs + this->order_[k] * this->n_labels_);
             });
     }
 
@@ -69,7 +70,8 @@ class TreeBound : public TreeDual<Real> {
             Work& work = works[worker];
             for (Index i = task * rows; i < std::min(this->n_, (task + 1) * rows); ++i) {
                 this->gather(i, work.b.data());
-                normalize(work.b.data(), this->n_labels_, work.mass.data(), logs + i * this->n_labels_);
+                normalize(work.b.data(), this->n_labels_, work.mass.data(),
+                          logs + i * this->n_labels_);
             }
         });
     }
@@ -81,8 +83,10 @@ class TreeBound : public TreeDual<Real> {
         each_task(tasks(), n_threads, poll, [&](Index task, int worker) {
             Work& work = works[worker];
             for (Index i = task * rows; i < std::min(this->n_, (task + 1) * rows); ++i) {
-                std::copy(logs + i * this->n_labels_, logs + (i + 1) * this->n_labels_, work.b.begin());
-                for (Index k = this->arc_starts_[i]; k < this->first_later_[i]; ++k) send_back(this->arcs_[k], 1.0, work);
+                std::copy(logs + i * this->n_labels_, logs + (i + 1) * this->n_labels_,
+                          work.b.begin());
+                for (Index k = this->arc_starts_[i]; k < this->first_later_[i]; ++k)
+                    send_back(this->arcs_[k], 1.0, work);
             }
         });
     }
@@ -103,7 +107,8 @@ class TreeBound : public TreeDual<Real> {
             for (Index a = this->arc_starts_[i]; a < this->arc_starts_[i + 1]; ++a) {
                 const Index e = this->arcs_[a] >> 1;
                 if (shares[e] > 0 && position[this->pairs_.head(this->arcs_[a])] < k)
-                    add_scaled(shares[e], sent.data() + e * this->n_labels_, this->n_labels_, work.b.data());
+                    add_scaled(shares[e], sent.data() + e * this->n_labels_, this->n_labels_,
+                               work.b.data());
             }
             for (Index a = this->arc_starts_[i]; a < this->arc_starts_[i + 1]; ++a) {
                 const Index e = this->arcs_[a] >> 1;
@@ -125,8 +130,8 @@ class TreeBound : public TreeDual<Real> {
     }
 
   private:
-    using Base::rows;
     using Base::each_block;
+    using Base::rows;
     using Base::tasks;
     using Base::total_of;
 
@@ -140,7 +145,8 @@ class TreeBound : public TreeDual<Real> {
             rest -= rho;
         }
         if (rest > 1e-12) {
-            const double top = masses(work.b.data(), work.zero.data(), this->n_labels_, work.mass.data());
+            const double top =
+                masses(work.b.data(), work.zero.data(), this->n_labels_, work.mass.data());
             bound += rest * (top + std::log(sum_of(work.mass.data(), this->n_labels_)));
         }
         return bound;
@@ -148,7 +154,8 @@ class TreeBound : public TreeDual<Real> {
 
     void send_all_back(Index i, double step, Work& work, double* logs) {
         this->gather(i, work.b.data());
-        for (Index k = this->arc_starts_[i]; k < this->first_later_[i]; ++k) send_back(this->arcs_[k], step, work);
+        for (Index k = this->arc_starts_[i]; k < this->first_later_[i]; ++k)
+            send_back(this->arcs_[k], step, work);
         normalize(work.b.data(), this->n_labels_, work.mass.data(), logs);
     }
 
@@ -157,8 +164,8 @@ class TreeBound : public TreeDual<Real> {
         Real* const kept = this->message(arc);
         for (Index a = 0; a < this->n_labels_; ++a) {
             const auto before = static_cast<double>(kept[a]);
-            kept[a] = static_cast<Real>(step < 1 ? before + step * (work.out[a] - before)
-                                                 : work.out[a]);
+            kept[a] =
+                static_cast<Real>(step < 1 ? before + step * (work.out[a] - before) : work.out[a]);
         }
     }
 };

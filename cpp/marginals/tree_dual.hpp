@@ -120,12 +120,12 @@ class TreeDual : public TreeMessages<Real> {
     using Base = TreeMessages<Real>;
 
   protected:
-    using typename Base::Sum;
     using Base::rows;
+    using typename Base::Sum;
 
   public:
-    using typename Base::Index;
     using Base::Base;
+    using typename Base::Index;
 
     // The value of the dual at mu_i = exp(logs) (N, L), mu_e near the messages' own, scaled to its ends'
     // mu and rounded so as to meet them. Energies (E,) and informations (E,) are those of the mu_e.
@@ -141,7 +141,8 @@ class TreeDual : public TreeMessages<Real> {
                 exponentials_of(logs + i * this->n_labels_, this->n_labels_, p);
                 for (Index a = 0; a < this->n_labels_; ++a)
                     if (p[a] > 0)
-                        sum.add(-p[a] * (logs[i * this->n_labels_ + a] + this->unary_[i * this->n_labels_ + a]));
+                        sum.add(-p[a] * (logs[i * this->n_labels_ + a] +
+                                         this->unary_[i * this->n_labels_ + a]));
                 for (Index k = this->first_later_[i]; k < this->arc_starts_[i + 1]; ++k) {
                     const PairValue pair = value_of(this->arcs_[k], logs, work);
                     const Index e = this->arcs_[k] >> 1;
@@ -159,14 +160,15 @@ class TreeDual : public TreeMessages<Real> {
     void pair_marginal(Index e, const double* logs, double* marginal) const {
         PairWork work(this->n_labels_);
         const Index arc = 2 * e;
-        exponentials_of(logs + this->pairs_.head(arc ^ 1) * this->n_labels_, this->n_labels_, work.p.data());
+        exponentials_of(logs + this->pairs_.head(arc ^ 1) * this->n_labels_, this->n_labels_,
+                        work.p.data());
         pair_of(arc, logs, work);
         const double lacking = sum_of(work.column.data(), this->n_labels_);
         const double scale = lacking > 0 ? 1 / lacking : 0;
         for (Index x = 0; x < this->n_labels_; ++x)
             for (Index y = 0; y < this->n_labels_; ++y) {
-                const double k =
-                    this->table_at_[e] < 0 ? (x == y ? 1.0 : this->change_[e]) : this->kernel(arc, x, y);
+                const double k = this->table_at_[e] < 0 ? (x == y ? 1.0 : this->change_[e])
+                                                        : this->kernel(arc, x, y);
                 marginal[x * this->n_labels_ + y] =
                     work.a[x] * k * work.b[y] + work.row[x] * work.column[y] * scale;
             }

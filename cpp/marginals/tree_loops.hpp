@@ -102,7 +102,8 @@ SETWISE_VECTORIZED inline void add_scaled(double scale, const double* x, std::in
                                           double* sum) {
     loops::add_scaled(scale, x, n, sum);
 }
-SETWISE_VECTORIZED inline void add_scaled(double scale, const float* x, std::int64_t n, double* sum) {
+SETWISE_VECTORIZED inline void add_scaled(double scale, const float* x, std::int64_t n,
+                                          double* sum) {
     loops::add_scaled(scale, x, n, sum);
 }
 

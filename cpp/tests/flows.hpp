@@ -149,9 +149,8 @@ inline void check_field_cut(std::mt19937& random) {
             if (round < 3 && random() % 8 == 0) tilt[v] *= std::numeric_limits<double>::infinity();
             if (std::isnan(tilt[v])) tilt[v] = 0;
         }
-        changed =
-            changing->solve(tilt.data(), n, round % 2 ? 0.0 : 1e-10, round % 3 > 0, inside.get(),
-                            no_poll, 1);
+        changed = changing->solve(tilt.data(), n, round % 2 ? 0.0 : 1e-10, round % 3 > 0,
+                                  inside.get(), no_poll, 1);
     }
     require(close(changed.paid, other.paid), "changing cut: not as good as one from nothing");
     if (!offer(cut_grid<1>) && !offer(cut_grid<2>) && !offer(cut_grid<4>)) return;

@@ -121,8 +121,8 @@ def as_choice(value: object, name: str, choices: Iterable[str]) -> str:
         raise TypeError(f"{name} must be a string, got {type(value).__name__}")
     known = list(choices)
     if value not in known:
-        listed = ", ".join(map(repr, known))
-        raise ValueError(f"{name} must be one of {listed}, got {value!r}{did_you_mean(value, known)}")
+        listed, near = ", ".join(map(repr, known)), did_you_mean(value, known)
+        raise ValueError(f"{name} must be one of {listed}, got {value!r}{near}")
     return value
 
 

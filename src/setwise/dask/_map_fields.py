@@ -14,7 +14,13 @@ from dask.delayed import Delayed, delayed
 from distributed import Client, KilledWorker, as_completed, default_client
 from numpy.typing import NDArray
 
-from setwise._foundation._arguments import as_choice, as_function, as_list, check_callback, did_you_mean
+from setwise._foundation._arguments import (
+    as_choice,
+    as_function,
+    as_list,
+    check_callback,
+    did_you_mean,
+)
 from setwise.dask._executor import as_client
 from setwise.dask._field_answers import TASKS, Answer, FieldJob
 from setwise.dask._field_results import FieldResults, FieldRow, rows_in_order

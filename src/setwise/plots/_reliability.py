@@ -207,8 +207,8 @@ class ReliabilityDisplay:
         look = {"color": self.line_.get_color(), "linewidth": 3.0, "alpha": 0.25, "zorder": 2}
         self.bars_ = ax.vlines(x, x, y, **{**look, **bars})
         area = 20.0 + 400.0 * share / max(float(share.max(initial=0.0)), 1e-300)
-        color = self.line_.get_color()
-        self.points_ = ax.scatter(x, y, s=area, color=color, alpha=0.6, zorder=4, clip_on=False)
+        drawn = self.line_.get_color()
+        self.points_ = ax.scatter(x, y, s=area, color=drawn, alpha=0.6, zorder=4, clip_on=False)
         ax.set(
             xlim=(0.0, 1.0), ylim=(0.0, 1.0), xlabel="confidence", ylabel="share of right labels"
         )

@@ -30,8 +30,8 @@ from setwise.fields._terms import (
     TransitionTerm,
 )
 from setwise.fields._terms._pairs import as_heights
+from setwise.inference._map._factors import sides_of, tables_of
 from setwise.inference._marginals._elimination_order import Pairs, pairs_of
-from setwise.inference._marginals._factors import tables_of
 
 FORESTS = 4
 # A component's share of proposals that are taken, below which it is halved and above doubled.
@@ -138,17 +138,35 @@ class Chains:
         return []
 
     def _add_tables(self, term: Term, field: Field, t: float) -> list[IntArray]:
-        factors = list(tables_of(term, field.n_variables, field.n_labels))
-        if not factors:
-            return []
-        sizes = [len(scope) for scope, _ in factors]
-        self._kernel.add_factors(
-            np.concatenate([scope for scope, _ in factors]),
-            np.concatenate([[0], np.cumsum(sizes)]),
-            np.concatenate([table for _, table in factors]) / t,
-        )
-        among = [np.stack(np.triu_indices(size, 1), axis=1) for size in sizes]
-        return [scope[pairs] for (scope, _), pairs in zip(factors, among, strict=True)]
+        among = []
+        for scopes, tables in tables_of(term, field.n_variables, field.n_labels):
+            if not np.isfinite(tables).all():
+                raise ValueError(
+                    "field must have finite tables for sample, which may not begin where nothing "
+                    f"is possible, got one of {scopes.shape[1]} variables with inf: forbid labels "
+                    'by unaries, or ask marginals with method="elimination"'
+                )
+            size = scopes.shape[1]
+            if not size:  # a constant
+                continue
+            self._kernel.add_factors(
+                np.ascontiguousarray(scopes).ravel(),
+                size * np.arange(len(scopes) + 1),
+                _on_all_labels(term, size, tables, field.n_labels).ravel() / t,
+            )
+            first, second = np.triu_indices(size, 1)
+            among.append(np.stack([scopes[:, first].ravel(), scopes[:, second].ravel()], axis=1))
+        return among
+
+
+def _on_all_labels(term: Term, size: int, tables: FloatArray, n_labels: int) -> FloatArray:
+    """Tables (F, L^k) of those of their own sides; what lies outside has no labelling."""
+    sides = sides_of(term, size, n_labels)
+    if (sides == n_labels).all():
+        return tables
+    whole = np.zeros((len(tables), *(n_labels,) * size))
+    whole[(slice(None), *map(slice, sides.tolist()))] = tables.reshape(-1, *sides)
+    return whole
 
 
 def _forests(pairs: Pairs, apart: list[IntArray], n: int) -> list[np.ndarray[Any, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -62,7 +62,7 @@ def grid_bound(
         return None
     theta = theta.contiguous()
     half = _halves(weights)
-    real = {"dtype": torch.float32, "device": device}
+    real: Any = {"dtype": torch.float32, "device": device}
     a, before = torch.empty(2, batch, labels, n, **real).unbind()
     flows = torch.empty(batch, len(steps), labels, n, **real) if flow is None else flow.clone()
     flows_before = torch.empty_like(flows)

@@ -72,7 +72,7 @@ def _by_region_and_height(regions: IntArray, x: FloatArray) -> IntArray:
 def _chain(order: IntArray, regions: IntArray) -> IntArray:
     """(M, 2): pixels that follow each other in one region."""
     pairs = np.stack([order[:-1], order[1:]], axis=1)
-    return pairs[regions[pairs[:, 0]] == regions[pairs[:, 1]]]
+    return np.asarray(pairs[regions[pairs[:, 0]] == regions[pairs[:, 1]]])
 
 
 def _blocks(x: FloatArray, edges: IntArray, chains: list[IntArray]) -> IntArray:
@@ -96,4 +96,4 @@ def _region_slopes(
     # of n with label 1: (s - n)^a + n^a - s^a; within a block only the sum of gains counts
     left = size - rank
     gains = (left - 1) ** alpha - left**alpha + (rank + 1.0) ** alpha - rank**alpha
-    return np.bincount(own, means[order] * gains, minlength=n_regions)
+    return np.bincount(own, means[order] * gains, minlength=n_regions).astype(np.float64)

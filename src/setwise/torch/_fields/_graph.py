@@ -52,7 +52,7 @@ class Graph:
         if self.sides is None:
             tails, heads, _ = self.indices(p.device)
             return (p[:, :, tails] - p[:, :, heads]).abs().sum(1) / 2
-        image, parts = p.unflatten(2, self.sides), []
+        image, parts = p.view(*p.shape[:2], *self.sides), []
         for way in self.directions:
             first, second = image, image
             for axis, (side, step) in enumerate(zip(self.sides, way, strict=True), 2):

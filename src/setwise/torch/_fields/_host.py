@@ -175,7 +175,7 @@ def _expected_changes(
     ends = potts.edges
     free = 1.0 - np.einsum("ej,ej->e", p[ends[:, 0]], p[ends[:, 1]])
     weights = potts.weights
-    return np.divide(energies, weights, out=free, where=weights > 0)
+    return np.asarray(np.divide(energies, weights, out=free, where=weights > 0))
 
 
 def best_labels(

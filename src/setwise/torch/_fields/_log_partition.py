@@ -62,7 +62,7 @@ class LogPartition(torch.autograd.Function):
         return p, answer.upper.to(device), below, gap
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, slopes: Any, upper: Any, *_: Any) -> tuple[Any, ...]:
         logits, weights, region_weights = ctx.saved_tensors
         problem: Problem = ctx.problem
