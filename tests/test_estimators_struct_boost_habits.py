@@ -140,7 +140,7 @@ def test_the_least_price_is_where_learners_begin_to_pay(target):
         warnings.simplefilter("ignore")
         model.fit(X, target)
     examples = Examples(X, target, np.ones(150))
-    least = least_price(model._risk(examples), model._search(X))
+    least = least_price(model._risk(examples), model._search(examples))
     with pytest.warns(UserWarning, match="all weights are 0"):
         sw.StructBoostClassifier(C=0.999 * least).fit(X, target)
     if len(np.unique(target)) == 2:  # with more classes it may be too low

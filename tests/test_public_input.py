@@ -60,6 +60,10 @@ RECORDS = {
     "setwise.learning.BoostProgress",
     "setwise.learning.Column",
     "setwise.inference.BiasPath",
+    "setwise.inference.CalibrationProgress",
+    "setwise.inference.Reliability",
+    "setwise.inference.Samples",
+    "setwise.inference.TemperatureCalibration",
     "setwise.learning.Fit",
     "setwise.learning.History",
     "setwise.learning.Planes",
@@ -82,12 +86,15 @@ def callables():
     """The name of every public callable, one where it has several, with its parameters."""
     named = {}
     for name, value in public_api.public_objects():
-        if name.startswith(ELSEWHERE) or name in RECORDS | PROTOCOLS or inspect.ismodule(value):
+        known = any(example.startswith(f"{name}.") for example in EXAMPLES)  # what it can do
+        if name in PROTOCOLS or (name in RECORDS and not known):
+            continue
+        if name.startswith(ELSEWHERE) or inspect.ismodule(value):
             continue
         if callable(value) and (value not in named or name in EXAMPLES):
             named[value] = name
     for value, name in named.items():
-        if not inspect.isabstract(value):
+        if not inspect.isabstract(value) and name not in RECORDS:
             yield name, parameters(value)
         for member in public_api.members(value) if inspect.isclass(value) else ():
             kind, _, rest = member.partition(" ")

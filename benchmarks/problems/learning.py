@@ -103,7 +103,7 @@ def wide() -> Iterator[Problem]:
         "one_slack nonnegative",
         partial(by, "one_slack", 40, "jaccard", 0.1, 1e-3, nonnegative=[0, 3, 5], least_risk=0.0),
     )
-    for name in ("StumpSearch", "PerceptronSearch", "ClassifierSearch"):
+    for name in ("StumpSearch", "StepSearch", "PerceptronSearch", "ClassifierSearch"):
         for values in (None, 5):
             for n_columns in (1, 3):
                 X, weights = draw(200, 6, values, n_columns)

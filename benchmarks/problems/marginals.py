@@ -12,7 +12,14 @@ from benchmarks.problems import Heard, Problem, attempt, call
 from benchmarks.problems.potentials import all_fields, field_of
 from benchmarks.shared.fields import fresh, image
 from setwise import fields
-from setwise.inference import log_partition_gradient, marginals, marginals_batch
+from setwise.inference import (
+    calibrate_temperature,
+    log_partition_gradient,
+    marginals,
+    marginals_batch,
+    reliability,
+    sample,
+)
 
 METHODS = (
     *("auto", "projection", "frank_wolfe", "line_search_frank_wolfe", "pairwise_frank_wolfe"),
@@ -64,6 +71,19 @@ def wide() -> Iterator[Problem]:
             )
             yield f"{name}/gradient", partial(attempt, gradient, make)
     batch = [field_of("segmentation", (4, 5), 3, seed) for seed in range(5)]
+    truths = [np.argmin(field.unary, axis=1) for field in batch]
+    yield "sample", lambda: [sample(field, 20, rng=3, n_jobs=1).labelings for field in batch]
+    yield (
+        "calibrate_temperature",
+        lambda: calibrate_temperature(batch, truths, temperatures=[0.5, 2.0], n_jobs=1).scores,
+    )
+    yield (
+        "reliability",
+        lambda: [
+            reliability(truth, marginals(field, n_jobs=1).probabilities).brier
+            for truth, field in zip(truths, batch, strict=True)
+        ],
+    )
     for method in ("auto", "mean_field"):
         yield (
             f"batch {method}",

@@ -138,6 +138,15 @@ def wide() -> Iterator[Problem]:
         ),
     )
 
+    # FieldMarginals and FieldMAP answer in records, FieldPosterior and FieldLabels, the losses in
+    # FieldLoss.
+    images, labels = x[:, :, :36].reshape(2, 3, 6, 6), classes[:, :36].reshape(2, 6, 6).clamp(max=2)
+    layer = sw.torch.FieldMarginals(0.7)
+    yield "FieldMarginals", partial(both_ways, lambda x, y: layer(x), images, labels)
+    yield "FieldMAP", lambda: sw.torch.FieldMAP(0.7)(images)
+    for name in ("FieldLikelihoodLoss", "FieldHingeLoss"):
+        yield name, partial(both_ways, named(sw.torch, name)(0.7), images, labels)
+
 
 def of_class(name: str, loss: Any, options: dict[str, Any], x: Any, y: Any) -> Any:
     criterion = attempt(named(sw.torch, name), loss, **options)

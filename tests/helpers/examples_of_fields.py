@@ -41,7 +41,7 @@ POTENTIALS: dict[str, dict[str, Any]] = {
     "CardinalityPotential": {"center": LABELS, "table": array(0.0, 1.0, -0.5, 2.0, 0.25)},
     "CliquePotential": {
         "cliques": array([0, 1], [2, 3]),
-        "tables": array([0.0, 1.0, np.inf], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]),
+        "tables": array([0.0, 1.0, 3.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]),
     },
     "LabelCost": {"costs": 0.5, "labels": array(0, 2)},
     "LabelTransition": {

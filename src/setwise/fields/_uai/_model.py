@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import os
 import zlib
 from array import array
@@ -202,7 +203,7 @@ def _numbers(path: Path) -> tuple[bytes, FloatArray, bytes | None]:
     of them announce: what is wrong is then known, however long a packed file would go on.
     """
     first, rest = b"", b""
-    values = array("d")
+    values, announced = array("d"), _Announced()
     for piece in _pieces(path):
         words = (rest + piece).split()
         cut = bool(words) and not piece[-1:].isspace()
@@ -212,12 +213,47 @@ def _numbers(path: Path) -> tuple[bytes, FloatArray, bytes | None]:
         bad = _extend(values, words)
         if bad is None and len(rest) > _LONGEST:
             bad = rest
-        if bad is not None:
+        if bad is not None or len(values) > announced.by(values):
             return first, np.frombuffer(values, np.float64), bad
     if rest and not first:
         first, rest = rest, b""
     bad = _extend(values, [rest] if rest else [])
     return first, np.frombuffer(values, np.float64), bad
+
+
+class _Announced:
+    """How many numbers a model has, as soon as its first ones tell; what is odd is for others."""
+
+    def __init__(self) -> None:
+        self._factor = self._at = self._entries = 0
+
+    def by(self, values: array[float]) -> float:
+        """As far as these tell, ``inf`` while they do not."""
+        n = _whole(values, 0)
+        n_factors = None if n is None else _whole(values, 1 + n)
+        if n is None or n_factors is None:
+            return math.inf
+        self._at = max(self._at, 2 + n)
+        while self._factor < n_factors:
+            size = _whole(values, self._at)
+            if size is None or self._at + size >= len(values):
+                return math.inf
+            length = 1
+            for variable in values[self._at + 1 : self._at + 1 + size]:
+                card = _whole(values, 1 + int(variable)) if 0 <= variable < n else None
+                if card is None:
+                    return math.inf
+                length = min(length * card, 1 << 62)
+            self._entries += 1 + length
+            self._factor, self._at = self._factor + 1, self._at + 1 + size
+        return self._at + self._entries
+
+
+def _whole(values: array[float], place: int) -> int | None:
+    """A number there that counts something."""
+    if place >= len(values) or not (0 <= values[place] < 2**31):
+        return None
+    return int(values[place]) if values[place].is_integer() else None
 
 
 def _extend(values: array[float], words: list[bytes]) -> bytes | None:

@@ -104,7 +104,7 @@ class MarginalsResult(Certificate):
     >>> post.probabilities.round(3).tolist()
     [[0.566, 0.434], [0.173, 0.827]]
     >>> post.log_partition_lower <= post.log_partition_upper, post.converged, post.method
-    (True, True, 'trees')
+    (True, True, 'elimination')
     """
 
     probabilities: FloatArray

@@ -74,8 +74,8 @@ class FieldMarginals(FieldLayer):
         The relative gap of the solution.
     backward_tol : float
         That of the two solutions whose difference quotient is the derivative (not with two labels
-        and ``projection`` on the host, where it is exact). The logits move by its root. On a CUDA
-        device it is 1e-5 at least.
+        and ``projection`` on the host, where it is exact). The logits move by its root, or its cube
+        root for ``trees``. On a CUDA device it is 1e-5 at least.
     max_iter : int, optional
         The most passes.
     bounds : bool
