@@ -45,6 +45,47 @@ def test_the_logger_hears_every_round(caplog: pytest.LogCaptureFixture) -> None:
     assert not caplog.records
 
 
+@pytest.mark.parametrize("method", ["trees", "projection"])
+def test_the_logger_hears_marginals_without_a_callback(
+    method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    unary = np.random.default_rng(0).normal(size=(36, 3))
+    field = sw.fields.Field(unary) + sw.fields.Potts(sw.fields.grid_edges((6, 6)), 0.5)
+    plain, rounds = sw.marginals(field, method), []
+    with caplog.at_level(logging.DEBUG, logger="setwise"):
+        heard = sw.marginals(field, method)
+    told = sw.marginals(field, method, callback=rounds.append)
+    records = [record.args[0] for record in caplog.records]  # a labelling beneath is told of too
+    told_of = [now.value for now in records if isinstance(now, sw.inference.MarginalsProgress)]
+    assert told_of == [now.value for now in rounds]
+    assert all("relative_gap" in record.getMessage() for record in caplog.records)
+    assert plain.log_partition_upper == heard.log_partition_upper == told.log_partition_upper
+
+
+@pytest.mark.parametrize("method", ["cut", "expansion", "messages"])
+def test_the_logger_hears_the_best_labelling_without_a_callback(
+    method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    unary = np.random.default_rng(0).normal(size=(36, 2))
+    field = sw.fields.Field(unary) + sw.fields.Potts(sw.fields.grid_edges((6, 6)), 0.5)
+    rounds: list[sw.inference.MapProgress] = []
+    with caplog.at_level(logging.DEBUG, logger="setwise"):
+        sw.solve_map(field, method)
+    sw.solve_map(field, method, callback=lambda now: rounds.append(now))
+    assert rounds
+    assert [record.args[0].value for record in caplog.records] == [now.value for now in rounds]
+
+
+def test_the_logger_hears_a_round_once_beside_a_display(caplog: pytest.LogCaptureFixture) -> None:
+    function = sw.functions.ConcaveOfModular(np.sqrt, [1.0, 2.0, 3.0]) + sw.functions.Modular(
+        [-1.0, 0.5, -0.25]
+    )
+    rounds: list[object] = []
+    with caplog.at_level(logging.DEBUG, logger="setwise"):
+        sw.functions.minimize(function, callback=lambda now: rounds.append(now), verbose=True)
+    assert len(caplog.records) == len(rounds)
+
+
 @pytest.mark.parametrize(
     ("call", "asked"),
     [

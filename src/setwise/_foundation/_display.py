@@ -9,7 +9,7 @@ from math import log10
 from typing import TypeVar
 
 from setwise._foundation._arguments import as_flag, check_callback
-from setwise._foundation._progress import Progress, stops
+from setwise._foundation._progress import Progress
 
 P = TypeVar("P", bound=Progress)
 
@@ -44,7 +44,7 @@ def progress_callback(
 
         def both(progress: P) -> bool:
             show(progress)
-            return stops(callback, progress)
+            return callback is not None and bool(callback(progress))
 
         yield both
 

@@ -50,12 +50,18 @@ class Progress(Certificate):
     seconds: float
 
 
+def is_heard(callback: Callable[[P], object] | None) -> bool:
+    """Whether anybody is told of rounds: a callback, or the logger "setwise" at DEBUG."""
+    return callback is not None or _LOG.isEnabledFor(logging.DEBUG)
+
+
 def stops(callback: Callable[[P], object] | None, progress: P) -> bool:
     """Whether the callback, if there is one, ends the search that stands there.
 
     Any true value does, not True alone; what has no truth value, such as an array, raises. The
-    logger "setwise" is told of every round, for those who listen to it at DEBUG.
+    logger "setwise" is told of every round, for those who listen to it at DEBUG; what an inner
+    search says of itself is no record of a round.
     """
-    if _LOG.isEnabledFor(logging.DEBUG):
+    if isinstance(progress, Certificate) and _LOG.isEnabledFor(logging.DEBUG):
         shielded(_LOG.debug, "%s", progress)
     return callback is not None and bool(shielded(callback, progress))

@@ -162,8 +162,9 @@ def _shown(
 
     def both(now: Minimum) -> bool:
         seconds = perf_counter() - began
-        stops(show, Progress(now.n_iter, now.value, now.bound, now.relative_gap, seconds))
-        return stops(callback, now)
+        if show is not None:
+            show(Progress(now.n_iter, now.value, now.bound, now.relative_gap, seconds))
+        return callback is not None and bool(callback(now))
 
     return both
 

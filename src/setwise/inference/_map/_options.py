@@ -20,7 +20,7 @@ from setwise._foundation._arguments import (
     check_callback,
 )
 from setwise._foundation._deadline import Deadline
-from setwise._foundation._progress import stops
+from setwise._foundation._progress import is_heard, stops
 from setwise._foundation._randomness import as_generator
 from setwise._foundation._threads import as_threads
 from setwise._foundation._timings import Stopwatch
@@ -102,7 +102,7 @@ class MapOptions:
     def ends(self, n_iter: int, value: float, bound: float) -> bool:
         """Whether the callback, told where the search stands, ends it."""
         _core.poll()
-        if self.callback is None:
+        if not is_heard(self.callback):
             return False
         progress = MapProgress(
             n_iter,

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from setwise._foundation._deadline import Deadline, TimeUp
 from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._progress import is_heard
 from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field, as_field
 from setwise.inference._map._convex import certify
@@ -149,7 +150,7 @@ def solve_map(
     parts = ground(field)
     grounded = parts.field
     problem = without_hopeless(grounded)
-    options = read(problem, offset=0.0 if callback is None else parts.constant)
+    options = read(problem, offset=parts.constant if is_heard(callback) else 0.0)
     chosen = method == "auto"
     if chosen:
         method, reason = METHODS.choose(problem)

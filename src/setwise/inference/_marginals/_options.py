@@ -12,7 +12,7 @@ import numpy as np
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._deadline import Deadline
-from setwise._foundation._progress import stops
+from setwise._foundation._progress import is_heard, stops
 from setwise._foundation._timings import Stopwatch
 from setwise.inference._map._ground import difference_above, difference_below
 from setwise.inference._marginals._result import MarginalsProgress
@@ -60,7 +60,7 @@ class Options:
     ) -> bool:
         """Tell the callback; whether it ends the search."""
         _core.poll()
-        if self.callback is None:
+        if not is_heard(self.callback):
             return False
         told = self.told(value)
         bound = difference_below(told, gap) if gap < inf else -inf

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from setwise._foundation._progress import is_heard
 from setwise.fields._field import Field
 from setwise.inference._map._largest_energy import rounding_of_logs
 from setwise.inference._marginals._options import Options, Solution
@@ -42,7 +43,7 @@ def projection(field: Field, options: Options) -> Solution:
     constant = relaxation.constant / t - rounding_of_logs(field, t)
 
     def report(now: Descent) -> bool:
-        if options.callback is None:
+        if not is_heard(options.callback):
             return options.report(now.n_iter, now.objective / t)
         lost = now.rounding() / t
         value = now.objective / t - constant + lost

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from setwise._foundation._progress import is_heard
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm
 from setwise.inference._flows._potts_cut import above_least, as_potts, cut_potts
@@ -48,7 +49,7 @@ def cut_at_once(field: Field, read: Callable[..., MapOptions]) -> MapResult | No
     options = read(field, scale=EnergyScale(field, 0.0, 0.0, summands))
     if options.init is not None or options.max_iter == 0:
         return None
-    if options.callback is not None:
+    if is_heard(options.callback):
         options = replace(options, offset=ground(field).constant)
     options.watch.lap("set-up")
     try:

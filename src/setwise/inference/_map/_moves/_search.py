@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from setwise import _core
 from setwise._core import Moves
+from setwise._foundation._progress import is_heard
 from setwise.fields._field import Field
 from setwise.inference._map._moves._terms import start_moves
 from setwise.inference._map._options import MapOptions
@@ -44,7 +45,7 @@ def search_moves(
                     break
             n_iter += 1
             _core.poll()
-            if options.callback is not None:
+            if is_heard(options.callback):
                 kernel.read(labels)
                 value = float(field.energy(labels))
                 interrupted = options.ends(n_iter, value, min(bound, value)) and not converged
