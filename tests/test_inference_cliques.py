@@ -250,3 +250,15 @@ def test_finite_tables_of_one_and_two_variables_are_unaries_and_pairs() -> None:
 def test_bad_cliques(cliques, tables, error, match) -> None:
     with pytest.raises(error, match=match):
         Field(np.zeros((3, 2))) + CliquePotential(cliques, tables)
+
+
+def test_auto_eliminates_what_no_search_takes_at_any_cost():
+    # a constraint with more entries than elimination is chosen for beside searches
+    k = 20
+    table = np.full((2,) * k, np.inf)
+    table[tuple(np.eye(k, dtype=np.int64))] = 0.0  # exactly one is on
+    unary = np.random.default_rng(0).normal(size=(k, 2))
+    field = sw.fields.Field(unary) + sw.fields.CliquePotential([np.arange(k)], table)
+    best = sw.solve_map(field)
+    assert (best.method, best.exact, best.labels.sum()) == ("elimination", True, 1)
+    assert best.value == pytest.approx(unary[:, 0].sum() + (unary[:, 1] - unary[:, 0]).min())
