@@ -147,3 +147,25 @@ def test_labels_that_cannot_be() -> None:
     stopped = sw.calibrate_temperature([field], [[0, 0]], callback=lambda step: step.n_iter == 2)
     assert stopped.interrupted
     assert len(stopped.scores) == 2
+
+
+def test_labels_of_bytes_may_be_ignored() -> None:
+    truth = np.array([0, 1, 255], np.uint8)  # as masks are stored
+    p = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
+    assert sw.inference.reliability(truth, p, ignore=255).n == 2
+    field = sw.fields.Field([[0.0, 2.0], [1.0, 0.0], [0.0, 0.0]])
+    found = sw.calibrate_temperature([field], [truth], ignore=255)
+    alike = sw.calibrate_temperature([field], [[0, 1, -1]])
+    np.testing.assert_array_equal(found.scores, alike.scores)
+
+
+def test_what_is_shown_changes_no_answer(capsys) -> None:
+    fields = [sw.fields.Field([[0.0, 2.0], [1.0, 0.0]])] * 3
+    truths = [[0, 1], [1, 1], [0, 7]]
+    asked = {"temperatures": [0.5, 1.0], "ignore": 7}
+    found = sw.calibrate_temperature(fields, truths, groups=[0, 1, 1], **asked)
+    shown = sw.calibrate_temperature(
+        iter(fields), iter(truths), groups=iter([0, 1, 1]), verbose=True, **asked
+    )
+    np.testing.assert_array_equal(shown.scores, found.scores)
+    assert shown.cv_score == found.cv_score

@@ -250,3 +250,45 @@ def test_finite_tables_of_one_and_two_variables_are_unaries_and_pairs() -> None:
 def test_bad_cliques(cliques, tables, error, match) -> None:
     with pytest.raises(error, match=match):
         Field(np.zeros((3, 2))) + CliquePotential(cliques, tables)
+
+
+def test_auto_eliminates_what_no_search_takes_at_any_cost():
+    # a constraint with more entries than elimination is chosen for beside searches
+    k = 20
+    table = np.full((2,) * k, np.inf)
+    table[tuple(np.eye(k, dtype=np.int64))] = 0.0  # exactly one is on
+    unary = np.random.default_rng(0).normal(size=(k, 2))
+    field = sw.fields.Field(unary) + sw.fields.CliquePotential([np.arange(k)], table)
+    best = sw.solve_map(field)
+    assert (best.method, best.exact, best.labels.sum()) == ("elimination", True, 1)
+    assert best.value == pytest.approx(unary[:, 0].sum() + (unary[:, 1] - unary[:, 0]).min())
+
+
+def test_no_cliques_are_no_energy(tmp_path):
+    none, tables = np.zeros((0, 3), np.int64), np.zeros((0, 2, 2, 2))
+    field = Field([[0.0, 1.0], [2.0, 0.0], [0.0, 0.0]])
+    with pytest.raises(ValueError, match="tables must have one for each of 1 cliques, got 0"):
+        CliquePotential([[0, 1, 2]], tables)
+
+    class Bare(sw.fields.Potential):
+        n_labels = None
+        is_submodular = True
+
+        def terms(self, n_variables, n_labels):
+            return (sw.fields.CliqueTerm(none, tables),)
+
+    for one in (
+        CliquePotential(none, tables),
+        CliquePotential(none, tables[:0].sum(axis=0)),
+        Bare(),
+    ):
+        more = field + one
+        assert more.energy([0, 1, 0]) == 0.0
+        assert sw.solve_map(more).value == 0.0
+        truth = reference.log_partition(field, 1.0)
+        for method in ("auto", "elimination", "mean_field"):
+            post = sw.marginals(more, method)
+            assert post.log_partition_lower <= truth + 1e-12 <= post.log_partition_upper + 2e-12
+        assert sw.sample(more, 5, rng=0).labelings.shape == (5, 3)
+    sw.fields.write_uai(field + CliquePotential(none, tables), tmp_path / "none.uai")
+    assert sw.fields.read_uai(tmp_path / "none.uai").energy([0, 1, 0]) == pytest.approx(0.0)

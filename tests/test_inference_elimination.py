@@ -141,3 +141,25 @@ def test_forbidden_labels_in_regions_leave_an_upper_bound_one(method):
         link = (1 + (-Decimal((differ - agree) / (n // 2))).exp()).ln()
         truth = n // 2 * link - Decimal(agree)
         assert Decimal(post.log_partition_lower) <= truth <= Decimal(post.log_partition_upper)
+
+
+def test_a_hub_of_many_variables_costs_what_its_edges_do():
+    # one variable near all others: an order that looked at every pair of them would take minutes
+    n, random = 20_001, np.random.default_rng(0)
+    unary = random.normal(size=(n, 2))
+    spokes = np.stack([np.zeros(n - 1, np.int64), np.arange(1, n)], axis=1)
+    rim = sw.fields.CliquePotential([[0, 1, 2]], np.zeros((2, 2, 2)))
+    field = sw.fields.Field(unary) + sw.fields.Potts(spokes, 0.5) + rim
+    pays = unary[1:, None, :] + 0.5 * (1.0 - np.eye(2))  # leaf, hub's label, leaf's label
+    log_z = np.logaddexp.reduce(np.logaddexp.reduce(-pays, axis=2).sum(axis=0) - unary[0])
+    assert sw.marginals(field, "elimination").log_partition_upper == pytest.approx(log_z, rel=1e-12)
+    best = sw.solve_map(field, "elimination")
+    assert best.value == pytest.approx((pays.min(axis=2).sum(axis=0) + unary[0]).min(), rel=1e-12)
+
+
+def test_a_dense_graph_is_refused_without_an_order():
+    n = 400
+    edges = np.stack(np.triu_indices(n, 1), axis=1)
+    field = sw.fields.Field(np.zeros((n, 2))) + sw.fields.Potts(edges, 1.0)
+    with pytest.raises(ValueError, match="a graph of width below 23, got a wider one"):
+        sw.marginals(field, "elimination")

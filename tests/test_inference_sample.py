@@ -156,3 +156,22 @@ def test_effective_sizes_of_known_series() -> None:
     assert r_hat(noise + np.arange(4)[:, None]) > 1.3
     assert r_hat(np.ones((2, 10))) == 1.0
     assert effective_size(np.ones((2, 10))) == 20
+
+
+def test_labels_beyond_a_table_of_a_model_file_are_never_drawn(tmp_path) -> None:
+    path = tmp_path / "model.uai"
+    path.write_text("MARKOV 3  2 3 2  1  3 0 1 2  12  1 1 1 1 1 1 2 2 2 2 2 2")
+    table = sw.fields.read_uai(path).potentials[0]
+    field = sw.fields.Field(np.zeros((3, 3))) + table  # whose unaries forbid nothing
+    drawn = sw.sample(field, 4000, rng=0)
+    assert np.isfinite(drawn.energies).all()
+    np.testing.assert_allclose(
+        drawn.probabilities, sw.marginals(field).probabilities, atol=5 / np.sqrt(4000)
+    )
+    with pytest.raises(ValueError, match="field must have a labelling of finite energy"):
+        sw.sample(sw.fields.Field([[np.inf, np.inf, 0.0]] * 3) + table, 4)
+
+
+def test_more_samples_than_any_memory_holds_are_refused() -> None:
+    with pytest.raises(ValueError, match="n must be at most"):
+        sw.sample(sw.fields.Field(np.zeros((3, 2))), 2**70)

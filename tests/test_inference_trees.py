@@ -270,3 +270,17 @@ def test_other_tables_on_the_same_edges_are_a_start(seed):
     post = sw.marginals(other, "trees", tol=1e-8, init=start)
     assert post.converged
     assert post.log_partition_lower <= log_partition(other) <= post.log_partition_upper
+
+
+def test_probabilities_that_underflow_make_no_infinite_information():
+    # products of two tiny probabilities are 0, and quotients by them were infinite
+    random = np.random.default_rng(0)
+    edges = [[1, 3], [2, 3], [2, 4], [0, 2], [0, 3], [3, 4]]
+    weights = np.array([8e8, 1.4e9, 7e8, 1.0, 2.0, 3.0])
+    for _ in range(20):
+        field = sw.fields.Field(random.normal(size=(5, 3))) + sw.fields.Potts(edges, weights)
+        for dtype in ("float32", "float64"):
+            post = sw.marginals(field, "trees", temperature=0.01, dtype=dtype, tol=0.0, max_iter=30)
+            truth = reference.log_partition(field, 0.01)
+            assert post.log_partition_lower <= truth + 1e-9 * abs(truth)
+            assert truth <= post.log_partition_upper + 1e-9 * abs(truth)

@@ -87,45 +87,57 @@ class JunctionTree {
             for (const Index i : factor.scope)
                 for (const Index j : factor.scope)
                     if (i != j) near[i].insert(j);
-        std::vector<Index> fill(static_cast<std::size_t>(n_));
+        const std::pair<double, double> none{std::numeric_limits<double>::infinity(),
+                                             std::numeric_limits<double>::infinity()};
+        if (is_wider(near, most, poll)) return none;
+        std::vector<Index> fill = fill_of(near, poll), stale;
         std::set<std::pair<Index, Index>> waiting;
-        for (Index i = 0; i < n_; ++i) waiting.insert({fill[i] = fill_of(near, i), i});
+        for (Index i = 0; i < n_; ++i) waiting.insert({fill[i], i});
+        const auto change = [&](Index a, Index by) {
+            waiting.erase({fill[a], a});
+            waiting.insert({fill[a] += by, a});
+        };
         cliques_.clear();
         place_.assign(static_cast<std::size_t>(n_), -1);
         double largest = 0, total = 0;
-        std::vector<Index> touched;
         while (!waiting.empty()) {
             const Index i = waiting.begin()->second;
             waiting.erase(waiting.begin());
             place_[i] = static_cast<Index>(cliques_.size());
             double message = 1;
             for (const Index a : near[i]) message *= static_cast<double>(card(a));
-            if (message * static_cast<double>(card(i)) > most) {
-                const double none = std::numeric_limits<double>::infinity();
-                return {none, none};
-            }
+            if (message * static_cast<double>(card(i)) > most) return none;
             cliques_.push_back({i, {near[i].begin(), near[i].end()}, {}, {}, {}, {}, 0.0});
             largest = std::max(largest, message * static_cast<double>(card(i)));
             total += message;
-            touched.assign(near[i].begin(), near[i].end());
-            for (const Index a : near[i]) {
-                near[a].erase(i);
-                for (const Index b : near[i])
-                    if (a != b && near[a].insert(b).second)
-                        touched.insert(touched.end(), near[b].begin(), near[b].end());
+            const std::vector<Index>& around = cliques_.back().separator;
+            for (const Index a : around) near[a].erase(i);
+            // Without i a pair less is missing around a for each of a's neighbours that i does not have.
+            for (const Index a : around) {
+                Index strangers = 0;
+                if (near[a].size() < around.size())
+                    for (const Index b : near[a]) strangers += near[i].count(b) == 0;
+                else {
+                    strangers = static_cast<Index>(near[a].size());
+                    for (const Index b : around) strangers -= static_cast<Index>(near[a].count(b));
+                }
+                if (strangers > 0) change(a, -strangers);
             }
-            for (const Index a : near[i])
-                touched.insert(touched.end(), near[a].begin(), near[a].end());
             near[i].clear();
-            std::sort(touched.begin(), touched.end());
-            touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
-            for (const Index a : touched) {
-                if (place_[a] >= 0) continue;
-                const Index fresh = fill_of(near, a);
-                if (fresh == fill[a]) continue;
-                waiting.erase({fill[a], a});
-                waiting.insert({fill[a] = fresh, a});
-            }
+            // A new edge is no longer missing around those that have both ends, and each end meets
+            // what is near the other's absent.
+            for (std::size_t x = 0; x < around.size(); ++x)
+                for (std::size_t y = x + 1; y < around.size(); ++y) {
+                    const Index a = around[x], b = around[y];
+                    if (near[a].count(b)) continue;
+                    shared(near, a, b, stale);
+                    for (const Index c : stale) change(c, -1);
+                    const auto both = static_cast<Index>(stale.size());
+                    change(a, static_cast<Index>(near[a].size()) - both);
+                    change(b, static_cast<Index>(near[b].size()) - both);
+                    near[a].insert(b);
+                    near[b].insert(a);
+                }
             poll();
         }
         for (auto& clique : cliques_)  // what goes last comes first: the variable itself is fastest
@@ -270,13 +282,63 @@ class JunctionTree {
         for (Index a = 0; a < card(variable); ++a) row[a] += table[place + a * stride];
     }
 
-    static Index fill_of(const std::vector<std::set<Index>>& near, Index i) {
-        Index missing = 0;
-        for (auto a = near[i].begin(); a != near[i].end(); ++a) {
-            auto b = a;
-            for (++b; b != near[i].end(); ++b) missing += near[*a].count(*b) == 0;
+    // The variables that are near both.
+    static void shared(const std::vector<std::set<Index>>& near, Index a, Index b,
+                       std::vector<Index>& both) {
+        if (near[a].size() > near[b].size()) std::swap(a, b);
+        both.clear();
+        for (const Index c : near[a])
+            if (near[b].count(c)) both.push_back(c);
+    }
+
+    // How many edges are missing among what is near each variable: all pairs less the triangles, which
+    // costs O(E^1.5) at most, a hub of many included.
+    static std::vector<Index> fill_of(const std::vector<std::set<Index>>& near, Poll poll) {
+        std::vector<Index> fill, both;
+        for (const auto& around : near) {
+            const auto d = static_cast<Index>(around.size());
+            fill.push_back(d * (d - 1) / 2);
         }
-        return missing;
+        for (std::size_t a = 0; a < near.size(); ++a) {
+            for (auto b = near[a].upper_bound(static_cast<Index>(a)); b != near[a].end(); ++b) {
+                shared(near, static_cast<Index>(a), *b, both);
+                for (const Index c : both) --fill[c];
+            }
+            poll();
+        }
+        return fill;
+    }
+
+    // Whether no order keeps the cliques within `most` cells: in some part of the graph every variable
+    // has too much near it, so the first of them that an order takes has. Dense graphs are told so in
+    // O(E log N), without an order.
+    bool is_wider(const std::vector<std::set<Index>>& near, double most, Poll poll) const {
+        const double limit = std::log(most) + 1e-6;
+        if (!(limit < std::numeric_limits<double>::infinity())) return false;
+        const auto size = [&](Index i) {
+            return std::log(static_cast<double>(std::max<Index>(card(i), 1)));
+        };
+        std::vector<double> cells(static_cast<std::size_t>(n_));
+        std::set<std::pair<double, Index>> left;
+        for (Index i = 0; i < n_; ++i) {
+            cells[i] = size(i);
+            for (const Index a : near[i]) cells[i] += size(a);
+            left.insert({cells[i], i});
+        }
+        std::vector<std::uint8_t> gone(static_cast<std::size_t>(n_), 0);
+        while (!left.empty()) {
+            const auto [least, i] = *left.begin();
+            if (least > limit) return true;
+            left.erase(left.begin());
+            gone[i] = 1;
+            for (const Index a : near[i]) {
+                if (gone[a]) continue;
+                left.erase({cells[a], a});
+                left.insert({cells[a] -= size(i), a});
+            }
+            poll();
+        }
+        return false;
     }
 
     std::vector<Index> scope_of(const Clique& clique) const {

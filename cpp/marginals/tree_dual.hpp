@@ -33,6 +33,15 @@ struct PairWork {
     std::vector<double> p, q, a, b, scale_a, scale_b, row, column, logs;
 };
 
+constexpr double least_mass = 1e-290;  // what is less has no quotients
+
+// log(part / (whole mass)), also where the product is too small for a number.
+inline double log_odds(double part, double whole, double mass) {
+    const double product = whole * mass;
+    return product > least_mass ? std::log(part / product)
+                                : std::log(part / mass) - std::log(whole);
+}
+
 // mu_e = a K b + row column, scaled, with a K b near the belief of the edge, neither sum above its end's
 // mu, and row and column what the ends lack. The information is at most the mean of the two parts', for
 // it is convex. `apply(forward, values, sums)` multiplies by K or its transpose; `inner(a, b)` is the
@@ -85,12 +94,12 @@ PairValue pair_value(std::int64_t n, PairWork& work, const Apply& apply, const I
         lacking_tail += row[x];
         lacking_head += column[x];
     }
-    if (lacking_tail > 0 && lacking_head > 0) {
+    if (lacking_tail > least_mass && lacking_head > least_mass) {
         const double scale = lacking_tail / lacking_head;
         for (std::int64_t x = 0; x < n; ++x) {
-            if (row[x] > 0) information += row[x] * std::log(row[x] / (lacking_tail * p[x]));
+            if (row[x] > 0) information += row[x] * log_odds(row[x], lacking_tail, p[x]);
             if (column[x] > 0)
-                information += column[x] * scale * std::log(column[x] / (lacking_head * q[x]));
+                information += column[x] * scale * log_odds(column[x], lacking_head, q[x]);
         }
         energy += outer(row, column, lacking_head) / lacking_head;
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -71,13 +73,17 @@ class CliqueTerm(Term):
     def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
         return clique_energies(labels, n_labels, self.cliques, self.tables)
 
+    def _flat(self) -> FloatArray:
+        """(C, L^k)"""
+        return self.tables.reshape(len(self.tables), prod(self.tables.shape[1:]))
+
     def _finite(self) -> FloatArray:
         """(C, L^k): 0 where it forbids."""
-        flat = self.tables.reshape(len(self.tables), -1)
+        flat = self._flat()
         return np.where(np.isfinite(flat), flat, 0.0)
 
     def _least(self, n_variables: int, n_labels: int) -> float:
-        return float(self.tables.reshape(len(self.tables), -1).min(axis=1).sum())
+        return float(self._flat().min(axis=1).sum())
 
     def _most(self, n_labels: int) -> float:
         return float(np.abs(self._finite()).max(axis=1, initial=0.0).sum())
@@ -134,7 +140,7 @@ def as_clique_tables(tables: ArrayLike, k: int) -> FloatArray:
     most = float(np.abs(heights).max(initial=0.0, where=np.isfinite(heights)))
     if most > LARGEST:
         raise ValueError(f"tables must be at most {LARGEST:g} in size, got {most:g}")
-    flat = heights.reshape(1 if heights.ndim == k else len(heights), -1)
+    flat = heights.reshape(1 if heights.ndim == k else len(heights), prod(sides))
     empty = np.flatnonzero(np.isinf(flat).all(axis=1))
     if len(empty):
         raise ValueError(f"tables must have a finite entry each, got none in table {empty[0]}")
@@ -155,10 +161,10 @@ def clique_energies(
 ) -> FloatArray:
     """Energies (m,) of labellings (m, N); ``tables`` one for each clique, or one for all."""
     k = cliques.shape[1]
-    flat = tables.reshape(1 if tables.ndim == k else len(tables), -1)
     energies = np.zeros(len(labels))
     if len(cliques) == 0:
         return energies
+    flat = tables.reshape(1 if tables.ndim == k else len(tables), -1)
     rows = np.arange(len(cliques)) if len(flat) > 1 else np.zeros(len(cliques), np.int64)
     step = max(1, (1 << 20) // len(cliques))
     for begin in range(0, len(labels), step):

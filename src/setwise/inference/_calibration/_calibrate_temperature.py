@@ -134,7 +134,8 @@ def calibrate_temperature(
     truths = _as_truths(labels, given, ignore)
     score = SCORINGS[as_choice(scoring, "scoring", SCORINGS)]
     points = list(product(_grid(temperatures, "temperatures"), _grid(scales, "scales")))
-    folds = _folds(as_count(cv, "cv", least=1), groups, len(given))
+    names = None if groups is None else as_list(groups, "groups", "names")
+    folds = _folds(as_count(cv, "cv", least=1), names, len(given))
     as_number(tol, "tol", nonnegative=True)
     deadline = Deadline.of(time_limit, armed=False)
     if verbose:
@@ -142,14 +143,14 @@ def calibrate_temperature(
         with progress_callback(True, 0.0, callback, what=what, rounds=rounds) as shown:
             return calibrate_temperature(
                 given,
-                labels,
+                truths,
                 method,
                 temperatures=temperatures,
                 scales=scales,
                 scoring=scoring,
                 cv=cv,
-                groups=groups,
-                ignore=ignore,
+                groups=names,
+                ignore=-1,
                 tol=tol,
                 max_iter=max_iter,
                 time_limit=deadline.inherited,
@@ -272,9 +273,9 @@ def _grid(values: ArrayLike | None, name: str) -> list[float]:
     return [float(number) for number in numbers]
 
 
-def _folds(cv: int, groups: Sequence[object] | None, n: int) -> IntArray:
+def _folds(cv: int, groups: list[object] | None, n: int) -> IntArray:
     """(n,): groups in the order of their first field, to the folds in turn."""
-    names = list(range(n)) if groups is None else as_list(groups, "groups", "names")
+    names = list(range(n)) if groups is None else groups
     if len(names) != n:
         raise ValueError(f"groups must hold one for each of the {n} fields, got {len(names)}")
     numbers: dict[object, int] = {}

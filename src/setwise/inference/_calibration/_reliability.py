@@ -173,7 +173,7 @@ def as_true_labels(values: ArrayLike, name: str, n_labels: int, ignore: int) -> 
             f"{name} must lie between 0 and {n_labels - 1}, or be ignore = {ignore}, "
             f"got {array[wrong].flat[0]}"
         )
-    return np.where(known, array, -1).astype(np.int64)
+    return np.where(known, array.astype(np.int64), -1)  # uint8 has no -1
 
 
 def _as_told(

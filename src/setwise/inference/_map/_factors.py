@@ -84,10 +84,10 @@ def tables_of(term: Term, n: int, n_labels: int) -> Iterator[tuple[IntArray, Flo
                 yield term.edges[part], term.weights[part, None] * unequal
             return
         case TableTerm():
-            yield term.edges, term.tables.reshape(len(term.tables), -1)
+            yield term.edges, term.tables.reshape(len(term.tables), n_labels**2)
             return
         case CliqueTerm():
-            yield term.cliques, term.tables.reshape(len(term.tables), -1)
+            yield term.cliques, term._flat()
             return
         case _:
             pass

@@ -47,8 +47,11 @@ def is_cheap(field: Field) -> bool:
 def is_cheaper(field: Field) -> bool:
     """Whether it is cheap beside a search: where not all are pairs, or next to nothing is to do.
 
-    Searches over pairs alone are fast, and mostly exact where a graph is narrow.
+    Searches over pairs alone are fast, and mostly exact where a graph is narrow. None takes tables
+    that forbid: beside those it is cheap wherever it is possible.
     """
+    if any(isinstance(term, CliqueTerm) and term.is_hard for _, term in field._folded().terms):
+        return narrow(field) is None
     if all(isinstance(term, PottsTerm | TableTerm) for _, term in field._folded().terms):
         return field._remember("cheaper", lambda: _is_within(field, FEWEST_CELLS))
     return is_cheap(field)

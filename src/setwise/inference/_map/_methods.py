@@ -81,7 +81,7 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         needs=narrow,
         takes_start=False,
         auto=is_cheaper,
-        because="no cut is exact, and the graph is narrow: elimination is, and cheap",
+        because="no cut is exact, and the graph is narrow: elimination is",
     ),
     Method(
         name="expansion",

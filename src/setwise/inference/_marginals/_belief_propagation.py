@@ -33,7 +33,7 @@ def belief_propagation(field: Field, options: Options) -> Solution:
         elif isinstance(term, TableTerm):
             kernel.add_tables(term.edges, term.tables)
         elif isinstance(term, CliqueTerm):
-            tables = np.ascontiguousarray(term.tables.reshape(len(term.tables), -1))
+            tables = np.ascontiguousarray(term._flat())
             kernel.add_cliques(term.cliques, term.sides, tables)
     kernel.close()
 

@@ -117,7 +117,7 @@ class Factorized:
                 case TransitionTerm():
                     self._transitions.append(term)
                 case CliqueTerm():
-                    tables = np.ascontiguousarray(term.tables.reshape(len(term.tables), -1))
+                    tables = np.ascontiguousarray(term._flat())
                     price = _beyond(field, temperature)
                     self._kernel.add_cliques(term.cliques, term.sides, tables, price)
         for transition in self._transitions:  # after all other tables: these follow Q

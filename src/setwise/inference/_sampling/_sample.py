@@ -19,12 +19,14 @@ from setwise._foundation._randomness import as_generator
 from setwise._foundation._threads import as_threads
 from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field, as_field
+from setwise.fields._terms import CliqueTerm
 from setwise.inference._map._ground import ground
 from setwise.inference._map._largest_energy import check_magnitude
 from setwise.inference._sampling._chains import Chains
 from setwise.inference._sampling._diagnostics import effective_size, r_hat
 from setwise.inference._sampling._result import Samples
 
+MOST_ENTRIES = 1 << 36  # of all labellings together: 512 GiB
 AT_ONCE = 64  # exact draws a call of the kernel, so that Ctrl-C leaves what there is
 
 
@@ -99,7 +101,7 @@ def sample(
     """
     watch = Stopwatch()
     field = as_field(field)
-    n = as_count(n, "n", least=1)
+    n = as_count(n, "n", least=1, most=MOST_ENTRIES // max(field.n_variables, 1))
     t = as_number(temperature, "temperature", positive=True, smallest=0.0)
     n_chains = min(as_count(n_chains, "n_chains", least=1), n)
     burn_in = as_count(burn_in, "burn_in")
@@ -107,7 +109,7 @@ def sample(
     starts = None if init is None else _as_starts(init, field)
     random = as_generator(rng)
     check_magnitude(field, t, "float64")
-    problem = ground(field).field
+    problem = _within_tables(ground(field).field)
     chains = Chains(problem, t, int(random.integers(2**63)), as_threads(n_jobs))
     watch.lap("set-up")
     if chains.exact:
@@ -140,6 +142,18 @@ def sample(
         timings=watch.timings("answer"),
         shape=field.shape,
     )
+
+
+def _within_tables(field: Field) -> Field:
+    """The field that forbids by unaries the labels that lie beyond a table of a model file."""
+    unary = field.unary.copy()
+    for _, term in field._terms():
+        if isinstance(term, CliqueTerm):
+            for axis, side in enumerate(term.sides.tolist()):
+                unary[term.cliques[:, axis], side:] = inf
+    if unary.size and np.isinf(unary).all(axis=1).any():
+        raise ValueError("field must have a labelling of finite energy, got none")
+    return field if np.array_equal(unary, field.unary) else field._over(unary)
 
 
 def _independent(chains: Chains, n: int, n_variables: int) -> tuple[IntArray, bool]:
