@@ -201,6 +201,11 @@ def struct_boost(
         raise TypeError(
             f"risk must have a method each for slack='example', got {type(risk).__name__}"
         )
+    if getattr(search, "joint", False) and not grouped and np.size(risk.offsets) > 2:
+        raise ValueError(
+            "penalty must be 'group' for a search that looks at all segments together, as "
+            f"{type(search).__name__} does, got 'l1'"
+        )
     timed = Timed(time_limit)
     rounds = _Rounds(tol, callback, timed)
     problem = Restricted(
