@@ -361,6 +361,79 @@ def test_compiles_around_the_solver():
         torch.testing.assert_close(x.grad, y.grad)
 
 
+def test_training_goes_on_after_inference_mode():
+    logits, image = torch.randn(1, 3, 5, 7), torch.randn(1, 3, 5, 7)
+    y = torch.zeros(1, 5, 7, dtype=torch.int64)
+    loss = t.FieldLikelihoodLoss(0.5, learn=True)
+    with torch.inference_mode():
+        expected = loss(logits, y, image=image)
+    found = loss(logits, y, image=image.requires_grad_())
+    found.backward()
+    torch.testing.assert_close(found, expected)
+    assert image.grad.abs().max() > 0
+
+
+def test_a_step_of_training_leaves_nothing_behind(monkeypatch):
+    import gc
+    import weakref
+
+    from setwise.torch._fields import _log_partition
+
+    left, solve = [], _log_partition.answer_of
+
+    def watched(*arguments, **options):
+        answer = solve(*arguments, **options)
+        left.append(weakref.ref(answer))
+        return answer
+
+    monkeypatch.setattr(_log_partition, "answer_of", watched)
+    x, y = draw((1, 3, 2, 2)).requires_grad_(), torch.zeros(1, 2, 2, dtype=torch.int64)
+    gc.collect()
+    gc.disable()
+    try:
+        (t.FieldMarginals(0.5)(x).square().sum() + t.FieldLikelihoodLoss(0.5)(x, y)).backward()
+        assert left
+        assert all(ref() is None for ref in left)
+    finally:
+        gc.enable()
+
+
+def test_an_answer_may_be_written_to():
+    for shape in ((1, 2, 1, 1), (1, 2, 2, 2)):
+        slopes = []
+        for in_place in (False, True):
+            x = draw(shape).requires_grad_()
+            p = t.FieldMarginals(0.5)(x)
+            p = p.mul_(2.0) if in_place else p * 2.0
+            p[:, 0].sum().backward()
+            slopes.append(x.grad)
+        torch.testing.assert_close(*slopes)
+
+
+def test_slopes_that_overflowed_are_for_the_scaler_to_see():
+    for n_labels in (2, 3):
+        x = draw((1, n_labels, 3, 3)).requires_grad_()
+        p = t.FieldMarginals(0.5)(x)
+        p.backward(torch.where(p > p.median(), math.inf, 1.0))
+        assert not torch.isfinite(x.grad).all()
+
+
+def test_numbers_of_numpy_are_numbers():
+    layer = t.FieldMarginals(
+        np.float32(0.5), region_weight=np.array([0.25]), max_iter=np.int64(9), alpha=np.float16(0.5)
+    )
+    assert repr(layer) == "FieldMarginals(weight=0.5, region_weight=[0.25])"
+    assert repr(t.FieldMarginals(0.5, learn=True).to("meta")) == "FieldMarginals(learn=True)"
+
+
+def test_regions_may_have_any_numbers():
+    logits, y = draw((2, 3, 2, 3)), torch.zeros(2, 2, 3, dtype=torch.int64)
+    small = torch.tensor([[[0, 0, 1], [-1, 1, 1]], [[2, 2, 2], [0, 0, 2]]])
+    large = torch.where(small < 0, -1, 10**12 - 3 * small)
+    loss = t.FieldLikelihoodLoss(0.5, region_weight=0.4, reduction="none")
+    torch.testing.assert_close(loss(logits, y, regions=large), loss(logits, y, regions=small))
+
+
 def test_is_saved_and_pickled():
     layer = t.FieldLikelihoodLoss(0.5, learn=True, region_weight=0.3)
     other = t.FieldLikelihoodLoss(2.0, learn=True, region_weight=1.0)

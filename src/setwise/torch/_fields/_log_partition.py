@@ -14,6 +14,7 @@ the blocks of ``projection`` are known exactly, and so is the derivative.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import sqrt
 from typing import Any
 
@@ -54,17 +55,23 @@ class LogPartition(torch.autograd.Function):
         dtype, device = logits.dtype, logits.device
         below = torch.full_like(answer.upper, -torch.inf) if answer.lower is None else answer.lower
         p = answer.probabilities.to(device, dtype).contiguous()
-        ctx.problem, ctx.answer = problem, answer
+        if p._is_view():  # which nobody could write to
+            p = p.clone()
+        # An output that hung on the node which made it would stay until the garbage collector comes,
+        # and all that the node holds with it; and of what is saved torch sees whether it was
+        # written to.
+        alone = {"probabilities": answer.probabilities.detach(), "upper": answer.upper.detach()}
+        ctx.problem, ctx.answer = problem, replace(answer, **alone)
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(logits, weights, region_weights)
+        ctx.save_for_backward(logits, weights, region_weights, answer.probabilities)
         below, gap = below.to(device), answer.gap.to(device)
         ctx.mark_non_differentiable(below, gap)
         return p, answer.upper.to(device), below, gap
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, slopes: Any, upper: Any, *_: Any) -> tuple[Any, ...]:
-        logits, weights, region_weights = ctx.saved_tensors
+    def backward(ctx: Any, slopes: Any, upper: Any, *rest: Any) -> tuple[Any, ...]:
+        logits, weights, region_weights, _ = ctx.saved_tensors
         problem: Problem = ctx.problem
         answer: Answer = ctx.answer
         needs = ctx.needs_input_grad[1:3]
