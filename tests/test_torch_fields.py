@@ -11,7 +11,7 @@ import setwise as sw
 
 t = sw.torch
 METHODS = ("projection", "trees")
-TIGHT = {"tol": 1e-12, "backward_tol": 1e-10}
+TIGHT = {"tol": 1e-15, "backward_tol": 1e-10}  # a gap is the square of an error of marginals
 
 
 def draw(shape, seed=0, scale=2.0, dtype=torch.float64):
@@ -22,6 +22,11 @@ def draw(shape, seed=0, scale=2.0, dtype=torch.float64):
 def uniform(shape, seed=1):
     generator = torch.Generator().manual_seed(seed)
     return 0.1 + torch.rand(*shape, dtype=torch.float64, generator=generator)
+
+
+def gradcheck(of, inputs, **options):
+    """Along random directions: a few solutions in place of two for every number."""
+    return torch.autograd.gradcheck(of, inputs, fast_mode=True, **options)
 
 
 def labelings(n, n_labels):
@@ -157,7 +162,7 @@ def test_gradcheck(n_labels, method, sides, has_regions):
         post = layer(logits, weights=weights, region_weights=region_weights, **rest)
         return post.probabilities, post.log_partition_upper
 
-    assert torch.autograd.gradcheck(of, inputs, eps=1e-5, atol=1e-4, rtol=1e-3)
+    assert gradcheck(of, inputs, eps=1e-5, atol=1e-4, rtol=1e-3)
 
 
 def test_gradcheck_of_trees_with_regions():
@@ -169,7 +174,7 @@ def test_gradcheck_of_trees_with_regions():
     def of(x):
         return (layer(x, regions=regions) * along).sum()
 
-    assert torch.autograd.gradcheck(of, (logits,), eps=1e-5, atol=1e-3, rtol=1e-2)
+    assert gradcheck(of, (logits,), eps=1e-5, atol=1e-3, rtol=1e-2)
 
 
 @pytest.mark.parametrize("n_labels", [2, 4])
@@ -255,7 +260,7 @@ def test_gradcheck_of_the_likelihood(method):
 
     for x in inputs:
         x.requires_grad_()
-    assert torch.autograd.gradcheck(of, inputs, eps=1e-5, atol=1e-5)
+    assert gradcheck(of, inputs, eps=1e-5, atol=1e-5)
 
 
 def test_soft_labels_are_matched_where_the_loss_is_least():
@@ -310,7 +315,7 @@ def test_gradcheck_of_the_hinge():
     loss = t.FieldHingeLoss(1.0, reduction="sum")
     y = torch.randint(0, 2, (2, 3, 3), generator=torch.Generator().manual_seed(2))
     inputs = [draw((2, 2, 3, 3)).requires_grad_(), uniform((2, 2, 3, 3)).requires_grad_()]
-    assert torch.autograd.gradcheck(lambda a, w: loss(a, y, weights=w), inputs, eps=1e-6)
+    assert gradcheck(lambda a, w: loss(a, y, weights=w), inputs, eps=1e-6)
 
 
 def test_best_labels_are_those_of_the_library():

@@ -115,7 +115,8 @@ def _of_marginals(
     if answer.is_exact:
         return _binary(problem, answer.probabilities, slopes)
     logits, weights, region_weights = tensors
-    # An error of the gap is about the square of one of the marginals.
+    # An error of the gap is about the square of one of the marginals: a search that starts here and
+    # ends at the square of the step need not move at all, so it goes on to a ten-thousandth.
     tol = max(problem.backward_tol, answer.least_tol)
     largest = slopes.abs().flatten(1).amax(1)
     step = sqrt(tol) / torch.where(largest > 0, largest, 1.0)
@@ -127,7 +128,7 @@ def _of_marginals(
             weights,
             region_weights,
             states=answer.states,
-            tol=min(problem.tol, tol),
+            tol=max(1e-4 * min(problem.tol, tol), answer.least_tol),
         )
         for sign in (1.0, -1.0)
     )
