@@ -73,9 +73,9 @@ class FieldMarginals(FieldLayer):
     tol : float
         The relative gap of the solution.
     backward_tol : float
-        That of the two solutions whose difference quotient is the derivative (not with two labels
-        and ``projection`` on the host, where it is exact). The logits move by its root. On a CUDA
-        device it is 1e-5 at least.
+        Of the two solutions whose difference quotient is the derivative (not with two labels and
+        ``projection`` on the host, where it is exact): the logits move by its root, and the
+        relative gap is a ten-thousandth of it. On a CUDA device both are 1e-5 at least.
     max_iter : int, optional
         The most passes.
     bounds : bool

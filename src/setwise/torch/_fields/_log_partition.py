@@ -57,9 +57,8 @@ class LogPartition(torch.autograd.Function):
         p = answer.probabilities.to(device, dtype).contiguous()
         if p._is_view():  # which nobody could write to
             p = p.clone()
-        # An output that hung on the node which made it would stay until the garbage collector comes,
-        # and all that the node holds with it; and of what is saved torch sees whether it was
-        # written to.
+        # An output that hung on the node which made it would stay, with all that the node holds,
+        # until the garbage collector comes; and of what is saved torch sees if it is written to.
         alone = {"probabilities": answer.probabilities.detach(), "upper": answer.upper.detach()}
         ctx.problem, ctx.answer = problem, replace(answer, **alone)
         ctx.set_materialize_grads(False)
