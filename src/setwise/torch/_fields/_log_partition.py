@@ -59,8 +59,8 @@ class LogPartition(torch.autograd.Function):
             p = p.clone()
         # An output that hung on the node which made it would stay, with all that the node holds,
         # until the garbage collector comes; and of what is saved torch sees if it is written to.
-        alone = {"probabilities": answer.probabilities.detach(), "upper": answer.upper.detach()}
-        ctx.problem, ctx.answer = problem, replace(answer, **alone)
+        alone, bound = answer.probabilities.detach(), answer.upper.detach()
+        ctx.problem, ctx.answer = problem, replace(answer, probabilities=alone, upper=bound)
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(logits, weights, region_weights, answer.probabilities)
         below, gap = below.to(device), answer.gap.to(device)
