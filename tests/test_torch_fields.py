@@ -188,6 +188,17 @@ def test_a_quotient_of_default_tolerance_is_near_the_derivative(n_labels):
     assert (slopes[0] - slopes[1]).norm() <= 0.05 * slopes[1].norm()
 
 
+def test_no_tolerance_makes_the_step_vanish():
+    slopes = []
+    for tol in (1e-10, 1e-300):
+        x = draw((1, 3, 3, 3)).requires_grad_()
+        (
+            t.FieldMarginals(0.7, tol=1e-12, backward_tol=tol)(x) * draw((1, 3, 3, 3), 7)
+        ).sum().backward()
+        slopes.append(x.grad)
+    assert (slopes[0] - slopes[1]).norm() <= 0.02 * slopes[0].norm()
+
+
 def test_learnt_weights_have_derivatives_and_are_positive():
     layer = t.FieldMarginals(0.5, learn=True, region_weight=[0.2, 0.3])
     torch.testing.assert_close(layer.weight, torch.tensor([0.5]))
@@ -504,6 +515,7 @@ REFUSED = [
     (ValueError, "edges must join", lambda: t.FieldMarginals()(X[0, 0], edges=[[0, 7]])),
     (ValueError, "target must hold classes", lambda: t.FieldLikelihoodLoss()(X, Y + 2)),
     (ValueError, "target must hold labels", lambda: t.FieldLikelihoodLoss()(X, Y[0])),
+    (ValueError, "target must hold degrees whose", lambda: t.FieldLikelihoodLoss()(X, X + 0.9)),
     (TypeError, "target must hold integers", lambda: t.FieldHingeLoss()(X, X)),
     (ValueError, "margin must be at least 0", lambda: t.FieldHingeLoss(margin=-1)),
 ]

@@ -97,9 +97,9 @@ class FieldHingeLoss(FieldLayer):
     ) -> Tensor | FieldLoss:
         """The loss of logits and labels; the rest as in ``FieldMarginals``."""
         call = self._read(logits, image, regions, weights, region_weights, edges)
-        truth = read_truth(logits, target, call.batch, self.ignore_index)
-        if target.is_floating_point():
+        if isinstance(target, Tensor) and target.is_floating_point():
             raise TypeError(f"target must hold integers for a hinge, got {target.dtype}")
+        truth = read_truth(logits, target, call.batch, self.ignore_index)
         call = without_void(call, truth.counts)
         counts, y = truth.counts, truth.degrees
         raised = call.batch.logits.double() + self.margin * (1.0 - y) * counts[:, None]

@@ -25,6 +25,8 @@ from torch.autograd.function import once_differentiable
 
 from setwise.torch._fields._answer import Answer, Problem
 
+_LEAST = 1e-12  # a shorter step than its root drowns in the rounding of the solutions
+
 
 def answer_of(problem: Problem, *tensors: Tensor, **options: Any) -> Answer:
     """The solution on the device of the tensors where it can be had there, else on the host."""
@@ -116,7 +118,7 @@ def _of_marginals(
     logits, weights, region_weights = tensors
     # An error of the gap is about the square of one of the marginals: a search that starts here and
     # ends at the square of the step need not move at all, so it goes on to a ten-thousandth.
-    tol = max(problem.backward_tol, answer.least_tol)
+    tol = max(problem.backward_tol, answer.least_tol, _LEAST)
     largest = slopes.abs().flatten(1).amax(1)
     step = sqrt(tol) / torch.where(largest > 0, largest, 1.0)
     shift = step[:, None, None] * slopes

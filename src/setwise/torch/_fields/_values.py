@@ -26,7 +26,8 @@ def as_real(value: object, name: str, *, positive: bool = False) -> float:
     except OverflowError:
         number = math.inf
     if not math.isfinite(number) or number < 0 or (positive and number == 0):
-        raise ValueError(f"{name} must be {'positive' if positive else 'at least 0'}, got {value}")
+        least = "positive" if positive else "at least 0"
+        raise ValueError(f"{name} must be {least} and finite, got {number:g}")
     return number
 
 
