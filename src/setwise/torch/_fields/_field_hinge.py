@@ -14,7 +14,7 @@ from setwise.torch._fields._field_map import best_labels
 from setwise.torch._fields._layer import FieldLayer
 from setwise.torch._fields._targets import energy_of, one_hot, read_truth, reduced, without_void
 from setwise.torch._fields._values import as_real
-from setwise.torch._inputs._sets import check_ignore, check_reduction
+from setwise.torch._inputs._sets import check_ignore, check_input, check_reduction
 
 
 class FieldHingeLoss(FieldLayer):
@@ -97,7 +97,8 @@ class FieldHingeLoss(FieldLayer):
     ) -> Tensor | FieldLoss:
         """The loss of logits and labels; the rest as in ``FieldMarginals``."""
         call = self._read(logits, image, regions, weights, region_weights, edges)
-        if isinstance(target, Tensor) and target.is_floating_point():
+        check_input(logits, target)
+        if target.is_floating_point():
             raise TypeError(f"target must hold integers for a hinge, got {target.dtype}")
         truth = read_truth(logits, target, call.batch, self.ignore_index)
         call = without_void(call, truth.counts)
