@@ -193,6 +193,10 @@ def test_struct_boost_says_what_a_group_needs():
     fit = struct_boost(smooth, StumpSearch(X), columns="shared", penalty="group", tol=0.1)
     assert not fit.certified  # it looks at one class at a time
 
+    for columns in ("shared", "class"):  # the largest norm is not the largest sum of one class
+        with pytest.raises(ValueError, match="penalty must be 'group' for a search"):
+            struct_boost(smooth, StepSearch(X), columns=columns)
+
     class Thirds(StumpSearch):
         def __call__(self, weights):
             column = super().__call__(weights)[0]

@@ -112,8 +112,9 @@ def struct_boost(
         :math:`\sum_j \|w_j\|_2 + C R(f)`, so that a learner which speaks for one segment speaks
         for others at little more. Its edge is then the norm of its edges in the segments, which
         the search has to make largest (``StepSearch``): one that does says so by an attribute
-        ``joint``, and of any other nothing is certified. The risk must be smooth, with a
-        ``temperature`` as the logistic one has: there is descent alone, and no linear program.
+        ``joint``, and of any other nothing is certified; with "l1" it is refused unless there is
+        one segment. The risk must be smooth, with a ``temperature`` as the logistic one has: there
+        is descent alone, and no linear program.
     columns_per_round : int
         How many of the violated columns that the search returns enter in a round.
     verbose : bool
@@ -200,6 +201,11 @@ def struct_boost(
     if examplewise and not hasattr(risk, "each"):
         raise TypeError(
             f"risk must have a method each for slack='example', got {type(risk).__name__}"
+        )
+    if getattr(search, "joint", False) and not grouped and np.size(risk.offsets) > 2:
+        raise ValueError(
+            "penalty must be 'group' for a search that looks at all segments together, as "
+            f"{type(search).__name__} does, got 'l1'"
         )
     timed = Timed(time_limit)
     rounds = _Rounds(tol, callback, timed)

@@ -55,7 +55,8 @@ def binary_slopes(
     means = (np.bincount(block, along) / np.bincount(block))[block]
     rising = np.sign(x[edges[:, 1]] - x[edges[:, 0]])
     apart = block[edges[:, 0]] != block[edges[:, 1]]
-    of_edges = np.where(apart, rising * (means[edges[:, 0]] - means[edges[:, 1]]), 0.0)
+    with np.errstate(invalid="ignore"):  # slopes that overflowed go on as NaN
+        of_edges = np.where(apart, rising * (means[edges[:, 0]] - means[edges[:, 1]]), 0.0)
     of_layers = [
         _region_slopes(means, order, regions, alpha, n_regions)
         for order, (regions, alpha, n_regions) in zip(orders, layers, strict=True)

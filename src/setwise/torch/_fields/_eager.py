@@ -21,7 +21,8 @@ def eager(function: F) -> F:
     hidden: list[Callable[..., Any]] = []
 
     def plain(*arguments: Any, **options: Any) -> Any:
-        device = next((a.device.type for a in arguments if isinstance(a, Tensor)), "cpu")
+        given = (*arguments, *options.values())
+        device = next((a.device.type for a in given if isinstance(a, Tensor)), "cpu")
         with torch.autocast(device, enabled=False):
             return function(*arguments, **options)
 

@@ -14,7 +14,7 @@ from setwise.torch._fields._field_map import best_labels
 from setwise.torch._fields._layer import FieldLayer
 from setwise.torch._fields._targets import energy_of, one_hot, read_truth, reduced, without_void
 from setwise.torch._fields._values import as_real
-from setwise.torch._inputs._sets import check_ignore, check_reduction
+from setwise.torch._inputs._sets import check_ignore, check_input, check_reduction
 
 
 class FieldHingeLoss(FieldLayer):
@@ -97,9 +97,10 @@ class FieldHingeLoss(FieldLayer):
     ) -> Tensor | FieldLoss:
         """The loss of logits and labels; the rest as in ``FieldMarginals``."""
         call = self._read(logits, image, regions, weights, region_weights, edges)
-        truth = read_truth(logits, target, call.batch, self.ignore_index)
+        check_input(logits, target)
         if target.is_floating_point():
             raise TypeError(f"target must hold integers for a hinge, got {target.dtype}")
+        truth = read_truth(logits, target, call.batch, self.ignore_index)
         call = without_void(call, truth.counts)
         counts, y = truth.counts, truth.degrees
         raised = call.batch.logits.double() + self.margin * (1.0 - y) * counts[:, None]

@@ -68,14 +68,15 @@ class FieldMarginals(FieldLayer):
     alpha : float
         The power of regions, above 0 and at most 1.
     method : {"projection", "trees"}
-        "projection" is convex in logits and weights, and two labels are solved exactly; "trees"
-        keeps pairs, so that its bound is lower, and its derivative smooth.
+        "projection" is convex in logits and weights, and two labels are solved exactly, by cuts
+        (where the squares of the regions' sizes sum to 200,000 at most: beyond, passes to ``tol``
+        are quicker); "trees" keeps pairs, so that its bound is lower, and its derivative smooth.
     tol : float
         The relative gap of the solution.
     backward_tol : float
-        That of the two solutions whose difference quotient is the derivative (not with two labels
-        and ``projection`` on the host, where it is exact). The logits move by its root, or its cube
-        root for ``trees``. On a CUDA device it is 1e-5 at least.
+        Of the two solutions whose difference quotient is the derivative (not with two labels by
+        cuts on the host, where it is exact): the logits move by its root, and the
+        relative gap is a ten-thousandth of it. On a CUDA device both are 1e-5 at least.
     max_iter : int, optional
         The most passes.
     bounds : bool

@@ -43,7 +43,8 @@ class Graph:
         cache = self.__dict__.setdefault("_on", {})
         if device not in cache:
             parts = (self.edges[:, 0], self.edges[:, 1], self.position)
-            cache[device] = tuple(torch.tensor(np.array(part), device=device) for part in parts)
+            with torch.inference_mode(False):  # they outlive the call, and may be saved by a next
+                cache[device] = tuple(torch.tensor(np.array(part), device=device) for part in parts)
         found: tuple[Tensor, Tensor, Tensor] = cache[device]
         return found
 

@@ -115,7 +115,7 @@ class FieldLayer(nn.Module):
         self, logits: Any, image: Any, regions: Any, weights: Any, region_weights: Any, edges: Any
     ) -> Call:
         batch = read_logits(logits, edges, self.connectivity)
-        layers, n_regions = read_regions(regions, batch)
+        layers, n_regions = read_regions(regions, batch, weighted=region_weights is not None)
         pair_strength = self._held("weight", batch.logits)
         assert pair_strength is not None
         pairs = read_weights(pair_strength, batch, weights, image, self.beta)
@@ -149,11 +149,13 @@ class FieldLayer(nn.Module):
 
     def extra_repr(self) -> str:
         """The weights, and what is not as usual."""
-        parts = [f"weight={self.weight.item():.4g}"]
+        parts, weight, of_regions = [], self.weight, self.region_weight
+        if not weight.is_meta:
+            parts.append(f"weight={weight.item():.4g}")
         if self.learn:
             parts.append("learn=True")
-        if self.region_weight is not None:
-            parts.append(f"region_weight={[round(w, 4) for w in self.region_weight.tolist()]}")
+        if of_regions is not None and not of_regions.is_meta:
+            parts.append(f"region_weight={[round(w, 4) for w in of_regions.tolist()]}")
         if self.method != "projection":
             parts.append(f"method={self.method!r}")
         return ", ".join(parts)

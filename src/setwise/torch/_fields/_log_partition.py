@@ -14,6 +14,8 @@ the blocks of ``projection`` are known exactly, and so is the derivative.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from setwise.torch._fields._answer import Answer, Problem
+
+_LEAST = 1e-12  # a shorter step than its root drowns in the rounding of the solutions
 
 
 def answer_of(problem: Problem, *tensors: Tensor, **options: Any) -> Answer:
@@ -53,17 +57,22 @@ class LogPartition(torch.autograd.Function):
         dtype, device = logits.dtype, logits.device
         below = torch.full_like(answer.upper, -torch.inf) if answer.lower is None else answer.lower
         p = answer.probabilities.to(device, dtype).contiguous()
-        ctx.problem, ctx.answer = problem, answer
+        if p._is_view():  # which nobody could write to
+            p = p.clone()
+        # An output that hung on the node which made it would stay, with all that the node holds,
+        # until the garbage collector comes; and of what is saved torch sees if it is written to.
+        alone, bound = answer.probabilities.detach(), answer.upper.detach()
+        ctx.problem, ctx.answer = problem, replace(answer, probabilities=alone, upper=bound)
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(logits, weights, region_weights)
+        ctx.save_for_backward(logits, weights, region_weights, answer.probabilities)
         below, gap = below.to(device), answer.gap.to(device)
         ctx.mark_non_differentiable(below, gap)
         return p, answer.upper.to(device), below, gap
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, slopes: Any, upper: Any, *_: Any) -> tuple[Any, ...]:
-        logits, weights, region_weights = ctx.saved_tensors
+    def backward(ctx: Any, slopes: Any, upper: Any, *rest: Any) -> tuple[Any, ...]:
+        logits, weights, region_weights, _ = ctx.saved_tensors
         problem: Problem = ctx.problem
         answer: Answer = ctx.answer
         needs = ctx.needs_input_grad[1:3]
@@ -107,14 +116,11 @@ def _of_marginals(
     if answer.is_exact:
         return _binary(problem, answer.probabilities, slopes)
     logits, weights, region_weights = tensors
-    # An error of the gap is about the square of one of the marginals. The bound of trees is smooth,
-    # and a longer step drowns that error; that of projection has kinks, which a step should not
-    # reach. A search that starts here and may end at a gap of the step's square need not move at
-    # all: it goes on to a hundredth of it.
-    tol = max(problem.backward_tol, answer.least_tol)
+    # An error of the gap is about the square of one of the marginals: a search that starts here and
+    # ends at the square of the step need not move at all, so it goes on to a ten-thousandth.
+    tol = max(problem.backward_tol, answer.least_tol, _LEAST)
     largest = slopes.abs().flatten(1).amax(1)
-    length = tol ** (1 / 3 if problem.method == "trees" else 1 / 2)
-    step = length / torch.where(largest > 0, largest, 1.0)
+    step = sqrt(tol) / torch.where(largest > 0, largest, 1.0)
     shift = step[:, None, None] * slopes
     ahead, behind = (
         answer_of(
@@ -123,7 +129,7 @@ def _of_marginals(
             weights,
             region_weights,
             states=answer.states,
-            tol=max(min(problem.tol, tol) / 100, answer.least_tol),
+            tol=max(1e-4 * min(problem.tol, tol), answer.least_tol),
         )
         for sign in (1.0, -1.0)
     )

@@ -136,8 +136,11 @@ def contrast(batch: Batch, image: Any, beta: float | None) -> Tensor:
     return torch.exp(-change / (2 * torch.where(mean > 0, mean, 1.0)))
 
 
-def read_regions(regions: Any, batch: Batch) -> tuple[Tensor, int]:
-    """(B, K, N) numbers of regions, -1 for none, and one more than the largest."""
+def read_regions(regions: Any, batch: Batch, *, weighted: bool) -> tuple[Tensor, int]:
+    """(B, K, N) numbers of regions, -1 for none, and one more than the largest.
+
+    Numbers beyond the pixels are replaced, unless weights are given by them (``weighted``).
+    """
     logits = batch.logits
     if regions is None:
         layers: list[Any] = []
@@ -162,7 +165,12 @@ def read_regions(regions: Any, batch: Batch) -> tuple[Tensor, int]:
         none = torch.zeros(len(logits), 0, batch.graph.n, dtype=torch.int64, device=logits.device)
         return none, 0
     stacked = torch.stack(flat, 1)
-    return stacked, int(stacked.max()) + 1 if stacked.numel() else 0
+    n_regions = int(stacked.max()) + 1 if stacked.numel() else 0
+    if n_regions > stacked.numel() and not weighted:
+        numbers, stacked = torch.unique(stacked, return_inverse=True)
+        stacked = stacked - (numbers[0] < 0).long()
+        n_regions = len(numbers)
+    return stacked, n_regions
 
 
 def read_region_weights(

@@ -11,11 +11,13 @@ from torch import Tensor
 from setwise.torch._fields._layer import Call
 from setwise.torch._fields._read import Batch
 from setwise.torch._fields._regions import layer_prices
+from setwise.torch._fields._values import check_all
 from setwise.torch._inputs._class_targets import check_degrees
 from setwise.torch._inputs._labels import check_classes, comparable, voids
 from setwise.torch._inputs._sets import check_input
 
 _EPS = 2.0**-52
+_OF_HALVES = 0.01  # by how much degrees in half precision may miss 1
 
 
 class Truth(NamedTuple):
@@ -41,6 +43,9 @@ def read_truth(logits: Tensor, target: Any, batch: Batch, ignore: int | None) ->
         void = voids(soft, ignore)
         check_degrees(soft, void)
         counts = torch.ones_like(soft[:, 0], dtype=torch.bool) if void is None else ~void.any(1)
+        sums = soft.sum(1)
+        whole = ((sums - 1).abs() <= _OF_HALVES) | ~counts
+        check_all(whole, "target must hold degrees whose sum over the labels is 1", sums)
         return Truth(torch.where(counts[:, None], soft, 0.0), counts)
     if tuple(target.shape) != batch.label_shape or target.is_floating_point():
         raise ValueError(

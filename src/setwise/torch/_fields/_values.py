@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,17 +19,21 @@ def as_real(value: object, name: str, *, positive: bool = False) -> float:
     """A finite number that is not negative."""
     if isinstance(value, Tensor) and value.ndim == 0 and not value.requires_grad:
         value = value.item()
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number) or number < 0 or (positive and number == 0):
-        raise ValueError(f"{name} must be {'positive' if positive else 'at least 0'}, got {value}")
+        least = "positive" if positive else "at least 0"
+        raise ValueError(f"{name} must be {least} and finite, got {number:g}")
     return number
 
 
 def as_reals(value: object, name: str) -> list[float]:
     """Numbers that are not negative, one or several."""
-    if isinstance(value, Tensor) and value.ndim == 1:
+    if isinstance(value, Tensor | np.ndarray) and value.ndim == 1:
         value = value.tolist()
     if isinstance(value, list | tuple):
         return [as_real(item, name) for item in value]
@@ -38,11 +44,11 @@ def as_passes(value: object) -> int | None:
     """How many passes there may be."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"max_iter must be an integer or None, got {type(value).__name__}")
     if value < 1:
         raise ValueError(f"max_iter must be at least 1, got {value}")
-    return value
+    return int(value)
 
 
 def check_word(value: object, name: str, words: tuple[str, ...]) -> str:
