@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,7 +134,7 @@ class FieldMap:
     def _asked(
         self, client: Client, parts: list[_Part], suspects: list[_Part] | None = None
     ) -> Iterator[list[Answer]]:
-        """The answers as they come; parts whose workers died go to the suspects, if asked for."""
+        """The answers as they come; parts lost with their workers go to the suspects, if asked."""
         ask = delayed(self._job, pure=False)
         # In one graph, so that what chunks share, as the array they are cut from, travels once.
         graph = [ask(part.source, part.places, part.names) for part in parts]
@@ -144,7 +145,7 @@ class FieldMap:
                 error = future.exception() if future.status != "finished" else None
                 if error is None:
                     yield future.result()
-                elif isinstance(error, KilledWorker) and suspects is not None:
+                elif isinstance(error, KilledWorker | CancelledError) and suspects is not None:
                     suspects.append(part)
                 else:
                     yield [
