@@ -23,8 +23,8 @@ INSTALL := $(PIP) install --quiet --constraint constraints.txt
 KERNELS := $(wildcard cpp/*/*.hpp cpp/*/*.cpp)
 
 .DELETE_ON_ERROR:
-.PHONY: build demo test lint format pytest coverage wheel-check oldest oldest-torch docs fuzz sanitize bench \
-	experiments api clean
+.PHONY: build demo test lint format pytest coverage wheel-check wheel wheels oldest oldest-torch docs fuzz \
+	sanitize bench experiments pages api clean
 
 # ---- Set-up. A stamp in .venv stands for each step, so that a step runs when it must and no more.
 
@@ -115,6 +115,13 @@ wheel-check: .venv/.tools .venv-wheel/.made
 	.venv-wheel/bin/python -m pip install --quiet dist/setwise-*.whl
 	.venv-wheel/bin/python -W error tests/smoke.py
 
+# The wheel that a release would carry, for PYTHON; and for every python3.N that answers.
+wheel:
+	$(PYTHON) tests/wheel.py $(PYTHON)
+
+wheels:
+	$(PYTHON) tests/wheel.py --all
+
 # Made anew with pyproject.toml, so that a dependency taken out of it is not there by accident.
 .venv-wheel/.made: pyproject.toml
 	$(PYTHON) -m venv --clear .venv-wheel
@@ -195,6 +202,13 @@ EXPERIMENTS += $(filter-out experiments/shared/% $(EXPERIMENTS),\
 
 experiments: .venv/.built .venv/.torch .venv/.experiments
 	@$(call EACH,$(EXPERIMENTS))
+
+# The pages that scripts write: goals and verdicts, tables of the guide, where figures come from, licences.
+pages: .venv/.built .venv/.dev .venv/.torch
+	$(BIN)/python benchmarks/tables.py > /dev/null
+	$(BIN)/python benchmarks/verdicts.py
+	$(BIN)/python docs/figures.py
+	$(BIN)/python docs/licences.py
 
 api: .venv/.built .venv/.torch
 	$(BIN)/python tests/helpers/public_api.py

@@ -27,7 +27,14 @@ from sklearn.mixture import GaussianMixture
 import setwise as sw
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks.shared.measure import arguments, as_ratio, as_seconds, nothing_to_measure, ratio, report
+from benchmarks.shared.measure import (
+    arguments,
+    as_ratio,
+    as_seconds,
+    nothing_to_measure,
+    ratio,
+    report,
+)
 
 Mask = np.ndarray
 
