@@ -27,7 +27,7 @@ TIMES = {"ms", "setwise", "median"}  # from here on a row no longer says what wa
 
 # Benchmark, how the goal begins: why it is not met.
 LOOP = "a call of ours in a loop has become fast itself; against a loop of NumPy the goal is met"
-THREADS = "the flow itself takes two threads (the row of FlowGraph.solve); what stands around it is serial"
+THREADS = "the flow itself takes two threads (see FlowGraph.solve); what is around it takes one"
 RANDOM = "not found out: on random volumes PyMaxflow's search is nearly as fast as ours"
 NOISE = "the goal lies within the range of the repeats"
 WHY_NOT: dict[tuple[str, str], str] = {
@@ -124,20 +124,11 @@ def section() -> str:
         if not any(v.benchmark == benchmark and v.what.startswith(start) for v in missed):
             sys.exit(f"WHY_NOT has a reason for {benchmark}, {start}: no such goal is missed")
     lines = [f"{len(all_goals) - len(missed)} of {len(all_goals)} goals are met.", ""]
-    lines += [
-        "### Not met",
-        "",
-        "| benchmark | what | figure | goal | why not |",
-        "|---|---|---|---|---|",
-    ]
+    lines += ["### Not met", ""]
+    lines += ["| benchmark | what | figure | goal | why not |", "|---|---|---|---|---|"]
     lines += [f"| `{v.benchmark}` | {v.what} | {v.figure} | {v.goal} | {v.why()} |" for v in missed]
-    lines += [
-        "",
-        "### All goals",
-        "",
-        "| benchmark | what | figure | goal | met |",
-        "|---|---|---|---|---|",
-    ]
+    lines += ["", "### All goals", ""]
+    lines += ["| benchmark | what | figure | goal | met |", "|---|---|---|---|---|"]
     lines += [
         f"| `{v.benchmark}` | {v.what} | {v.figure} | {v.goal} | {'yes' if v.met else '**no**'} |"
         for v in all_goals

@@ -1,7 +1,7 @@
-"""Writes docs/figures.md: every results file of the repository, its script, its date and its commit.
+"""Writes docs/figures.md: every result of the repository with its script, date and commit.
 
-The commit is the one that the script wrote into its result; the date is that of the commit that brought
-the result in.
+The commit is the one that the script wrote into its result; the date is that of the commit that
+brought the result in.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "figures.md"
 HEAD = """# Where every figure comes from
 
-Every figure of the documentation was printed by a script of the repository. A script keeps what it found
-in the folder `results` beside it, under its own name, with the versions and the commit that it ran with; tables in the
-documents are filled in from there by `benchmarks/tables.py`, and goals with their verdicts are in
-`benchmarks/README.md`. `make bench` and `make experiments` run the scripts, and `docs/figures.py` writes this
-page. *changed* after a commit: the library differed from it when the script ran.
+Every figure of the documentation was printed by a script of the repository. A script keeps what it
+found in the folder `results` beside it, under its own name, with the versions and the commit that
+it ran with; tables in the documents are filled in from there by `benchmarks/tables.py`, and goals
+with their verdicts are in `benchmarks/README.md`. `make bench` and `make experiments` run the
+scripts, and `docs/figures.py` writes this page. *changed* after a commit: the library differed
+from it when the script ran.
 """
 
 

@@ -1,7 +1,8 @@
 """Writes docs/licences.md: what a user installs with setwise, package by package, with its licence.
 
-Reads the requirements of pyproject.toml, its extras included, and from there downwards the metadata of
-the installed distributions. Ends with a sentence if a licence is missing, or is one that setwise may not depend on.
+Reads the requirements of pyproject.toml, its extras included, and from there downwards the
+metadata of the installed distributions. Ends with a sentence if a licence is missing, or is one
+that setwise may not depend on.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ KNOWN = {
 }
 HEAD = """# Licences
 
-setwise is under the BSD 3-clause licence. What `pip install setwise` brings along, and each of its extras,
-with the licence that a package states in its own metadata; written by `docs/licences.py`, which refuses the
-GPL and whatever forbids a use. Compilers, linters, peers of the benchmarks and the like are not listed:
-no user installs them. A package stands under the first part that brings it, as on Linux. torch's builds for CUDA bring packages of NVIDIA under NVIDIA's own terms, its build
-for the CPU does not.
+setwise is under the BSD 3-clause licence. What `pip install setwise` brings along, and each of its
+extras, with the licence that a package states in its own metadata; written by `docs/licences.py`,
+which refuses the GPL and whatever forbids a use. Compilers, linters, peers of the benchmarks and
+the like are not listed: no user installs them. A package stands under the first part that brings
+it, as on Linux. torch's builds for CUDA bring packages of NVIDIA under NVIDIA's own terms, its
+build for the CPU does not.
 """
 
 

@@ -2,9 +2,10 @@
 
     python tests/wheel.py python3.12 python3.13     # or --all: every python3.N that answers
 
-The wheel is built from the sdist, so that both are tried. On Linux auditwheel gives it its manylinux tag. A
-fresh environment with nothing but what the wheel asks for then runs tests/smoke.py, with no compiler
-in reach. The size of each file and the time of ``import setwise`` are printed.
+The wheel is built from the sdist, so that both are tried. On Linux auditwheel gives it its
+manylinux tag. A fresh environment with nothing but what the wheel asks for then runs
+tests/smoke.py, with no compiler in reach. The size of each file and the time of ``import setwise``
+are printed.
 """
 
 from __future__ import annotations
@@ -31,11 +32,8 @@ def run(*command: str | Path, **options: object) -> str:
 def answering() -> list[str]:
     """Every python3.N, from the oldest that setwise admits on, that is installed and starts."""
     names = [f"python3.{minor}" for minor in range(FIRST, FIRST + 20)]
-    found = []
-    for name in filter(shutil.which, names):
-        if subprocess.run([name, "-c", ""], capture_output=True).returncode == 0:
-            found.append(name)
-    return found
+    starts = [name for name in names if shutil.which(name)]
+    return [n for n in starts if not subprocess.run([n, "-c", ""], capture_output=True).returncode]
 
 
 def environment(python: str, name: str, *packages: str) -> Path:
@@ -74,7 +72,7 @@ def wheel(python: str, archive: Path) -> Path:
 
 
 def tried(python: str, built: Path) -> float:
-    """Seconds of ``import setwise`` from the wheel, after the smoke test has passed without compiler."""
+    """Seconds of ``import setwise``, after the smoke test has passed without a compiler."""
     inner = environment(python, f"{Path(python).name}-user")
     alone = {**os.environ, "PATH": str(inner.parent), "CC": "/no/compiler", "CXX": "/no/compiler"}
     run(inner, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", built, env=alone)
