@@ -20,7 +20,14 @@ import numpy as np
 from setwise import StructBoostRanker
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks.shared.measure import RESULTS, arguments, as_seconds, report, verdict
+from benchmarks.shared.measure import (
+    RESULTS,
+    arguments,
+    as_seconds,
+    nothing_to_measure,
+    report,
+    verdict,
+)
 
 GRID = np.logspace(1, 3, 6)
 ROUNDS, SECONDS, PAPER_AUC, PAPER_SECONDS = 200, 60.0, "0.997 ± 0.002", 37_769
@@ -44,7 +51,9 @@ def satimage() -> tuple[np.ndarray, np.ndarray]:
 
     path = Path(os.environ.get("SETWISE_DATA", "")) / "multiclass" / "satimage.scale.gz"
     if "SETWISE_DATA" not in os.environ or not path.exists():
-        sys.exit("missing data: multiclass/satimage.scale.gz (set SETWISE_DATA to its folder)")
+        nothing_to_measure(
+            "missing data: multiclass/satimage.scale.gz (set SETWISE_DATA to its folder)"
+        )
     X, y = load_svmlight_file(str(path))
     return X.toarray(), y.astype(int)
 

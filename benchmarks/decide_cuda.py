@@ -15,7 +15,7 @@ import torch
 import setwise as sw
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks.shared.measure import arguments, report, require_close
+from benchmarks.shared.measure import arguments, nothing_to_measure, report, require_close
 
 GOAL = 20.0
 
@@ -37,7 +37,7 @@ def milliseconds(call, repeats: int) -> float:
 def main() -> None:
     args = arguments(__doc__.splitlines()[0])
     if not torch.cuda.is_available():
-        sys.exit("no CUDA device: nothing to measure")
+        nothing_to_measure("no CUDA device: nothing to measure")
     shape = (2, 5, 64, 64) if args.quick else (8, 19, 512, 1024)
     generator = torch.Generator("cuda").manual_seed(0)
     logits = torch.randn(shape, generator=generator, device="cuda") * 2

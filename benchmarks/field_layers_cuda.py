@@ -17,7 +17,7 @@ from setwise.torch._cuda._field import grid_bound
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.decide_cuda import milliseconds
-from benchmarks.shared.measure import arguments, report
+from benchmarks.shared.measure import arguments, nothing_to_measure, report
 
 TOL = 1e-3
 STEPS = ((0, 1), (1, 0))
@@ -62,7 +62,7 @@ def check() -> None:
 def main() -> None:
     args = arguments(__doc__.splitlines()[0])
     if not torch.cuda.is_available():
-        sys.exit("no CUDA device: nothing to measure")
+        nothing_to_measure("no CUDA device: nothing to measure")
     check()
     table = [["images", "labels", "weight", "ms", "goal", "met", "sweeps", "ms a sweep", "checks"]]
     data = []

@@ -27,7 +27,14 @@ from sklearn.mixture import GaussianMixture
 import setwise as sw
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks.shared.measure import arguments, as_ratio, as_seconds, ratio, report
+from benchmarks.shared.measure import (
+    arguments,
+    as_ratio,
+    as_seconds,
+    nothing_to_measure,
+    ratio,
+    report,
+)
 
 Mask = np.ndarray
 
@@ -128,8 +135,7 @@ def wrong(mask: Mask, truth: np.ndarray) -> float:
 def main() -> None:
     args = arguments("How long from scribbles to a mask, and how right is it?")
     if "SETWISE_DATA" not in os.environ:
-        print("the photographs are looked for in $SETWISE_DATA, which is not set")
-        return
+        nothing_to_measure("the photographs are looked for in $SETWISE_DATA, which is not set")
     most = 4 if args.quick else 50
     few, more = drawn(1, most), drawn(2, most)
     chosen: dict[str, Callable[..., Mask]] = {}

@@ -23,7 +23,7 @@ from playwright.sync_api import Page, sync_playwright
 from skimage import data
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks.shared.measure import arguments, report
+from benchmarks.shared.measure import arguments, nothing_to_measure, report
 
 GOALS = {(640, 480): 50.0, (1000, 1000): 100.0}
 POINTS, SECONDS = 12, 1 / 3  # of a stroke
@@ -77,6 +77,8 @@ def anywhere(rng: np.random.Generator, *, inside: bool) -> tuple[float, float]:
 
 def main() -> None:
     args = arguments(__doc__.splitlines()[0])
+    if CHROMIUM is None:
+        nothing_to_measure("no chromium on the path, nor in $CHROMIUM: nothing to measure")
     strokes = 8 if args.quick else 22
     command = [sys.executable, "-m", "setwise", "app", "--no-browser"]
     table = [["picture", "mask", "median", "95 %", "goal", "met"]]

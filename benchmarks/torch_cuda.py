@@ -19,7 +19,7 @@ import torch
 import setwise as sw
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks.shared.measure import arguments, report
+from benchmarks.shared.measure import arguments, nothing_to_measure, report
 
 REPEATS = 15
 # Milliseconds, forward and backward: the largest that is good enough. For the exact method, how
@@ -153,8 +153,7 @@ def cases(quick: bool) -> Iterator[tuple[str, str, torch.Tensor, torch.Tensor]]:
 def main() -> None:
     args = arguments(__doc__)
     if not torch.cuda.is_available():
-        print("torch_cuda: skipped, there is no CUDA device")
-        sys.exit(0)
+        nothing_to_measure("no CUDA device: nothing to measure")
     repeats = 5 if args.quick else REPEATS
     head = ["loss", "scores", "method", "device", "loop", "peak MiB", "value off", "gradient off"]
     table, data, notes = [head], [], []

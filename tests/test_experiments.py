@@ -178,12 +178,15 @@ def test_marginals_of_a_competition(tmp_path: Path) -> None:
     assert partition.read_marginals(path).tolist() == [[0.25, 0.75], [1.0, 0.0]]
 
 
-def test_missing_data_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_data_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("SETWISE_DATA", str(tmp_path))
     with pytest.raises(SystemExit) as end:
         _data.multilabel("yeast")
-    assert str(end.value).startswith("missing data: multilabel/yeast/yeast.xml")
-    assert "\n" not in str(end.value)
+    assert end.value.code == 77
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("missing data: multilabel/yeast/yeast.xml")
 
 
 def test_estimates_and_tables() -> None:

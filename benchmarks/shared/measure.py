@@ -22,7 +22,7 @@ from contextlib import suppress
 from importlib import metadata
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -55,6 +55,12 @@ def arguments(question: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=question)
     parser.add_argument("--quick", action="store_true", help="a few seconds, nothing written")
     return parser.parse_args()
+
+
+def nothing_to_measure(reason: str) -> NoReturn:
+    """Ends a script that lacks a device, data or a browser: one line, and automake's "skipped"."""
+    print(reason, file=sys.stderr)
+    raise SystemExit(77)
 
 
 def require_close(what: str, ours: Any, theirs: Any, tolerance: float) -> float:

@@ -107,7 +107,7 @@ struct LabelSetCost {
     double cost;
     std::vector<std::uint8_t> labels;  // (L,)
     CompensatedSum<double, 2>
-        log_unused;            // the log of the probability that nobody takes them, without ...
+        log_unused{};          // the log of the probability that nobody takes them, without ...
     std::int64_t certain = 0;  // ... the variables that surely do
 
     // The probability that a variable takes none of them.

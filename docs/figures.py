@@ -1,0 +1,69 @@
+"""Writes docs/figures.md: every result of the repository with its script, date and commit.
+
+The commit is the one that the script wrote into its result; the date is that of the commit that
+brought the result in.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "figures.md"
+HEAD = """# Where every figure comes from
+
+Every figure of the documentation was printed by a script of the repository. A script keeps what it
+found in the folder `results` beside it, under its own name, with the versions and the commit that
+it ran with; tables in the documents are filled in from there by `benchmarks/tables.py`, and goals
+with their verdicts are in `benchmarks/README.md`. `make bench` and `make experiments` run the
+scripts, and `docs/figures.py` writes this page. *changed* after a commit: the library differed
+from it when the script ran.
+"""
+
+
+def commit_of(result: Path) -> str:
+    """The commit that a script wrote into its result."""
+    content = json.loads(result.read_text(encoding="utf-8"))
+    if "environment" in content:
+        return str(content["environment"]["commit"]).replace("-dirty", ", changed")
+    found = re.search(r"\((.*)\)", content["versions"]["setwise"])
+    return found[1] if found else "unknown"
+
+
+def date_of(path: Path) -> str:
+    """When the file was last brought into the repository."""
+    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%cs", "--", str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def table(results: list[Path]) -> list[str]:
+    """A row a results file."""
+    lines = ["| script | date | commit |", "|---|---|---|"]
+    for result in results:
+        script = (result.parents[1] / f"{result.stem}.py").relative_to(ROOT)
+        lines.append(f"| `{script}` | {date_of(result)} | {commit_of(result)} |")
+    return lines
+
+
+def page() -> str:
+    """The whole page."""
+    lines = [HEAD, "## Benchmarks", ""]
+    lines += table(sorted((ROOT / "benchmarks" / "results").glob("*.json")))
+    for folder in sorted((ROOT / "experiments").glob("*/results")):
+        lines += ["", f"## Experiments: {folder.parent.name}", ""]
+        lines += table(sorted(folder.glob("*.json")))
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.parse_args()
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
