@@ -18,9 +18,9 @@ from experiments.shared.cache import cache_folder
 STEPS = 600
 OF_WEIGHT = 10.0  # its step size, in steps of the network's
 SHIFT = 16
-WEIGHTS = (0.25, 0.5, 1.0, 2.0, 4.0)
+WEIGHTS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 TEMPERATURES = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
-TIMED = 60  # steps, after as many that are not
+TIMED = 30  # steps, after as many that are not
 
 ROWS = {  # what is reported: how it was trained, and a kind of field put behind it
     "U-Net alone": ("cross-entropy", None),
