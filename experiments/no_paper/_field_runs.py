@@ -118,9 +118,7 @@ def one_run(case: Case) -> dict:
         held, rest = order[:VALIDATION], order[VALIDATION:]
         torch.manual_seed(seed)
         model = Model(name).to(device())
-        start = time.perf_counter()
         train(model, images[::2][rest], truths[::2][rest], steps, rate, seed)
-        seconds = time.perf_counter() - start
         with torch.no_grad():
             parts = [(images[::2][held], truths[::2][held]), (images[1::2], truths[1::2])]
             on_held, on_test = ((model.logits(x), x, y) for x, y in parts)
@@ -134,7 +132,7 @@ def one_run(case: Case) -> dict:
                 tried = [Last(behind, weight) for weight in WEIGHTS]
                 last = max(tried, key=lambda one: jaccard(one(logits, x), y))
             found[row] = judged(last, on_held, on_test) | {"rate": rate}
-        return {"rows": found, "seconds beside others": seconds}
+        return found
 
     return kept(f"{size}-{steps}-{rate:g}-{seed}-{name}", make)
 
@@ -151,6 +149,7 @@ def cost(name: str, size: int, timed: int) -> dict:
         steps = train(model, images[::2], truths[::2], STEPS, RATES[0], 0, 2 * timed)
         memory = torch.cuda.max_memory_allocated() / 2**20 if torch.cuda.is_available() else 0.0
         found: dict[str, Any] = {"step": _median(steps[timed:]), "MiB": memory, "answer": {}}
+        found["device"] = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
         for row, (trained, behind) in ROWS.items():
             if trained == name:
                 last = model.last if behind is None else Last(behind, 1.0)
