@@ -31,7 +31,7 @@ from experiments.no_paper._msrc_weights import (
 from experiments.shared.msrc import names
 from experiments.shared.report import Table, arguments, estimate, parallel, report
 
-STEP = 6
+STEP = 8
 SCALES = (0.7, 1.0, 1.4)
 PAIRS = (0.1, 0.3, 1.0, 2.0)
 REGIONS = (0.0, 0.5, 2.5, 6.0, 12.0)
