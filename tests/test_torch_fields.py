@@ -483,6 +483,7 @@ def test_trains_under_distributed_data_parallel(tmp_path):
 def test_empty_batches_one_label_and_one_pixel():
     layer = t.FieldMarginals(1.0)
     assert layer(torch.zeros(0, 3, 4, 4)).shape == (0, 3, 4, 4)
+    assert layer(torch.zeros(0, 3, 4, 4), image=torch.zeros(0, 2, 4, 4)).shape == (0, 3, 4, 4)
     assert (layer(torch.randn(1, 1, 3, 3)) == 1).all()
     x = torch.randn(1, 3, 1, 1)
     torch.testing.assert_close(layer(x), x.softmax(1))

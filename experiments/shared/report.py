@@ -167,7 +167,9 @@ def parallel(
     function: Callable[[T], S], items: Sequence[T], label: str, jobs: int
 ) -> Iterator[tuple[T, S]]:
     """Each item with its answer, in order, from several processes; shows the progress."""
-    answers = Parallel(n_jobs=jobs, return_as="generator")(delayed(function)(i) for i in items)
+    answers = Parallel(n_jobs=jobs, batch_size=1, return_as="generator")(
+        delayed(function)(i) for i in items
+    )
     yield from zip(items, progress(answers, label, len(items)), strict=True)
 
 

@@ -4,8 +4,9 @@ try:
     from setwise.torch._cross_entropy import WithCrossEntropy
     from setwise.torch._decide import MaskDecision, decide
     from setwise.torch._decomposed import DecomposedHingeLoss, decomposed_hinge
+    from setwise.torch._fields._criterion import FieldLoss
     from setwise.torch._fields._field_hinge import FieldHingeLoss
-    from setwise.torch._fields._field_likelihood import FieldLikelihoodLoss, FieldLoss
+    from setwise.torch._fields._field_likelihood import FieldLikelihoodLoss
     from setwise.torch._fields._field_map import FieldLabels, FieldMAP
     from setwise.torch._fields._field_marginals import FieldMarginals, FieldPosterior
     from setwise.torch._instances import InstanceLoss

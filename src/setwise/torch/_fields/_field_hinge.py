@@ -6,18 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
 
-from setwise.torch._fields._eager import eager
-from setwise.torch._fields._field_likelihood import FieldLoss
+from setwise.torch._fields._criterion import FieldCriterion, FieldLoss
 from setwise.torch._fields._field_map import best_labels
-from setwise.torch._fields._layer import FieldLayer
-from setwise.torch._fields._targets import energy_of, one_hot, read_truth, reduced, without_void
+from setwise.torch._fields._layer import Call
+from setwise.torch._fields._targets import Truth, energy_of, one_hot
 from setwise.torch._fields._values import as_real
-from setwise.torch._inputs._sets import check_ignore, check_input, check_reduction
 
 
-class FieldHingeLoss(FieldLayer):
+class FieldHingeLoss(FieldCriterion):
     r"""By how much other labels violate a margin, which grows with their mistakes.
 
     .. math:: \max_x \; \mu \, |\{i: x_i \ne y_i\}| - E(x) + E(y)
@@ -53,6 +50,8 @@ class FieldHingeLoss(FieldLayer):
     1.0
     """
 
+    _soft = False
+
     def __init__(
         self,
         weight: float = 1.0,
@@ -77,31 +76,12 @@ class FieldHingeLoss(FieldLayer):
             alpha=alpha,
             tol=tol,
             bounds=bounds,
+            ignore_index=ignore_index,
+            reduction=reduction,
         )
-        check_ignore(ignore_index)
-        check_reduction(reduction)
         self.margin = as_real(margin, "margin")
-        self.ignore_index, self.reduction = ignore_index, reduction
 
-    @eager
-    def forward(
-        self,
-        logits: Tensor,
-        target: Tensor,
-        *,
-        image: Tensor | None = None,
-        regions: Any = None,
-        weights: Tensor | None = None,
-        region_weights: Tensor | None = None,
-        edges: Any = None,
-    ) -> Tensor | FieldLoss:
-        """The loss of logits and labels; the rest as in ``FieldMarginals``."""
-        call = self._read(logits, image, regions, weights, region_weights, edges)
-        check_input(logits, target)
-        if target.is_floating_point():
-            raise TypeError(f"target must hold integers for a hinge, got {target.dtype}")
-        truth = read_truth(logits, target, call.batch, self.ignore_index)
-        call = without_void(call, truth.counts)
+    def _of_images(self, call: Call, truth: Truth) -> FieldLoss:
         counts, y = truth.counts, truth.degrees
         raised = call.batch.logits.double() + self.margin * (1.0 - y) * counts[:, None]
         augmented = replace(call, batch=replace(call.batch, logits=raised))
@@ -110,10 +90,6 @@ class FieldHingeLoss(FieldLayer):
         right, wrong = energy_of(call, y), energy_of(augmented, x)
         # y itself is a labelling, and violates nothing
         value = (right.value - wrong.value).clamp(min=0)
-        dtype = call.batch.logits.dtype
-        loss = reduced(value, counts, self.reduction, dtype)
-        if not self.bounds:
-            return loss
         slack = right.rounding + wrong.rounding
         above = torch.maximum(right.value - found.bound, value).detach() + slack
-        return FieldLoss(loss, loss.detach(), reduced(above, counts, self.reduction, dtype))
+        return FieldLoss(value, value.detach(), above)

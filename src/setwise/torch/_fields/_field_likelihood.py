@@ -3,51 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
-from torch import Tensor
-
-from setwise.torch._fields._eager import eager
-from setwise.torch._fields._layer import FieldLayer
+from setwise.torch._fields._criterion import FieldCriterion, FieldLoss
+from setwise.torch._fields._layer import Call
 from setwise.torch._fields._log_partition import log_partition
-from setwise.torch._fields._targets import energy_of, read_truth, reduced, without_void
-from setwise.torch._inputs._sets import check_ignore, check_reduction
+from setwise.torch._fields._targets import Truth, energy_of
 
 
-class FieldLoss(NamedTuple):
-    r"""A loss, and the interval that what it stands for lies in.
-
-    Attributes
-    ----------
-    loss : tensor
-        What is to be differentiated.
-    lower : tensor
-        Of a likelihood :math:`-\log p(y)` is at least this; of a hinge it is the loss.
-    upper : tensor
-        Of a likelihood it is the loss; of a hinge no labelling violates the margin by more.
-
-    Examples
-    --------
-    >>> import torch
-    >>> import setwise as sw
-    >>> found = sw.torch.FieldLikelihoodLoss(bounds=True)(
-    ...     torch.zeros(1, 2, 2, 2), torch.zeros(1, 2, 2, dtype=torch.int64)
-    ... )
-    >>> bool(found.lower <= found.loss), bool(found.slack >= 0)
-    (True, True)
-    """
-
-    loss: Tensor
-    lower: Tensor
-    upper: Tensor
-
-    @property
-    def slack(self) -> Tensor:
-        """upper - lower: how far the loss can be from what it stands for."""
-        return self.upper - self.lower
-
-
-class FieldLikelihoodLoss(FieldLayer):
+class FieldLikelihoodLoss(FieldCriterion):
     r"""Minus the log likelihood of labels under a field, with log Z bounded from above.
 
     .. math:: E(y) + U(\theta, w) \ge -\log p(y)
@@ -109,34 +73,14 @@ class FieldLikelihoodLoss(FieldLayer):
             tol=tol,
             max_iter=max_iter,
             bounds=bounds,
+            ignore_index=ignore_index,
+            reduction=reduction,
         )
-        check_ignore(ignore_index)
-        check_reduction(reduction)
-        self.ignore_index, self.reduction = ignore_index, reduction
 
-    @eager
-    def forward(
-        self,
-        logits: Tensor,
-        target: Tensor,
-        *,
-        image: Tensor | None = None,
-        regions: Any = None,
-        weights: Tensor | None = None,
-        region_weights: Tensor | None = None,
-        edges: Any = None,
-    ) -> Tensor | FieldLoss:
-        """The loss of logits and labels; the rest as in ``FieldMarginals``."""
-        call = self._read(logits, image, regions, weights, region_weights, edges)
-        truth = read_truth(logits, target, call.batch, self.ignore_index)
-        call = without_void(call, truth.counts)
+    def _of_images(self, call: Call, truth: Truth) -> FieldLoss:
         energy = energy_of(call, truth.degrees)
         _, upper, lower, _ = log_partition(*call.tensors, call.problem, lower=self.bounds)
         void = (~truth.counts).sum(1).double() * math.log(call.batch.logits.shape[1])
         above = energy.value + upper - void + energy.rounding
-        dtype = call.batch.logits.dtype
-        loss = reduced(above, truth.counts, self.reduction, dtype)
-        if not self.bounds:
-            return loss
         below = energy.value.detach() + lower - void - energy.rounding
-        return FieldLoss(loss, reduced(below, truth.counts, self.reduction, dtype), loss.detach())
+        return FieldLoss(above, below, above.detach())

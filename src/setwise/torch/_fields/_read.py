@@ -122,7 +122,8 @@ def contrast(batch: Batch, image: Any, beta: float | None) -> Tensor:
             and shape[-len(sides) :] == sides
             and len(shape) in (len(sides) + 1, len(sides) + 2)
         )
-        pixels = image.reshape(len(logits), -1, graph.n) if good else image
+        channels = shape[1] if len(shape) == len(sides) + 2 else 1
+        pixels = image.reshape(len(logits), channels, graph.n) if good else image
         wanted = f"({len(logits)}, channels, {', '.join(map(str, sides))})"
     if not good:
         raise ValueError(f"image must have shape {wanted}, got {shape}")

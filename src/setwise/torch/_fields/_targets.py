@@ -34,19 +34,23 @@ class Energy(NamedTuple):
     rounding: Tensor
 
 
-def read_truth(logits: Tensor, target: Any, batch: Batch, ignore: int | None) -> Truth:
+def read_truth(
+    logits: Tensor, target: Any, batch: Batch, ignore: int | None, *, soft: bool
+) -> Truth:
     """Labels in the shape of the pixels, or soft ones, floats in the shape of the logits."""
     check_input(logits, target)
+    if target.is_floating_point() and not soft:
+        raise TypeError(f"target must hold integers for a hinge, got {target.dtype}")
     n_labels = batch.logits.shape[1]
     if target.is_floating_point() and tuple(target.shape) == batch.shape:
-        soft = batch.flat(target).double()
-        void = voids(soft, ignore)
-        check_degrees(soft, void)
-        counts = torch.ones_like(soft[:, 0], dtype=torch.bool) if void is None else ~void.any(1)
-        sums = soft.sum(1)
+        degrees = batch.flat(target).double()
+        void = voids(degrees, ignore)
+        check_degrees(degrees, void)
+        counts = torch.ones_like(degrees[:, 0], dtype=torch.bool) if void is None else ~void.any(1)
+        sums = degrees.sum(1)
         whole = ((sums - 1).abs() <= _OF_HALVES) | ~counts
         check_all(whole, "target must hold degrees whose sum over the labels is 1", sums)
-        return Truth(torch.where(counts[:, None], soft, 0.0), counts)
+        return Truth(torch.where(counts[:, None], degrees, 0.0), counts)
     if tuple(target.shape) != batch.label_shape or target.is_floating_point():
         raise ValueError(
             f"target must hold labels of shape {batch.label_shape}, or floats in the shape of the "
