@@ -9,9 +9,11 @@ import torch
 from torch import Tensor
 
 from setwise.torch._cuda._field import grid_bound
+from setwise.torch._cuda._trees import tree_bound
 from setwise.torch._fields._answer import Answer, Problem
 
 _PRECISION = 1e-5  # the relative gap that single precision reaches
+_TREE_PRECISION = 1e-6
 
 
 def solve(
@@ -26,11 +28,13 @@ def solve(
 ) -> Answer | None:
     """As the host's; None where the field is no grid with pairs alone, or a lower bound is due."""
     graph = problem.graph
-    if graph.sides is None or problem.alphas or problem.method != "projection" or lower:
+    if graph.sides is None or problem.alphas or lower:
         return None
     index = logits.device.index
     here = nullcontext() if index == torch.cuda.current_device() else torch.cuda.device(index)
     with here:
+        if problem.method == "trees":
+            return _trees(problem, logits.detach(), weights.detach(), states, tol)
         found = grid_bound(
             logits.detach(),
             weights.detach(),
@@ -48,4 +52,37 @@ def solve(
         found.gap,
         states=found.flow,
         least_tol=_PRECISION,
+    )
+
+
+def _trees(
+    problem: Problem, logits: Tensor, weights: Tensor, states: Any, tol: float | None
+) -> Answer | None:
+    """By trees: images with four neighbours, and chains."""
+    graph = problem.graph
+    sides = (1,) * (2 - len(graph.sides or ())) + (graph.sides or ())
+    ways = [(0,) * (2 - len(way)) + way for way in graph.directions]
+    if len(sides) != 2 or any(way not in ((0, 1), (1, 0)) for way in ways):
+        return None
+    nothing = torch.zeros_like(logits[:, 0])
+    along = {way: weights[:, k] for k, way in enumerate(ways)}
+    found = tree_bound(
+        logits,
+        along.get((0, 1), nothing),
+        along.get((1, 0), nothing),
+        (sides[0], sides[1]),
+        max(problem.tol if tol is None else tol, _TREE_PRECISION),
+        problem.max_iter,
+        states,
+    )
+    if found is None:
+        return None
+    differ = found.differ[:, [int(way == (1, 0)) for way in ways]]
+    return Answer(
+        found.p,
+        found.upper,
+        found.gap,
+        graph.of_edges(differ),
+        states=found.messages,
+        least_tol=_TREE_PRECISION,
     )
