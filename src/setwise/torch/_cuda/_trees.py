@@ -12,7 +12,7 @@ from torch import Tensor
 from setwise.torch._cuda._driver import Kernel, kernel
 
 _MOST_PASSES = 2000
-_ROWS = 8  # of a strip
+_ROWS = 4  # of a strip
 _LEAST_STEP = 1.0 / 64.0
 _LOG2_E = 1.4426950408889634
 
