@@ -71,7 +71,9 @@ def test_agrees_with_the_host_within_the_gap(shape, numbers, alpha, dtype):
     given = draw((shape[0], len(maps), max(numbers)), 5, dtype).abs()
     given[:, :, 0] = 0  # one without weight
     found = on_device(logits, 0.7, maps, given, alpha, 1e-4)
-    layer = t.FieldMarginals(0.7, region_weight=[1.0] * len(maps), alpha=alpha, bounds=True, tol=1e-8)
+    layer = t.FieldMarginals(
+        0.7, region_weight=[1.0] * len(maps), alpha=alpha, bounds=True, tol=1e-8
+    )
     exact = layer(logits.double(), regions=maps, region_weights=given.double())
     ours, gap = found.upper.cpu(), found.gap.cpu()
     least = exact.log_partition_upper - exact.gap
@@ -111,7 +113,8 @@ def test_a_step_is_a_projection_for_every_label():
     p = torch.softmax(logs, 1)
     layer.launch(1, s, p, p)
     above, apart = layer.out.cpu().sum(1).unbind(1)
-    assert (above >= 0).all() and (above < 1e-2).all()
+    assert (above >= 0).all()
+    assert (above < 1e-2).all()
     prices = sw.torch._fields._regions.layer_prices(p, maps[:, None].cuda(), (0.8,), 6)[:, 0].cpu()
     inside = (maps >= 0)[:, None]
     paid = (s.double() * p.double()).cpu().mul(inside).flatten(1).sum(1)
@@ -147,9 +150,7 @@ def test_forbidden_labels():
     p = found.p.cpu().view(1, 3, 9, 9)
     assert (p[0, 1, :4] == 0).all()
     layer = t.FieldMarginals(0.5, region_weight=1.0, tol=1e-7)
-    torch.testing.assert_close(
-        p.double(), layer(logits.double(), regions=maps), rtol=0, atol=3e-2
-    )
+    torch.testing.assert_close(p.double(), layer(logits.double(), regions=maps), rtol=0, atol=3e-2)
 
 
 def test_goes_on_from_its_state():
@@ -175,7 +176,8 @@ def test_layers_stay_on_the_device(monkeypatch):
     value = loss(z, y.cuda(), regions=maps.cuda())
     torch.testing.assert_close(value.cpu(), host, rtol=2e-3, atol=1e-3)
     value.backward()
-    assert torch.isfinite(z.grad).all() and torch.isfinite(loss.raw_region_weight.grad).all()
+    assert torch.isfinite(z.grad).all()
+    assert torch.isfinite(loss.raw_region_weight.grad).all()
 
 
 def test_derivatives_are_near_those_of_the_host():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ _MOST_ROUNDS = 300
 _MOST_SWEEPS = 40  # of the grid, a round
 _LARGEST = 22_528  # pixels of a region: what fits into shared memory
 _BYTES = 10  # a pixel
-_NEVER = 1e-37
+_NEVER = -87.0  # log p that single precision can tell from that of 0
 
 
 class RegionAnswer(NamedTuple):
@@ -108,9 +108,9 @@ def region_bound(
     """Of logits (B, L, N), weights (B, K, N), regions (B, K', N) and weights (B, K', R) of them.
 
     A round moves the layers one after the other and then sweeps the grid; the host waits for the
-    gap after each. None where no kernel takes them: regions may have 22,528 pixels.
+    gap after each but the first. None where no kernel takes them: regions may have 22,528 pixels.
     """
-    batch, n_labels, _ = theta.shape
+    n_labels = theta.shape[1]
     layers = [
         _Layer(regions[:, k], region_weights.shape[2], region_weights[:, k], alpha, n_labels)
         for k, alpha in enumerate(alphas)
@@ -122,40 +122,39 @@ def region_bound(
         return None
     wide = theta.double()
     highest = wide.amax(1).sum(1)
-    if state is None:
-        s = torch.zeros(len(layers), *theta.shape, dtype=torch.float32, device=theta.device)
-        flow = None
-        logs = torch.log_softmax(wide, 1).float().clamp(min=-87.0)
-    else:
+    logs = torch.log_softmax(wide, 1).float().clamp(min=_NEVER)
+    s = torch.zeros(len(layers), *theta.shape, dtype=torch.float32, device=theta.device)
+    flow = None
+    if state is not None:
         s, flow = state[0].clone(), state[1]
-    best, upper, gap = inf, highest, highest
-    rounds = at = 0
-    sweeps = 0
-    within = tol / 3
+    limit = _MOST_ROUNDS if limit is None else limit
+    best, rounds, at = inf, 0, 0
+    swept = torch.zeros((), dtype=torch.float64, device=theta.device)
     while True:
         if rounds or state is None:
             for k, layer in enumerate(layers):
                 layer.launch(0, s[k], logs, logs)
-                logs = torch.log_softmax(logs, 1).clamp_(min=-87.0)
-        rest = wide - s.double().sum(0)
-        found = grid_bound(rest, weights, sides, steps, within, _MOST_SWEEPS, flow)
+                logs = torch.log_softmax(logs, 1).clamp_(min=_NEVER)
+        rest = wide
+        for own in s:
+            rest = rest - own
+        found = grid_bound(rest, weights, sides, steps, tol / 3, _MOST_SWEEPS, flow)
         if found is None:
             return None
-        flow = found.flow
-        upper, gap = _measured(layers, s, found)
-        worst, done = torch.stack(
-            ((gap / (upper - highest).abs().clamp(min=1.0)).amax(), found.record[0].double())
-        ).tolist()
-        sweeps += int(done)
+        flow, swept = found.flow, swept + found.record[0]
         rounds += 1
-        if worst <= tol or rounds >= (_MOST_ROUNDS if limit is None else limit):
-            break
-        if worst <= 0.9 * best:
-            best, at = worst, rounds
-        elif rounds >= 1.5 * at + 16:  # rounding has the last word
-            break
-        logs = found.p.clamp(min=_NEVER).log()
-    return RegionAnswer(found.p, upper, gap, (s, flow), rounds, sweeps)
+        if rounds > 1 or rounds >= limit or state is not None:  # one round is hardly ever enough
+            upper, gap = _measured(layers, s, found)
+            relative = (gap / (upper - highest).abs().clamp(min=1.0)).amax()
+            worst, sweeps = torch.stack((relative, swept)).tolist()
+            if worst <= tol or rounds >= limit:
+                break
+            if worst <= 0.9 * best:
+                best, at = worst, rounds
+            elif rounds >= 1.5 * at + 16:  # rounding has the last word
+                break
+        logs = found.p.log().clamp_(min=_NEVER)
+    return RegionAnswer(found.p, upper, gap, (s, flow), rounds, int(sweeps))
 
 
 def _measured(layers: list[_Layer], s: Tensor, found: GridAnswer) -> tuple[Tensor, Tensor]:
@@ -166,4 +165,4 @@ def _measured(layers: list[_Layer], s: Tensor, found: GridAnswer) -> tuple[Tenso
         above, apart = layer.out.sum(1).unbind(1)
         upper = upper + above + layer.rounding
         gap = gap + (above + apart + 2 * layer.rounding)
-    return upper, gap
+    return upper, gap.clamp(min=0.0)

@@ -13,6 +13,7 @@ from setwise.torch._cuda._driver import Kernel, kernel
 
 _MOST_PASSES = 2000
 _ROWS = 4  # of a strip
+_CHUNK = 4  # columns that are read ahead
 _LEAST_STEP = 1.0 / 64.0
 _LOG2_E = 1.4426950408889634
 
@@ -80,11 +81,11 @@ def tree_bound(
 
 
 def _passes_to_go(passes: int, gap: float, before: tuple[int, float] | None, tol: float) -> int:
-    """If the gap goes on to fall as it did, by a factor a pass; at most as many again."""
+    """If the gap goes on to fall by a factor a pass, a little slower; at most as many again."""
     most = max(4, passes)
     if tol <= 0:
         return most
-    fall = 0.7 if before is None else log(before[1] / gap) / max(1, passes - before[0])
+    fall = 0.7 if before is None else 0.8 * log(before[1] / gap) / max(1, passes - before[0])
     togo = log(gap / tol)
     return max(1, min(most, int(togo / fall + 0.9))) if fall > 0 else most
 
@@ -101,6 +102,7 @@ class _Search(NamedTuple):
     sides: tuple[int, int]
     sweep: Kernel
     kernels: tuple[Kernel, Kernel]
+    dearest: Tensor
     mail: Tensor
     counter: Tensor
     parts: Tensor
@@ -124,7 +126,7 @@ class _Search(NamedTuple):
             ("LABELS", labels),
             ("PER", per),
             ("ROWS", _ROWS),
-            ("CHUNK", 4 // per if per < 4 else 1),
+            ("CHUNK", max(1, _CHUNK // per)),
         )
         shapes = (("sweep", (32 * _ROWS, 2)), ("settle", (256, 3)), ("pairs", (256, 4)))
         programs = [
@@ -155,7 +157,10 @@ class _Search(NamedTuple):
             sides=sides,
             sweep=sweep,
             kernels=(others[0], others[1]),
-            mail=torch.zeros(batch * strips * sides[1] * 32 * per, dtype=torch.int64, device=device),
+            dearest=edges[..., 1].amax(),
+            mail=torch.zeros(
+                batch * strips * sides[1] * 32 * per, dtype=torch.int64, device=device
+            ),
             counter=torch.zeros(1, dtype=torch.int32, device=device),
             parts=torch.zeros(-(-most // batch), batch, 4, **wide),
             logs=torch.empty(batch, n, labels, **wide),
@@ -180,9 +185,9 @@ class _Search(NamedTuple):
         now["launch"] += 1
         strips = -(-self.sides[0] // _ROWS)
         arguments = struct.pack(
-            "<2Qq3i4x3Q2If2i4x",
+            "<2Qq3i4x4Q2If2i4x",
             *self._grid(),
-            *(tensor.data_ptr() for tensor in (self.based, self.mail, self.counter)),
+            *(tensor.data_ptr() for tensor in (self.based, self.dearest, self.mail, self.counter)),
             now["taken"] % 2**32,
             now["launch"],
             step,

@@ -68,32 +68,36 @@ struct Scratch {
     }
 };
 
+template <bool PLACES>
 __device__ inline void put_in_order(const Scratch& x, int i, int j, int size) {
     if (j >= size) return;
     const float a = x.key[i], b = x.key[j];
     if (a < b) {
-        const u16 k = x.place[i];
         x.key[i] = b, x.key[j] = a;
-        x.place[i] = x.place[j], x.place[j] = k;
+        if (PLACES) {
+            const u16 k = x.place[i];
+            x.place[i] = x.place[j], x.place[j] = k;
+        }
     }
 }
 
 // Largest first: a bitonic network whose comparisons all point one way, so that places beyond the size
-// need not be. What is at most 64 apart stays within a warp.
+// need not be. What is at most 64 apart stays within a warp. With the places where keys came from, or without.
+template <bool PLACES>
 __device__ inline void sort_keys(const Scratch& x, int size) {
     int all = 1;
     while (all < size) all <<= 1;
     for (int log = 1; 1 << log <= all; ++log) {
         for (int t = threadIdx.x; t < all / 2; t += THREADS) {
             const int half = 1 << (log - 1), base = (t >> (log - 1)) << log, at = t & (half - 1);
-            put_in_order(x, base + at, base + 2 * half - 1 - at, size);
+            put_in_order<PLACES>(x, base + at, base + 2 * half - 1 - at, size);
         }
         if (log > 6) __syncthreads();
         else __syncwarp();
         for (int step = log - 2; step >= 0; --step) {
             for (int t = threadIdx.x; t < all / 2; t += THREADS) {
                 const int i = (t >> step) << (step + 1) | (t & ((1 << step) - 1));
-                put_in_order(x, i, i + (1 << step), size);
+                put_in_order<PLACES>(x, i, i + (1 << step), size);
             }
             if (step > 5) __syncthreads();
             else __syncwarp();
@@ -162,7 +166,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) step(const __grid_constant
             x.place[i] = i;
         }
         __syncthreads();
-        sort_keys(x, size);
+        sort_keys<true>(x, size);
         for (int i = threadIdx.x; i < size; i += THREADS) {
             x.key[i] -= static_cast<float>(item.gain(p, i));
             x.length[i] = 1;
@@ -211,11 +215,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) excess(const __grid_consta
         for (int i = threadIdx.x; i < size; i += THREADS) {
             const int pixel = p.pixels[item.first + i];
             x.key[i] = s[pixel];
-            x.place[i] = i;
             inner += static_cast<double>(s[pixel]) * static_cast<double>(mass[pixel]);
         }
         __syncthreads();
-        sort_keys(x, size);
+        sort_keys<false>(x, size);
         // sums of the largest k, all k, against h
         const int each = (size + THREADS - 1) / THREADS, begin = threadIdx.x * each;
         double own = 0;
@@ -240,12 +243,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) excess(const __grid_consta
         if (lane == 0) sums[threadIdx.x >> 5] = above;
         __syncthreads();
         for (int warp = 0; warp < THREADS / 32; ++warp) above = fmax(above, sums[warp]);
-        for (int i = threadIdx.x; i < size; i += THREADS) {
-            x.key[i] = mass[p.pixels[item.first + i]];
-            x.place[i] = i;
-        }
+        for (int i = threadIdx.x; i < size; i += THREADS) x.key[i] = mass[p.pixels[item.first + i]];
         __syncthreads();
-        sort_keys(x, size);
+        sort_keys<false>(x, size);
         // what rounding of p may hide: no gain is larger than the weight
         double extension = -inner;
         for (int i = threadIdx.x; i < size; i += THREADS)

@@ -27,6 +27,7 @@ struct Grid {
 struct SweepArguments {
     Grid grid;
     const float* theta;  // (B, N, L) to base 2, the largest of a pixel 0
+    const float* dearest;  // the largest w / rho, to base 2
     u64* mail;           // (B, strips, W, SPAN): launch and message times rho
     u32* counter;        // strips that were taken, of all launches
     u32 taken, launch;
@@ -87,10 +88,14 @@ struct Inputs {
     float2 edge[2];
 };
 
+// How dear a change is: so cheap everywhere that the largest exponent need not be taken off, or too dear
+// for masses to show it, in logarithms.
+enum Price { CHEAP, PLAIN, DEAR };
+
 // Both messages that go on, less log sum.
-template <bool DEAR>
+template <Price PRICE>
 __device__ inline void messages(const float (&b)[PER], const Inputs& in, float (&out)[2][PER]) {
-    float x[2][PER], mass[2][PER], top[2], sum[2];
+    float x[2][PER], mass[2][PER], top[2] = {0.0f, 0.0f}, sum[2];
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
         float high = b[0] - in.back[e][0];
@@ -99,15 +104,15 @@ __device__ inline void messages(const float (&b)[PER], const Inputs& in, float (
             x[e][q] = b[q] - in.back[e][q];
             high = fmaxf(high, x[e][q]);
         }
-        top[e] = high;
+        if (PRICE != CHEAP) top[e] = high;
     }
-    top[0] = warp_max(top[0]), top[1] = warp_max(top[1]);
+    if (PRICE != CHEAP) top[0] = warp_max(top[0]), top[1] = warp_max(top[1]);
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
         sum[e] = 0.0f;
 #pragma unroll
         for (int q = 0; q < PER; ++q) {
-            x[e][q] -= top[e];
+            if (PRICE != CHEAP) x[e][q] -= top[e];
             mass[e][q] = exp_2(x[e][q]);
             sum[e] += mass[e][q];
         }
@@ -123,7 +128,7 @@ __device__ inline void messages(const float (&b)[PER], const Inputs& in, float (
 #pragma unroll
         for (int q = 0; q < PER; ++q) {
             const float rest = sum[e] - mass[e][q];
-            if (DEAR) {  // a change that masses cannot show: in logarithms
+            if (PRICE == DEAR) {
                 const float move = (rest > 0.0f ? log_2(rest) : -1e30f) - fall;
                 const float far = fabsf(move - x[e][q]);
                 out[e][q] = fmaxf(move, x[e][q]) + log_2(1.0f + exp_2(-far)) - level;
@@ -142,10 +147,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) sweep(const __grid_constan
     const i64 n = p.grid.n, all = p.grid.images * n;
     const bool backward = p.backward != 0;
     // from a pixel to where its edges that go on are kept
-    const i64 along = backward ? -1 : 1;
+    const int along = backward ? -1 : 1;
     const i64 to[2] = {backward ? -1 : 0, backward ? -i64(width) : 0};
     float* const ahead = p.grid.messages + (backward ? 2 : 0) * all * LABELS;
     const float* const back = p.grid.messages + (backward ? 0 : 2) * all * LABELS;
+    const bool is_cheap = *p.dearest < 20.0f;
     while (true) {
         __syncthreads();
         if (threadIdx.x == 0) ticket = atomicAdd(p.counter, 1u) - p.taken;
@@ -159,23 +165,29 @@ extern "C" __global__ void __launch_bounds__(THREADS) sweep(const __grid_constan
         u64* const mine = p.mail + (i64(image) * p.strips + strip) * width * SPAN;
         const u64* const theirs = mine - i64(width) * SPAN;
 
+        // of the row's first column: logits, and what the edges that go on keep
+        const i64 slots[2] = {start + to[0], all + start + to[1]};
+        const float* const logits = p.theta + start * LABELS + lane;
+        const float* const heard[2] = {back + slots[0] * LABELS + lane, back + slots[1] * LABELS + lane};
+        float* const told[2] = {ahead + slots[0] * LABELS + lane, ahead + slots[1] * LABELS + lane};
+        const float2* const edges[2] = {p.grid.edges + slots[0], p.grid.edges + slots[1]};
+
         const auto load = [&](int column, Inputs& in) {
 #pragma unroll
             for (int q = 0; q < PER; ++q) in.theta[q] = -1e30f, in.back[0][q] = in.back[1][q] = 0.0f;
             in.edge[0] = in.edge[1] = make_float2(0.0f, 0.0f);
             if (!lives || column < 0 || column >= width) return;
-            const i64 pixel = start + along * column;
+            const int pixel = along * column, at = pixel * LABELS;
 #pragma unroll
             for (int q = 0; q < PER; ++q)
-                if (lane + 32 * q < LABELS) in.theta[q] = p.theta[pixel * LABELS + lane + 32 * q];
+                if (lane + 32 * q < LABELS) in.theta[q] = logits[at + 32 * q];
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
                 if (e ? !goes_down : column + 1 >= width) continue;
-                const i64 slot = e * all + pixel + to[e];
-                in.edge[e] = p.grid.edges[slot];
+                in.edge[e] = edges[e][pixel];
 #pragma unroll
                 for (int q = 0; q < PER; ++q)
-                    if (lane + 32 * q < LABELS) in.back[e][q] = back[slot * LABELS + lane + 32 * q];
+                    if (lane + 32 * q < LABELS) in.back[e][q] = heard[e][at + 32 * q];
             }
         };
         const bool listens = warp == 0 && strip > 0;
@@ -220,11 +232,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) sweep(const __grid_constan
                                in.edge[1].x * in.back[1][q];
                     }
                     __syncwarp();
-                    if (fmaxf(in.edge[0].y, in.edge[1].y) < 60.0f)
-                        messages<false>(b, in, out);
+                    if (is_cheap)
+                        messages<CHEAP>(b, in, out);
+                    else if (fmaxf(in.edge[0].y, in.edge[1].y) < 60.0f)
+                        messages<PLAIN>(b, in, out);
                     else
-                        messages<true>(b, in, out);
-                    const i64 pixel = start + along * column;
+                        messages<DEAR>(b, in, out);
+                    const int at = along * column * LABELS;
 #pragma unroll
                     for (int q = 0; q < PER; ++q) {
 #pragma unroll
@@ -233,8 +247,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) sweep(const __grid_constan
                                 out[e][q] = 0.0f;
                                 continue;
                             }
-                            float* const kept =
-                                ahead + (e * all + pixel + to[e]) * LABELS + lane + 32 * q;
+                            float* const kept = told[e] + at + 32 * q;
                             if (p.step < 1.0f) out[e][q] = *kept + p.step * (out[e][q] - *kept);
                             *kept = out[e][q];
                         }

@@ -120,6 +120,4 @@ def _regions(
     )
     if found is None:
         return None
-    return Answer(
-        found.p, found.upper, found.gap, states=found.state, least_tol=_REGION_PRECISION
-    )
+    return Answer(found.p, found.upper, found.gap, states=found.state, least_tol=_REGION_PRECISION)
