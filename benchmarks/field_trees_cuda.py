@@ -44,7 +44,7 @@ def cells(height: int, width: int) -> np.ndarray:
     places = np.stack(np.mgrid[:height, :width].reshape(2, -1), axis=1)
     maps = []
     for number in CELLS:
-        points = np.random.default_rng(number).uniform(size=(number, 2)) * [height, width]
+        points = np.random.default_rng((5, number)).uniform(size=(number, 2)) * [height, width]
         maps.append(cKDTree(points).query(places)[1])
     return np.array(maps)
 

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from setwise.torch._cuda._driver import Kernel, kernel
+from setwise.torch._cuda._driver import Kernel, kernel, shared_memory
 from setwise.torch._cuda._field import GridAnswer, grid_bound
 
 _MOST_ROUNDS = 300
-_MOST_SWEEPS = 40  # of the grid, a round
+_MOST_SWEEPS = 60  # of the grid, a round
 _LARGEST = 22_528  # pixels of a region: what fits into shared memory
 _BYTES = 10  # a pixel
 _NEVER = -87.0  # log p that single precision can tell from that of 0
@@ -56,13 +56,14 @@ class _Layer:
     def prepare(self, largest: int) -> bool:
         """Choose the kernels for regions up to a size; whether there are any."""
         device = self.pixels.device
-        capacity = 256
+        capacity = 256  # and a quarter more each time: kernels are compiled for few of them
         while capacity < largest:
-            capacity *= 2
+            capacity += max(256, capacity // 1024 * 256)
         capacity = min(capacity, _LARGEST)
         threads = 128 if capacity <= 512 else 256 if capacity <= 2048 else 1024
-        blocks = 2048 // threads if capacity <= 2048 else 2 if capacity <= 8192 else 1
         macros, shared = (("CAPACITY", capacity),), _BYTES * capacity
+        fit = shared_memory(device.index) // (shared + 1024)
+        blocks = max(1, min(2048 // threads, fit))
         made = [
             kernel(("regions.cu",), name, macros, shared, device.index, (threads, blocks), False)
             for name in ("step", "excess")
@@ -129,6 +130,7 @@ def region_bound(
         s, flow = state[0].clone(), state[1]
     limit = _MOST_ROUNDS if limit is None else limit
     best, rounds, at = inf, 0, 0
+    within = tol / 3  # of the grid, beside a bound that may be larger
     swept = torch.zeros((), dtype=torch.float64, device=theta.device)
     while True:
         if rounds or state is None:
@@ -138,15 +140,17 @@ def region_bound(
         rest = wide
         for own in s:
             rest = rest - own
-        found = grid_bound(rest, weights, sides, steps, tol / 3, _MOST_SWEEPS, flow)
+        found = grid_bound(rest, weights, sides, steps, within, _MOST_SWEEPS, flow)
         if found is None:
             return None
         flow, swept = found.flow, swept + found.record[0]
         rounds += 1
         if rounds > 1 or rounds >= limit or state is not None:  # one round is hardly ever enough
             upper, gap = _measured(layers, s, found)
-            relative = (gap / (upper - highest).abs().clamp(min=1.0)).amax()
-            worst, sweeps = torch.stack((relative, swept)).tolist()
+            size = (upper - highest).abs().clamp(min=1.0)
+            parts = ((gap / size).amax(), (found.gap / size).amax(), swept)
+            worst, of_grid, sweeps = torch.stack(parts).tolist()
+            within *= min(1.0, tol / 3 / max(of_grid, 1e-30))
             if worst <= tol or rounds >= limit:
                 break
             if worst <= 0.9 * best:

@@ -12,8 +12,7 @@ from torch import Tensor
 from setwise.torch._cuda._driver import Kernel, kernel
 
 _MOST_PASSES = 2000
-_ROWS = 4  # of a strip
-_CHUNK = 4  # columns that are read ahead
+_ROWS = 8  # of a strip
 _LEAST_STEP = 1.0 / 64.0
 _LOG2_E = 1.4426950408889634
 
@@ -81,11 +80,11 @@ def tree_bound(
 
 
 def _passes_to_go(passes: int, gap: float, before: tuple[int, float] | None, tol: float) -> int:
-    """If the gap goes on to fall by a factor a pass, a little slower; at most as many again."""
-    most = max(4, passes)
+    """If the gap goes on to fall by a factor a pass, a little slower; at most twice as many."""
+    most = max(4, 2 * passes)
     if tol <= 0:
         return most
-    fall = 0.7 if before is None else 0.8 * log(before[1] / gap) / max(1, passes - before[0])
+    fall = 0.45 if before is None else 0.8 * log(before[1] / gap) / max(1, passes - before[0])
     togo = log(gap / tol)
     return max(1, min(most, int(togo / fall + 0.9))) if fall > 0 else most
 
@@ -121,12 +120,15 @@ class _Search(NamedTuple):
     ) -> _Search | None:
         batch, labels, n = theta.shape
         device, per = theta.device, -(-labels // 32)
+        strips = -(-sides[0] // _ROWS)
+        # columns that are read ahead: more where few blocks have a multiprocessor each
+        alone = batch * strips <= torch.cuda.get_device_properties(device).multi_processor_count
         macros = (
             ("LOGIT", "double" if theta.dtype == torch.float64 else "float"),
             ("LABELS", labels),
             ("PER", per),
             ("ROWS", _ROWS),
-            ("CHUNK", max(1, _CHUNK // per)),
+            ("CHUNK", max(1, (8 if alone else 4) // per)),
         )
         shapes = (("sweep", (32 * _ROWS, 2)), ("settle", (256, 3)), ("pairs", (256, 4)))
         programs = [
@@ -144,7 +146,6 @@ class _Search(NamedTuple):
         edges = torch.stack((shares, _LOG2_E * weights / shares.clamp(min=0.5)), -1).float()
         if messages is None:
             messages = torch.zeros(4, batch, n, labels, device=device)
-        strips = -(-sides[0] // _ROWS)
         most = max(program.blocks for program in others)
         wide: Any = {"dtype": torch.float64, "device": device}
         return cls(

@@ -367,6 +367,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) settle(const __grid_consta
     }
 }
 
+// log(part / (whole mass)), also where the product is too small for a number.
+__device__ inline double log_odds(double part, double whole, double mass) {
+    const double product = whole * mass;
+    return product > 1e-290 ? log(part / product) : log(part / mass) - log(whole);
+}
+
 // Minus rho times the information and minus the energy of each pair, whose marginals are a K b, near those
 // of the messages, and the product of what its ends then lack: they sum up to the ends' marginals.
 extern "C" __global__ void __launch_bounds__(THREADS) pairs(const __grid_constant__ SettleArguments p) {
@@ -465,9 +471,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) pairs(const __grid_constan
 #pragma unroll
                 for (int q = 0; q < PER; ++q) {
                     if (rows[q] > 0.0)
-                        information += rows[q] * (log(rows[q] / lacks_tail) - log(tail[q]));
+                        information += rows[q] * log_odds(rows[q], lacks_tail, tail[q]);
                     if (columns[q] > 0.0)
-                        information += columns[q] * scale * (log(columns[q] / lacks_head) - log(head[q]));
+                        information += columns[q] * scale * log_odds(columns[q], lacks_head, head[q]);
                     differ += rows[q] * (1.0 - columns[q] / lacks_head);
                 }
             }
