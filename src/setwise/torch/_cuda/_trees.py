@@ -54,9 +54,10 @@ def tree_bound(
         return None
     if theta.dtype not in (torch.float32, torch.float64):
         return None
-    search = _Search.of(theta, right, down, sides, messages)
-    if search is None:
+    programs = _programs(theta, sides)
+    if len(programs) < 3:
         return None
+    search = _Search(programs, theta, right, down, sides, messages)
     limit = _MOST_PASSES if limit is None else limit
     search.ahead()
     passes, due = 0, 0 if messages is not None else first_check
@@ -89,89 +90,54 @@ def _passes_to_go(passes: int, gap: float, before: tuple[int, float] | None, tol
     return max(1, min(most, int(togo / fall + 0.9))) if fall > 0 else most
 
 
-class _Search(NamedTuple):
-    """The passes of one batch: what they change is in tensors and in ``now``."""
+class _Search:
+    """The passes of one batch."""
 
-    theta: Tensor
-    based: Tensor
-    edges: Tensor
-    weights: Tensor
-    messages: Tensor
-    highest: Tensor
-    sides: tuple[int, int]
-    sweep: Kernel
-    kernels: tuple[Kernel, Kernel]
-    dearest: Tensor
-    mail: Tensor
-    counter: Tensor
-    parts: Tensor
-    logs: Tensor
-    differ: Tensor
-    now: dict[str, Any]
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
+        programs: list[Kernel],
         theta: Tensor,
         right: Tensor,
         down: Tensor,
         sides: tuple[int, int],
         messages: Tensor | None,
-    ) -> _Search | None:
+    ) -> None:
         batch, labels, n = theta.shape
-        device, per = theta.device, -(-labels // 32)
-        strips = -(-sides[0] // _ROWS)
-        # columns that are read ahead: more where few blocks have a multiprocessor each
-        alone = batch * strips <= torch.cuda.get_device_properties(device).multi_processor_count
-        macros = (
-            ("LOGIT", "double" if theta.dtype == torch.float64 else "float"),
-            ("LABELS", labels),
-            ("PER", per),
-            ("ROWS", _ROWS),
-            ("CHUNK", max(1, (8 if alone else 4) // per)),
-        )
-        shapes = (("sweep", (32 * _ROWS, 2)), ("settle", (256, 3)), ("pairs", (256, 4)))
-        programs = [
-            kernel(("trees.cu",), name, macros, 0, device.index, shape, False)
-            for name, shape in shapes
-        ]
-        if None in programs:
-            return None
-        sweep, *others = (program for program in programs if program is not None)
-        own = theta.transpose(1, 2).contiguous()
-        highest = own.amax(2, keepdim=True)
-        weights = torch.stack((_inside(right, sides, 2), _inside(down, sides, 1))).double()
-        present = weights > 0
+        self._sweep, *self._measures = programs
+        self._sides, self._strips = sides, _strips(sides)
+        self._stream: int = torch._C._cuda_getCurrentRawStream(theta.device.index)
+        narrow: Any = {"device": theta.device}
+        wide: Any = {"dtype": torch.float64, "device": theta.device}
+        self._theta = theta.transpose(1, 2).contiguous()
+        highest = self._theta.amax(2, keepdim=True)
+        self._highest = highest.double().sum((1, 2))
+        # to base 2, the largest of a pixel 0
+        self._based = ((self._theta - highest).double() * _LOG2_E).float().clamp(min=-1e30)
+        self._weights = torch.stack((_inside(right, sides, 2), _inside(down, sides, 1))).double()
+        present = self._weights > 0
         shares = present / present.sum(0).clamp(min=1)
-        edges = torch.stack((shares, _LOG2_E * weights / shares.clamp(min=0.5)), -1).float()
+        prices = _LOG2_E * self._weights / shares.clamp(min=0.5)
+        self._edges = torch.stack((shares, prices), -1).float()
+        self._dearest = self._edges[..., 1].amax()
         if messages is None:
-            messages = torch.zeros(4, batch, n, labels, device=device)
-        most = max(program.blocks for program in others)
-        wide: Any = {"dtype": torch.float64, "device": device}
-        return cls(
-            theta=own,
-            based=((own - highest).double() * _LOG2_E).float().clamp(min=-1e30),
-            edges=edges,
-            weights=weights,
-            messages=messages.clone(),
-            highest=highest.double().sum((1, 2)),
-            sides=sides,
-            sweep=sweep,
-            kernels=(others[0], others[1]),
-            dearest=edges[..., 1].amax(),
-            mail=torch.zeros(
-                batch * strips * sides[1] * 32 * per, dtype=torch.int64, device=device
-            ),
-            counter=torch.zeros(1, dtype=torch.int32, device=device),
-            parts=torch.zeros(-(-most // batch), batch, 4, **wide),
-            logs=torch.empty(batch, n, labels, **wide),
-            differ=torch.empty(2, batch, n, **wide),
-            now={"launch": 0, "taken": 0, "step": 1.0, "checks": 0, "best": None},
-        )
+            self._messages = torch.zeros(4, batch, n, labels, **narrow)
+        else:
+            self._messages = messages.clone()
+        letters = batch * self._strips * sides[1] * 32 * _lanes(labels)
+        self._mail = torch.zeros(letters, dtype=torch.int64, **narrow)
+        self._counter = torch.zeros(1, dtype=torch.int32, **narrow)
+        self._launches = self._taken = self._checks = 0
+        self._step = 1.0
+        most = max(program.blocks for program in self._measures)
+        self._parts = torch.zeros(-(-most // batch), batch, 4, **wide)
+        self._logs = torch.empty(batch, n, labels, **wide)
+        self._differ = torch.empty(2, batch, n, **wide)
+        self._upper = torch.full((batch,), inf, **wide)
+        self._dual = torch.full((batch,), -inf, **wide)
 
     def _grid(self) -> tuple[int, ...]:
-        batch, n, _ = self.theta.shape
-        return (self.messages.data_ptr(), self.edges.data_ptr(), n, batch, *self.sides)
+        batch, n, _ = self._theta.shape
+        return (self._messages.data_ptr(), self._edges.data_ptr(), n, batch, *self._sides)
 
     def ahead(self) -> None:
         """Messages to later pixels, one pixel after the other."""
@@ -179,68 +145,93 @@ class _Search(NamedTuple):
 
     def back(self) -> None:
         """Messages to earlier pixels, last pixel first."""
-        self._pass(1, self.now["step"])
+        self._pass(1, self._step)
 
     def _pass(self, backward: int, step: float) -> None:
-        now, batch = self.now, len(self.theta)
-        now["launch"] += 1
-        strips = -(-self.sides[0] // _ROWS)
+        self._launches += 1
+        tensors = (self._based, self._dearest, self._mail, self._counter)
         arguments = struct.pack(
             "<2Qq3i4x4Q2If2i4x",
             *self._grid(),
-            *(tensor.data_ptr() for tensor in (self.based, self.dearest, self.mail, self.counter)),
-            now["taken"] % 2**32,
-            now["launch"],
+            *(tensor.data_ptr() for tensor in tensors),
+            self._taken % 2**32,
+            self._launches,
             step,
-            strips,
+            self._strips,
             backward,
         )
-        now["taken"] += batch * strips + self.sweep.blocks
-        self.sweep.launch(arguments, self._stream())
+        # every strip is taken once, and every block finds once that none is left
+        self._taken += len(self._theta) * self._strips + self._sweep.blocks
+        self._sweep.launch(arguments, self._stream)
 
     def measure(self) -> float:
-        """The largest relative gap; of bounds and values of the dual the best are kept."""
-        tensors = (self.theta, self.weights, self.logs, self.differ, self.parts)
+        """The largest relative gap; of bounds and values of the dual the best are kept.
+
+        Where the bound rose, messages back swing: their steps become shorter.
+        """
+        tensors = (self._theta, self._weights, self._logs, self._differ, self._parts)
         arguments = struct.pack(
             "<2Qq3i4x5Q", *self._grid(), *(tensor.data_ptr() for tensor in tensors)
         )
-        for program in self.kernels:
-            program.launch(arguments, self._stream())
-        bound, pixels, of_pairs, sizes = self.parts.sum(0).unbind(1)
+        for program in self._measures:
+            program.launch(arguments, self._stream)
+        bound, of_pixels, of_pairs, sizes = self._parts.sum(0).unbind(1)
         slack = 1.5e-14 * sizes
-        upper, dual = bound + slack, pixels + of_pairs - slack
-        now = self.now
-        now["checks"] += 1
-        rose = None
-        if now["best"] is not None:
-            rose = (upper > now["best"][0]).any()
-            upper = torch.minimum(upper, now["best"][0])
-            dual = torch.maximum(dual, now["best"][1])
-        gap = (upper - dual).clamp(min=0.0)
-        now["best"] = (upper, dual)
-        worst = (gap / (upper - self.highest).abs().clamp(min=1.0)).amax()
-        if rose is None:
-            return float(worst)
+        upper = bound + slack
+        rose = (upper > self._upper).any()
+        self._upper = torch.minimum(upper, self._upper)
+        self._dual = torch.maximum(of_pixels + of_pairs - slack, self._dual)
+        size = (self._upper - self._highest).abs().clamp(min=1.0)
+        worst = (self._gap() / size).amax()
         relative, higher = torch.stack((worst, rose.to(worst))).tolist()
-        step = now["step"] / 2 if higher else 1.1 * now["step"]
-        now["step"] = min(1.0, max(_LEAST_STEP, step))
+        self._step = min(1.0, max(_LEAST_STEP, self._step / 2 if higher else 1.1 * self._step))
+        self._checks += 1
         return float(relative)
 
-    def _stream(self) -> int:
-        return int(torch._C._cuda_getCurrentRawStream(self.theta.device.index))
+    def _gap(self) -> Tensor:
+        return (self._upper - self._dual).clamp(min=0.0)
 
     def answer(self, passes: int) -> TreeAnswer:
         """As of the last measure."""
-        upper, dual = self.now["best"]
         return TreeAnswer(
-            self.logs.exp().to(self.theta.dtype).transpose(1, 2),
-            upper,
-            (upper - dual).clamp(min=0.0),
-            self.differ.transpose(0, 1),
-            self.messages,
+            self._logs.exp().to(self._theta.dtype).transpose(1, 2),
+            self._upper,
+            self._gap(),
+            self._differ.transpose(0, 1),
+            self._messages,
             passes,
-            self.now["checks"],
+            self._checks,
         )
+
+
+def _programs(theta: Tensor, sides: tuple[int, int]) -> list[Kernel]:
+    """Sweep, settle, pairs; fewer where they cannot run."""
+    batch, labels, _ = theta.shape
+    device, per = theta.device, _lanes(labels)
+    # columns that are read ahead: more where every strip has a multiprocessor
+    units = torch.cuda.get_device_properties(device).multi_processor_count
+    columns = 8 if batch * _strips(sides) <= units else 4
+    macros = (
+        ("LOGIT", "double" if theta.dtype == torch.float64 else "float"),
+        ("LABELS", labels),
+        ("PER", per),
+        ("ROWS", _ROWS),
+        ("CHUNK", max(1, columns // per)),
+    )
+    shapes = (("sweep", (32 * _ROWS, 2)), ("settle", (256, 3)), ("pairs", (256, 4)))
+    made = [
+        kernel(("trees.cu",), name, macros, 0, device.index, shape, False) for name, shape in shapes
+    ]
+    return [program for program in made if program is not None]
+
+
+def _strips(sides: tuple[int, int]) -> int:
+    return -(-sides[0] // _ROWS)
+
+
+def _lanes(labels: int) -> int:
+    """How many labels a lane has."""
+    return -(-labels // 32)
 
 
 def _inside(weights: Tensor, sides: tuple[int, int], axis: int) -> Tensor:
