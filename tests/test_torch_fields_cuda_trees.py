@@ -65,20 +65,22 @@ def test_agrees_with_the_host_within_the_gap(shape, dtype):
     torch.testing.assert_close(differ, -slopes, rtol=0, atol=5e-3)
 
 
-def test_pass_by_pass_it_is_the_host():
-    logits, weights = draw((1, 6, 20, 13)), torch.full((1, 2, 20, 13), 1.5)
+@pytest.mark.parametrize(("n_labels", "weight"), [(2, 3.0), (6, 1.5)])
+def test_pass_by_pass_it_is_the_host(n_labels, weight):
+    logits, weights = draw((1, n_labels, 20, 13)), torch.full((1, 2, 20, 13), weight)
     from setwise.inference._marginals._tree_descent import TreeDescent
 
     unary = -logits.double()[0].flatten(1).T.contiguous().numpy()
     edges = sw.fields.grid_edges((20, 13))
-    descent = TreeDescent(sw.fields.Field(unary) + sw.fields.Potts(edges, 1.5), 1.0, 1)
+    descent = TreeDescent(sw.fields.Field(unary) + sw.fields.Potts(edges, weight), 1.0, 1)
     descent.resume(descent.state())
     descent.begin()
-    for k in range(1, 5):
+    for k in range(1, 7):
         descent.sweep()
         descent.measure()
         found = on_device(logits, weights, 0.0, limit=k, first_check=k)
         assert abs(found.upper.item() - descent.value) <= 1e-6 * abs(descent.value)
+        assert found.gap.item() == pytest.approx(descent.gap, rel=0.02, abs=1e-3)
         np.testing.assert_allclose(
             found.p[0].T.cpu().numpy(), descent.probabilities(), rtol=0, atol=1e-5
         )

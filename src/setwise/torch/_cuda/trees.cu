@@ -373,6 +373,21 @@ __device__ inline double log_odds(double part, double whole, double mass) {
     return product > 1e-290 ? log(part / product) : log(part / mass) - log(whole);
 }
 
+// Two labels: the marginals of a pair with these ends' whose odds are those of the edge, the best there are.
+__device__ inline double2 binary_pair(double p, double other_p, double q, double other_q, double change) {
+    const double squared = change * change, half = squared + (1.0 - squared) * (p + q);
+    const double inside = half * half - 4.0 * (1.0 - squared) * p * q;
+    const double root = 2.0 * p * q / (half + sqrt(fmax(inside, 0.0)));
+    const double both = fmin(root, fmin(p, q));  // of 0 / 0 it is the latter
+    const double tail = p - both, head = fmin(q - both, other_p), none = other_p - head;
+    const auto part = [](double mass, double apart) {
+        return mass > 1e-300 ? mass * log(mass / fmax(apart, 1e-300)) : 0.0;
+    };
+    const double information = part(both, p * q) + part(tail, p * other_q) + part(head, other_p * q) +
+                               part(none, other_p * other_q);
+    return make_double2(information, tail + head);
+}
+
 // Minus rho times the information and minus the energy of each pair, whose marginals are a K b, near those
 // of the messages, and the product of what its ends then lack: they sum up to the ends' marginals.
 extern "C" __global__ void __launch_bounds__(THREADS) pairs(const __grid_constant__ SettleArguments p) {
@@ -419,6 +434,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) pairs(const __grid_constan
                 continue;
             }
             const double weight = p.weights[e * all + pixel], change = exp(-weight / rho);
+#if LABELS == 2
+            const double own = __shfl_sync(~0u, tail[0], 1), its = __shfl_sync(~0u, head[0], 1);
+            if (lane == 0) {
+                const double2 pair = binary_pair(own, tail[0], its, head[0], change);
+                p.differ[e * all + pixel] = pair.y;
+                value -= rho * pair.x + weight * pair.y;
+            }
+            continue;
+#endif
             top = warp_max(top);
 #pragma unroll
             for (int q = 0; q < PER; ++q) b[q] = exp(b[q] - top);
