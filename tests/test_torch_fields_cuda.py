@@ -88,9 +88,11 @@ def test_losses_train_on_the_device():
 def test_what_the_device_does_not_take_goes_to_the_host():
     x = draw((1, 3, 6, 6)).cuda()
     regions = torch.zeros(1, 6, 6, dtype=torch.int64, device="cuda")
-    layer = t.FieldMarginals(0.5, region_weight=0.3)
-    torch.testing.assert_close(
-        layer(x, regions=regions).cpu(), layer(x.cpu(), regions=regions.cpu())
-    )
-    trees = t.FieldMarginals(0.5, method="trees")
+    both = t.FieldMarginals(0.5, region_weight=0.3, method="trees")
+    torch.testing.assert_close(both(x, regions=regions).cpu(), both(x.cpu(), regions=regions.cpu()))
+    trees = t.FieldMarginals(0.5, method="trees", connectivity=8)
     torch.testing.assert_close(trees(x).cpu(), trees(x.cpu()))
+    edges = torch.tensor([[0, 1], [1, 2], [0, 2]])
+    layer = t.FieldMarginals(0.5)
+    rows = x[0, :, 0, :3].T.contiguous()
+    torch.testing.assert_close(layer(rows, edges=edges).cpu(), layer(rows.cpu(), edges=edges))

@@ -8,10 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setwise.torch._cuda._field import grid_bound
+from setwise.torch._cuda._field import fits, grid_bound
+from setwise.torch._cuda._regions import region_bound
+from setwise.torch._cuda._trees import tree_bound
 from setwise.torch._fields._answer import Answer, Problem
 
 _PRECISION = 1e-5  # the relative gap that single precision reaches
+_TREE_PRECISION = 1e-6
+_REGION_PRECISION = 3e-5
 
 
 def solve(
@@ -24,13 +28,17 @@ def solve(
     states: Any = None,
     tol: float | None = None,
 ) -> Answer | None:
-    """As the host's; None where the field is no grid with pairs alone, or a lower bound is due."""
+    """As the host's; None where the device has no way, or a lower bound is due."""
     graph = problem.graph
-    if graph.sides is None or problem.alphas or problem.method != "projection" or lower:
+    if graph.sides is None or lower or (problem.alphas and problem.method != "projection"):
         return None
     index = logits.device.index
     here = nullcontext() if index == torch.cuda.current_device() else torch.cuda.device(index)
     with here:
+        if problem.method == "trees":
+            return _trees(problem, logits.detach(), weights.detach(), states, tol)
+        if problem.alphas:
+            return _regions(problem, logits, weights, region_weights, states, tol)
         found = grid_bound(
             logits.detach(),
             weights.detach(),
@@ -49,3 +57,67 @@ def solve(
         states=found.flow,
         least_tol=_PRECISION,
     )
+
+
+def _trees(
+    problem: Problem, logits: Tensor, weights: Tensor, states: Any, tol: float | None
+) -> Answer | None:
+    """By trees: images with four neighbours, and chains."""
+    graph = problem.graph
+    sides = (1,) * (2 - len(graph.sides or ())) + (graph.sides or ())
+    ways = [(0,) * (2 - len(way)) + way for way in graph.directions]
+    if len(sides) != 2 or any(way not in ((0, 1), (1, 0)) for way in ways):
+        return None
+    nothing = torch.zeros_like(logits[:, 0])
+    along = {way: weights[:, k] for k, way in enumerate(ways)}
+    found = tree_bound(
+        logits,
+        along.get((0, 1), nothing),
+        along.get((1, 0), nothing),
+        (sides[0], sides[1]),
+        max(problem.tol if tol is None else tol, _TREE_PRECISION),
+        problem.max_iter,
+        states,
+    )
+    if found is None:
+        return None
+    differ = found.differ[:, [int(way == (1, 0)) for way in ways]]
+    return Answer(
+        found.p,
+        found.upper,
+        found.gap,
+        graph.of_edges(differ),
+        states=found.messages,
+        least_tol=_TREE_PRECISION,
+    )
+
+
+def _regions(
+    problem: Problem,
+    logits: Tensor,
+    weights: Tensor,
+    region_weights: Tensor,
+    states: Any,
+    tol: float | None,
+) -> Answer | None:
+    """Grids with layers of regions."""
+    graph = problem.graph
+    if not problem.n_regions or graph.sides is None:
+        return None
+    if not fits(logits, graph.sides, graph.directions):
+        return None
+    found = region_bound(
+        logits.detach(),
+        weights.detach(),
+        graph.sides,
+        graph.directions,
+        problem.regions,
+        region_weights.detach(),
+        problem.alphas,
+        max(problem.tol if tol is None else tol, _REGION_PRECISION),
+        problem.max_iter,
+        states,
+    )
+    if found is None:
+        return None
+    return Answer(found.p, found.upper, found.gap, states=found.state, least_tol=_REGION_PRECISION)

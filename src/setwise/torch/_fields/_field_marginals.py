@@ -76,7 +76,8 @@ class FieldMarginals(FieldLayer):
     backward_tol : float
         Of the two solutions whose difference quotient is the derivative (not with two labels by
         cuts on the host, where it is exact): the logits move by its root, and the
-        relative gap is a ten-thousandth of it. On a CUDA device both are 1e-5 at least.
+        relative gap is a ten-thousandth of it. On a CUDA device both are 1e-5 at least, with
+        regions 3e-5, by ``trees`` 1e-6.
     max_iter : int, optional
         The most passes.
     bounds : bool
@@ -87,8 +88,10 @@ class FieldMarginals(FieldLayer):
     -----
     Memory for the backward pass does not depend on the number of passes: the logits, the marginals,
     and what the solver starts again from. CUDA tensors are solved on their device where the field
-    is a grid, else on the host by the compiled solvers, as CPU tensors are. ``torch.compile``
-    breaks its graph at the solver. Half precision is computed in single precision.
+    is a grid, with regions of 22,528 pixels at most (``projection``), or an image with pairs of
+    four neighbours (``trees``); else, and for lower bounds, on the host by the compiled solvers, as
+    CPU tensors are. ``torch.compile`` breaks its graph at the solver. Half precision is computed
+    in single precision.
 
     Examples
     --------
