@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, cross_validate
 
 import setwise as sw
 from setwise.estimators._boosting._early_stopping import Verdict
-from setwise.estimators._boosting._held_out import Examples, folds, split_off
+from setwise.estimators._boosting._held_out import Examples, enough_of, folds, split_off
 from setwise.estimators._boosting._price import Path, least_price
 
 X, y = load_iris(return_X_y=True)
@@ -164,19 +164,43 @@ def test_c_is_chosen_by_rows_held_out():
 @pytest.mark.parametrize(
     ("merits", "tried", "best"),
     [
-        ([0.5, 0.6, 0.7, 0.0], [15, 50, 150], 150),
-        ([0.5, 0.6, 0.6], [15, 50, 150], 50),
-        ([0.5, 0.4, 0.3], [15, 50, 5], 15),
-        ([0.5, 0.4, 0.6], [15, 50, 5], 5),
+        ([0.6, 0.7, 0.0], [50, 150], 150),
+        ([0.6, 0.6, 0.5, 0.9], [50, 150, 15], 50),
+        ([0.5, 0.4, 0.6, 0.5], [50, 150, 15, 5], 15),
+        ([0.5, 0.4, 0.6, 0.7], [50, 150, 15, 5], 5),
     ],
 )
-def test_the_path_goes_up_as_long_as_it_gets_better(merits, tried, best):
+def test_the_path_goes_on_as_long_as_it_gets_better(merits, tried, best):
     answers = iter(merits)
     path = Path(2.0, lambda C: (Verdict(next(answers), 1.0), C), lambda: True)
     assert list(path.scores) == [2.0 * ratio for ratio in tried]
     assert path.C == path.left == 2.0 * best
     once = Path(2.0, lambda C: (Verdict(0.5, 1.0), C), lambda: False)
-    assert list(once.scores) == [30.0]
+    assert list(once.scores) == [100.0]
+
+
+@pytest.mark.parametrize(("merits", "tried"), [([0.7], [150]), ([0.8, 0.75], [150, 50])])
+def test_the_path_of_another_surrogate_begins_where_the_first_was_best(merits, tried):
+    first = iter([0.6, 0.7])
+    before = Path(2.0, lambda C: (Verdict(next(first), 1.0), C), lambda: True)
+    answers = iter(merits)
+    path = Path(3.0, lambda C: (Verdict(next(answers), 1.0), C), lambda: True, before)
+    assert list(path.scores) == [3.0 * ratio for ratio in tried]
+    assert path.C == 450.0
+
+
+def test_so_many_rows_choose_c_whole_groups_of_every_class():
+    few = Examples(np.zeros((9, 1)), np.arange(9), np.ones(9))
+    assert enough_of(few, 0) is few
+    n = 100_000
+    labels = np.repeat([0, 1, 2], [n // 2, n // 2 - 50, 50])
+    many = Examples(np.arange(n)[:, None], labels, np.ones(n))
+    drawn = enough_of(many, 0)
+    assert len(drawn) == 20_000
+    assert np.bincount(drawn.y).tolist() == [10_000, 9_990, 10]
+    grouped = Examples(many.X, labels, many.weight, np.arange(n) // 1000)
+    drawn = enough_of(grouped, 0)
+    assert np.unique(drawn.groups, return_counts=True)[1].tolist() == [1000] * 20
 
 
 def test_too_few_rows_to_hold_some_out():

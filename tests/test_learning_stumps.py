@@ -11,7 +11,7 @@ from strategies import arrays
 from setwise import _core
 from setwise.learning import Stump, StumpSearch
 from setwise.learning._weak_learners import _tables
-from setwise.learning._weak_learners._stumps import midway
+from setwise.learning._weak_learners._one_feature import midway
 
 
 @st.composite

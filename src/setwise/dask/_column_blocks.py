@@ -18,8 +18,8 @@ from setwise._foundation._sample_weights import as_sample_weights
 from setwise.dask._partitions import check_lengths, row_parts
 from setwise.estimators._boosting._distinct_rows import _STRANGE, _filled, _projection
 from setwise.learning import Column, Executor, StumpSearch
+from setwise.learning._weak_learners._one_feature import rounding_of
 from setwise.learning._weak_learners._rows import as_segments
-from setwise.learning._weak_learners._stumps import rounding_of
 
 _BLOCKS_A_THREAD = 2
 

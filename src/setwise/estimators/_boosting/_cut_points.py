@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setwise._foundation._arguments import FloatArray
-from setwise.learning._weak_learners._stumps import midway
+from setwise.learning._weak_learners._one_feature import midway
 
 
 def cut_points(

@@ -14,6 +14,7 @@ from setwise._foundation._randomness import as_generator
 # So many folds choose C where the rows are few; with more rows one part is enough.
 _FOLDS, _FEW_ROWS = 3, 1000
 MANY_ROWS = 10_000  # beyond them a fit stops early unless told otherwise
+_ENOUGH_ROWS = 20_000  # so many choose C as well as more would
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +63,16 @@ def split_off(
             f"validation_fraction={fraction} leaves no {what} to fit of {most}: lower it, or set "
             "early_stopping=False"
         )
-    share = max(share, 1 / most)
-    held: NDArray[np.bool_] = np.floor((turn + 1) * share) > np.floor(turn * share)
-    return examples.parted(held)
+    return examples.parted(_share_of(turn, max(share, 1 / most)))
+
+
+def enough_of(examples: Examples, random_state: object) -> Examples:
+    """So many of them, drawn, that fits to them can choose C; all if they are no more."""
+    if len(examples) <= _ENOUGH_ROWS:
+        return examples
+    turn = _turns(examples, random_state)
+    share = max(_ENOUGH_ROWS / len(examples), 1 / (int(turn.max()) + 1))
+    return examples.take(np.flatnonzero(_share_of(turn, share)))
 
 
 def folds(examples: Examples, n_folds: int | None, random_state: object) -> list[NDArray[np.bool_]]:
@@ -73,6 +81,12 @@ def folds(examples: Examples, n_folds: int | None, random_state: object) -> list
     parts = _FOLDS if n_folds is None else n_folds
     first = 1 if n_folds is None and len(examples) > _FEW_ROWS else parts
     return [turn % parts == fold for fold in range(first)]
+
+
+def _share_of(turn: IntArray, share: float) -> NDArray[np.bool_]:
+    """Every so many turns, evenly."""
+    held: NDArray[np.bool_] = np.floor((turn + 1) * share) > np.floor(turn * share)
+    return held
 
 
 def _turns(examples: Examples, random_state: object) -> IntArray:

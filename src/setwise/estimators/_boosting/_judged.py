@@ -17,6 +17,7 @@ from setwise.estimators._boosting._held_out import (
     MANY_ROWS,
     Examples,
     as_fraction,
+    enough_of,
     folds,
     split_off,
 )
@@ -24,7 +25,7 @@ from setwise.estimators._boosting._price import USUAL, Path, least_price
 from setwise.learning import BoostFit, WeakLearnerSearch
 from setwise.learning._boosting._problem import Risk
 
-_PATH_TOLERANCE = 5e-2  # of the fits that choose C
+_PATH_TOLERANCE = 0.1  # of the fits that choose C
 _PATH_TIME = 0.5  # of a time limit
 
 
@@ -106,7 +107,10 @@ class Judged(Boosted):
         outside: list[HeldOut] = []
         self._surrogate = self._surrogates()[0]
         if isinstance(self.C, str):
-            outside = self._choose(examples, search, parts, patience, options)
+            few = parts
+            if stopping or not hold_out:  # else the scores of all rows held out are asked for
+                few = [tuple(enough_of(rows, self.random_state) for rows in part) for part in parts]
+            outside = self._choose(examples, search, few, patience, options)
         else:
             self.C_ = self.C
             if hold_out and not stopping:
@@ -164,6 +168,7 @@ class Judged(Boosted):
                 least,
                 lambda C: self._try(parts, C, patience, deadline, options),
                 lambda: not deadline.over(),
+                None if best is None else best[1],
             )
             # Their losses cannot be compared, so that of equal scores the first surrogate wins.
             if best is None or path.best > best[1].best:

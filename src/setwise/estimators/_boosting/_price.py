@@ -13,11 +13,9 @@ from setwise.learning._boosting._problem import Risk
 
 T = TypeVar("T")
 
-# In parts of the least C for which a weak learner pays. A fit costs the more the larger C is, so
-# that the path goes up from a small one and ends with the first that is no better; if that is the
-# second, it looks below.
-_BELOW, _PATH = 5.0, (15.0, 50.0, 150.0)
-USUAL = 50.0  # where there are too few rows to hold some out
+# In parts of the least C for which a weak learner pays.
+_RATIOS = (5.0, 15.0, 50.0, 150.0)
+USUAL = 50.0  # where there are too few rows to hold some out, and where a path begins
 _FIXED = 100.0  # where no weak learner pays, whatever C is
 
 
@@ -44,11 +42,16 @@ def least_price(risk: Risk, search: WeakLearnerSearch, *, grouped: bool = False)
 class Path(Generic[T]):
     """The prices that were tried, and the best of them.
 
+    From its first price it goes up as long as that is better, else down.
+
     Parameters
     ----------
     attempt : C -> (verdict, what else it left)
     more : () -> bool
         Whether there is time for another.
+    before : Path, optional
+        That of another surrogate. It is begun where that one was best, and left there if the score
+        is no better.
     """
 
     def __init__(
@@ -56,28 +59,39 @@ class Path(Generic[T]):
         least: float,
         attempt: Callable[[float], tuple[Verdict, T]],
         more: Callable[[], bool],
+        before: Path[T] | None = None,
     ) -> None:
         self.scores: dict[float, float] = {}
         self._best: tuple[float, float] | None = None
-        for place, ratio in enumerate(_PATH):
-            if not self._try(ratio * least, attempt):
-                if place == 1 and more():
-                    self._try(_BELOW * least, attempt)
+        self._least, self._attempt = least, attempt
+        start = _RATIOS.index(USUAL) if before is None else before.place
+        self._try(start)
+        if before is not None and self.best <= before.best:
+            return
+        for step in (1, -1):
+            place = start + step
+            while 0 <= place < len(_RATIOS) and more() and self._try(place):
+                place += step
+            if self.place != start:
                 return
-            if not more():
-                return
+
+    @property
+    def C(self) -> float:
+        """The best price."""
+        return _RATIOS[self.place] * self._least
 
     @property
     def best(self) -> float:
         """The best score."""
         return self.scores[self.C]
 
-    def _try(self, C: float, attempt: Callable[[float], tuple[Verdict, T]]) -> bool:
+    def _try(self, place: int) -> bool:
         """Whether it is better than those before."""
-        verdict, left = attempt(C)
+        C = _RATIOS[place] * self._least
+        verdict, left = self._attempt(C)
         self.scores[C] = verdict.score
         now = verdict.score, -verdict.loss
         better = self._best is None or now > self._best
         if better:
-            self._best, self.C, self.left = now, C, left
+            self._best, self.place, self.left = now, place, left
         return better

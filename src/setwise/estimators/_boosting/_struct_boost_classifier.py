@@ -1,36 +1,29 @@
-"""Boosting of weak learners for many classes at once, flat or in a taxonomy."""
+"""Boosting of weak learners for many classes at once, flat or in a taxonomy: how it is fitted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, kron
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import ArrayLike
 
-from setwise._foundation._arguments import FloatArray, as_array, as_choice
+from setwise._foundation._arguments import as_choice
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display
 from setwise._foundation._sample_weights import as_sample_weights, require_some, without_unit
 from setwise.estimators._boosting._boosted import (
     SHARED_SEARCHES,
     columns_a_round,
-    importances,
     make_search,
 )
-from setwise.estimators._boosting._class_merit import as_class_weights, class_merit
-from setwise.estimators._boosting._class_probabilities import METHODS, ClassProbabilities
+from setwise.estimators._boosting._class_merit import as_class_weights
+from setwise.estimators._boosting._class_probabilities import METHODS
 from setwise.estimators._boosting._class_risk import ClassRisk
-from setwise.estimators._boosting._columns import Tabular, takes_missing
+from setwise.estimators._boosting._class_scores import ClassScores
 from setwise.estimators._boosting._distinct_rows import distinct_rows
-from setwise.estimators._boosting._eval_set import as_eval_set, known_places
+from setwise.estimators._boosting._eval_set import as_eval_set
 from setwise.estimators._boosting._held_out import Examples
-from setwise.estimators._boosting._judged import HeldOut, Judged
 from setwise.estimators._boosting._logistic_class_risk import LogisticClassRisk
 from setwise.estimators._boosting._taxonomy import label_code
 from setwise.estimators._checked import check_targets
@@ -43,13 +36,7 @@ PENALTIES = ("auto", "l1", "group")
 _FEW_SCORES = 1000
 
 
-def _is_calibrated(model: StructBoostClassifier) -> bool:
-    if model.calibrate is None:
-        raise AttributeError(f"predict_proba needs calibrate to be one of {METHODS}")
-    return True
-
-
-class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class StructBoostClassifier(ClassScores):
     r"""Boosting with one convex problem for all classes, flat or in a taxonomy.
 
     .. math:: \min_{w \ge 0}\ 1^\top w + \frac{C}{m} \sum_i \max_y\ \Delta(y_i, y)
@@ -82,14 +69,14 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
         What was learned then depends on the machine and on what else it does.
     C : float or "auto", default="auto"
         Weight of the mean loss against the sum of the weights. Below a threshold, which grows with
-        the number of classes, no learner pays and the fit warns. "auto": 15 times that
-        threshold, or 50, 150, as long as the score of rows held out rises, or 5 if 50 is
-        no better than 15: rows of ``eval_set`` or ``early_stopping``, else of folds, whereafter
-        all rows are fitted.
+        the number of classes, no learner pays and the fit warns. "auto": 50 times that
+        threshold, or 150 if the score of rows held out rises, else 15 and 5 as long as it does:
+        rows of ``eval_set`` or ``early_stopping``, else of folds, whereafter all rows are fitted.
+        Of more than 20,000 rows so many choose, drawn, unless ``calibrate`` needs them all.
     surrogate : {"auto", "hinge", "logistic"}, default="auto"
-        Of the loss. "auto": where C is chosen, the one whose best score on the rows held out is
-        higher, the logistic one if they are equal; where C is given, whose unit depends on it, the
-        hinge of the paper.
+        Of the loss. "auto": where C is chosen, the hinge if its score on the rows held out is
+        higher than the best of the logistic one, at the place on the path of C where that one had
+        it; where C is given, whose unit depends on the surrogate, the hinge of the paper.
     penalty : {"auto", "l1", "group"}, default="auto"
         What the weights of a learner cost that all classes share: the sum of their absolute values,
         as in the paper, or their Euclidean norm, :math:`\sum_j \|w_j\|_2` in place of
@@ -351,71 +338,6 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
             self._calibration = self._calibrated(outside)
         return self
 
-    def decision_function(self, X: Any) -> FloatArray:
-        """Scores of the classes, (n, k); for two classes one, (n,), positive for the second."""
-        rows = self._rows(X)
-        return self._by_class(self._segment_scores(rows))
-
-    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
-        """The scores of each stage: after each round that added weak learners."""
-        rows = self._rows(X)
-        for scores in self._staged_segment_scores(rows):
-            yield self._by_class(scores)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of the largest score, (n,)."""
-        return self._labels(self.decision_function(X))
-
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """The classes of each stage."""
-        for scores in self.staged_decision_function(X):
-            yield self._labels(scores)
-
-    @available_if(_is_calibrated)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the classes, (n, k), with ``calibrate``."""
-        return self._calibration(self.decision_function(X))
-
-    def score(self, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
-        """The share of the samples, by weight, whose class is the right one.
-
-        In a taxonomy 1 - the mean of ``cost_``, as a share of its largest entry: mistakes between
-        classes that are close weigh less.
-        """
-        predicted, labels = self.predict(X), as_array(y, "y")
-        if labels.shape != predicted.shape:
-            raise ValueError(
-                f"y must have shape {predicted.shape}, as X has rows, got {labels.shape}"
-            )
-        check_targets(labels)
-        weights = as_sample_weights(sample_weight, len(labels))
-        require_some(weights)
-        known = np.isin(labels, self.classes_)
-        true = np.searchsorted(self.classes_, np.where(known, labels, self.classes_[0]))
-        said = np.searchsorted(self.classes_, predicted)
-        weights = without_unit(weights)
-        costs = np.where(known, self.cost_[true, said] / self.cost_.max(), 1.0)
-        return 1.0 - float(weights @ costs) / float(weights.sum())
-
-    @property
-    def surrogate_(self) -> str:
-        """The surrogate of the fit, "hinge" or "logistic"."""
-        check_is_fitted(self)
-        return self._surrogate
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """The weights of the learners, shared out to their features; they sum to 1."""
-        check_is_fitted(self)
-        width = self.code_.shape[1] if self._augmented else 1
-        shares = importances(self.estimators_, self.estimator_weights_, width * self.n_features_in_)
-        by_feature: FloatArray = shares.reshape(width, -1).sum(axis=0)
-        return by_feature
-
-    def _rows(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return self._design(self._table(X, reset=False, accept_sparse=["csc", "csr"]))
-
     def _risk(self, examples: Examples) -> ClassRisk:
         unit = self._augmented or np.array_equal(self.code_, np.eye(len(self.cost_)))
         kind = LogisticClassRisk if self._surrogate == "logistic" else ClassRisk
@@ -483,51 +405,3 @@ class StructBoostClassifier(Judged, Tabular, ClassifierMixin, BaseEstimator):  #
                 f"own says which subset is best, got {self.categorical_features!r}"
             )
         return True
-
-    def _merit(self, examples: Examples) -> Callable[[FloatArray], float]:
-        merit = class_merit(
-            as_scoring(self.scoring), self.classes_, examples.y, examples.weight, self.cost_
-        )
-        return lambda scores: merit(self._by_class(scores))
-
-    def _design(self, X: Any) -> Any:
-        return self._augment(X) if self._augmented else X
-
-    def _evaluated(self, X: Any, y: Any) -> Examples:
-        """A set to be judged by, in the terms of this fit."""
-        X, y = self._table(X, y, reset=False, accept_sparse="csr")
-        return Examples(X, known_places(y, self.classes_), np.ones(X.shape[0]))
-
-    def _calibrated(self, outside: list[HeldOut]) -> ClassProbabilities:
-        if not outside:
-            raise ValueError(
-                "calibrate needs rows that the fit does not see, two classes among the others, got "
-                "too few rows"
-            )
-        scores = np.concatenate([self._by_class(part.scores) for part in outside])
-        labels = np.concatenate([part.examples.y for part in outside])
-        weight = np.concatenate([part.examples.weight for part in outside])
-        return ClassProbabilities.fit(
-            str(self.calibrate), scores, labels, weight, len(self.classes_)
-        )
-
-    def _augment(self, X: Any) -> csr_array:
-        """The rows code[y] (x) x for all classes, (k n, s d), class by class."""
-        return kron(csr_array(self.code_), X, format="csr")
-
-    def _by_class(self, scores: FloatArray) -> FloatArray:
-        """Scores of segments, (s, n), as scores of classes."""
-        k = len(self.classes_)
-        by_class = scores.reshape(k, -1).T if self._augmented else scores.T @ self.code_.T
-        return by_class[:, 1] - by_class[:, 0] if k == 2 else np.ascontiguousarray(by_class)
-
-    def _labels(self, scores: FloatArray) -> NDArray[Any]:
-        places = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[places]
-        return labels
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = takes_missing(self.estimator)
-        return tags

@@ -61,9 +61,9 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
         What was learned then depends on the machine and on what else it does.
     C : float or "auto", default="auto"
         Weight of the mean over the pairs, or the queries, against the sum of the weights. "auto":
-        15 times the least for which a weak learner pays, or 50, 150, as long as the score of
-        rows held out rises, or 5 if 50 is no better than 15: rows of ``eval_set`` or
-        ``early_stopping``, else of folds, whereafter all rows are fitted.
+        50 times the least for which a weak learner pays, or 150 if the score of rows held out
+        rises, else 15 and 5 as long as it does: rows of ``eval_set`` or ``early_stopping``, else
+        of folds, whereafter all rows are fitted. Of more than 20,000 rows so many choose, drawn.
     loss : {"auc", "average_precision", "ndcg"}, default="auc"
         What a ranking loses: the share of pairs in the wrong order; 1 - the average precision of
         each query, the pairs of Yue et al. as features; 1 - its normalised discounted gain, with

@@ -251,7 +251,9 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
 
     def _decided(self, fields: Sequence[Field], loss: Loss, temperature: float) -> list[Decision]:
         def best(field: Field) -> Decision:
-            post = whole(marginals(field, temperature=temperature, n_jobs=1))
+            # `decide` takes a product of marginals, which the bound of projection is itself: on
+            # photographs it was ahead of trees, whose pairs are lost here, in a tenth of the time.
+            post = whole(marginals(field, "projection", temperature=temperature, n_jobs=1))
             return decide(post.probabilities[:, 1], loss, n_jobs=1)
 
         return self._for_each(best, fields)

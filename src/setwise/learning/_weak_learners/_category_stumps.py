@@ -8,17 +8,12 @@ from typing import Any
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, as_count, as_numbers
-from setwise.learning._weak_learners._rows import (
-    MOST_FEATURES,
-    as_rows,
-    check_missing,
-    check_width,
-    feature_of,
-)
+from setwise.learning._weak_learners._one_feature import OneFeature
+from setwise.learning._weak_learners._rows import check_missing, feature_of
 
 
 @dataclass(frozen=True)
-class CategoryStump:
+class CategoryStump(OneFeature):
     """A stump on categories: 1 where a feature is in one set of them, -1 where it is in the other.
 
     Parameters
@@ -53,12 +48,6 @@ class CategoryStump:
             raise ValueError(f"positive and negative must not share a category, got {min(both)}")
         check_missing(self.missing)
 
-    def predict(self, X: Any) -> FloatArray:
-        """The responses on the rows of an array or a sparse matrix: shape (n,)."""
-        rows = as_rows(X, least=0, allow_nan=True)
-        check_width(rows, self.feature)
-        return self._respond(rows)
-
     def _respond(self, X: Any) -> FloatArray:
         values = feature_of(X, self.feature)
         known = np.array(self.positive + self.negative)
@@ -69,9 +58,6 @@ class CategoryStump:
         places = order[np.minimum(np.searchsorted(known[order], values), len(known) - 1)]
         return np.where(known[places] == values, answers[places], float(self.missing))
 
-    def importances(self, n_features: int) -> FloatArray:
-        """The share of each feature, (n_features,): all is this one's."""
-        least = self.feature + 1
-        shares = np.zeros(as_count(n_features, "n_features", least=least, most=MOST_FEATURES))
-        shares[self.feature] = 1.0
-        return shares
+    @property
+    def _constant(self) -> bool:
+        return False

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise import _core
-from setwise._foundation._arguments import FloatArray, as_choice, as_count, as_number
+from setwise._foundation._arguments import FloatArray, as_choice, as_number
 from setwise._foundation._sample_weights import as_sample_weights, require_some, without_unit
-from setwise._foundation._threads import as_threads
 from setwise.learning._boosting._problem import Column
-from setwise.learning._weak_learners._rows import (
-    MOST_FEATURES,
-    as_rows,
-    as_segments,
-    check_width,
-    feature_of,
+from setwise.learning._weak_learners._one_feature import (
+    FeatureSearch,
+    OneFeature,
+    check_threshold,
+    midway,
+    ranks_of,
+    rounding_of,
 )
-from setwise.learning._weak_learners._stumps import midway, rounding_of
+from setwise.learning._weak_learners._rows import as_segments, feature_of
 
 Floats32 = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(OneFeature):
     """Two levels: ``high`` where a feature exceeds a threshold, ``low`` elsewhere.
 
     Parameters
@@ -54,18 +53,9 @@ class Step:
     missing: float = 0.0
 
     def __post_init__(self) -> None:
-        as_count(self.feature, "feature")
-        threshold: object = self.threshold
-        if not (isinstance(threshold, float) and threshold == -np.inf):
-            as_number(threshold, "threshold", largest=np.inf)
+        check_threshold(self.feature, self.threshold)
         for name in ("low", "high", "missing"):
             as_number(getattr(self, name), name)
-
-    def predict(self, X: Any) -> FloatArray:
-        """The responses on the rows of an array or a sparse matrix: shape (n,)."""
-        rows = as_rows(X, least=0, allow_nan=True)
-        check_width(rows, self.feature)
-        return self._respond(rows)
 
     def _respond(self, X: Any) -> FloatArray:
         values = feature_of(X, self.feature)
@@ -73,16 +63,12 @@ class Step:
         answers[np.isnan(values)] = self.missing
         return answers
 
-    def importances(self, n_features: int) -> FloatArray:
-        """The share of each feature, (n_features,): all is this one's; a constant has none."""
-        least = self.feature + 1
-        shares = np.zeros(as_count(n_features, "n_features", least=least, most=MOST_FEATURES))
-        if self.threshold > -np.inf or self.missing != self.high:
-            shares[self.feature] = 1.0
-        return shares
+    @property
+    def _constant(self) -> bool:
+        return self.threshold == -np.inf and self.missing == self.high
 
 
-class StepSearch:
+class StepSearch(FeatureSearch):
     r"""Finds the steps h with the largest norm over the segments k of :math:`\sum_i U_{ki} h(x_i)`,
 
     .. math:: \Bigl( \sum_k \Bigl( \sum_i U_{ki} h(x_i) \Bigr)^2 \Bigr)^{1/2} ,
@@ -134,7 +120,6 @@ class StepSearch:
     (0.5, [-1.79, 0.45, 0.45, 0.45, 0.45])
     """
 
-    exact = True
     joint = True
 
     def __init__(
@@ -146,11 +131,8 @@ class StepSearch:
         sample_weight: ArrayLike | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.X = as_rows(X, allow_nan=True)
-        self.n_columns = as_count(n_columns, "n_columns", least=1)
+        super().__init__(X, n_columns, n_jobs)
         self.levels = as_choice(levels, "levels", ("balanced", "sign"))
-        self.n_jobs = n_jobs
-        self._n_threads = as_threads(n_jobs, default=1)
         rows, features = self.X.shape
         weight = as_sample_weights(sample_weight, rows)
         require_some(weight)
@@ -158,13 +140,6 @@ class StepSearch:
         self._shares = self._weight / self._weight.sum()
         self._search = _core.StepSearch(rows)
         self._features = [self._add(f) for f in range(features)]
-
-    def __reduce__(self) -> tuple[partial[StepSearch], tuple[Any, int]]:
-        """The compiled tables are made again from the rows."""
-        make = partial(
-            type(self), levels=self.levels, sample_weight=self._weight, n_jobs=self.n_jobs
-        )
-        return make, (self.X, self.n_columns)
 
     def __call__(self, weights: FloatArray) -> list[Column]:
         """The best steps for weights of shape (n_segments m,), flat or (n_segments, m).
@@ -177,15 +152,17 @@ class StepSearch:
         gains = np.empty(self.X.shape[1])
         cuts = np.empty(self.X.shape[1], np.int64)
         self._search.gains(segments, rounding, gains, cuts, self._n_threads)
-        ranks = np.round(gains / rounding) if rounding > 0 else gains
+        ranks = ranks_of(gains, rounding)
         steps = [self._step(f, int(cuts[f])) for f in self._best_features(ranks)]
-        constant = float(np.linalg.norm(segments.sum(axis=1)))
-        rank = np.round(constant / rounding) if rounding > 0 else constant
+        rank = ranks_of(np.linalg.norm(segments.sum(axis=1), keepdims=True), rounding)
         whole = Step(0, -np.inf, 1.0, 1.0, 1.0)
         place = int(np.count_nonzero(-np.sort(-ranks)[: len(steps)] > rank))
         steps = [*steps[:place], whole, *steps[place:]][: self.n_columns]
         columns = [Column(step, 0, step._respond(self.X)) for step in steps]
         return [_upward(own, segments[0]) for own in columns] if len(segments) == 1 else columns
+
+    def _settings(self) -> dict[str, Any]:
+        return {"levels": self.levels, "sample_weight": self._weight}
 
     def _best_features(self, ranks: FloatArray) -> list[int]:
         order = np.argsort(-ranks, kind="stable")[: self.n_columns].tolist()

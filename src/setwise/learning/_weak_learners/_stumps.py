@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,28 +10,29 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
 from setwise import _core
-from setwise._foundation._arguments import FloatArray, as_count, as_number
-from setwise._foundation._threads import as_threads
+from setwise._foundation._arguments import FloatArray
 from setwise.learning._boosting._problem import Column
 from setwise.learning._weak_learners._category_stumps import CategoryStump
+from setwise.learning._weak_learners._one_feature import (
+    FeatureSearch,
+    OneFeature,
+    check_threshold,
+    midway,
+    ranks_of,
+    rounding_of,
+)
 from setwise.learning._weak_learners._rows import (
-    MOST_FEATURES,
-    as_rows,
     as_segments,
     check_missing,
     check_sign,
-    check_width,
     feature_of,
 )
 from setwise.learning._weak_learners._tables import add_categories, add_dense, add_sparse
 from setwise.learning._weak_learners._traits import as_categorical, as_trends
 
-# Gains that differ by less, as a share of all weights, are equal: sums in another order differ so.
-_ROUNDING = 1e-12
-
 
 @dataclass(frozen=True)
-class Stump:
+class Stump(OneFeature):
     """A decision stump: ``sign`` where a feature exceeds a threshold, ``-sign`` elsewhere.
 
     Parameters
@@ -60,18 +60,9 @@ class Stump:
     missing: int = 0
 
     def __post_init__(self) -> None:
-        as_count(self.feature, "feature")
-        threshold: object = self.threshold
-        if not (isinstance(threshold, float) and threshold == -np.inf):
-            as_number(threshold, "threshold", largest=np.inf)
+        check_threshold(self.feature, self.threshold)
         check_sign(self.sign)
         check_missing(self.missing)
-
-    def predict(self, X: Any) -> FloatArray:
-        """The responses on the rows of an array or a sparse matrix: shape (n,)."""
-        rows = as_rows(X, least=0, allow_nan=True)
-        check_width(rows, self.feature)
-        return self._respond(rows)
 
     def _respond(self, X: Any) -> FloatArray:
         values = feature_of(X, self.feature)
@@ -82,16 +73,12 @@ class Stump:
             answers[missing] = self.sign if one_sided else self.missing
         return answers
 
-    def importances(self, n_features: int) -> FloatArray:
-        """The share of each feature, (n_features,): all is this one's; a constant has none."""
-        least = self.feature + 1
-        shares = np.zeros(as_count(n_features, "n_features", least=least, most=MOST_FEATURES))
-        if self.threshold > -np.inf or self.missing == -self.sign:
-            shares[self.feature] = 1.0
-        return shares
+    @property
+    def _constant(self) -> bool:
+        return self.threshold == -np.inf and self.missing != -self.sign
 
 
-class StumpSearch:
+class StumpSearch(FeatureSearch):
     r"""Finds the decision stumps h with the largest :math:`\sum_i U_{ki} h(x_i)`.
 
     Over all features, thresholds (midways between neighbouring values; a constant is a stump too),
@@ -144,8 +131,6 @@ class StumpSearch:
     CategoryStump(feature=0, positive=(0.0, 2.0), negative=(1.0,), missing=0)
     """
 
-    exact = True
-
     def __init__(
         self,
         X: Any,
@@ -155,26 +140,13 @@ class StumpSearch:
         monotonic_cst: ArrayLike | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.X = as_rows(X, allow_nan=True)
-        self.n_columns = as_count(n_columns, "n_columns", least=1)
-        self.n_jobs = n_jobs
-        self._n_threads = as_threads(n_jobs, default=1)
+        super().__init__(X, n_columns, n_jobs)
         rows, features = self.X.shape
         self._categorical = as_categorical(categorical_features, features)
         self._trends = as_trends(monotonic_cst, self._categorical)
         self._search = _core.StumpSearch(rows)
         self._categories: dict[int, FloatArray] = {}
         self._missing = [self._add(f) for f in range(features)]
-
-    def __reduce__(self) -> tuple[partial[StumpSearch], tuple[Any, int]]:
-        """The compiled tables are made again from the rows."""
-        make = partial(
-            type(self),
-            categorical_features=self._categorical,
-            monotonic_cst=self._trends,
-            n_jobs=self.n_jobs,
-        )
-        return make, (self.X, self.n_columns)
 
     def __call__(self, weights: FloatArray) -> list[Column]:
         """The best stumps for weights of shape (n_segments m,), flat or (n_segments, m)."""
@@ -183,12 +155,14 @@ class StumpSearch:
         pairs = self._best_pairs(self._ranks(segments))
         return [self._column(segments, rounding, *pair) for pair in pairs]
 
+    def _settings(self) -> dict[str, Any]:
+        return {"categorical_features": self._categorical, "monotonic_cst": self._trends}
+
     def _ranks(self, segments: FloatArray) -> FloatArray:
         """The best gain of each feature and segment, equal where rounding alone tells apart."""
         gains = np.empty((self.X.shape[1], len(segments)))
         self._search.gains(segments, gains, self._n_threads)
-        rounding = rounding_of(segments)
-        return np.round(gains / rounding) if rounding > 0 else gains
+        return ranks_of(gains, rounding_of(segments))
 
     def _best_pairs(self, gains: FloatArray) -> list[tuple[int, int]]:
         """Pairs of feature and segment, best first."""
@@ -250,14 +224,3 @@ class StumpSearch:
         if issparse(self.X):
             return add_sparse(self._search, self.X, feature, trend)
         return add_dense(self._search, feature_of(self.X, feature), trend)
-
-
-def rounding_of(segments: FloatArray) -> float:
-    """What gains may differ by and still be equal."""
-    return _ROUNDING * max(float(np.abs(own).sum()) for own in segments)
-
-
-def midway(low: float, high: float) -> float:
-    """A number t with low <= t < high, in the middle if there is one; high > low."""
-    middle = 0.5 * low + 0.5 * high
-    return middle if low <= middle < high else low
