@@ -239,7 +239,7 @@ def _lower_bound(field: Field, solution: Solution, options: Options) -> tuple[Ra
 
     def raised(sweeps: int) -> Raised:
         if solution.strengths is None:
-            return raised_bound(field, q, t, n_threads, sweeps=sweeps)
+            return raised_bound(field, q, t, n_threads, sweeps=sweeps, upper=solution.upper)
         labels = None
         if sweeps and q.size <= SMALL_FIELD:
             labels = whole(solve_map(field, tol=np.inf, n_jobs=n_threads)).labels
