@@ -41,7 +41,7 @@ def _score(trials: Trials, point: Point, inside: BoolArray) -> float:
 
 def _descended(trials: Trials, method: str, inside: BoolArray) -> Point:
     """Where no step of the finest stride is worth it."""
-    alone = method == UNARIES or not any(field.potentials for field in trials.cases.fields)
+    alone = method == UNARIES or not trials.cases.has_potentials
     lines = (BOTH,) if alone else (BOTH, OTHERS, ALONE)
     place = (0, 0)
     lowest = _score(trials, _point(method, place), inside)

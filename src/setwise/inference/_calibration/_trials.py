@@ -51,6 +51,11 @@ class Cases:
     """Of ``marginals``."""
 
     @property
+    def has_potentials(self) -> bool:
+        """Whether any field has some: without, a scale of the unaries is a temperature."""
+        return any(one.potentials for one in self.fields)
+
+    @property
     def counts(self) -> FloatArray:
         """How many labelled variables each field has."""
         return np.array([np.count_nonzero(truth >= 0) for truth in self.truths], np.float64)
@@ -59,7 +64,7 @@ class Cases:
         """The methods that take all fields; exact marginals have no other beside them."""
         grounded = [ground(one).field for one in self.fields]
         first = METHODS.choose(grounded[0])[0]
-        if not any(one.potentials for one in grounded):  # exact by any
+        if not self.has_potentials:  # exact by any
             return (first,)
         if first == "elimination" and all(METHODS.choose(f)[0] == first for f in grounded):
             return (first,)

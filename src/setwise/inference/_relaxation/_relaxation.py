@@ -213,9 +213,7 @@ class Relaxation:
         beyond = largest + self.reach + 750.0 * temperature
         return np.where(np.isfinite(self.unary), self.unary, beyond[:, None])
 
-    def fill(
-        self, kind: Callable[[FloatArray], Any], unary: FloatArray, n_threads: int = 1
-    ) -> Any:
+    def fill(self, kind: Callable[[FloatArray], Any], unary: FloatArray, n_threads: int = 1) -> Any:
         """A kernel's state with the groups: every block starts where its polytope is nearest to 0.
 
         ``unary`` is finite: ``finite_unary``, or that less a number for each row.
