@@ -34,15 +34,7 @@ class Labelled:
 def category(name: str, step: int) -> Labelled:
     """Every ``step``-th pixel of an MSRC-21 image: trained unaries, contrast weights on a grid."""
     shape = msrc.truth(name).shape
-    return _category(name, step, msrc.enlarge(msrc.recall("unaries", name), shape, 2))
-
-
-def textonboost(name: str, step: int) -> Labelled:
-    """The same of a test image, with TextonBoost's own probabilities."""
-    return _category(name, step, msrc.textonboost(name))
-
-
-def _category(name: str, step: int, probabilities: np.ndarray) -> Labelled:
+    probabilities = msrc.enlarge(msrc.recall("unaries", name), shape, 2)
     picture = msrc.image(name)[::step, ::step]
     edges = sw.fields.grid_edges(picture.shape[:2])
     weights = STRENGTH * sw.fields.contrast_weights(picture, edges)
@@ -82,12 +74,11 @@ def names(which: str) -> list[str]:
     """The images of a set."""
     if which == "GrabCut":
         return grabcut_names()
-    return msrc.names("validation" if which == "MSRC-21" else "textonboost")
+    return msrc.names("validation")
 
 
 SETS: dict[str, Callable[[str, int], Labelled]] = {
     "MSRC-21": category,
-    "TextonBoost": textonboost,
     "GrabCut": cutout,
 }
 
@@ -182,15 +173,14 @@ class KeptTrials:
             self._found[point] = [got for _, got in parallel(one, self._names, said, self._jobs)]
         return self._found[point]
 
-    def scored(self, column: int, row: str | None = None) -> _Scored:
-        """The sums of NLL (0) or Brier scores (1), of the method's own row or of another."""
-        return _Scored(self, column, row)
+    def scored(self, column: int) -> _Scored:
+        """The sums of NLL (0) or Brier scores (1)."""
+        return _Scored(self, column)
 
 
 class _Scored:
-    def __init__(self, trials: KeptTrials, column: int, row: str | None) -> None:
-        self.cases, self._column, self._row = trials, column, row
+    def __init__(self, trials: KeptTrials, column: int) -> None:
+        self.cases, self._column = trials, column
 
     def sums(self, point: Point) -> np.ndarray:
-        row = self._row or point.method
-        return np.array([found[row][self._column] for found in self.cases.tried(point)])
+        return np.array([found[point.method][self._column] for found in self.cases.tried(point)])

@@ -2,12 +2,12 @@
 
     python experiments/no_paper/calibration.py [--quick] [--untrained]
 
-The 59 validation images of MSRC-21 with trained unaries (``msrc21/unaries.py`` first), its four
-test images with TextonBoost's, and the 20 photographs of GrabCut with two sets of scribbles:
-unaries alone, and the marginals by four methods, at temperature 1 and at the temperature and scale
-of the unaries that ``calibrate_temperature`` finds on the other folds, by NLL or by Brier score.
-The default of ``calibrate_temperature`` chooses the method too, on the other folds as well: the
-search is the library's own. What was measured is kept in the cache, image by image.
+The 59 validation images of MSRC-21 with trained unaries (``msrc21/unaries.py`` first), and the 20
+photographs of GrabCut with two sets of scribbles: unaries alone, and the marginals by four methods,
+at temperature 1 and at the temperature and scale of the unaries that ``calibrate_temperature``
+finds on the other folds, by NLL or by Brier score. The default of ``calibrate_temperature`` chooses
+the method too, on the other folds as well: the search is the library's own. What was measured is
+kept in the cache, image by image.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BELOW = "trees, from below"
 DEFAULT = "default"
 ROWS = (DEFAULT, "unaries", "projection", "trees", BELOW, "mean_field", "belief_propagation")
 FOLDS = 5
-STEPS = {"MSRC-21": 6, "TextonBoost": 4, "GrabCut": 1}
+STEPS = {"MSRC-21": 6, "GrabCut": 1}
 MEASURES = ("accuracy", "ece", "brier", "nll", "auroc")
 
 
@@ -50,7 +50,7 @@ def folds_of(groups: list[str]) -> np.ndarray:
 
 def chosen(trials: KeptTrials, row: str, column: int, folds: np.ndarray) -> list[Point]:
     """The point of each image: what the search finds on the other folds."""
-    scored = trials.scored(column, BELOW if row == BELOW else None)
+    scored = trials.scored(column)
     methods = METHODS if row == DEFAULT else (row.partition(",")[0],)
     number = int(folds.max()) + 1
     best = [searched(scored, methods, folds != fold) for fold in range(number)]
@@ -143,13 +143,12 @@ def main() -> None:
             "MSRC-21": f"59 validation images, one pixel of {STEPS['MSRC-21']} x "
             f"{STEPS['MSRC-21']}; trained unaries, {STRENGTH:g} times contrast weights on a grid"
             + (" (not run: --untrained)" if given.untrained else ""),
-            "TextonBoost": "the same of the four test images with TextonBoost's probabilities, one "
-            f"pixel of {STEPS['TextonBoost']} x {STEPS['TextonBoost']}",
             "GrabCut": f"20 photographs with two sets of scribbles, longer side at most {SMALL} "
             f"pixels; field_from_image as it is, but unaries of unmarked pixels at most "
             f"-log {FLOOR:g}; scribbled pixels and those without truth do not count",
             "points": "the search of `calibrate_temperature`, from t = a = 1 by factors of 2 and "
-            "then of the root of 2, in t, in 1 / t and in a / t",
+            "then of its roots, in t, in 1 / t, in a / t, and of one of these for the other; "
+            "'trees, from below' at the points of trees",
             "folds": f"{FOLDS}, images (photographs) in turn; ECE of 15 bins of equal width",
             "measures": "over all pixels that count; Brier is the sum over labels",
             "tol": "1e-3",

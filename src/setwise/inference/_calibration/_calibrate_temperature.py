@@ -66,10 +66,10 @@ def calibrate_temperature(
 
     Without a grid each method is searched from t = a = 1, or 8 if that is better: by factors of 2
     in the temperature, in the weight 1 / t of the potentials, in that of the unaries, a / t, and of
-    one for the other, as long as the score falls, then by the root of 2. The point of least mean
-    score is taken. Cross-validation says what it is worth on fields that were not seen: each fold
-    is scored at the point, and by the method, that the others find on their own. It costs little
-    more, since the marginals of a field depend on no other.
+    one for the other, as long as the score falls, then of :math:`2^{1/2}` and :math:`2^{1/4}`. The
+    point of least mean score is taken. Cross-validation says what it is worth on fields that were
+    not seen: each fold is scored at the point, and by the method, that the others find on their
+    own. It costs little more, since the marginals of a field depend on no other.
 
     Parameters
     ----------

@@ -101,10 +101,10 @@ class TemperatureCalibration:
     >>> import setwise as sw
     >>> field = sw.fields.Field(np.tile([[0.0, 2.0]], (4, 1)))  # 88 % sure
     >>> found = sw.calibrate_temperature([field], [[0, 0, 1, 0]])  # and right in 3 of 4
-    >>> found.temperature, found.scale
-    (2.0, 1.0)
+    >>> round(found.temperature, 2), found.scale
+    (1.68, 1.0)
     >>> found.marginals(field).probabilities[0].round(2).tolist()
-    [0.73, 0.27]
+    [0.77, 0.23]
     """
 
     temperature: float

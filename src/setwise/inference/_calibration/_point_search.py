@@ -4,7 +4,8 @@ Unaries are multiplied by :math:`\alpha = a / t` and all other terms by :math:`\
 search begins at :math:`\beta = 1` or 1/8, whichever is better, with :math:`\alpha = 1`, and goes
 along four lines: both (the temperature alone), one for the other (more of the unaries, less of the
 potentials, down to nothing), :math:`\beta` and :math:`\alpha`; by factors of 2 as long as the score
-falls, then by :math:`\sqrt 2`. It has no ends that the unit of the energies could lie beyond.
+falls, then of :math:`2^{1/2}` and :math:`2^{1/4}`. It has no ends that the unit of the energies
+could lie beyond. Methods that are far behind after a stride are left there.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from setwise.inference._calibration._calibrated import UNARIES
 from setwise.inference._calibration._trials import Point, Trials
 
 BOTH, TRADE, OTHERS, ALONE = (1, 1), (-1, 1), (0, 1), (1, 0)
-STARTS = (0, 0), (0, -6)
-STRIDES = (2, 1)  # in factors of the root of 2
-FARTHEST = 40  # from the start: a million
+STARTS = (0, 0), (0, -12)
+STRIDES = (4, 2, 1)  # in factors of 2^(1/4)
+FARTHEST = 80  # from the start: a million
 WORTH = 1e-4  # of the score, what a step must gain to be taken
+BEHIND = 0.1  # of the best method's score, what finer strides will not make up for
 
 Place = tuple[int, int]
+Found = tuple[Place, float]  # and its score
 
 
 def best_of_grid(trials: Trials, points: Sequence[Point], inside: BoolArray) -> Point:
@@ -34,43 +37,55 @@ def best_of_grid(trials: Trials, points: Sequence[Point], inside: BoolArray) -> 
 
 def searched(trials: Trials, methods: Sequence[str], inside: BoolArray) -> Point:
     """The best point of all methods for the fields inside, none of the others looked at."""
-    return best_of_grid(trials, [_descended(trials, m, inside) for m in methods], inside)
+    found = {method: _begun(trials, method, inside) for method in methods}
+    for stride in STRIDES:
+        for method, start in found.items():
+            found[method] = _descended(trials, method, inside, start, stride)
+        limit = min(score for _, score in found.values()) * (1.0 + BEHIND)
+        found = {method: at for method, at in found.items() if at[1] <= limit}
+    best = min(found, key=lambda method: found[method][1])
+    return _point(best, found[best][0])
 
 
 def _score(trials: Trials, point: Point, inside: BoolArray) -> float:
     return float(trials.sums(point)[inside].sum())
 
 
-def _descended(trials: Trials, method: str, inside: BoolArray) -> Point:
-    """Where no step of the finest stride is worth it."""
-    alone = method == UNARIES or not trials.cases.has_potentials
-    lines = (BOTH,) if alone else (BOTH, TRADE, OTHERS, ALONE)
-    heights = {p: _score(trials, _point(method, p), inside) for p in STARTS[: 1 if alone else 2]}
-    place = min(heights, key=lambda p: heights[p])
-    lowest = heights[place]
-    while lowest == inf and place[1] > -FARTHEST:  # to where every label has a probability
-        place = _step(place, BOTH, -2)
+def _is_one_line(trials: Trials, method: str) -> bool:
+    """Whether there are no potentials, so that a scale of the unaries is a temperature."""
+    return method == UNARIES or not trials.cases.has_potentials
+
+
+def _begun(trials: Trials, method: str, inside: BoolArray) -> Found:
+    """The better start, or the first place towards high temperatures that has a score."""
+    starts = STARTS[:1] if _is_one_line(trials, method) else STARTS
+    place, lowest = min(
+        ((p, _score(trials, _point(method, p), inside)) for p in starts), key=lambda at: at[1]
+    )
+    while lowest == inf and place[1] > -FARTHEST:
+        place = _step(place, BOTH, -STRIDES[0])
         lowest = _score(trials, _point(method, place), inside)
-    for stride in STRIDES:
-        moved = True
-        while moved:
-            moved = False
-            for line in lines:
-                for step in (-stride, stride):
-                    there, score = _along(trials, method, inside, (place, lowest), (line, step))
-                    if there != place:  # the way back is known
-                        place, lowest, moved = there, score, True
-                        break
-    return _point(method, place)
+    return place, lowest
+
+
+def _descended(trials: Trials, method: str, inside: BoolArray, start: Found, stride: int) -> Found:
+    """Where no step of the stride is worth it."""
+    lines = (BOTH,) if _is_one_line(trials, method) else (BOTH, TRADE, OTHERS, ALONE)
+    at, moved = start, True
+    while moved:
+        moved = False
+        for line in lines:
+            for step in (-stride, stride):
+                there = _along(trials, method, inside, at, (line, step))
+                if there != at:  # the way back is known
+                    at, moved = there, True
+                    break
+    return at
 
 
 def _along(
-    trials: Trials,
-    method: str,
-    inside: BoolArray,
-    start: tuple[Place, float],
-    way: tuple[Place, int],
-) -> tuple[Place, float]:
+    trials: Trials, method: str, inside: BoolArray, start: Found, way: tuple[Place, int]
+) -> Found:
     """From a place and its score, step by step of a line as long as that is worth it."""
     place, lowest = start
     while True:
@@ -89,4 +104,4 @@ def _step(place: Place, line: Place, count: int) -> Place:
 
 def _point(method: str, place: Place) -> Point:
     unaries, others = place
-    return Point(method, 2.0 ** (-others / 2), 2.0 ** ((unaries - others) / 2))
+    return Point(method, 2.0 ** (-others / 4), 2.0 ** ((unaries - others) / 4))
