@@ -110,6 +110,66 @@ def test_the_scale_of_the_unaries_is_found() -> None:
     assert len(found.curve[0]) == 3
 
 
+def grids(n: int, t: float) -> tuple[list[sw.fields.Field], list[np.ndarray]]:
+    """Grids with cycles whose labels are drawn from themselves, in a unit of t."""
+    rng = np.random.default_rng(3)
+    potts = sw.fields.Potts(sw.fields.grid_edges((12, 12)), 0.5 * t)
+    fields = [sw.fields.Field(t * rng.normal(size=(144, 3))) + potts for _ in range(n)]
+    draws = [sw.sample(f, 4, temperature=t, rng=k, n_jobs=1) for k, f in enumerate(fields)]
+    return fields, [drawn.labelings[-1] for drawn in draws]
+
+
+def test_no_unit_of_energies_lies_beyond_the_search() -> None:
+    fields, labels = grids(6, 1000.0)
+    found = sw.calibrate_temperature(fields, labels, "projection", cv=1, tol=1e-2)
+    assert 250.0 <= found.temperature <= 4000.0
+    assert 0.25 <= found.scale <= 4.0
+    assert found.reason == "no step was worth it any more"
+    assert set(found.methods) == {"projection"}
+
+
+def test_each_fold_has_what_the_others_find_on_their_own() -> None:
+    fields, labels = grids(6, 1.0)
+    found = sw.calibrate_temperature(fields, labels, "mean_field", cv=3)
+    held = 0.0
+    for fold in range(3):
+        outside = np.flatnonzero(found.folds != fold)
+        alone = sw.calibrate_temperature(
+            [fields[k] for k in outside], [labels[k] for k in outside], "mean_field", cv=1
+        )
+        chosen = found.fold_temperatures[fold], found.fold_scales[fold]
+        assert chosen == (alone.temperature, alone.scale)
+        for k in np.flatnonzero(found.folds == fold):
+            p = alone.marginals(fields[k]).probabilities
+            held += sw.inference.reliability(labels[k], p).nll / 6
+    assert found.cv_score == pytest.approx(held)
+
+
+def test_the_default_is_not_behind_unaries_where_potentials_mislead() -> None:
+    fields, _ = grids(1, 1.0)
+    rng = np.random.default_rng(0)
+    odds = [np.exp(-f.unary) / np.exp(-f.unary).sum(axis=1, keepdims=True) for f in fields]
+    labels = [np.array([rng.choice(3, p=row) for row in p]) for p in odds]
+    found = sw.calibrate_temperature(fields, labels, cv=1, tol=1e-2)
+    tried = {"trees", "projection", "mean_field", "belief_propagation", "unaries"}
+    assert set(found.methods) == tried
+    assert found.score == found.scores.min()
+    alone = sw.calibrate_temperature(fields, labels, "unaries", cv=1)
+    assert found.score <= alone.score
+    assert alone.method == "unaries"
+    u = -alone.scale * fields[0].unary / alone.temperature
+    p = np.exp(u) / np.exp(u).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(alone.marginals(fields[0]).probabilities, p, atol=1e-9)
+    assert alone.scaled(fields[0]).potentials == ()
+
+
+def test_exact_marginals_have_no_other_beside_them() -> None:
+    fields, labels = drawn_fields(2, 1.0)
+    found = sw.calibrate_temperature(fields, labels, cv=1)
+    assert found.method == "elimination"
+    assert set(found.methods) == {"elimination"}
+
+
 def test_scores_are_those_of_the_marginals() -> None:
     fields, labels = drawn_fields(4, 1.0)
     labels[1] = np.where(np.arange(40) < 20, -1, labels[1])

@@ -10,7 +10,7 @@ from field_registry import FIELDS, of_seed
 from scipy.stats import chi2
 
 import setwise as sw
-from setwise.inference._sampling._diagnostics import effective_size, r_hat
+from setwise.inference._sampling._diagnostics import effective_size, r_hat, r_hat_of_labels
 
 DRAWS = 3000
 
@@ -134,6 +134,44 @@ def test_the_diagnostic_sees_chains_that_do_not_mix() -> None:
     assert stuck.r_hat > 1.5
     assert stuck.effective_sample_size < 20
     assert "blocked Gibbs over 2 forests" in stuck.reason
+
+
+@pytest.mark.parametrize("t", [0.1, 0.03])
+def test_chains_that_freeze_are_told_of(t: float) -> None:
+    """From labels drawn by the unaries all chains freeze alike: they start apart, and disagree."""
+    unary = np.random.default_rng(0).normal(size=(576, 2))
+    field = sw.fields.Field(unary) + sw.fields.Potts(sw.fields.grid_edges((24, 24)), 1.0)
+    frozen = sw.sample(field, 200, temperature=t, rng=0)
+    assert frozen.moved < 0.05
+    assert frozen.r_hat > 1.5
+    assert "disagree" in frozen.doubt
+    warm = sw.sample(field, 400, temperature=3.0, rng=0)
+    assert warm.doubt == ""
+    assert warm.moved > 0.2
+
+
+def test_chains_that_stand_still_at_the_wrong_place_are_told_of() -> None:
+    unary = np.tile([[0.0, -0.2]], (36, 1))
+    field = sw.fields.Field(unary) + sw.fields.Potts(sw.fields.grid_edges((6, 6)), 5.0)
+    wrong = sw.sample(field, 80, init=[0] * 36, rng=0)
+    assert wrong.r_hat == 1.0  # nothing ever moved
+    assert wrong.moved == 0.0
+    assert "100% of the steps" in wrong.doubt
+    assert "at most about 0.00075 of the probability" in wrong.doubt  # exp(-0.2 * 36)
+    right = sw.sample(field, 80, init=[1] * 36, rng=0)
+    assert right.doubt == ""
+    assert "fewer than 4" in sw.sample(field, 4, rng=0).doubt
+
+
+def test_modes_of_the_same_energy_and_as_much_of_each_label_are_told_apart() -> None:
+    rng = np.random.default_rng(0)
+    half = np.repeat([0, 1], 50)
+    chains = np.stack([np.tile(half, (40, 1)), np.tile(half[::-1], (40, 1))])
+    noise = rng.uniform(size=chains.shape) < 0.1
+    assert r_hat_of_labels(np.where(noise, 1 - chains, chains), 2) > 1.5
+    assert abs(r_hat_of_labels(np.where(noise, 1 - chains[:1], chains[:1]), 2) - 1.0) < 0.02
+    assert r_hat_of_labels(chains, 2) == np.inf
+    assert r_hat_of_labels(chains[:1], 2) == 1.0
 
 
 def test_metropolis_steps_are_told_of() -> None:

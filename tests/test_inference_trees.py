@@ -239,6 +239,30 @@ def test_the_result_says_whose_its_probabilities_are():
     below = sw.marginals(field, "mean_field")
     np.testing.assert_array_equal(below.lower_probabilities, below.probabilities)
     assert below.total_variation == 1.0
+    assert sw.marginals(field, "trees", time_limit=0.0).of.startswith("the unaries alone")
+
+
+@pytest.mark.parametrize(
+    "method", [name for name in METHODS if "upper bound" in METHODS[name].of and name != "trees"]
+)
+def test_probabilities_of_an_upper_bound_are_its_gradient(method):
+    """Those of trees have their own test: here the ones of the base polytope, by differences."""
+    rng = np.random.default_rng(4)
+    field = sw.fields.Field(rng.normal(size=(4, 2)))
+    field += sw.fields.Potts(sw.fields.grid_edges((2, 2)), 0.4)
+    options = {"tol": 1e-9 if method in ("projection", "exact_binary") else 1e-4}
+    post = sw.marginals(field, method, **options)
+    assert post.of == "the upper bound, whose gradient they are"
+    h, slack = 0.05, 1e-7 if options["tol"] == 1e-9 else 0.05
+    for i in range(4):
+        push = np.zeros((4, 2))
+        push[i, 0] = h
+        ends = [
+            sw.marginals(field.with_unary(field.unary + s * push), method, **options)
+            for s in (1.0, -1.0)
+        ]
+        slope = (ends[0].log_partition_upper - ends[1].log_partition_upper) / (2 * h)
+        assert slope == pytest.approx(-post.probabilities[i, 0], abs=1e-3 + slack)
 
 
 @pytest.mark.parametrize("n", [4, 5, 7])

@@ -79,18 +79,18 @@ class Relaxation {
     // Other unaries between two sweeps: what momentum extrapolates is what the blocks have moved.
     void shift_unary(const double* unary, int n_threads) {
         if (finished_) throw std::logic_error("nothing can change after finish");
-        for (std::size_t k = 0; k < total_.size(); ++k) previous_total_[k] -= total_[k];
+        add_total(Scalar(-1), n_threads);
         set_unary(unary);
         add_up(n_threads, [](const Group<Scalar>& group) { return group.s.data(); });
-        for (std::size_t k = 0; k < total_.size(); ++k) previous_total_[k] += total_[k];
+        add_total(Scalar(1), n_threads);
     }
 
     // The present blocks become those before the last sweep, too; the total is their sum.
     void start(int n_threads) {
         if (finished_) throw std::logic_error("nothing can change after finish");
-        for (auto& group : groups_) group.previous = group.s;
+        for (auto& group : groups_) copy_all(group.s, group.previous, n_threads);
         add_up(n_threads, [](const Group<Scalar>& group) { return group.s.data(); });
-        previous_total_ = total_;
+        copy_all(total_, previous_total_, n_threads);
         turn_ = none;
     }
 
@@ -102,7 +102,7 @@ class Relaxation {
         // only what groups with momentum have moved may be extrapolated
         total_.swap(previous_total_);
         for (std::size_t g = 0; g < groups_.size(); ++g)
-            if (is_light(g)) groups_[g].previous = groups_[g].s;
+            if (is_light(g)) copy_all(groups_[g].s, groups_[g].previous, n_threads);
         add_up(n_threads, [](const Group<Scalar>& group) { return group.previous.data(); });
         total_.swap(previous_total_);
         turn_ = none;
@@ -122,9 +122,9 @@ class Relaxation {
         turn_ = next_light();
         if (turn_ != none) {
             auto& group = groups_[turn_];
-            group.previous = group.s;
+            copy_all(group.s, group.previous, n_threads);
             // what it changes is no part of what momentum extrapolates
-            for (std::size_t k = 0; k < total_.size(); ++k) previous_total_[k] -= total_[k];
+            add_total(Scalar(-1), n_threads);
             try {
                 sweep_group(group);
             } catch (...) {
@@ -132,7 +132,7 @@ class Relaxation {
                 start(n_threads);
                 throw;
             }
-            for (std::size_t k = 0; k < total_.size(); ++k) previous_total_[k] += total_[k];
+            add_total(Scalar(1), n_threads);
         }
         move(momentum, n_threads);
         try {
@@ -155,7 +155,7 @@ class Relaxation {
     void revert(int n_threads) {
         if (finished_) throw std::logic_error("nothing can change after finish");
         for (std::size_t g = 0; g < groups_.size(); ++g)
-            if (!is_light(g) || g == turn_) groups_[g].s = groups_[g].previous;
+            if (!is_light(g) || g == turn_) copy_all(groups_[g].previous, groups_[g].s, n_threads);
         start(n_threads);
     }
 
@@ -269,14 +269,30 @@ class Relaxation {
     }
     static void extrapolate(double momentum, int n_threads, std::vector<Scalar>& now,
                             std::vector<Scalar>& then) {
-        constexpr Index entries = 1 << 15;
-        const auto size = static_cast<Index>(now.size());
-        each_task((size + entries - 1) / entries, n_threads, [] {},
-                  [&](Index task, int) {
-                      const Index begin = task * entries;
-                      setwise::extrapolate(momentum, std::min(entries, size - begin),
-                                           now.data() + begin, then.data() + begin);
-                  });
+        each_run(now.size(), n_threads, [&](Index begin, Index size) {
+            setwise::extrapolate(momentum, size, now.data() + begin, then.data() + begin);
+        });
+    }
+
+    // The total times 1 or -1 onto the one before the last sweep.
+    void add_total(Scalar sign, int n_threads) {
+        each_run(total_.size(), n_threads, [&](Index begin, Index size) {
+            for (Index k = begin; k < begin + size; ++k) previous_total_[k] += sign * total_[k];
+        });
+    }
+    static void copy_all(const std::vector<Scalar>& from, std::vector<Scalar>& to, int n_threads) {
+        to.resize(from.size());
+        each_run(from.size(), n_threads, [&](Index begin, Index size) {
+            std::copy_n(from.data() + begin, size, to.data() + begin);
+        });
+    }
+    // Calls body(begin, size) for runs of entries. Not to be interrupted.
+    template <class Body>
+    static void each_run(std::size_t entries, int n_threads, const Body& body) {
+        constexpr Index most = 1 << 15;
+        const auto size = static_cast<Index>(entries);
+        each_task((size + most - 1) / most, n_threads, [] {},
+                  [&](Index task, int) { body(task * most, std::min(most, size - task * most)); });
     }
 
     // Calls body(i, min_j s_ij, sum, masses) for every variable, masses exp((min - s_ij) / t), (L,).
@@ -309,7 +325,7 @@ class Relaxation {
     // The total of blocks afresh: the changes of a sweep leave rounding behind.
     template <class Blocks>
     void add_up(int n_threads, const Blocks& blocks) {
-        std::copy(unary_.begin(), unary_.end(), total_.begin());
+        copy_all(unary_, total_, n_threads);
         for (const auto& group : groups_)
             each_block(
                 group, n_threads, [] {},

@@ -13,6 +13,8 @@ import setwise as sw
 from experiments.diverse._scribbles import grabcut, grabcut_names
 from experiments.shared import msrc
 from experiments.shared.cache import cache_folder, keep
+from experiments.shared.report import parallel
+from setwise.inference._calibration._trials import Point
 
 STRENGTH = 2.0  # of the contrast weights between pixels of MSRC-21
 SMALL = 64  # the longer side of a photograph with scribbles, at most
@@ -32,15 +34,7 @@ class Labelled:
 def category(name: str, step: int) -> Labelled:
     """Every ``step``-th pixel of an MSRC-21 image: trained unaries, contrast weights on a grid."""
     shape = msrc.truth(name).shape
-    return _category(name, step, msrc.enlarge(msrc.recall("unaries", name), shape, 2))
-
-
-def textonboost(name: str, step: int) -> Labelled:
-    """The same of a test image, with TextonBoost's own probabilities."""
-    return _category(name, step, msrc.textonboost(name))
-
-
-def _category(name: str, step: int, probabilities: np.ndarray) -> Labelled:
+    probabilities = msrc.enlarge(msrc.recall("unaries", name), shape, 2)
     picture = msrc.image(name)[::step, ::step]
     edges = sw.fields.grid_edges(picture.shape[:2])
     weights = STRENGTH * sw.fields.contrast_weights(picture, edges)
@@ -80,12 +74,11 @@ def names(which: str) -> list[str]:
     """The images of a set."""
     if which == "GrabCut":
         return grabcut_names()
-    return msrc.names("validation" if which == "MSRC-21" else "textonboost")
+    return msrc.names("validation")
 
 
 SETS: dict[str, Callable[[str, int], Labelled]] = {
     "MSRC-21": category,
-    "TextonBoost": textonboost,
     "GrabCut": cutout,
 }
 
@@ -112,11 +105,11 @@ def posterior(
 
 
 def told(
-    which: str, name: str, step: int, method: str, point: tuple[float, float]
+    which: str, name: str, step: int, point: Point
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """The truth and the probabilities of the pixels that count, by rows; kept between runs."""
-    t, a = point
-    path = _kept(which, step) / f"{name}_{method}_{t:g}_{a:g}.npz"
+    method, t, a = point
+    path = _kept(which, step) / f"{name}_{method}_{t:.6g}_{a:.6g}.npz"
     if not path.exists():
         case = SETS[which](name, step)
         known = case.truth >= 0
@@ -134,35 +127,60 @@ def _kept(which: str, step: int) -> Path:
     return folder
 
 
-def measured(
-    which: str, name: str, step: int, methods: tuple[str, ...], points: list[tuple[float, float]]
-) -> dict[str, np.ndarray]:
-    """By row (P, 3): sums of NLL and Brier, and seconds of each point; kept between runs.
-
-    With ``labels``, how many pixels count.
-    """
-    path = _kept(which, step) / f"{name}.npz"
-    found: dict[str, np.ndarray] = {}
+def measured(which: str, name: str, step: int, point: Point) -> dict[str, np.ndarray]:
+    """By row, the sums of NLL and Brier scores, and seconds; kept between runs."""
+    method, t, a = point
+    path = _kept(which, step) / f"{name}_{method}_sums.npz"
+    known: dict[str, np.ndarray] = {}
     if path.exists():
         with np.load(path) as arrays:
-            found = dict(arrays)
-    case = None
-    for method in methods:
-        known = found.get(f"points of {method}", np.zeros((0, 2)))
-        missing = [p for p in points if not (np.abs(known - p).max(axis=1) < 1e-9).any()]
-        if not missing:
-            continue
-        case = case or SETS[which](name, step)
-        found["labels"] = np.array(np.count_nonzero(case.truth >= 0))
-        for t, a in missing:
-            start = process_time()
-            rows = posterior(method, case.field, t, a)
-            seconds = process_time() - start
-            for row, p in rows.items():
-                found_true = sw.inference.reliability(case.truth, p)
-                sums = [found_true.n * found_true.nll, found_true.n * found_true.brier]
-                numbers = [[*sums, seconds]]
-                found[row] = np.concatenate([found.get(row, np.zeros((0, 3))), numbers])
-        found[f"points of {method}"] = np.concatenate([known, missing])
-        keep(path, **found)
-    return found
+            known = dict(arrays)
+    key = f"{t:.9g}_{a:.9g}"
+    if not any(entry.startswith(f"{key}_") for entry in known):
+        case = SETS[which](name, step)
+        start = process_time()
+        rows = posterior(method, case.field, t, a)
+        seconds = process_time() - start
+        for row, p in rows.items():
+            true = sw.inference.reliability(case.truth, p)
+            known[f"{key}_{row}"] = np.array([true.n * true.nll, true.n * true.brier, seconds])
+        keep(path, **known)
+    return {
+        entry.removeprefix(f"{key}_"): numbers
+        for entry, numbers in known.items()
+        if entry.startswith(f"{key}_")
+    }
+
+
+class KeptTrials:
+    """What the library's search asks of points, image by image in several processes, and kept."""
+
+    has_potentials = True
+
+    def __init__(self, which: str, step: int, names: list[str], jobs: int) -> None:
+        self._of, self._names, self._jobs = (which, step), names, jobs
+        self._found: dict[Point, list[dict[str, np.ndarray]]] = {}
+
+    def tried(self, point: Point) -> list[dict[str, np.ndarray]]:
+        """``measured`` of all images."""
+        if point not in self._found:
+            which, step = self._of
+
+            def one(name: str) -> dict[str, np.ndarray]:
+                return measured(which, name, step, point)
+
+            said = f"{which}, {point.method}, t {point.temperature:.3g}, a {point.scale:.3g}"
+            self._found[point] = [got for _, got in parallel(one, self._names, said, self._jobs)]
+        return self._found[point]
+
+    def scored(self, column: int) -> _Scored:
+        """The sums of NLL (0) or Brier scores (1)."""
+        return _Scored(self, column)
+
+
+class _Scored:
+    def __init__(self, trials: KeptTrials, column: int) -> None:
+        self.cases, self._column = trials, column
+
+    def sums(self, point: Point) -> np.ndarray:
+        return np.array([found[point.method][self._column] for found in self.cases.tried(point)])

@@ -1,8 +1,9 @@
 """How wide is the interval around log Z, by projection and by trees, on photographs and UAI models?
 
 The four MSRC-21 photographs with TextonBoost unaries, all 21 labels, the five or the two that are
-most probable, with a grid and with three layers of superpixels as well; and the binary Segmentation
-models of the UAI 2014 competition, where elimination knows log Z.
+most probable, with a grid and with three layers of superpixels as well; what trees have in the time
+of projection; and the binary Segmentation models of the UAI 2014 competition, where elimination
+knows log Z.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from experiments.shared.regions import superpixels
 from experiments.shared.report import Table, arguments, progress, report
 
 METHODS = ("projection", "trees")
+SHORT = "trees, in projection's time"
 STRENGTH, LAYER, ALPHA = 2.0, 1.0, 0.8
 SIZES = (1000, 500, 250)  # superpixels a layer
 
@@ -42,9 +44,11 @@ def photograph(name: str, n_labels: int, layers: bool, step: int) -> sw.fields.F
     return field
 
 
-def measured(field: sw.fields.Field, method: str, tol: float) -> dict[str, float]:
+def measured(
+    field: sw.fields.Field, method: str, tol: float, passes: int | None = None
+) -> dict[str, float]:
     start = process_time()
-    post = sw.marginals(field, method, tol=tol, n_jobs=1)
+    post = sw.marginals(field, method, tol=tol, n_jobs=1, max_iter=passes)
     return {
         "seconds": process_time() - start,
         "lower": post.log_partition_lower,
@@ -55,13 +59,27 @@ def measured(field: sw.fields.Field, method: str, tol: float) -> dict[str, float
     }
 
 
+def within(field: sw.fields.Field, seconds: float) -> dict[str, float]:
+    """Trees with as many passes as a time allows, one at least."""
+    best = measured(field, "trees", 1e-3, 1)
+    for passes in (2, 3, 4, 6, 8, 12, 16):
+        more = measured(field, "trees", 1e-3, passes)
+        if more["seconds"] > seconds or more["passes"] < passes:
+            break
+        best = more
+    return best
+
+
 def main() -> None:
     args = arguments(__doc__, repeats=1)
     names = msrc.names("textonboost")[: 1 if args.quick else None]
     step = 4 if args.quick else 2
     widths = Table(
         "Nats a pixel between the bounds",
-        ["field", "labels", "projection", "trees", "ratio", "seconds: projection", "trees"],
+        [
+            *("field", "labels", "projection", "trees", "ratio", "seconds: projection", "trees"),
+            *("trees in projection's time", "seconds"),
+        ],
     )
     data: dict[str, list[dict[str, object]]] = {"photographs": [], "models": []}
     cases = [(layers, n) for layers in (False, True) for n in (2, 5, 21)]
@@ -69,21 +87,26 @@ def main() -> None:
         rows = []
         for name in names:
             field = photograph(name, n_labels, layers, step)
+            measured(field, "projection", 1e-3, 1)  # what a first call remembers is no part of it
             row = {m: measured(field, m, 1e-3) for m in METHODS}
+            row[SHORT] = within(field, row["projection"]["seconds"])
             rows.append(row)
             data["photographs"].append(
                 {"image": name, "labels": n_labels, "layers": layers, "pixels": field.n_variables}
                 | row
             )
-        per = [np.mean([row[m]["width"] for row in rows]) / field.n_variables for m in METHODS]
-        seconds = [np.mean([row[m]["seconds"] for row in rows]) for m in METHODS]
+        each = (*METHODS, SHORT)
+        per = [np.mean([row[m]["width"] for row in rows]) / field.n_variables for m in each]
+        seconds = [np.mean([row[m]["seconds"] for row in rows]) for m in each]
         widths.rows.append(
             [
                 "grid and three layers" if layers else "grid",
                 str(n_labels),
-                *(f"{width:.4f}" for width in per),
+                *(f"{width:.4f}" for width in per[:2]),
                 f"{per[0] / per[1]:.1f}",
-                *(f"{s:.2f}" for s in seconds),
+                *(f"{s:.2f}" for s in seconds[:2]),
+                f"{per[2]:.4f}",
+                f"{seconds[2]:.2f}",
             ]
         )
     exact = json.loads(require("uai2014", "exact_values.json").read_text())

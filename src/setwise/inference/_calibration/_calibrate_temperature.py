@@ -1,18 +1,16 @@
-"""The temperature, and the scale of the unaries, whose marginals are best on labelled fields."""
+"""The method, temperature and scale of the unaries whose marginals are best on labelled fields."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
 from math import inf, nan
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import (
-    FloatArray,
     IntArray,
     as_choice,
     as_count,
@@ -22,18 +20,17 @@ from setwise._foundation._arguments import (
 )
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
-from setwise._foundation._interrupts import whole
 from setwise._foundation._pool import Pool
-from setwise._foundation._progress import stops
 from setwise._foundation._threads import as_threads
 from setwise.fields._field import Field
 from setwise.inference._calibration._calibrated import (
+    UNARIES,
     CalibrationProgress,
     TemperatureCalibration,
-    scaled,
 )
+from setwise.inference._calibration._point_search import best_of_grid, searched
 from setwise.inference._calibration._reliability import as_true_labels, brier_scores, log_losses
-from setwise.inference._marginals._marginals import marginals
+from setwise.inference._calibration._trials import Cases, Ended, Point, Trials
 from setwise.inference._marginals._methods import METHODS
 
 SCORINGS = {"nll": log_losses, "brier": brier_scores}
@@ -59,17 +56,20 @@ def calibrate_temperature(
     verbose: bool = False,
     callback: Callable[[CalibrationProgress], object] | None = None,
 ) -> TemperatureCalibration:
-    r"""The temperature, and a scale of the unaries, with the best marginals on labelled fields.
+    r"""The method, temperature and scale of the unaries with the best marginals on labelled fields.
 
-    For each pair (t, a) of a grid the marginals p of :math:`\exp(-(a \, u(x) + \varphi(x)) / t)`
-    are scored by the labels, over all labelled variables of all fields:
+    For points (method, t, a) the marginals p of :math:`\exp(-(a \, u(x) + \varphi(x)) / t)` are
+    scored by the labels, over all labelled variables of all fields:
 
     .. math:: -\log p_{i y_i} \;\text{("nll")}, \qquad
               \textstyle\sum_j (p_{ij} - [y_i = j])^2 \;\text{("brier")}
 
-    The pair of least mean score is taken. Cross-validation says what it is worth on fields that
-    were not seen: each fold is scored at the pair that is best for the others. It costs nothing,
-    since the marginals of a field depend on no other.
+    Without a grid each method is searched from t = a = 1, or 8 if that is better: by factors of 2
+    in the temperature, in the weight 1 / t of the potentials, in that of the unaries, a / t, and of
+    one for the other, as long as the score falls, then of :math:`2^{1/2}` and :math:`2^{1/4}`. The
+    point of least mean score is taken. Cross-validation says what it is worth on fields that were
+    not seen: each fold is scored at the point, and by the method, that the others find on their
+    own. It costs little more, since the marginals of a field depend on no other.
 
     Parameters
     ----------
@@ -79,11 +79,14 @@ def calibrate_temperature(
         The right labels of each field, (N,) or in the shape of its image; ``ignore`` where nobody
         knows.
     method : str
-        That of :func:`marginals`.
+        That of :func:`marginals`, or "unaries" for no potentials at all. "auto" chooses the best of
+        unaries, projection, trees, mean field and belief propagation, as far as they take all
+        fields; where elimination is cheap for all of them its exact marginals alone.
     temperatures : array-like, optional
-        t > 0 to try; by default from 1/8 to 4, in steps of :math:`\sqrt{2}`.
+        A grid of t > 0 instead of the search; with ``scales`` alone from 1/8 to 4, in steps of
+        :math:`\sqrt{2}`.
     scales : array-like, optional
-        a > 0 to try with each of them; by default 1 alone.
+        a > 0 to try with each of them; with ``temperatures`` alone 1.
     scoring : {"nll", "brier"}
         What is to be least.
     cv : int
@@ -108,9 +111,9 @@ def calibrate_temperature(
     Returns
     -------
     TemperatureCalibration
-        ``temperature``, ``scale``, ``score``, ``cv_score``, the curve, and ``marginals`` for new
-        fields. Ctrl-C ends the search too, with the points that are done; before the first is, it
-        raises ``KeyboardInterrupt``.
+        ``method``, ``temperature``, ``scale``, ``score``, ``cv_score``, the points that were tried,
+        and ``marginals`` for new fields. Ctrl-C ends the search too, with the points that are done;
+        before the first is, it raises ``KeyboardInterrupt``.
 
     Examples
     --------
@@ -130,16 +133,22 @@ def calibrate_temperature(
     if not given or not all(isinstance(field, Field) for field in given):
         raise TypeError("fields must be a sequence of at least one Field")
     check_display(verbose, callback)
-    METHODS.read(method)
+    as_choice(method, "method", ["auto", UNARIES, *METHODS])
     truths = _as_truths(labels, given, ignore)
     score = SCORINGS[as_choice(scoring, "scoring", SCORINGS)]
-    points = list(product(_grid(temperatures, "temperatures"), _grid(scales, "scales")))
+    grids = _grids(temperatures, scales)
     names = None if groups is None else as_list(groups, "groups", "names")
     folds = _folds(as_count(cv, "cv", least=1), names, len(given))
     as_number(tol, "tol", nonnegative=True)
     deadline = Deadline.of(time_limit, armed=False)
+    options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "n_jobs": 1, "rng": 0}
+    cases = Cases(given, truths, score, options)
+    if not cases.counts.any():
+        raise ValueError("labels must have a variable that counts, got none")
+    methods = cases.candidates() if method == "auto" else (method,)
+    grid = [Point(*one) for one in product(methods, *grids)] if grids else []
     if verbose:
-        what, rounds = "calibrate_temperature", len(points)
+        what, rounds = "calibrate_temperature", len(grid) or None
         with progress_callback(True, 0.0, callback, what=what, rounds=rounds) as shown:
             return calibrate_temperature(
                 given,
@@ -157,91 +166,68 @@ def calibrate_temperature(
                 n_jobs=n_jobs,
                 callback=shown,
             )
-    counts = np.array([np.count_nonzero(truth >= 0) for truth in truths], np.float64)
-    if not counts.any():
-        raise ValueError("labels must have a variable that counts, got none")
-
-    def sum_of(k: int, t: float, a: float) -> float:
-        known = truths[k] >= 0
-        if not known.any():
-            return 0.0
-        options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "n_jobs": 1, "rng": 0}
-        post = whole(marginals(scaled(given[k], a), method, temperature=t, **options))
-        return float(score(post.probabilities[known], truths[k][known]).sum())
-
-    sums: list[list[float]] = []
-    interrupted, began = False, perf_counter()
     with Pool(min(as_threads(n_jobs), len(given))) as pool:
-        for t, a in points:
+        trials = Trials(cases, pool, deadline, callback, len(grid) or None)
+        chosen, ended = _chosen(trials, grid, methods, folds)
+    return _calibration(trials, chosen, folds, scoring, ended=ended)
 
-            def one(k: int, t: float = t, a: float = a) -> float:
-                return sum_of(k, t, a)
 
-            try:
-                sums.append(deadline.run(pool.map, one, range(len(given))))
-                deadline.armed = True  # from now on there is an answer
-            except KeyboardInterrupt:
-                if not sums:
-                    raise
-                interrupted = True
-                break
-            progress = CalibrationProgress(
-                n_iter=len(sums),
-                value=float(np.sum(sums[-1]) / counts.sum()),
-                bound=-inf,
-                relative_gap=inf,
-                seconds=perf_counter() - began,
-                n_points=len(points),
-                temperature=t,
-                scale=a,
-            )
-            if stops(callback, progress) and len(sums) < len(points):
-                interrupted = True
-                break
-    reason = "every point was tried"
-    if interrupted:
-        reason = deadline.sentence if deadline.struck else "a callback or Ctrl-C ended it"
-    tried, table = np.array(points[: len(sums)]), np.array(sums)
+def _chosen(
+    trials: Trials, grid: list[Point], methods: Sequence[str], folds: IntArray
+) -> tuple[list[Point], bool]:
+    """The best point for all fields, then that without each fold; and whether it ended early."""
+    number = int(folds.max()) + 1
+    sets = [np.ones(len(folds), bool), *(folds != fold for fold in range(number) if number > 1)]
+    try:
+        for point in grid:
+            trials.sums(point)
+        if grid:
+            return [best_of_grid(trials, grid, inside) for inside in sets], False
+        return [searched(trials, methods, inside) for inside in sets], False
+    except Ended:
+        tried = list(trials.points)
+        return [best_of_grid(trials, tried, inside) for inside in sets], True
+
+
+def _calibration(
+    trials: Trials, chosen: list[Point], folds: IntArray, scoring: str, *, ended: bool
+) -> TemperatureCalibration:
+    """What was found: the best point, and what those of the folds are worth on them."""
+    counts, deadline = trials.cases.counts, trials.deadline
+    table = np.array(list(trials.points.values()))
     scores = table.sum(axis=1) / counts.sum()
-    best = int(np.argmin(scores))
-    if scores[best] == inf:
+    best, *of_folds = chosen
+    score = float(trials.points[best].sum() / counts.sum())
+    if score == inf:
         raise ValueError(
             "labels must have a positive probability at some point of the grid for scoring='nll', "
             "got one that has none: scoring='brier' takes it, and so do unaries without infinities"
         )
-    chosen, held_out = _crossed(table, counts, folds)
+    held_out = sum(trials.points[p][folds == k].sum() for k, p in enumerate(of_folds))
     with np.errstate(invalid="ignore"):
         field_scores = np.where(counts > 0, table / np.maximum(counts, 1.0), nan)
+    reason = "every point was tried" if trials.n_points else "no step was worth it any more"
+    if ended:
+        reason = deadline.sentence if deadline.struck else "a callback or Ctrl-C ended it"
     return TemperatureCalibration(
-        temperature=float(tried[best, 0]),
-        scale=float(tried[best, 1]),
-        score=float(scores[best]),
-        cv_score=held_out,
-        temperatures=tried[:, 0].copy(),
-        scales=tried[:, 1].copy(),
+        temperature=best.temperature,
+        scale=best.scale,
+        score=score,
+        cv_score=float(held_out / counts.sum()) if of_folds else nan,
+        temperatures=np.array([point.temperature for point in trials.points]),
+        scales=np.array([point.scale for point in trials.points]),
         scores=scores,
         field_scores=field_scores,
-        fold_temperatures=tried[chosen, 0],
-        fold_scales=tried[chosen, 1],
+        fold_temperatures=np.array([point.temperature for point in of_folds]),
+        fold_scales=np.array([point.scale for point in of_folds]),
         folds=folds,
         scoring=scoring,
-        method=method,
-        interrupted=interrupted and not deadline.struck,
+        method=best.method,
+        methods=tuple(point.method for point in trials.points),
+        fold_methods=tuple(point.method for point in of_folds),
+        interrupted=ended and not deadline.struck,
         reason=reason,
     )
-
-
-def _crossed(table: FloatArray, counts: FloatArray, folds: IntArray) -> tuple[IntArray, float]:
-    """The point that each fold's absence chooses, and the mean score of the folds at theirs."""
-    number = int(folds.max()) + 1
-    if number < 2:
-        return np.zeros(0, np.int64), nan
-    chosen, total = np.zeros(number, np.int64), 0.0
-    for fold in range(number):
-        inside = folds == fold
-        chosen[fold] = table[:, ~inside].sum(axis=1).argmin()
-        total += float(table[chosen[fold], inside].sum())
-    return chosen, total / float(counts.sum())
 
 
 def _as_truths(labels: Sequence[ArrayLike], fields: list[Field], ignore: int) -> list[IntArray]:
@@ -263,9 +249,17 @@ def _as_truths(labels: Sequence[ArrayLike], fields: list[Field], ignore: int) ->
     return found
 
 
-def _grid(values: ArrayLike | None, name: str) -> list[float]:
-    if values is None:
-        return list(TEMPERATURES if name == "temperatures" else (1.0,))
+def _grids(temperatures: ArrayLike | None, scales: ArrayLike | None) -> list[list[float]]:
+    """Both, where one of them is given; none for a search."""
+    if temperatures is None and scales is None:
+        return []
+    return [
+        list(TEMPERATURES) if temperatures is None else _positive(temperatures, "temperatures"),
+        [1.0] if scales is None else _positive(scales, "scales"),
+    ]
+
+
+def _positive(values: ArrayLike, name: str) -> list[float]:
     numbers = as_numbers(values, name)
     if len(numbers) == 0 or numbers.min() <= 0:
         what = f"{numbers.min():g}" if len(numbers) else "none"

@@ -1,4 +1,4 @@
-"""What a calibration finds: a temperature, a scale of the unaries, and the curve they come from."""
+"""What a calibration finds: a method, a temperature, a scale of the unaries, and the scores."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from setwise.fields._field import Field, as_field
 from setwise.inference._marginals._marginals import marginals
 from setwise.inference._marginals._result import MarginalsResult
 
+UNARIES = "unaries"  # the method that looks at no potential
+
 
 @dataclass(frozen=True, eq=False)
 class CalibrationProgress(Progress):
@@ -21,9 +23,11 @@ class CalibrationProgress(Progress):
     Attributes
     ----------
     n_iter : int
-        Points of the grid that are done.
+        Points that are done.
     n_points : int
-        Points of the grid.
+        Points of the grid; of a search as many as were tried.
+    method : str
+        That of the latest point.
     temperature, scale : float
         The latest point.
     value : float
@@ -48,13 +52,14 @@ class CalibrationProgress(Progress):
     _sense: ClassVar[float] = 1.0
 
     n_points: int
+    method: str
     temperature: float
     scale: float
 
 
 @dataclass(frozen=True, eq=False)
 class TemperatureCalibration:
-    r"""The temperature and the scale of the unaries with the best probabilities.
+    r"""The method, the temperature and the scale of the unaries with the best probabilities.
 
     Attributes
     ----------
@@ -68,19 +73,23 @@ class TemperatureCalibration:
         The score over all fields, each at the point that the other folds chose: what to expect on
         new ones. NaN where there is one fold only.
     temperatures, scales : arrays of shape (P,)
-        The points of the grid that were tried.
+        The points that were tried, in turn.
+    methods : tuple of P str
+        Theirs.
     scores : array of shape (P,)
         Their scores, over all labelled variables.
     field_scores : array of shape (P, number of fields)
         The mean score of each field; NaN where it has no label.
     fold_temperatures, fold_scales : arrays of shape (K,)
         What was chosen without each fold.
+    fold_methods : tuple of K str
+        The methods that were.
     folds : array of int of shape (number of fields,)
         The fold of each field.
     scoring : str
         "nll" or "brier".
     method : str
-        That of ``marginals``.
+        The best one; "unaries": the potentials made the probabilities worse.
     interrupted : bool
         Whether the callback or Ctrl-C ended the search.
     reason : str
@@ -92,10 +101,10 @@ class TemperatureCalibration:
     >>> import setwise as sw
     >>> field = sw.fields.Field(np.tile([[0.0, 2.0]], (4, 1)))  # 88 % sure
     >>> found = sw.calibrate_temperature([field], [[0, 0, 1, 0]])  # and right in 3 of 4
-    >>> found.temperature, found.scale
-    (2.0, 1.0)
+    >>> round(found.temperature, 2), found.scale
+    (1.68, 1.0)
     >>> found.marginals(field).probabilities[0].round(2).tolist()
-    [0.73, 0.27]
+    [0.77, 0.23]
     """
 
     temperature: float
@@ -111,29 +120,45 @@ class TemperatureCalibration:
     folds: IntArray
     scoring: str
     method: str
+    methods: tuple[str, ...] = ()
+    fold_methods: tuple[str, ...] = ()
     interrupted: bool = False
     reason: str = "every point was tried"
 
     @property
     def curve(self) -> tuple[FloatArray, FloatArray]:
-        """The temperatures in order, and for each the best score over the scales."""
+        """The temperatures in order, and for each the best score over scales and methods."""
         levels = np.unique(self.temperatures)
         best = [self.scores[self.temperatures == level].min() for level in levels]
         return levels, np.array(best)
 
     def scaled(self, field: Field) -> Field:
-        """The field with its unaries times ``scale``, for a call at ``temperature``."""
-        return scaled(as_field(field), self.scale)
+        """The field with its unaries times ``scale``, for a call at ``temperature``.
+
+        Without its potentials where ``method`` is "unaries".
+        """
+        return scaled(as_field(field), self.method, self.scale)
 
     def marginals(self, field: Field, **options: Any) -> MarginalsResult:
         """The marginals of a field at the scale, the temperature and by the method found.
 
         ``options`` are those of :func:`marginals`, such as ``tol`` and ``n_jobs``.
         """
-        given = {"method": self.method, "temperature": self.temperature, **options}
-        return marginals(self.scaled(field), **given)
+        point = (self.method, self.temperature, self.scale)
+        return calibrated_marginals(as_field(field), point, options)
 
 
-def scaled(field: Field, scale: float) -> Field:
+def scaled(field: Field, method: str, scale: float) -> Field:
     """The same potentials over the unaries times a number; infinite ones stay so."""
+    if method == UNARIES:
+        return Field._of(field.unary * scale, (), field.shape)
     return field if scale == 1.0 else field._over(field.unary * scale)
+
+
+def calibrated_marginals(
+    field: Field, point: tuple[str, float, float], options: dict[str, Any]
+) -> MarginalsResult:
+    """The marginals by a method, at a temperature and a scale of the unaries."""
+    method, temperature, scale = point
+    given = {"method": "auto" if method == UNARIES else method, "temperature": temperature}
+    return marginals(scaled(field, method, scale), **given | options)

@@ -197,10 +197,12 @@ def marginals(
     options = replace(options, offset=offset, margin=margin, from_below=not record.gives_bound)
     problem, lost = _within_sight(problem, options)
     watch.lap("set-up")
+    of = record.of
     try:
         solution = deadline.run(record.run, problem, options)
     except TimeUp:  # while it was set up
         solution = not_begun(problem, options, gives_bound=record.gives_bound)
+        of = f"the {'unaries alone' if start is None else 'start'}: there was no time for more"
     watch.lap("search")
     below, interrupted = Raised(solution.lower, solution.probabilities), solution.interrupted
     if below.bound == -np.inf:
@@ -227,7 +229,7 @@ def marginals(
         state=solution.state,
         timings=watch.timings("answer"),
         shape=field.shape,
-        of=record.of,
+        of=of,
         lower_probabilities=of_lower.astype(options.dtype, copy=False),
     )
 
@@ -239,7 +241,7 @@ def _lower_bound(field: Field, solution: Solution, options: Options) -> tuple[Ra
 
     def raised(sweeps: int) -> Raised:
         if solution.strengths is None:
-            return raised_bound(field, q, t, n_threads, sweeps=sweeps)
+            return raised_bound(field, q, t, n_threads, sweeps=sweeps, upper=solution.upper)
         labels = None
         if sweeps and q.size <= SMALL_FIELD:
             labels = whole(solve_map(field, tol=np.inf, n_jobs=n_threads)).labels

@@ -91,7 +91,8 @@ class MarginalsResult(Certificate):
         The field's: the sides of the image, where they are known.
     of : str
         Whose ``probabilities`` are, and why: those of the upper bound (which are minus its
-        gradient in the unaries, and rather too flat than too sure), or of the lower one.
+        gradient in the unaries, and rather too flat than too sure), of the lower one, of the field
+        itself, or of no bound.
     lower_probabilities : array of shape (N, L) or None
         The marginals of the Q that has the lower bound. No event has probabilities under P and
         under Q that differ by more than ``total_variation``.
@@ -196,6 +197,7 @@ class MarginalsResult(Certificate):
             ("relative gap of the search", self.relative_gap),
             ("method", self.method),
             ("reason", self.reason),
+            ("probabilities are those of", self.of),
         ]
         pictures = []
         if self.shape is not None and self.probabilities.size:

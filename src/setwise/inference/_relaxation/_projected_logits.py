@@ -57,7 +57,7 @@ class Descent:
         self._offsets: FloatArray = relaxation.unary.min(axis=1)
         self._least = float(self._offsets.sum())
         kind = _core.RelaxationState32 if self._dtype == np.float32 else _core.RelaxationState
-        self._state: Any = relaxation.fill(kind, self._unary(temperature))
+        self._state: Any = relaxation.fill(kind, self._unary(temperature), self._threads)
         self._p: FloatArray = np.empty(relaxation.unary.shape, self._dtype)
         if blocks is not None:
             self._state.set_blocks(np.ascontiguousarray(blocks, self._dtype), self._threads)

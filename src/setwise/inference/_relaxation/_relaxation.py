@@ -213,12 +213,12 @@ class Relaxation:
         beyond = largest + self.reach + 750.0 * temperature
         return np.where(np.isfinite(self.unary), self.unary, beyond[:, None])
 
-    def fill(self, kind: Callable[[FloatArray], Any], unary: FloatArray) -> Any:
+    def fill(self, kind: Callable[[FloatArray], Any], unary: FloatArray, n_threads: int = 1) -> Any:
         """A kernel's state with the groups: every block starts where its polytope is nearest to 0.
 
         ``unary`` is finite: ``finite_unary``, or that less a number for each row.
         """
-        return fill(kind, unary, self.groups)
+        return fill(kind, unary, self.groups, n_threads)
 
     def extension(self, p: FloatArray, n_threads: int = 1) -> float:
         """The Lovász extension at p (N, L) of all terms but unaries and the constant."""
@@ -264,7 +264,12 @@ class Relaxation:
         )
 
 
-def fill(kind: Callable[[FloatArray], Any], unary: FloatArray, groups: Iterable[Group]) -> Any:
+def fill(
+    kind: Callable[[FloatArray], Any],
+    unary: FloatArray,
+    groups: Iterable[Group],
+    n_threads: int = 1,
+) -> Any:
     """A kernel's state of a kind, with unaries and groups."""
     unary = np.ascontiguousarray(unary)
     state = kind(unary)
@@ -279,5 +284,5 @@ def fill(kind: Callable[[FloatArray], Any], unary: FloatArray, groups: Iterable[
             np.array([j for labels in group.slots for j in labels], np.int64),
             group.own,
         )
-    state.set_unary(unary, 1)
+    state.set_unary(unary, n_threads)
     return state

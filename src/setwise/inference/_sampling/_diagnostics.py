@@ -7,6 +7,10 @@ chains agree, and :math:`m n / (1 + 2 \sum_l \rho_l)`, :math:`\rho_l = 1 - (W - 
 c_{kl}) / V` with autocovariances c, is how many independent samples tell as much of the mean
 (Gelman and others, *Bayesian Data Analysis*, 2013, section 11.4; sums of neighbouring pairs end
 where one is negative, after Geyer).
+
+Chains in different modes may have the same energy and as much of each label. So :math:`\hat R` is
+also that of every variable's labels, with W and B summed over variables and labels: a sum, since
+the largest of many would be large by chance.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from math import log10, nan, sqrt
 
 import numpy as np
 
-from setwise._foundation._arguments import FloatArray
+from setwise._foundation._arguments import FloatArray, IntArray
 
 
 def halves(series: FloatArray) -> FloatArray:
@@ -33,6 +37,22 @@ def r_hat(series: FloatArray) -> float:
     if within == 0.0:
         return 1.0 if all_of == 0.0 else float("inf")
     return sqrt(all_of / within)
+
+
+def r_hat_of_labels(chains: IntArray, n_labels: int) -> float:
+    """Of labellings (C, n, N), all variables and labels together."""
+    half = chains.shape[1] // 2
+    if half < 2:
+        return nan
+    parts = np.concatenate([chains[:, :half], chains[:, chains.shape[1] - half :]])
+    within = between = 0.0
+    for j in range(n_labels):
+        shares = np.stack([np.count_nonzero(part == j, axis=0) / half for part in parts])
+        within += float((shares * (1.0 - shares)).mean(axis=0).sum()) * half / (half - 1)
+        between += float(shares.var(axis=0, ddof=1).sum()) * half
+    if within == 0.0:
+        return 1.0 if between == 0.0 else float("inf")
+    return sqrt((half - 1) / half + between / (half * within))
 
 
 def effective_size(series: FloatArray) -> float:

@@ -25,16 +25,24 @@ class Samples:
         E of each.
     exact : bool
         Whether they are independent draws of P itself. If not, the chains' distribution comes near
-        P as they go on, from any start; ``r_hat`` and ``effective_sample_size`` tell of trouble,
-        but prove nothing.
+        P as they go on, from any start; ``r_hat``, ``effective_sample_size`` and ``doubt`` tell of
+        trouble, but prove nothing.
     effective_sample_size : float
         As many independent samples tell as much: the least over the energy and the share of each
         label. n where ``exact``; NaN below 4 samples a chain.
     r_hat : float
         Near 1 where the halves of all chains agree, above 1.05 in doubt: the largest over the
-        energy and the share of each label. 1 where ``exact``; NaN below 4 samples a chain.
+        energy, the share of each label, and the labels of all variables together. 1 where
+        ``exact``; NaN below 4 samples a chain.
     acceptance : float
         The share of Metropolis proposals that were taken; 1 where there were none.
+    moved : float
+        The share of variables whose label changes from one sample of a chain to the next: near 0
+        chains stand still. 1 where ``exact``, NaN of one sample a chain.
+    doubt : str
+        Why the samples should not be trusted, in words: chains disagree, or stand still where a
+        bound on log Z leaves little of the probability. Empty where nothing was found, which proves
+        nothing.
     reason : str
         How they were drawn, and why so, in a sentence.
     n_labels : int
@@ -67,6 +75,8 @@ class Samples:
     effective_sample_size: float
     r_hat: float
     acceptance: float
+    moved: float
+    doubt: str
     reason: str
     n_labels: int
     n_chains: int
@@ -98,6 +108,8 @@ class Samples:
             ("independent and exact", self.exact),
             ("effective sample size", self.effective_sample_size),
             ("R-hat", self.r_hat),
+            ("variables that move", self.moved),
+            ("doubt", self.doubt or "none was found"),
             ("reason", self.reason),
         ]
         pictures = []

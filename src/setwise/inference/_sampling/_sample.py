@@ -15,6 +15,7 @@ from setwise._foundation._arguments import (
     as_integers,
     as_number,
 )
+from setwise._foundation._interrupts import whole
 from setwise._foundation._randomness import as_generator
 from setwise._foundation._threads import as_threads
 from setwise._foundation._timings import Stopwatch
@@ -22,8 +23,10 @@ from setwise.fields._field import Field, as_field
 from setwise.fields._terms import CliqueTerm
 from setwise.inference._map._ground import ground
 from setwise.inference._map._largest_energy import check_magnitude
+from setwise.inference._map._solve_map import solve_map
 from setwise.inference._sampling._chains import Chains
-from setwise.inference._sampling._diagnostics import effective_size, r_hat
+from setwise.inference._sampling._diagnostics import effective_size, r_hat, r_hat_of_labels
+from setwise.inference._sampling._doubts import doubt_about, share_moved
 from setwise.inference._sampling._result import Samples
 
 MOST_ENTRIES = 1 << 36  # of all labellings together: 512 GiB
@@ -61,8 +64,10 @@ def sample(
     temperature : float
         t > 0.
     init : array-like of int, shape (N,) or (m, N), optional
-        Where chains start; several labellings are taken in turn. By default each chain starts from
-        labels drawn by the unaries alone, so that chains start apart. Nothing changes for exact
+        Where chains start; several labellings are taken in turn. By default chains start apart: the
+        first at the best labelling that is quickly found, the second at labels drawn by the unaries
+        alone, the third at labels drawn evenly, the fourth at the labels of largest unaries, all
+        others evenly. Who agrees after that has probably seen the same. Nothing changes for exact
         samples.
     n_chains : int
         Chains, at most n; each gives every ``n_chains``-th sample.
@@ -79,8 +84,8 @@ def sample(
     -------
     Samples
         ``labelings`` (n, N), ``energies``, ``exact``, ``effective_sample_size``, ``r_hat``,
-        ``acceptance``, ``reason``, ``probabilities``. Ctrl-C ends it with the samples that there
-        are; before the first it raises ``KeyboardInterrupt``.
+        ``acceptance``, ``moved``, ``doubt``, ``reason``, ``probabilities``. Ctrl-C ends it with the
+        samples that there are; before the first it raises ``KeyboardInterrupt``.
 
     Notes
     -----
@@ -117,14 +122,19 @@ def sample(
         drawn, interrupted = _independent(chains, n, field.n_variables)
     else:
         if starts is None:
-            starts = _by_unaries(problem.unary / t, n_chains, random)
+            starts = _apart(problem, t, n_chains, random, as_threads(n_jobs))
         chains.begin(starts[np.arange(n_chains) % len(starts)])
         drawn, interrupted = _along(chains, n, n_chains, burn_in, thin)
     watch.lap("search")
     energies = field._energies(drawn)
-    size, agreement = float(len(drawn)), 1.0
+    size, agreement, moved, doubt = float(len(drawn)), 1.0, 1.0, ""
     if not chains.exact:
-        size, agreement = _diagnosed(drawn, energies, n_chains, field.n_labels)
+        each = len(drawn) // n_chains  # of a chain; what is left over is not looked at
+        by_chain = drawn[: each * n_chains].reshape(each, n_chains, -1).swapaxes(0, 1)
+        heights = energies[: each * n_chains].reshape(each, n_chains).T
+        size, agreement = _diagnosed(by_chain, heights, field.n_labels)
+        moved = share_moved(by_chain)
+        doubt = doubt_about(field, by_chain, heights, t, agreement)
     return Samples(
         labelings=drawn,
         energies=energies,
@@ -132,6 +142,8 @@ def sample(
         effective_sample_size=size,
         r_hat=agreement,
         acceptance=chains.taken,
+        moved=moved,
+        doubt=doubt,
         reason=_reason(chains),
         n_labels=field.n_labels,
         n_chains=n_chains,
@@ -186,6 +198,21 @@ def _along(chains: Chains, n: int, n_chains: int, burn_in: int, thin: int) -> tu
     return np.concatenate(found), False
 
 
+def _apart(
+    field: Field, t: float, count: int, random: np.random.Generator, n_threads: int
+) -> IntArray:
+    """(count, N): good, likely and unlikely labellings, so that chains that agree have met."""
+    unary = field.unary
+    allowed = np.where(np.isinf(unary), inf, 0.0)
+    starts = _by_unaries(allowed, count, random)
+    starts[0] = whole(solve_map(field, tol=inf, n_jobs=n_threads)).labels
+    if count > 1:
+        starts[1:2] = _by_unaries(unary / t, 1, random)
+    if count > 3:
+        starts[3] = np.where(np.isinf(unary), -inf, unary).argmax(axis=1)
+    return starts
+
+
 def _by_unaries(unary: FloatArray, count: int, random: np.random.Generator) -> IntArray:
     """(count, N): every variable on its own."""
     p = np.exp(-(unary - unary.min(axis=1, keepdims=True, initial=inf)))
@@ -206,18 +233,17 @@ def _as_starts(init: ArrayLike, field: Field) -> IntArray:
     return np.atleast_2d(as_integers(labels, "init", below=field.n_labels))
 
 
-def _diagnosed(
-    drawn: IntArray, energies: FloatArray, n_chains: int, n_labels: int
-) -> tuple[float, float]:
-    """The least effective size and the largest R-hat of the energy and of each label's share."""
-    each = len(drawn) // n_chains  # of a chain; what is left over is not looked at
-    kept = drawn[: each * n_chains]
-    series = [energies[: len(kept)]]
-    series += [np.count_nonzero(kept == j, axis=1).astype(np.float64) for j in range(n_labels)]
-    scale = np.abs(series[0]).max(initial=1.0)
-    by_chain = [one.reshape(each, n_chains).T for one in (series[0] / scale, *series[1:])]
-    sizes = [effective_size(one) for one in by_chain]
-    return min(len(drawn), float(np.min(sizes))), float(np.max([r_hat(one) for one in by_chain]))
+def _diagnosed(chains: IntArray, energies: FloatArray, n_labels: int) -> tuple[float, float]:
+    """The least effective size and the largest R-hat of the energy and of each label's share.
+
+    R-hat is also that of the labels of all variables.
+    """
+    scale = np.abs(energies).max(initial=1.0)
+    series = [energies / scale]
+    series += [np.count_nonzero(chains == j, axis=2).astype(np.float64) for j in range(n_labels)]
+    sizes = [effective_size(one) for one in series]
+    agreements = [r_hat(one) for one in series] + [r_hat_of_labels(chains, n_labels)]
+    return float(np.min(sizes)), float(np.max(agreements))
 
 
 def _reason(chains: Chains) -> str:
