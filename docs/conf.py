@@ -3,10 +3,13 @@
 import importlib.util
 import re
 import shutil
+import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
 from sphinx.application import Sphinx
+
+sys.path.insert(0, str(Path(__file__).parent))  # the gallery imports the order of its scripts
 
 project = "setwise"
 author = "The setwise developers"
@@ -34,6 +37,7 @@ html_theme_options = {"navbar_end": ["theme-switcher"], "show_prev_next": False}
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["setwise.css"]
+html_js_files = ["copy.js"]
 
 # Docstrings write the size of a set as |A|, which reads well in a terminal and would be the name of
 # a substitution here.
@@ -54,6 +58,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
+    "within_subsection_order": "gallery_order.PhotographsFirst",
     # It starts processes that import it, which a script run by the gallery cannot be.
     "ignore_pattern": r"torch_distributed\.py$",
     "abort_on_example_error": True,

@@ -46,7 +46,7 @@ for k, change in enumerate(display.changes[1:], start=2):
 
 # %%
 # One answer from all biases at once: each pixel has the share of them for which it is in the set,
-# and :func:`setwise.decide` takes the set of the least expected Jaccard loss.
+# and :func:`setwise.decisions.decide` takes the set of the least expected Jaccard loss.
 
 answer = sw.decide(six.probabilities, "jaccard")
 _, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")

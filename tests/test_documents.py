@@ -34,7 +34,7 @@ def test_version_is_the_same_everywhere() -> None:
     assert f"## [{stated[1]}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
-FOLDERS = (".", "guide", "coming_from")
+FOLDERS = (".", "guide", "coming_from", "tutorials")
 PAGES = [page for folder in FOLDERS for page in (ROOT / "docs" / folder).glob("*.md")]
 
 

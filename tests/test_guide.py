@@ -10,7 +10,8 @@ from public_api import public_objects
 ROOT = Path(__file__).parent.parent
 GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
 COMING = sorted((ROOT / "docs" / "coming_from").glob("*.md"))
-PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", *GUIDE, *COMING]
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", *GUIDE, *COMING, *TUTORIALS]
 EXPLAINED = (
     "setwise.app.",
     "setwise.dask.",

@@ -128,8 +128,9 @@ class TverskyLoss(_OverlapLoss):
         What a false positive and a false negative weigh, not negative.
     gamma : float
         The power; below 1 small losses are pulled up, above 1 pressed down.
-    smooth, activation, classes, per_image, ignore_index, reduction, weight, average, worst, \
-across_ranks
+    smooth : float
+        As for ``SoftDiceLoss``.
+    activation, classes, per_image, ignore_index, reduction, weight, average, worst, across_ranks
         As for ``SoftDiceLoss``.
 
     Examples

@@ -1,0 +1,27 @@
+"""The order of the gallery: photographs first, then what is learnt, then the set functions."""
+
+ORDER = (
+    # photographs
+    "plot_scribbles", "plot_diverse", "plot_segmentation", "plot_marginals", "plot_many_images",
+    "plot_tracking", "plot_own_potential",
+    # decisions and learning
+    "plot_decisions", "plot_set_classifier", "plot_jaccard_digits", "plot_scorers", "plot_torch",
+    "plot_field_layer", "plot_field_learning", "plot_struct_boost", "plot_thin", "plot_distill",
+    "plot_calibration",
+    # losses, set functions, surrogates
+    "plot_own_loss", "plot_surrogate_surfaces", "plot_set_functions", "plot_decompositions",
+)  # fmt: skip
+
+
+class PhotographsFirst:
+    """The key of a script: its place in ORDER; what is not there comes last, by name."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __call__(self, filename: str) -> tuple[int, str]:
+        stem = str(filename).removesuffix(".py")
+        return (ORDER.index(stem) if stem in ORDER else len(ORDER), stem)
+
+    def __repr__(self) -> str:
+        return "<PhotographsFirst>"
