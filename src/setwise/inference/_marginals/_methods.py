@@ -19,6 +19,8 @@ from setwise.fields._terms import (
 from setwise.inference._map._junction_tree import is_cheap, narrow
 from setwise.inference._map._methods import EVERY_TERM
 from setwise.inference._marginals._belief_propagation import belief_propagation
+from setwise.inference._marginals._count_factors import COUNTED
+from setwise.inference._marginals._counts import counts, few_counts, lacks_counts
 from setwise.inference._marginals._elimination import elimination
 from setwise.inference._marginals._exact_binary import exact_binary
 from setwise.inference._marginals._mean_field import mean_field
@@ -60,6 +62,10 @@ _PAIRS = dict.fromkeys(KINDS, refused("it joins more than pairs")) | dict.fromke
     (ConstantTerm, UnaryTerm, PottsTerm, TableTerm, CliqueTerm), taken
 )
 
+_COUNTS = dict.fromkeys(KINDS, refused("it is neither a pair nor a function of one count")) | (
+    dict.fromkeys((ConstantTerm, UnaryTerm, PottsTerm, TableTerm, *COUNTED), taken)
+)
+
 METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
     Method(
         name="elimination",
@@ -72,6 +78,18 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         takes_start=False,
         auto=is_cheap,
         because="the graph is narrow: elimination is exact, and cheap",
+    ),
+    Method(
+        name="counts",
+        run=counts,
+        fields="two labels: pairs and any functions of counts; one count alone: any labels",
+        answer="a bound that keeps counts as well as pairs; without pairs log Z itself",
+        of=_UPPER,
+        takes=_COUNTS,
+        needs=lacks_counts,
+        takes_start=False,
+        auto=few_counts,
+        because="it keeps functions of counts, and the pairs: the narrower interval around log Z",
     ),
     Method(
         name="trees",
