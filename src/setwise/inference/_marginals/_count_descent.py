@@ -9,18 +9,29 @@ from typing import Any
 import numpy as np
 
 from setwise import _core
-from setwise._foundation._arguments import FloatArray
+from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._certificate import gap_over_value
 from setwise._foundation._progress import stops
 from setwise.fields._field import Field
 from setwise.inference._marginals._count_factors import Counted, CountLaws, count_laws, merged
 from setwise.inference._marginals._count_parts import CountParts
-from setwise.inference._marginals._elimination_order import order_of, pairs_of
+from setwise.inference._marginals._elimination_order import Order, order_of, pairs_of
+from setwise.inference._marginals._tree_covers import (
+    Cover,
+    as_numbers,
+    bound_of,
+    from_numbers,
+    mixed,
+    shares_of,
+    strongest_forest,
+)
+from setwise.inference._marginals._tree_descent import ENOUGH, FORESTS, SMALL
 from setwise.inference._marginals._tree_shares import Shares
 from setwise.inference._relaxation._expected_passes import Schedule
 
 LEAST_STEP = 1.0 / 64.0
 LONGEST = 4.0  # the most that a step moves a logit by
+CLOSE = 1e-5  # relative: the fall of the bound that parts of a small field are moved for
 EVERY = 3  # passes between moves of the parts
 
 
@@ -44,8 +55,8 @@ class CountDescent:
         n = len(unary)
         self._t, self._unary = temperature, unary
         self._threads = n_threads if unary.size >= 20_000 else 1
-        self._counted = Counted.of(merged(terms, *unary.shape), unary)
-        counted = self._counted
+        self.counted = Counted.of(merged(terms, *unary.shape), unary)
+        counted = self.counted
         self.constant = constant + counted.constant
         self._heights = counted.heights / temperature
         pairs = pairs_of(terms, unary.shape)
@@ -54,11 +65,16 @@ class CountDescent:
         self._first = order.first(pairs.edges)
         self._shares = Shares(self._first, n)
         self._parts = CountParts(counted, n, np.bincount(self._first, minlength=n) > 0)
+        self._is_small = pairs.edges.size <= SMALL
+        self._covers: list[Cover] = []
+        if self._is_small and not self._shares.is_forest:
+            self._covers = [Cover(1.0, order.variables, self._shares.now)]
+            self._shares.rounds = 0
         n_potts = len(pairs.weights)
-        self._kernel: Any = _core.TreeBound(np.ascontiguousarray(unary / temperature))
-        self._kernel.add_potts(pairs.edges[:n_potts], pairs.weights / temperature)
-        self._kernel.add_tables(pairs.edges[n_potts:], pairs.tables / temperature)
-        self._kernel.close(order.variables, order.starts)
+        self.kernel: Any = _core.TreeBound(np.ascontiguousarray(unary / temperature))
+        self.kernel.add_potts(pairs.edges[:n_potts], pairs.weights / temperature)
+        self.kernel.add_tables(pairs.edges[n_potts:], pairs.tables / temperature)
+        self.kernel.close(order.variables, order.starts)
         rows = unary[counted.members] / temperature
         side = counted.inside[:, 1]
         self._costs: FloatArray = np.where(side, 1.0, -1.0) * (rows[:, 1] - rows[:, 0])
@@ -75,7 +91,7 @@ class CountDescent:
         self._dual = -inf
         self.gap = self.relative_gap = inf
         self.n_iter = 0
-        self._laws: CountLaws = self._weighed()
+        self.laws: CountLaws = self._weighed()
         self._awaits = False
         self._set_parts()
 
@@ -83,25 +99,35 @@ class CountDescent:
 
     @property
     def size(self) -> int:
-        """How many messages, costs, parts and shares there are."""
+        """How many messages, costs, parts and shares there are, without those of covers."""
         return 5 * len(self.edges) + len(self._costs) + len(self._parts.now)
+
+    def fits(self, state: FloatArray) -> bool:
+        """Whether a state is one of a field like this."""
+        return len(state) > self.size if self._covers else len(state) == self.size
 
     def state(self) -> FloatArray:
         """What the gradient of the bound is taken at."""
         messages: FloatArray = np.empty((2 * len(self.edges), 2))
-        self._kernel.messages(np.arange(len(self.edges)), messages)
+        self.kernel.messages(np.arange(len(self.edges)), messages)
+        covers = as_numbers(self._covers) if self._covers else np.zeros(0)
         return np.concatenate(
-            [messages.ravel(), self._costs, self._parts.now, self._shares.now]
+            [messages.ravel(), self._costs, self._parts.now, self._shares.now, covers]
         )
 
     def restore(self, state: FloatArray) -> None:
         """The bound as it was."""
-        ends = np.cumsum([4 * len(self.edges), len(self._costs), len(self._parts.now)])
-        messages, self._costs, self._parts.now, self._shares.now = np.split(state, ends)
+        sizes = [4 * len(self.edges), len(self._costs), len(self._parts.now), len(self.edges)]
+        messages, self._costs, self._parts.now, self._shares.now, covers = np.split(
+            state, np.cumsum(sizes)
+        )
+        if self._covers:
+            self._covers = from_numbers(covers, self.edges, len(self._unary))
+        self._parts.rounds = self._shares.rounds = 0
         self._set_parts()
         messages = np.ascontiguousarray(messages.reshape(-1, 2))
-        self._kernel.set_messages(np.arange(len(self.edges)), messages)
-        self._laws = self._weighed()
+        self.kernel.set_messages(np.arange(len(self.edges)), messages)
+        self.laws = self._weighed()
 
     # ------------------------------------------------------------------------------------ the bound
 
@@ -109,42 +135,79 @@ class CountDescent:
         """The counts at their costs."""
         parts = self._parts.now
         logits = -self._costs / parts[self._parts.owner]
-        heights = self._heights / np.repeat(parts, self._counted.sizes + 1)
-        return count_laws(self._counted, logits, heights, self._threads)
+        heights = self._heights / np.repeat(parts, self.counted.sizes + 1)
+        return count_laws(self.counted, logits, heights, self._threads)
 
     def _set_parts(self) -> None:
         """Parts or shares that changed: no bound or dual of others says anything about them."""
-        self._kernel.set_weights(self._parts.rest)
-        self._kernel.set_shares(self._shares.now * self._parts.rest[self._first])
+        self.kernel.set_weights(self._parts.rest)
+        if self._covers:
+            self.kernel.set_shares(shares_of(self._scaled()))
+        else:
+            self.kernel.set_shares(self._shares.now * self._parts.rest[self._first])
         self._set_costs()
         self._last, self._dual = inf, -inf
         self.gap = self.relative_gap = inf
 
+    def _scaled(self) -> list[Cover]:
+        """The covers with what the counts leave the first end of each edge."""
+        rest = self._parts.rest
+        return [
+            cover._replace(shares=cover.shares * rest[_first_of(cover, self.edges)])
+            for cover in self._covers
+        ]
+
     def _set_costs(self) -> None:
         """The trees' unaries are what the counts leave them."""
         unary = self._unary / self._t
-        np.subtract.at(unary, (self._counted.members, self._side), self._costs)
-        self._kernel.set_unary(unary)
+        np.subtract.at(unary, (self.counted.members, self._side), self._costs)
+        self.kernel.set_unary(unary)
 
     def _eliminate(self) -> float:
-        self._laws = self._weighed()
-        trees = self._kernel.forward(self._threads)
-        of_counts = float((self._parts.now * self._laws.logs).sum())
+        self.laws = self._weighed()
+        trees = self.kernel.forward(self._threads)
+        if self._covers:
+            trees = bound_of(self.kernel, self._scaled())
+        of_counts = float((self._parts.now * self.laws.logs).sum())
         sizes = float(np.abs(self._costs).sum()) + abs(of_counts) + len(self._unary)
-        return float(trees) + of_counts + self._laws.slack + 1e-15 * sizes
+        return float(trees) + of_counts + self.laws.slack + 1e-15 * sizes
 
     def begin(self) -> None:
-        """The first bound."""
+        """The first bound; small fields first choose their forests, then the parts."""
+        self.history.append(self._eliminate())
+        if self._is_small and self._parts.rounds:
+            if self._covers:
+                self._choose_forests()
+            while self._parts.rounds or self._awaits:
+                for _ in range(EVERY):
+                    self.sweep()
+                self._move_parts(CLOSE)
+            self.hold_parts()
+        self.n_iter, self._step, self._move = 0, 1.0, 1.0
         self.value = self._last = self._eliminate()
-        self.history.append(self.value)
+        self.history = [self.value]
+
+    def _choose_forests(self) -> None:
+        """Spanning forests that cover the graph: those whose edges say most, one a round."""
+        for k in range(FORESTS):
+            for _ in range(2):
+                self.sweep()
+            self.measure()
+            forest = strongest_forest(self.edges, self.informations, len(self._unary))
+            most = float(forest.shares @ self.informations)
+            mean = float(shares_of(self._covers) @ self.informations)
+            if most - mean <= ENOUGH * most:
+                break
+            self._covers = mixed(self._covers, forest, 1.0 / (k + 3))
+            self._set_parts()
 
     def _probabilities_inside(self, p: FloatArray) -> FloatArray:
         """(P,): the trees' probabilities that members count."""
-        return p[self._counted.members, self._side]
+        return p[self.counted.members, self._side]
 
     def _newton(self) -> FloatArray:
         """(P,): the step of the costs."""
-        laws, parts, counted = self._laws, self._parts, self._counted
+        laws, parts, counted = self.laws, self._parts, self.counted
         owner, kappa = parts.owner, parts.now
         p = self._probabilities_inside(np.exp(self._logs))
         q = laws.q
@@ -172,7 +235,7 @@ class CountDescent:
 
     def sweep(self) -> None:
         """One pass."""
-        self._kernel.backward(self._step, self._logs, self._threads)
+        self.kernel.backward(self._step, self._logs, self._threads)
         before = self._costs
         self._costs = before - self._move * self._newton()
         self._set_costs()
@@ -208,9 +271,7 @@ class CountDescent:
         if not self._parts.rounds:
             return
         self.measure()
-        of_edges = np.bincount(
-            self._first, self._shares.now * self.informations, minlength=len(self._unary)
-        )
+        of_edges = self._told_by_edges()
         self._costs_before = self._costs
         before = self._parts.now
         fall = self._parts.move(self._totals(), of_edges)
@@ -224,18 +285,28 @@ class CountDescent:
         self._set_parts()
         self._awaits = True
 
+    def _told_by_edges(self) -> FloatArray:
+        """(N,): the information of a variable's edges to later ones, had the trees all of it."""
+        covers = self._covers or [Cover(1.0, self._first, self._shares.now)]
+        told: FloatArray = np.zeros(len(self._unary))
+        for cover in covers:
+            first = _first_of(cover, self.edges) if self._covers else self._first
+            weights = cover.weight * cover.shares * self.informations
+            told += np.bincount(first, weights, minlength=len(told))
+        return told
+
     def _totals(self) -> FloatArray:
         """(F,): the total correlation of each count's variables, in nats."""
-        return self._entropies(self._laws.q) - self._joint()
+        return self._entropies(self.laws.q) - self._joint()
 
     def _entropies(self, q: FloatArray) -> FloatArray:
         """(F,): of the members, were they independent, added up."""
-        return self._counted.sums(_entropy(q))
+        return self.counted.sums(_entropy(q))
 
     def _joint(self) -> FloatArray:
         """(F,): of the members together."""
-        laws, kappa = self._laws, self._parts.now
-        paid = self._counted.sums(laws.counts * self._heights) + self._counted.sums(
+        laws, kappa = self.laws, self._parts.now
+        paid = self.counted.sums(laws.counts * self._heights) + self.counted.sums(
             laws.q * self._costs
         )
         return laws.logs + paid / kappa
@@ -247,13 +318,13 @@ class CountDescent:
         from them has each member changed by itself, as often as they do: that adds nothing to its
         total correlation, and to its energy no more than its largest rise, or fall, each time.
         """
-        self._kernel.beliefs(self._logs, self._threads)
+        self.kernel.beliefs(self._logs, self._threads)
         p = self.probabilities()
         dual = self._dual_at(self._logs)
         q: FloatArray = p.copy()
-        counts = self._laws.q
-        q[self._counted.members[::-1], self._side[::-1]] = counts[::-1]
-        q[self._counted.members[::-1], 1 - self._side[::-1]] = 1.0 - counts[::-1]
+        counts = self.laws.q
+        q[self.counted.members[::-1], self._side[::-1]] = counts[::-1]
+        q[self.counted.members[::-1], 1 - self._side[::-1]] = 1.0 - counts[::-1]
         logs = np.full(q.shape, -750.0)
         np.log(q, out=logs, where=q > 0)
         informations = self.informations.copy()
@@ -263,8 +334,8 @@ class CountDescent:
         self.relative_gap = self._relative(self.gap)
 
     def _dual_at(self, logs: FloatArray) -> float:
-        of_trees = self._kernel.dual(logs, self._energies, self.informations, self._threads)
-        laws, counted, kappa = self._laws, self._counted, self._parts.now
+        of_trees = self.kernel.dual(logs, self._energies, self.informations, self._threads)
+        laws, counted, kappa = self.laws, self.counted, self._parts.now
         mu = self._probabilities_inside(np.exp(logs))
         more, less = np.maximum(mu - laws.q, 0.0), np.maximum(laws.q - mu, 0.0)
         slopes = np.diff(self._heights)
@@ -292,7 +363,7 @@ class CountDescent:
         """
         limit = 10_000 if max_iter is None else max_iter
         if limit == 0:
-            self._kernel.backward(1.0, self._logs, self._threads)
+            self.kernel.backward(1.0, self._logs, self._threads)
             self.measure()
         schedule = Schedule(tol, self.relative_gap)
         schedule.next = 5
@@ -315,17 +386,22 @@ class CountDescent:
             self.measure()
         return self.relative_gap <= tol, False
 
-    # ----------------------------------------------------------------------------- the answer
+    def hold_parts(self) -> None:
+        """Parts and shares stay as they are."""
+        self._parts.rounds = self._shares.rounds = 0
 
-    def expected_heights(self, heights: FloatArray) -> FloatArray:
-        """(F,): of functions (P + F,) of the counts."""
-        return self._counted.sums(self._laws.counts * heights)
+    # ----------------------------------------------------------------------------- the answer
 
     def probabilities(self) -> FloatArray:
         """(N, 2): the marginals last measured."""
         p: FloatArray = np.exp(self._logs)
         p /= p.sum(axis=1, keepdims=True)
         return p
+
+
+def _first_of(cover: Cover, edges: IntArray) -> IntArray:
+    """(E,): which end of each edge a cover eliminates first."""
+    return Order(cover.order, np.zeros(1, np.int64)).first(edges)
 
 
 def _entropy(q: FloatArray) -> FloatArray:

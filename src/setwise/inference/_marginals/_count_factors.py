@@ -90,18 +90,13 @@ class Counted:
     """(P + F,): one more than members for each"""
     constant: float
     """of those in which no member has a choice"""
-    places: list[int]
-    """which of the factors these are, without those"""
-    forced: IntArray
-    """(F,): how many of a factor's other members count"""
-
     @classmethod
     def of(cls, factors: list[CountFactor], unary: FloatArray) -> Counted:
         """Without members that forbidden labels leave no choice."""
         allowed = np.isfinite(unary)
         members, inside, heights = [], [], []
-        places, forced, constant = [], [], 0.0
-        for place, factor in enumerate(factors):
+        constant = 0.0
+        for factor in factors:
             can = allowed[factor.members]
             free = (can & factor.inside).any(axis=1) & (can & ~factor.inside).any(axis=1)
             count = int((can & factor.inside).any(axis=1)[~free].sum())
@@ -112,8 +107,6 @@ class Counted:
             members.append(factor.members[free])
             inside.append(factor.inside[free])
             heights.append(table)
-            places.append(place)
-            forced.append(count)
         n_labels = unary.shape[1]
         return cls(
             np.concatenate([[0], np.cumsum([len(m) for m in members])]).astype(np.int64),
@@ -121,8 +114,6 @@ class Counted:
             np.concatenate([np.zeros((0, n_labels), np.bool_), *inside]),
             np.concatenate([np.zeros(0), *heights]),
             constant,
-            places,
-            np.array(forced, np.int64),
         )
 
     @property

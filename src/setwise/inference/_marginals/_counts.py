@@ -147,7 +147,8 @@ def lacks_counts(field: Field) -> str | None:
     pairs = any(isinstance(term, PottsTerm | TableTerm) for term in terms)
     if field.n_labels != 2:
         regions = any(isinstance(term, CountTerm) for term in terms)
-        if pairs or regions or not has_exact_counts(field):
+        counts = any(isinstance(term, COUNTED) for term in terms)
+        if pairs or regions or not counts or not has_exact_counts(field):
             return f"two labels, or one count and no pairs, got {field.n_labels} labels"
     work = _work(field)
     if work > MOST:

@@ -85,9 +85,10 @@ def marginals(
     field : Field
         Unaries plus potentials; ``+inf`` unaries have probability 0.
     method : str
-        "auto" is elimination where that is cheap (forests, small narrow graphs) and no start is
-        given, trees where there are pairs and all else is submodular, projection for other
-        submodular energies, else mean_field; the result says which and why.
+        "auto" is elimination where that is cheap (forests, small narrow graphs), counts for two
+        labels with functions of counts (both where no start is given), trees where there are pairs
+        and all else is submodular, projection for other submodular energies, belief_propagation
+        where tables forbid labellings, else mean_field; the result says which and why.
     tol : float
         Stop when ``relative_gap`` is at most this; mean field and belief propagation stop when no
         probability, or message, moves by more.
