@@ -31,6 +31,7 @@ from setwise.inference._map._reach import (
     within_sight,
 )
 from setwise.inference._map._solve_map import solve_map
+from setwise.inference._marginals._feasibility import UNKNOWN, feasible_bound, forbids
 from setwise.inference._marginals._forest_bound import forest_bound
 from setwise.inference._marginals._lower_bound import SWEEPS, TRIAL, Raised, raised_bound
 from setwise.inference._marginals._methods import METHODS
@@ -207,6 +208,14 @@ def marginals(
     if below.bound == -np.inf:
         below, interrupted = _lower_bound(problem, solution, options)
         watch.lap("bound")
+    converged = solution.converged
+    if below.bound == -np.inf and forbids(problem) and not interrupted:
+        found = [below, Raised(-np.inf, solution.probabilities)]
+        known = feasible_bound(problem, options.temperature, found)
+        if known is None:
+            reason, converged = f"{reason}; {UNKNOWN}", False
+        else:
+            below = known
     probabilities, of_lower = (
         _allowed(p.astype(np.float64), problem) if p[np.isinf(problem.unary)].any() else p
         for p in (solution.probabilities, below.probabilities)
@@ -218,7 +227,7 @@ def marginals(
         excess=solution.gap + lost,
         relative_gap=solution.relative_gap + lost,
         n_iter=solution.n_iter,
-        converged=solution.converged,
+        converged=converged,
         certified=record.certified,
         method=method,
         reason=deadline.added_to(reason) if interrupted else reason,

@@ -16,13 +16,14 @@ from setwise.fields._terms import (
     Term,
     UnaryTerm,
 )
-from setwise.inference._map._junction_tree import is_cheap, narrow
+from setwise.inference._map._junction_tree import narrow
 from setwise.inference._map._methods import EVERY_TERM
 from setwise.inference._marginals._belief_propagation import belief_propagation
 from setwise.inference._marginals._count_factors import COUNTED
 from setwise.inference._marginals._counts import counts, few_counts, lacks_counts
 from setwise.inference._marginals._elimination import elimination
 from setwise.inference._marginals._exact_binary import exact_binary
+from setwise.inference._marginals._feasibility import forbids, is_worth_eliminating
 from setwise.inference._marginals._mean_field import mean_field
 from setwise.inference._marginals._options import Options, Solution
 from setwise.inference._marginals._perturb import perturb
@@ -76,7 +77,7 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         takes=EVERY_TERM,
         needs=narrow,
         takes_start=False,
-        auto=is_cheap,
+        auto=is_worth_eliminating,
         because="the graph is narrow: elimination is exact, and cheap",
     ),
     Method(
@@ -146,6 +147,19 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         takes_start=False,
     ),
     Method(
+        name="belief_propagation",
+        run=belief_propagation,
+        fields="unaries, pairs, cliques",
+        answer="a fixed point, on trees exact",
+        of="no bound: a fixed point",
+        takes=_PAIRS,
+        gives_bound=False,
+        takes_start=False,
+        certified=False,
+        auto=forbids,
+        because="tables forbid labellings, and the graph is wide: a factorised bound may know none",
+    ),
+    Method(
         name="mean_field",
         run=mean_field,
         fields="any",
@@ -156,17 +170,6 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         certified=False,
         auto=always,
         because="{projection}: no upper bound, a lower one only",
-    ),
-    Method(
-        name="belief_propagation",
-        run=belief_propagation,
-        fields="unaries, pairs, cliques",
-        answer="a fixed point, on trees exact",
-        of="no bound: a fixed point",
-        takes=_PAIRS,
-        gives_bound=False,
-        takes_start=False,
-        certified=False,
     ),
     Method(
         name="perturb",
