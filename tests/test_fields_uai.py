@@ -339,3 +339,51 @@ def test_only_fields_with_variables_are_written(tmp_path: Path) -> None:
         fields.read_uai(3)
     with pytest.raises(FileNotFoundError):
         fields.read_uai(tmp_path / "missing.uai")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(models(), st.data())
+def test_evidence_leaves_the_labellings_that_agree_with_it(tmp_path, model, data):
+    """Energies are those of the model where observed labels are taken, infinite elsewhere."""
+    cards, factors = model
+    path, seen = tmp_path / "model.uai", tmp_path / "model.uai.evid"
+    path.write_text(text_of(cards, factors))
+    observed = data.draw(st.lists(st.sampled_from(range(len(cards))), unique=True))
+    labels = {v: data.draw(st.integers(0, cards[v] - 1)) for v in observed}
+    words = [len(labels), *(number for pair in labels.items() for number in pair)]
+    older = data.draw(st.booleans())
+    seen.write_text(" ".join(map(str, [1, *words] if older else words)) + data.draw(st.sampled_from(["", "\n"])))
+    field = fields.read_uai(path, evidence=seen)
+    assert (field.n_variables, field.n_labels) == (len(cards), max(cards))
+    for x in product(*map(range, cards)):
+        agrees_with = all(x[v] == label for v, label in labels.items())
+        expected = plain_energy(cards, factors, x) if agrees_with else math.inf
+        assert field.energy(list(x)) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("", "must begin with the number of observed variables, got an empty file"),
+        ("1 0 two", "must hold numbers, got 'two'"),
+        ("1 0 0.5", "integers from 0 on, got 0.5"),
+        ("1 2 0", "a variable must be below 2, got 2"),
+        ("1 0 2", "variable 0 has 2 labels, got 2"),
+        ("2 0 1", "2 variables must be observed with a label each, got 1"),
+        ("2 0 1 0 0", "each variable must be observed once, got 0 again"),
+        ("2 1 0 1", "evidence must be of one sample, got 2"),
+        ("1 0 1 0 1 0 1 0 1 0", "about 2 variables at most, got more numbers"),
+    ],
+)
+def test_bad_evidence_is_refused_in_a_sentence(tmp_path, text, match):
+    path, seen = tmp_path / "model.uai", tmp_path / "model.evid"
+    path.write_text(text_of([2, 2], [([0, 1], [1.0, 2.0, 3.0, 4.0])]))
+    seen.write_text(text)
+    with pytest.raises(ValueError, match=f"model.evid: .*{match}"):
+        fields.read_uai(path, evidence=seen)
+    with pytest.raises(TypeError, match="evidence must be a string or a path, got int"):
+        fields.read_uai(path, evidence=3)
+    seen.write_text("2 0 1 1 1")
+    path.write_text(text_of([2, 2], [([0, 1], [1.0, 2.0, 3.0, 0.0])]))
+    with pytest.raises(ValueError, match="every variable must have a possible label"):
+        fields.read_uai(path, evidence=seen)

@@ -7,6 +7,7 @@ import pytest
 from marginals_cases import close, small_grid
 
 import setwise as sw
+from setwise.inference._marginals._count_descent import CountDescent
 
 
 def scaled(field: sw.fields.Field, k: int, factor: float) -> sw.fields.Field:
@@ -49,6 +50,40 @@ def test_gradient_against_finite_differences(method, temperature):
     rise = upper(field.with_unary(field.unary + step * direction))
     fall = upper(field.with_unary(field.unary - step * direction))
     assert close(float((gradient.unary * direction).sum()), (rise - fall) / (2 * step), 1e-4)
+
+
+@pytest.mark.parametrize("pairs", [True, False])
+def test_gradient_of_counts_against_finite_differences(pairs):
+    """At the parts and shares that a result has: so of the function of fixed parts."""
+    rng = np.random.default_rng(3)
+    unary = rng.normal(size=(6, 2))
+
+    def built(first: float, second: float, third: float) -> sw.fields.Field:
+        field = sw.fields.Field(unary)
+        field += sw.fields.RegionConsistency([0, 0, 0, 1, 1, 1], 0.5 * first, 0.6)
+        table = second * np.array([0.0, -1.0, 2.0, 0.3, 1.0, 0.2, 0.0])
+        if pairs:
+            field += sw.fields.CardinalityPotential(np.array([0, 1, 0, 0, 1, 1]), table)
+            field += sw.fields.Potts(sw.fields.grid_edges((2, 3)), 0.4 * third)
+        return field
+
+    def upper(weights: list[float]) -> float:
+        field = built(*weights)
+        if not pairs:
+            return sw.marginals(field, "counts").log_partition_upper
+        descent = CountDescent(field, 1.0, 1)
+        descent.restore(post.state)
+        descent.begin()
+        descent.hold_parts()
+        descent.run(1e-12, None, lambda now: False)
+        return descent.value - descent.constant
+
+    post = sw.marginals(built(1.0, 1.0, 1.0), "counts", tol=1e-10)
+    gradient = sw.inference.log_partition_gradient(built(1.0, 1.0, 1.0), post)
+    step = 1e-4
+    for k in range(len(gradient.weights)):
+        rise, fall = ([1.0 + s * (j == k) for j in range(3)] for s in (step, -step))
+        assert close(gradient.weights[k], (upper(rise) - upper(fall)) / (2 * step), 1e-4)
 
 
 def test_gradient_needs_an_upper_bound():

@@ -230,14 +230,14 @@ def test_a_packed_file_is_not_read_beyond_what_it_announces(tmp_path, monkeypatc
     path = tmp_path / "bomb.uai.gz"
     path.write_bytes(gzip.compress(b"MARKOV 1 2 1 1 0 2 " + b"1 " * (1 << 23)))
     read = []
-    pieces = _uai_model._pieces
+    pieces = _uai_model.pieces
 
     def counted(path):
         for piece in pieces(path):
             read.append(len(piece))
             yield piece
 
-    monkeypatch.setattr(_uai_model, "_pieces", counted)
+    monkeypatch.setattr(_uai_model, "pieces", counted)
     with pytest.raises(ValueError, match="nothing must follow the last table"):
         fields.read_uai(path)
     assert len(read) == 1

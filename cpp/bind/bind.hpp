@@ -45,6 +45,7 @@ inline void poll_now_and_then(Index row) {
 // One for each file of this folder; module.cpp makes the module of them.
 void bind_boosting(nanobind::module_& m);
 void bind_buckets(nanobind::module_& m);
+void bind_count_sums(nanobind::module_& m);
 void bind_cutting_planes(nanobind::module_& m);
 void bind_decisions(nanobind::module_& m);
 void bind_dual_blocks(nanobind::module_& m);

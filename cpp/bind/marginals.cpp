@@ -296,6 +296,17 @@ void bind_tree_bound(nb::module_& m, const char* name) {
             "logs"_a.noconvert(), "energies"_a.noconvert(), "informations"_a.noconvert(),
             "n_threads"_a, Unlocked())
         .def(
+            "set_weights",
+            [](State& state, In<double> weights) {
+                require(static_cast<Index>(weights.size()) == state.n(),
+                        "weights must have an entry a variable");
+                for (std::size_t i = 0; i < weights.size(); ++i)
+                    require(weights.data()[i] > 0 && weights.data()[i] <= 1,
+                            "weights must lie in (0, 1]");
+                state.set_weights(weights.data());
+            },
+            "weights"_a.noconvert(), Unlocked())
+        .def(
             "cover_bound",
             [](const State& state, In<Index> order, In<double> shares) {
                 require(static_cast<Index>(order.size()) == state.n() &&

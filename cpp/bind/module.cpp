@@ -5,6 +5,7 @@ NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of setwise; arguments are checked for size, not for meaning.";
     bind_boosting(m);
     bind_buckets(m);
+    bind_count_sums(m);
     bind_cutting_planes(m);
     bind_decisions(m);
     bind_dual_blocks(m);

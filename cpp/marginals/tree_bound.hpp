@@ -10,7 +10,8 @@
 // for any r. Each factor is a message to a later variable, so a pass over all variables bounds log Z
 // whatever r is; a pass back makes r what the messages back are. At the fixed point the bound is the
 // tree-reweighted one, max over consistent mu of sum H(mu_i) - sum rho_e I(mu_e) - energy, and on a
-// forest, leaves first, it is log Z.
+// forest, leaves first, it is log Z. Where other factors have a part of a variable's entropy, the edges
+// share out the rest c_i only, and b_i / c_i takes the place of b_i.
 //
 // Variables are visited in blocks; blocks of one level do not depend on each other, so that the
 // threads have no bearing on the answer.
@@ -102,12 +103,13 @@ class TreeBound : public TreeDual<Real> {
         Sum bound;
         for (Index k = 0; k < this->n_; ++k) {
             const Index i = order[k];
-            double rest = 1;
+            double rest = this->weight(i);
+            const double scale = 1 / rest;
             this->gather(i, work.b.data());
             for (Index a = this->arc_starts_[i]; a < this->arc_starts_[i + 1]; ++a) {
                 const Index e = this->arcs_[a] >> 1;
                 if (shares[e] > 0 && position[this->pairs_.head(this->arcs_[a])] < k)
-                    add_scaled(shares[e], sent.data() + e * this->n_labels_, this->n_labels_,
+                    add_scaled(scale * shares[e], sent.data() + e * this->n_labels_, this->n_labels_,
                                work.b.data());
             }
             for (Index a = this->arc_starts_[i]; a < this->arc_starts_[i + 1]; ++a) {
@@ -137,7 +139,7 @@ class TreeBound : public TreeDual<Real> {
 
     double eliminate(Index i, Work& work) {
         this->gather(i, work.b.data());
-        double bound = 0, rest = 1;
+        double bound = 0, rest = this->weight(i);
         for (Index k = this->first_later_[i]; k < this->arc_starts_[i + 1]; ++k) {
             const double rho = this->rho_[this->arcs_[k] >> 1];
             bound += rho * this->pass(this->arcs_[k], work, work.out.data());

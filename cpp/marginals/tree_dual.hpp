@@ -150,7 +150,7 @@ class TreeDual : public TreeMessages<Real> {
                 exponentials_of(logs + i * this->n_labels_, this->n_labels_, p);
                 for (Index a = 0; a < this->n_labels_; ++a)
                     if (p[a] > 0)
-                        sum.add(-p[a] * (logs[i * this->n_labels_ + a] +
+                        sum.add(-p[a] * (this->weight(i) * logs[i * this->n_labels_ + a] +
                                          this->unary_[i * this->n_labels_ + a]));
                 for (Index k = this->first_later_[i]; k < this->arc_starts_[i + 1]; ++k) {
                     const PairValue pair = value_of(this->arcs_[k], logs, work);

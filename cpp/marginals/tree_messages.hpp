@@ -87,6 +87,10 @@ class TreeMessages {
         }
     }
 
+    // What part (N,) of a variable's entropy is the trees', from here on; the edges to later variables
+    // then share out at most so much.
+    void set_weights(const double* weights) { weights_.assign(weights, weights + n_); }
+
   protected:
     static constexpr Index rows = 1024;  // a task
 
@@ -104,6 +108,7 @@ class TreeMessages {
         return total.value();
     }
 
+    double weight(Index i) const { return weights_.empty() ? 1.0 : weights_[i]; }
     Index tasks() const { return (n_ + rows - 1) / rows; }
     bool is_later(Index arc) const {
         return position_[pairs_.head(arc)] > position_[pairs_.head(arc ^ 1)];
@@ -162,13 +167,16 @@ class TreeMessages {
                 first += rho * static_cast<double>(came[0]);
                 second += rho * static_cast<double>(came[1]);
             }
-            b[0] = first;
-            b[1] = second;
+            const double scale = 1 / weight(i);
+            b[0] = first * scale;
+            b[1] = second * scale;
             return;
         }
         for (Index a = 0; a < n_labels_; ++a) b[a] = -unary_[i * n_labels_ + a];
         for (Index k = arc_starts_[i]; k < arc_starts_[i + 1]; ++k)
             add_scaled(rho_[arcs_[k] >> 1], message(arcs_[k] ^ 1), n_labels_, b);
+        if (!weights_.empty())
+            for (Index a = 0; a < n_labels_; ++a) b[a] /= weights_[i];
     }
 
     // The message along an arc, its largest entry 0; returns what was taken off for that.
@@ -232,6 +240,7 @@ class TreeMessages {
         first_later_;                           // a variable's arcs: to earlier ones first
     std::vector<Real> messages_;                // (2 E, L): what went along each arc
     std::vector<double> rho_, change_, least_;  // (E,)
+    std::vector<double> weights_;               // (N,): none if all are 1
     std::vector<Index> table_at_;               // (E,): -1 for Potts
     std::vector<double> tables_;                // exp((least - theta) / rho)
 };

@@ -69,12 +69,12 @@ class UaiModel:
             )
 
 
-def as_path(path: str | os.PathLike[str]) -> Path:
-    """Where a model file is."""
+def as_path(path: str | os.PathLike[str], name: str = "path") -> Path:
+    """Where a file is, given as the argument ``name``."""
     try:
         return Path(path)
     except TypeError:
-        raise TypeError(f"path must be a string or a path, got {type(path).__name__}") from None
+        raise TypeError(f"{name} must be a string or a path, got {type(path).__name__}") from None
 
 
 def parse_uai(path: Path) -> UaiModel:
@@ -110,10 +110,10 @@ class _Numbers:
         self.name = path.name
         first, self.values, bad = _numbers(path)
         if first.upper() not in (b"MARKOV", b"BAYES"):
-            found = _quoted(first) if first else "an empty file"
+            found = quoted(first) if first else "an empty file"
             raise self.error(f"a model must begin with MARKOV or BAYES, got {found}")
         if bad is not None:
-            raise self.error(f"a model must hold numbers, got {_quoted(bad)}")
+            raise self.error(f"a model must hold numbers, got {quoted(bad)}")
 
     def error(self, what: str) -> ValueError:
         return ValueError(f"{self.name}: {what}")
@@ -204,20 +204,20 @@ def _numbers(path: Path) -> tuple[bytes, FloatArray, bytes | None]:
     """
     first, rest = b"", b""
     values, announced = array("d"), _Announced()
-    for piece in _pieces(path):
+    for piece in pieces(path):
         words = (rest + piece).split()
         cut = bool(words) and not piece[-1:].isspace()
         rest = words.pop() if cut else b""
         if words and not first:
             first = words.pop(0)
-        bad = _extend(values, words)
+        bad = extend(values, words)
         if bad is None and len(rest) > _LONGEST:
             bad = rest
         if bad is not None or len(values) > announced.by(values):
             return first, np.frombuffer(values, np.float64), bad
     if rest and not first:
         first, rest = rest, b""
-    bad = _extend(values, [rest] if rest else [])
+    bad = extend(values, [rest] if rest else [])
     return first, np.frombuffer(values, np.float64), bad
 
 
@@ -256,7 +256,7 @@ def _whole(values: array[float], place: int) -> int | None:
     return int(values[place]) if values[place].is_integer() else None
 
 
-def _extend(values: array[float], words: list[bytes]) -> bytes | None:
+def extend(values: array[float], words: list[bytes]) -> bytes | None:
     """Append what the words say; the first that is no number, if there is one."""
     try:
         values.extend(list(map(float, words)))
@@ -265,7 +265,7 @@ def _extend(values: array[float], words: list[bytes]) -> bytes | None:
     return None
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
+def pieces(path: Path) -> Iterator[bytes]:
     """The text of a file, 64 kilobytes at a time; a packed one is not unpacked beyond measure."""
     packed = path.suffix == ".gz"
     size = path.stat().st_size
@@ -293,6 +293,6 @@ def _is_number(token: bytes) -> bool:
     return True
 
 
-def _quoted(token: bytes) -> str:
+def quoted(token: bytes) -> str:
     text = token[:24].decode("ascii", "backslashreplace")
     return repr(text if len(token) <= 24 else f"{text}...")

@@ -14,10 +14,13 @@ from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.fields._field import Field
 from setwise.fields._potentials._clique import CliquePotential
 from setwise.fields._potentials._pairwise import Pairwise, extend_tables
+from setwise.fields._uai._evidence import parse_evidence
 from setwise.fields._uai._model import UaiModel, as_path, parse_uai
 
 
-def read_uai(path: str | os.PathLike[str]) -> Field:
+def read_uai(
+    path: str | os.PathLike[str], *, evidence: str | os.PathLike[str] | None = None
+) -> Field:
     r"""The field of a model file, with the energy :math:`E(x) = -\sum_f \log f(x)`.
 
     The format is that of the UAI competitions: ``MARKOV`` or ``BAYES``, the number of variables,
@@ -39,6 +42,11 @@ def read_uai(path: str | os.PathLike[str]) -> Field:
     path : str or path
         A text file, or one packed by gzip whose name ends in ``.gz``: of at most 256 MiB, or 32
         times the packed file if that is more, when unpacked.
+    evidence : str or path, optional
+        A file of observed variables: their number, then each with its label; older files have the
+        number of samples, 1, before that. The field keeps all variables and their numbering; an
+        observed one is left the label that it was observed with, so that :math:`\log Z` is that of
+        the evidence.
 
     Returns
     -------
@@ -62,9 +70,18 @@ def read_uai(path: str | os.PathLike[str]) -> Field:
     Field(2 variables, 2 labels) + Pairwise(edges=1, labels=2)
     >>> round(field.energy([0, 1]), 6)  # -log(0.5 * 0.25)
     2.079442
+    >>> seen = path.with_suffix(".evid")
+    >>> size = seen.write_text("1 0 1")  # one variable, 0, has the label 1
+    >>> sw.solve_map(sw.fields.read_uai(path, evidence=seen)).labels.tolist()
+    [1, 1]
     """
     model = parse_uai(as_path(path))
     unary = _unary(model)
+    if evidence is not None:
+        variables, labels = parse_evidence(as_path(evidence, "evidence"), model.cards)
+        observed = unary[variables, labels]
+        unary[variables] = np.inf
+        unary[variables, labels] = observed
     groups = list(_pairwise_groups(model))
     hard = _forbid(unary, groups)
     impossible = np.flatnonzero(np.isinf(unary).all(axis=1))

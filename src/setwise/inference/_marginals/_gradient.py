@@ -11,6 +11,7 @@ from setwise._foundation._threads import as_threads
 from setwise.fields._field import Field, as_field
 from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._map._junction_tree import narrow, planned
+from setwise.inference._marginals._counts_gradient import counts_weights
 from setwise.inference._marginals._result import MarginalsResult
 from setwise.inference._marginals._tree_descent import TreeDescent
 from setwise.inference._relaxation._relaxation import Relaxation
@@ -29,8 +30,8 @@ class LogPartitionGradient:
         potential at p, constant included, over t. It is **not** minus the potential's expectation
         under the factorised distribution, which is smaller than the extension. Of a result of
         ``trees`` pairs have their expectation under the bound's own marginals of pairs, at the
-        shares of edges that the result has; of one of ``elimination`` it is the potential's
-        expectation under the field itself.
+        shares of edges that the result has; so have functions of counts of a result of ``counts``.
+        Of one of ``elimination`` it is the potential's expectation under the field itself.
 
     Examples
     --------
@@ -91,6 +92,8 @@ def log_partition_gradient(
     threads = as_threads(n_jobs)
     if result.method == "elimination":
         return LogPartitionGradient(-p / result.temperature, _exact_weights(field, result))
+    if result.method == "counts":
+        return LogPartitionGradient(-p / result.temperature, counts_weights(field, result, threads))
     descent = None
     if result.method == "trees":
         descent = TreeDescent(field, result.temperature, threads)

@@ -31,6 +31,7 @@ from setwise.inference._map._reach import (
     within_sight,
 )
 from setwise.inference._map._solve_map import solve_map
+from setwise.inference._marginals._feasibility import UNKNOWN, feasible_bound, forbids
 from setwise.inference._marginals._forest_bound import forest_bound
 from setwise.inference._marginals._lower_bound import SWEEPS, TRIAL, Raised, raised_bound
 from setwise.inference._marginals._methods import METHODS
@@ -85,9 +86,10 @@ def marginals(
     field : Field
         Unaries plus potentials; ``+inf`` unaries have probability 0.
     method : str
-        "auto" is elimination where that is cheap (forests, small narrow graphs) and no start is
-        given, trees where there are pairs and all else is submodular, projection for other
-        submodular energies, else mean_field; the result says which and why.
+        "auto" is elimination where that is cheap (forests, small narrow graphs), counts for two
+        labels with functions of counts (both where no start is given), trees where there are pairs
+        and all else is submodular, projection for other submodular energies, belief_propagation
+        where tables forbid labellings, else mean_field; the result says which and why.
     tol : float
         Stop when ``relative_gap`` is at most this; mean field and belief propagation stop when no
         probability, or message, moves by more.
@@ -208,6 +210,14 @@ def marginals(
     if below.bound == -np.inf:
         below, interrupted = _lower_bound(problem, solution, options)
         watch.lap("bound")
+    converged = solution.converged
+    if below.bound == -np.inf and forbids(problem) and not interrupted:
+        found = [below, Raised(-np.inf, solution.probabilities)]
+        known = feasible_bound(problem, options.temperature, found)
+        if known is None:
+            reason, converged = f"{reason}; {UNKNOWN}", False
+        else:
+            below = known
     probabilities, of_lower = (
         _allowed(p.astype(np.float64), problem) if p[np.isinf(problem.unary)].any() else p
         for p in (solution.probabilities, below.probabilities)
@@ -219,7 +229,7 @@ def marginals(
         excess=solution.gap + lost,
         relative_gap=solution.relative_gap + lost,
         n_iter=solution.n_iter,
-        converged=solution.converged,
+        converged=converged,
         certified=record.certified,
         method=method,
         reason=deadline.added_to(reason) if interrupted else reason,

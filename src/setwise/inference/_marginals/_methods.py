@@ -16,11 +16,14 @@ from setwise.fields._terms import (
     Term,
     UnaryTerm,
 )
-from setwise.inference._map._junction_tree import is_cheap, narrow
+from setwise.inference._map._junction_tree import narrow
 from setwise.inference._map._methods import EVERY_TERM
 from setwise.inference._marginals._belief_propagation import belief_propagation
+from setwise.inference._marginals._count_factors import COUNTED
+from setwise.inference._marginals._counts import counts, few_counts, lacks_counts
 from setwise.inference._marginals._elimination import elimination
 from setwise.inference._marginals._exact_binary import exact_binary
+from setwise.inference._marginals._feasibility import forbids, is_worth_eliminating
 from setwise.inference._marginals._mean_field import mean_field
 from setwise.inference._marginals._options import Options, Solution
 from setwise.inference._marginals._perturb import perturb
@@ -60,6 +63,10 @@ _PAIRS = dict.fromkeys(KINDS, refused("it joins more than pairs")) | dict.fromke
     (ConstantTerm, UnaryTerm, PottsTerm, TableTerm, CliqueTerm), taken
 )
 
+_COUNTS = dict.fromkeys(KINDS, refused("it is neither a pair nor a function of one count")) | (
+    dict.fromkeys((ConstantTerm, UnaryTerm, PottsTerm, TableTerm, *COUNTED), taken)
+)
+
 METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
     Method(
         name="elimination",
@@ -70,8 +77,20 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         takes=EVERY_TERM,
         needs=narrow,
         takes_start=False,
-        auto=is_cheap,
+        auto=is_worth_eliminating,
         because="the graph is narrow: elimination is exact, and cheap",
+    ),
+    Method(
+        name="counts",
+        run=counts,
+        fields="two labels: pairs and any functions of counts; one count alone: any labels",
+        answer="a bound that keeps counts as well as pairs; without pairs log Z itself",
+        of=_UPPER,
+        takes=_COUNTS,
+        needs=lacks_counts,
+        takes_start=False,
+        auto=few_counts,
+        because="it keeps functions of counts, and the pairs: the narrower interval around log Z",
     ),
     Method(
         name="trees",
@@ -128,6 +147,19 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         takes_start=False,
     ),
     Method(
+        name="belief_propagation",
+        run=belief_propagation,
+        fields="unaries, pairs, cliques",
+        answer="a fixed point, on trees exact",
+        of="no bound: a fixed point",
+        takes=_PAIRS,
+        gives_bound=False,
+        takes_start=False,
+        certified=False,
+        auto=forbids,
+        because="tables forbid labellings, and the graph is wide: a factorised bound may know none",
+    ),
+    Method(
         name="mean_field",
         run=mean_field,
         fields="any",
@@ -138,17 +170,6 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         certified=False,
         auto=always,
         because="{projection}: no upper bound, a lower one only",
-    ),
-    Method(
-        name="belief_propagation",
-        run=belief_propagation,
-        fields="unaries, pairs, cliques",
-        answer="a fixed point, on trees exact",
-        of="no bound: a fixed point",
-        takes=_PAIRS,
-        gives_bound=False,
-        takes_start=False,
-        certified=False,
     ),
     Method(
         name="perturb",

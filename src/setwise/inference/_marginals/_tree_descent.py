@@ -351,32 +351,40 @@ class TreeDescent:
 
     def expected_energies(self, term: PottsTerm | TableTerm, p: FloatArray) -> FloatArray:
         """(E,): of each edge of a term of the field, under its pair's marginals beside p."""
-        logs = _logs_of(p)
-        n, n_labels = p.shape
-        keys, order = _keys_of(self._edges, n), self._by_ends()
-        wanted = _keys_of(term.edges, n)
-        energies: FloatArray = np.zeros(len(wanted))
-        paid = np.flatnonzero(np.isin(wanted, keys))  # those without weight have no pair
-        places = order[np.searchsorted(keys, wanted[paid], sorter=order)]
-        chunk = max(1, 1_000_000 // n_labels**2)
-        for start in range(0, len(paid), chunk):
-            at, pairs = paid[start : start + chunk], places[start : start + chunk]
-            marginals = np.empty((len(at), n_labels, n_labels))
-            self._kernel.pair_marginals(logs, np.ascontiguousarray(pairs), marginals)
-            if isinstance(term, PottsTerm):
-                same = np.trace(marginals, axis1=1, axis2=2)
-                energies[at] = term.weights[at] * np.maximum(1.0 - same, 0.0)
-                continue
-            turned = (term.edges[at, 0] != self._edges[pairs, 0])[:, None, None]
-            marginals = np.where(turned, marginals.transpose(0, 2, 1), marginals)
-            energies[at] = (term.tables[at] * marginals).sum(axis=(1, 2))
-        return energies
+        return expected_energies(self._kernel, self._edges, term, p)
 
     def probabilities(self) -> FloatArray:
         """(N, L): the marginals last measured."""
         p: FloatArray = np.exp(self._logs)
         p /= p.sum(axis=1, keepdims=True)
         return p
+
+
+def expected_energies(
+    kernel: Any, edges: IntArray, term: PottsTerm | TableTerm, p: FloatArray
+) -> FloatArray:
+    """(E,): of each edge of a term, under the marginals of the kernel's pairs (edges) beside p."""
+    logs = _logs_of(p)
+    n, n_labels = p.shape
+    keys = _keys_of(edges, n)
+    order = np.argsort(keys, kind="stable")
+    wanted = _keys_of(term.edges, n)
+    energies: FloatArray = np.zeros(len(wanted))
+    paid = np.flatnonzero(np.isin(wanted, keys))  # those without weight have no pair
+    places = order[np.searchsorted(keys, wanted[paid], sorter=order)]
+    chunk = max(1, 1_000_000 // n_labels**2)
+    for start in range(0, len(paid), chunk):
+        at, pairs = paid[start : start + chunk], places[start : start + chunk]
+        marginals = np.empty((len(at), n_labels, n_labels))
+        kernel.pair_marginals(logs, np.ascontiguousarray(pairs), marginals)
+        if isinstance(term, PottsTerm):
+            same = np.trace(marginals, axis1=1, axis2=2)
+            energies[at] = term.weights[at] * np.maximum(1.0 - same, 0.0)
+            continue
+        turned = (term.edges[at, 0] != edges[pairs, 0])[:, None, None]
+        marginals = np.where(turned, marginals.transpose(0, 2, 1), marginals)
+        energies[at] = (term.tables[at] * marginals).sum(axis=(1, 2))
+    return energies
 
 
 def _keys_of(edges: IntArray, n: int) -> IntArray:

@@ -1,0 +1,413 @@
+"""The bound of trees and counts, being lowered: messages along pairs, steps of the counts' costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from setwise import _core
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._certificate import gap_over_value
+from setwise._foundation._progress import stops
+from setwise.fields._field import Field
+from setwise.inference._marginals._count_factors import Counted, CountLaws, count_laws, merged
+from setwise.inference._marginals._count_parts import CountParts
+from setwise.inference._marginals._elimination_order import Order, order_of, pairs_of
+from setwise.inference._marginals._tree_covers import (
+    Cover,
+    as_numbers,
+    bound_of,
+    from_numbers,
+    mixed,
+    shares_of,
+    strongest_forest,
+)
+from setwise.inference._marginals._tree_descent import ENOUGH, FORESTS, SMALL
+from setwise.inference._marginals._tree_shares import Shares
+from setwise.inference._relaxation._expected_passes import Schedule
+
+LEAST_STEP = 1.0 / 64.0
+LONGEST = 4.0  # the most that a step moves a logit by
+CLOSE = 1e-5  # relative: the fall of the bound that parts of a small field are moved for
+EVERY = 3  # passes between moves of the parts
+
+
+class CountDescent:
+    r"""An upper bound on log Z of two labels that keeps pairs and functions of counts.
+
+    With costs d of the members that count, of any sizes, and parts :math:`\kappa` of the entropies,
+
+    .. math:: \log Z \le B(u - d) + \sum_f \kappa_f \log \sum_{b} \exp((-h_f(|b|) - d_f(b)) /
+       \kappa_f),
+
+    B the bound of trees that have the rest of each variable's entropy. Its derivative in d is the
+    difference of two probabilities that a member counts, the trees' and the count's. A step of
+    Newton's method makes them agree: the trees' variables as if they were independent, and those of
+    a count as if their covariance, but for its diagonal, were that of the count. A step that raises
+    the bound is taken back and halved.
+    """
+
+    def __init__(self, field: Field, temperature: float, n_threads: int) -> None:
+        constant, unary, terms = field._folded()
+        n = len(unary)
+        self._t, self._unary = temperature, unary
+        self._threads = n_threads if unary.size >= 20_000 else 1
+        self.counted = Counted.of(merged(terms, *unary.shape), unary)
+        counted = self.counted
+        self.constant = constant + counted.constant
+        self._heights = counted.heights / temperature
+        pairs = pairs_of(terms, unary.shape)
+        order = order_of(pairs, n)
+        self.edges = pairs.edges
+        self._first = order.first(pairs.edges)
+        self._shares = Shares(self._first, n)
+        self._parts = CountParts(counted, n, np.bincount(self._first, minlength=n) > 0)
+        self._is_small = pairs.edges.size <= SMALL
+        self._covers: list[Cover] = []
+        if self._is_small and not self._shares.is_forest:
+            self._covers = [Cover(1.0, order.variables, self._shares.now)]
+            self._shares.rounds = 0
+        n_potts = len(pairs.weights)
+        self.kernel: Any = _core.TreeBound(np.ascontiguousarray(unary / temperature))
+        self.kernel.add_potts(pairs.edges[:n_potts], pairs.weights / temperature)
+        self.kernel.add_tables(pairs.edges[n_potts:], pairs.tables / temperature)
+        self.kernel.close(order.variables, order.starts)
+        rows = unary[counted.members] / temperature
+        side = counted.inside[:, 1]
+        self._costs: FloatArray = np.where(side, 1.0, -1.0) * (rows[:, 1] - rows[:, 0])
+        self._costs *= self._parts.now[self._parts.owner]
+        self._side = side.astype(np.int64)
+        self._least = float(unary.min(axis=1).sum()) / temperature
+        self._step = self._move = 1.0
+        self._logs: FloatArray = np.zeros(unary.shape)
+        self._energies: FloatArray = np.empty(len(pairs.edges))
+        self.informations: FloatArray = np.zeros(len(pairs.edges))
+        """(E,): of the ends of a pair about each other, in nats, at the marginals last measured"""
+        self.history: list[float] = []
+        self.value = self._last = inf
+        self._dual = -inf
+        self.gap = self.relative_gap = inf
+        self.n_iter = 0
+        self.laws: CountLaws = self._weighed()
+        self._awaits = False
+        self._set_parts()
+
+    # ---------------------------------------------------------------------------------- the state
+
+    @property
+    def size(self) -> int:
+        """How many messages, costs, parts and shares there are, without those of covers."""
+        return 5 * len(self.edges) + len(self._costs) + len(self._parts.now)
+
+    def fits(self, state: FloatArray) -> bool:
+        """Whether a state is one of a field like this."""
+        return len(state) > self.size if self._covers else len(state) == self.size
+
+    def state(self) -> FloatArray:
+        """What the gradient of the bound is taken at."""
+        messages: FloatArray = np.empty((2 * len(self.edges), 2))
+        self.kernel.messages(np.arange(len(self.edges)), messages)
+        covers = as_numbers(self._covers) if self._covers else np.zeros(0)
+        return np.concatenate(
+            [messages.ravel(), self._costs, self._parts.now, self._shares.now, covers]
+        )
+
+    def restore(self, state: FloatArray) -> None:
+        """The bound as it was."""
+        sizes = [4 * len(self.edges), len(self._costs), len(self._parts.now), len(self.edges)]
+        messages, self._costs, self._parts.now, self._shares.now, covers = np.split(
+            state, np.cumsum(sizes)
+        )
+        if self._covers:
+            self._covers = from_numbers(covers, self.edges, len(self._unary))
+        self._parts.rounds = self._shares.rounds = 0
+        self._set_parts()
+        messages = np.ascontiguousarray(messages.reshape(-1, 2))
+        self.kernel.set_messages(np.arange(len(self.edges)), messages)
+        self.laws = self._weighed()
+
+    # ------------------------------------------------------------------------------------ the bound
+
+    def _weighed(self) -> CountLaws:
+        """The counts at their costs."""
+        parts = self._parts.now
+        logits = -self._costs / parts[self._parts.owner]
+        heights = self._heights / np.repeat(parts, self.counted.sizes + 1)
+        return count_laws(self.counted, logits, heights, self._threads)
+
+    def _set_parts(self) -> None:
+        """Parts or shares that changed: no bound or dual of others says anything about them."""
+        self.kernel.set_weights(self._parts.rest)
+        if self._covers:
+            self.kernel.set_shares(shares_of(self._scaled()))
+        else:
+            self.kernel.set_shares(self._shares.now * self._parts.rest[self._first])
+        self._set_costs()
+        self._last, self._dual = inf, -inf
+        self.gap = self.relative_gap = inf
+
+    def _scaled(self) -> list[Cover]:
+        """The covers with what the counts leave the first end of each edge."""
+        rest = self._parts.rest
+        return [
+            cover._replace(shares=cover.shares * rest[_first_of(cover, self.edges)])
+            for cover in self._covers
+        ]
+
+    def _set_costs(self) -> None:
+        """The trees' unaries are what the counts leave them."""
+        unary = self._unary / self._t
+        np.subtract.at(unary, (self.counted.members, self._side), self._costs)
+        self.kernel.set_unary(unary)
+
+    def _eliminate(self) -> float:
+        self.laws = self._weighed()
+        trees = self.kernel.forward(self._threads)
+        if self._covers:
+            trees = bound_of(self.kernel, self._scaled())
+        of_counts = float((self._parts.now * self.laws.logs).sum())
+        sizes = float(np.abs(self._costs).sum()) + abs(of_counts) + len(self._unary)
+        return float(trees) + of_counts + self.laws.slack + 1e-15 * sizes
+
+    def begin(self) -> None:
+        """The first bound; small fields first choose their forests, then the parts."""
+        self.history.append(self._eliminate())
+        if self._is_small and self._parts.rounds:
+            if self._covers:
+                self._choose_forests()
+            while self._parts.rounds or self._awaits:
+                for _ in range(EVERY):
+                    self.sweep()
+                self._move_parts(CLOSE)
+            self.hold_parts()
+        self.n_iter, self._step, self._move = 0, 1.0, 1.0
+        self.value = self._last = self._eliminate()
+        self.history = [self.value]
+
+    def _choose_forests(self) -> None:
+        """Spanning forests that cover the graph: those whose edges say most, one a round."""
+        for k in range(FORESTS):
+            for _ in range(2):
+                self.sweep()
+            self.measure()
+            forest = strongest_forest(self.edges, self.informations, len(self._unary))
+            most = float(forest.shares @ self.informations)
+            mean = float(shares_of(self._covers) @ self.informations)
+            if most - mean <= ENOUGH * most:
+                break
+            self._covers = mixed(self._covers, forest, 1.0 / (k + 3))
+            self._set_parts()
+
+    def _probabilities_inside(self, p: FloatArray) -> FloatArray:
+        """(P,): the trees' probabilities that members count."""
+        return p[self.counted.members, self._side]
+
+    def _newton(self) -> FloatArray:
+        """(P,): the step of the costs."""
+        laws, parts, counted = self.laws, self._parts, self.counted
+        owner, kappa = parts.owner, parts.now
+        p = self._probabilities_inside(np.exp(self._logs))
+        q = laws.q
+        gradient = p - q
+        mean = counted.sums(q)
+        along = np.maximum(laws.with_count - q * mean[owner], 0.0)  # the covariance with the count
+        variance = np.maximum(counted.sums(along), 1e-300)
+        own = np.maximum(q * (1.0 - q) - along**2 / variance[owner], 0.0)
+        total = np.maximum(counted.sums(own), 1e-300)
+        rest = parts.rest[counted.members]
+        diagonal = parts.overlaps * p * (1.0 - p) / rest + own / kappa[owner] + 1e-12
+        # (diagonal + along along' / (kappa variance) - own own' / (kappa total)) step = gradient
+        first, second = along / diagonal, own / diagonal
+        a11 = counted.sums(along * first) + kappa * variance
+        a12 = counted.sums(along * second)
+        a22 = counted.sums(own * second) - kappa * total
+        b1, b2 = counted.sums(first * gradient), counted.sums(second * gradient)
+        determinant = a11 * a22 - a12 * a12
+        determinant = np.where(determinant < 0, determinant, -1e-300)
+        x1 = (a22 * b1 - a12 * b2) / determinant
+        x2 = (a11 * b2 - a12 * b1) / determinant
+        step = gradient / diagonal - first * x1[owner] - second * x2[owner]
+        most = LONGEST * np.minimum(rest, kappa[owner])
+        return np.clip(np.nan_to_num(step), -most, most)
+
+    def sweep(self) -> None:
+        """One pass."""
+        self.kernel.backward(self._step, self._logs, self._threads)
+        before = self._costs
+        self._costs = before - self._move * self._newton()
+        self._set_costs()
+        value = self._eliminate()
+        self.n_iter += 1
+        self.value = min(self.value, value)
+        if self._is_above_last(value):
+            self._move = max(self._move / 2, LEAST_STEP)
+            self._costs = before
+            self._set_costs()
+            value = self._eliminate()  # with the messages alone
+            self.value = min(self.value, value)
+            if self._is_above_last(value):
+                self._step = max(self._step / 2, LEAST_STEP)
+        else:
+            self._step, self._move = min(1.0, 1.1 * self._step), min(1.0, 1.2 * self._move)
+        self._last = value
+        self.history.append(self.value)
+
+    def _is_above_last(self, value: float) -> bool:
+        return value > self._last + 1e-12 * max(1.0, abs(value))
+
+    # -------------------------------------------------------------------------------- the parts
+
+    def _move_parts(self, tol: float) -> None:
+        """Parts and shares for those that say more, kept while the next passes lower the bound."""
+        if self._awaits and self.history[-1] >= self.history[-1 - EVERY]:
+            self._parts.take_back()
+            self._shares.take_back()
+            self._costs = self._costs_before
+            self._set_parts()
+        self._awaits = False
+        if not self._parts.rounds:
+            return
+        self.measure()
+        of_edges = self._told_by_edges()
+        self._costs_before = self._costs
+        before = self._parts.now
+        fall = self._parts.move(self._totals(), of_edges)
+        if self._shares.rounds:
+            fall += self._shares.move(self.informations)
+        if self._relative(fall) <= tol / 4:
+            self._parts.take_back()
+            self._shares.take_back()
+            return
+        self._costs = self._costs * (self._parts.now / before)[self._parts.owner]
+        self._set_parts()
+        self._awaits = True
+
+    def _told_by_edges(self) -> FloatArray:
+        """(N,): the information of a variable's edges to later ones, had the trees all of it."""
+        covers = self._covers or [Cover(1.0, self._first, self._shares.now)]
+        told: FloatArray = np.zeros(len(self._unary))
+        for cover in covers:
+            first = _first_of(cover, self.edges) if self._covers else self._first
+            weights = cover.weight * cover.shares * self.informations
+            told += np.bincount(first, weights, minlength=len(told))
+        return told
+
+    def _totals(self) -> FloatArray:
+        """(F,): the total correlation of each count's variables, in nats."""
+        return self._entropies(self.laws.q) - self._joint()
+
+    def _entropies(self, q: FloatArray) -> FloatArray:
+        """(F,): of the members, were they independent, added up."""
+        return self.counted.sums(_entropy(q))
+
+    def _joint(self) -> FloatArray:
+        """(F,): of the members together."""
+        laws, kappa = self.laws, self._parts.now
+        paid = self.counted.sums(laws.counts * self._heights) + self.counted.sums(
+            laws.q * self._costs
+        )
+        return laws.logs + paid / kappa
+
+    def measure(self) -> None:
+        r"""The gap between the least bound and the largest value of the dual that were seen.
+
+        At marginals of the trees, and at those that the counts have. A count whose marginals differ
+        from them has each member changed by itself, as often as they do: that adds nothing to its
+        total correlation, and to its energy no more than its largest rise, or fall, each time.
+        """
+        self.kernel.beliefs(self._logs, self._threads)
+        p = self.probabilities()
+        dual = self._dual_at(self._logs)
+        q: FloatArray = p.copy()
+        counts = self.laws.q
+        q[self.counted.members[::-1], self._side[::-1]] = counts[::-1]
+        q[self.counted.members[::-1], 1 - self._side[::-1]] = 1.0 - counts[::-1]
+        logs = np.full(q.shape, -750.0)
+        np.log(q, out=logs, where=q > 0)
+        informations = self.informations.copy()
+        self._dual = max(self._dual, dual, self._dual_at(logs))
+        self.informations = informations
+        self.gap = max(0.0, self.value - self._dual)
+        self.relative_gap = self._relative(self.gap)
+
+    def _dual_at(self, logs: FloatArray) -> float:
+        of_trees = self.kernel.dual(logs, self._energies, self.informations, self._threads)
+        laws, counted, kappa = self.laws, self.counted, self._parts.now
+        mu = self._probabilities_inside(np.exp(logs))
+        more, less = np.maximum(mu - laws.q, 0.0), np.maximum(laws.q - mu, 0.0)
+        slopes = np.diff(self._heights)
+        ends = np.cumsum(counted.sizes + 1)[:-1] - 1  # between factors
+        slopes = np.delete(slopes, ends)
+        starts = counted.starts[:-1]
+        rise = np.maximum.reduceat(slopes, starts) * counted.sums(more)
+        fall = -np.minimum.reduceat(slopes, starts) * counted.sums(less)
+        energy = counted.sums(laws.counts * self._heights) + rise + fall
+        energy += counted.sums(mu * self._costs)
+        entropy = kappa * (self._entropies(mu) - self._totals())
+        return float(of_trees) + float((entropy - energy).sum())
+
+    def _relative(self, nats: float) -> float:
+        """Nats as a part of the bound's size."""
+        return gap_over_value(nats, self.value + self._least)
+
+    def run(
+        self, tol: float, max_iter: int | None, callback: Callable[[CountDescent], bool]
+    ) -> tuple[bool, bool]:
+        """Passes until the relative gap is at most ``tol``; whether it is, and whether interrupted.
+
+        Where the gap has not fallen by a tenth in half as many passes as there were before, and in
+        a hundred, rounding has the last word.
+        """
+        limit = 10_000 if max_iter is None else max_iter
+        if limit == 0:
+            self.kernel.backward(1.0, self._logs, self._threads)
+            self.measure()
+        schedule = Schedule(tol, self.relative_gap)
+        schedule.next = 5
+        lowest, at = inf, 0
+        while (self.relative_gap > tol or self._awaits or self.n_iter == 0) and self.n_iter < limit:
+            self.sweep()
+            if self.n_iter % EVERY == 0 and (self._parts.rounds or self._awaits):
+                self._move_parts(tol)
+            elif self.n_iter >= schedule.next or self.n_iter == limit:
+                self.measure()
+                schedule.measured(self.n_iter, self.relative_gap)
+                if self.relative_gap <= 0.9 * lowest:
+                    lowest, at = self.relative_gap, self.n_iter
+                elif self.n_iter >= 1.5 * at + 100:
+                    break
+            if stops(callback, self):
+                self.measure()
+                return self.relative_gap <= tol, True
+        if self.relative_gap == inf:
+            self.measure()
+        return self.relative_gap <= tol, False
+
+    def hold_parts(self) -> None:
+        """Parts and shares stay as they are."""
+        self._parts.rounds = self._shares.rounds = 0
+
+    # ----------------------------------------------------------------------------- the answer
+
+    def probabilities(self) -> FloatArray:
+        """(N, 2): the marginals last measured."""
+        p: FloatArray = np.exp(self._logs)
+        p /= p.sum(axis=1, keepdims=True)
+        return p
+
+
+def _first_of(cover: Cover, edges: IntArray) -> IntArray:
+    """(E,): which end of each edge a cover eliminates first."""
+    return Order(cover.order, np.zeros(1, np.int64)).first(edges)
+
+
+def _entropy(q: FloatArray) -> FloatArray:
+    """Of choices of probabilities q, in nats."""
+    total = np.zeros_like(q)
+    for part in (q, 1.0 - q):
+        logs = np.log(part, out=np.zeros_like(q), where=part > 0)
+        total -= part * logs
+    return total

@@ -1,0 +1,169 @@
+r"""The functions of counts in a field, each of how many of its variables take a label that counts.
+
+With two labels all regions, label costs and cardinality potentials are such; with more a label cost
+or a cardinality potential is one each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from setwise import _core
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
+from setwise._foundation._certificate import EPS
+from setwise.fields._regions import members_of
+from setwise.fields._terms import CardinalityTerm, CountTerm, LabelTerm, Term
+
+COUNTED = (CardinalityTerm, CountTerm, LabelTerm)
+
+
+@dataclass(frozen=True, eq=False)
+class CountFactor:
+    """``table[number of members whose label counts]``."""
+
+    members: IntArray
+    """(m,)"""
+    inside: BoolArray
+    """(m, L): which labels count"""
+    table: FloatArray
+    """(m + 1,)"""
+
+    @property
+    def key(self) -> tuple[bytes, bytes]:
+        """What two factors of one count have in common."""
+        return self.members.tobytes(), self.inside.tobytes()
+
+    def turned(self) -> CountFactor:
+        """The same as a function of how many do not count."""
+        return CountFactor(self.members, ~self.inside, self.table[::-1].copy())
+
+
+def factors_of(term: Term, n: int, n_labels: int) -> list[CountFactor]:
+    """The functions of counts that a term is a sum of; regions have two labels."""
+    everyone = np.arange(n)
+    match term:
+        case CardinalityTerm():
+            found = [CountFactor(everyone, np.arange(n_labels) != term.center[:, None], term.table)]
+        case LabelTerm():
+            table = np.where(np.arange(n + 1) > 0, term.cost, 0.0)
+            found = [CountFactor(everyone, np.tile(term.labels, (n, 1)), table)]
+        case CountTerm():
+            members, offsets = members_of(term.regions)
+            ones = np.arange(n_labels) == 1
+            found = []
+            for r, (begin, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+                heights = term.table[term.starts[r] : term.starts[r + 1]]
+                inside = np.tile(ones, (end - begin, 1))
+                found.append(CountFactor(members[begin:end], inside, heights + heights[::-1]))
+        case _:
+            return []
+    if n_labels > 2:
+        return found
+    return [f.turned() if len(f.members) and f.inside[0, 0] else f for f in found]
+
+
+def merged(terms: tuple[tuple[Any, Term], ...], n: int, n_labels: int) -> list[CountFactor]:
+    """The functions of counts of a field, those of one count added up."""
+    of_key: dict[tuple[bytes, bytes], CountFactor] = {}
+    for _, term in terms:
+        for factor in factors_of(term, n, n_labels):
+            before = of_key.get(factor.key)
+            table = factor.table if before is None else before.table + factor.table
+            of_key[factor.key] = CountFactor(factor.members, factor.inside, table)
+    return list(of_key.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Functions of counts over the members that have a choice, one after the other."""
+
+    starts: IntArray
+    """(F + 1,): where the members of each begin"""
+    members: IntArray
+    """(P,)"""
+    inside: BoolArray
+    """(P, L)"""
+    heights: FloatArray
+    """(P + F,): one more than members for each"""
+    constant: float
+    """of those in which no member has a choice"""
+    @classmethod
+    def of(cls, factors: list[CountFactor], unary: FloatArray) -> Counted:
+        """Without members that forbidden labels leave no choice."""
+        allowed = np.isfinite(unary)
+        members, inside, heights = [], [], []
+        constant = 0.0
+        for factor in factors:
+            can = allowed[factor.members]
+            free = (can & factor.inside).any(axis=1) & (can & ~factor.inside).any(axis=1)
+            count = int((can & factor.inside).any(axis=1)[~free].sum())
+            table = factor.table[count : count + int(free.sum()) + 1]
+            if not free.any():
+                constant += float(table[0])
+                continue
+            members.append(factor.members[free])
+            inside.append(factor.inside[free])
+            heights.append(table)
+        n_labels = unary.shape[1]
+        return cls(
+            np.concatenate([[0], np.cumsum([len(m) for m in members])]).astype(np.int64),
+            np.concatenate([np.zeros(0, np.int64), *members]),
+            np.concatenate([np.zeros((0, n_labels), np.bool_), *inside]),
+            np.concatenate([np.zeros(0), *heights]),
+            constant,
+        )
+
+    @property
+    def sizes(self) -> IntArray:
+        """(F,)"""
+        return np.diff(self.starts)
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """(F,): values (P,) of the members, or (P + F,) of the counts, added up."""
+        sizes = self.sizes + (len(values) > len(self.members))
+        return np.add.reduceat(values, np.cumsum(sizes) - sizes) if len(sizes) else np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class CountLaws:
+    r"""Of independent members of odds :math:`e^a` and a weight :math:`e^{-h(k)}` of their count."""
+
+    logs: FloatArray
+    """(F,): log Z, with the members that do not count of weight 1"""
+    q: FloatArray
+    """(P,): how probable it is that a member counts"""
+    with_count: FloatArray
+    """(P,): the expectation of the count where it does, times that"""
+    counts: FloatArray
+    """(P + F,): the laws of the counts"""
+    slack: float
+    """nats that rounding may have moved the logarithms by, in all"""
+
+
+def count_laws(
+    counted: Counted, logits: FloatArray, heights: FloatArray, n_threads: int
+) -> CountLaws:
+    """Sums over all counts: O(m^2) for a factor of m members."""
+    n, f = len(counted.members), len(counted.sizes)
+    laws = CountLaws(np.empty(f), np.empty(n), np.empty(n), np.empty(n + f), 0.0)
+    _core.count_sums(
+        counted.starts,
+        np.ascontiguousarray(logits),
+        np.ascontiguousarray(heights),
+        laws.logs,
+        laws.q,
+        laws.with_count,
+        laws.counts,
+        n_threads,
+    )
+    # of sums of m positive terms, log2(m) of them one after the other, or of logarithms
+    most = counted.sums(np.abs(logits) + 1.0)
+    if f:
+        first = np.cumsum(counted.sizes + 1) - counted.sizes - 1
+        most = most + np.maximum.reduceat(np.abs(heights), first)
+    depth = np.log2(counted.sizes + 1.0) + 4.0
+    lost = 8.0 * EPS * (counted.sizes + depth * most)
+    return CountLaws(laws.logs, laws.q, laws.with_count, laws.counts, float(lost.sum()))

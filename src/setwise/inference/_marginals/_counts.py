@@ -1,0 +1,167 @@
+"""log Z where functions of counts are kept as they are: exact without pairs, else a bound."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray
+from setwise.fields._field import Field
+from setwise.fields._terms import CountTerm, PottsTerm, TableTerm
+from setwise.inference._map._largest_energy import rounding_of_logs
+from setwise.inference._marginals._count_descent import CountDescent
+from setwise.inference._marginals._count_factors import (
+    COUNTED,
+    Counted,
+    CountLaws,
+    count_laws,
+    merged,
+)
+from setwise.inference._marginals._elimination_order import pairs_of
+from setwise.inference._marginals._options import Options, Solution
+
+MOST = 1e9  # products that one pass may take: the squares of the sizes of all counts
+FEW = 2e7  # that "auto" takes a pass of
+
+
+def counts(field: Field, options: Options) -> Solution:
+    r"""Keep every function of a count: exact alone, one more kind of tree among pairs.
+
+    Sums over independent variables and a function of a count are sums over counts, for any
+    function: with neither pairs nor counts that share a variable, log Z and the marginals are
+    exact. Otherwise, with two labels, the counts f have parts :math:`\kappa_f` of the entropies of
+    their variables, and the trees of pairs the rest:
+
+    .. math:: \log Z \le \max_\mu \sum_i H(\mu_i) - \sum_e \rho_e I(\mu_e)
+       - \sum_f \kappa_f I(\mu_f) - E(\mu)
+
+    over marginals of variables, pairs and counts that agree, I of a count being the total
+    correlation of its variables. :math:`\kappa = 0` is the convex closure of the function, of a
+    submodular one the Lovász extension that ``trees`` has; :math:`\kappa` moves towards those that
+    say most. A pass is one of ``trees`` and O(n^2) for each count of n variables.
+    """
+    if not has_exact_counts(field):
+        return _bounded(field, options)
+    t = options.temperature
+    constant, unary, terms = field._folded()
+    counted, laws, p, log_z = exact_counts(field, t, options.n_threads)
+    slack = rounding_of_logs(field, t) + laws.slack
+    upper = log_z + slack
+    return Solution(
+        probabilities=p,
+        upper=upper,
+        gap=0.0,
+        relative_gap=0.0,
+        n_iter=1,
+        converged=True,
+        interrupted=options.report(1, upper, 0.0, 0.0),
+        history=[upper],
+        lower=log_z - slack,
+    )
+
+
+def exact_counts(
+    field: Field, temperature: float, n_threads: int
+) -> tuple[Counted, CountLaws, FloatArray, float]:
+    """The counts of a field without pairs, their laws, the marginals (N, L) and log Z."""
+    constant, unary, terms = field._folded()
+    counted = Counted.of(merged(terms, *unary.shape), unary)
+    scores = -unary / temperature
+    highest = scores.max(axis=1, keepdims=True)
+    weights = np.exp(scores - highest)
+    alone = highest[:, 0] + np.log(weights.sum(axis=1))
+    p: FloatArray = weights / weights.sum(axis=1, keepdims=True)
+    rows = scores[counted.members]
+    inside = _log_sum(np.where(counted.inside, rows, -inf))
+    outside = _log_sum(np.where(counted.inside, -inf, rows))
+    laws = count_laws(counted, inside - outside, counted.heights / temperature, n_threads)
+    p[counted.members] = np.where(
+        counted.inside,
+        laws.q[:, None] * np.exp(rows - inside[:, None]),
+        (1.0 - laws.q)[:, None] * np.exp(rows - outside[:, None]),
+    )
+    alone[counted.members] = outside
+    log_z = float(alone.sum()) + float(laws.logs.sum())
+    return counted, laws, p, log_z - (constant + counted.constant) / temperature
+
+
+def _log_sum(rows: FloatArray) -> FloatArray:
+    """(P,): the logarithms of sums of exponentials."""
+    highest = rows.max(axis=1, initial=-inf)
+    return np.asarray(highest + np.log(np.exp(rows - highest[:, None]).sum(axis=1)))
+
+
+def _bounded(field: Field, options: Options) -> Solution:
+    t = options.temperature
+    descent = CountDescent(field, t, options.n_threads)
+    options.watch.lap("set-up")
+    descent.begin()
+    constant = descent.constant / t - rounding_of_logs(field, t)
+
+    def report(now: CountDescent) -> bool:
+        return options.report(now.n_iter, now.value - constant, now.relative_gap, now.gap)
+
+    try:
+        converged, interrupted = descent.run(options.tol, options.max_iter, report)
+    except KeyboardInterrupt:
+        descent.measure()
+        converged, interrupted = descent.relative_gap <= options.tol, True
+    history = [value - constant for value in descent.history]
+    return Solution(
+        probabilities=descent.probabilities(),
+        upper=history[-1],
+        gap=descent.gap,
+        relative_gap=descent.relative_gap,
+        n_iter=descent.n_iter,
+        converged=converged,
+        interrupted=interrupted,
+        history=history,
+        state=descent.state(),
+        strengths=descent.informations,
+    )
+
+
+def has_exact_counts(field: Field) -> bool:
+    """Whether there are no pairs, and no variable is in two counts."""
+
+    def compute() -> bool:
+        _, unary, terms = field._folded()
+        if len(pairs_of(terms, unary.shape).edges):
+            return False
+        counted = Counted.of(merged(terms, *unary.shape), unary)
+        return len(np.unique(counted.members)) == len(counted.members)
+
+    return bool(field._remember("exact counts", compute))
+
+
+def few_counts(field: Field) -> bool:
+    """Whether "auto" takes it: counts that cost little beside what else a pass does."""
+    terms = [term for _, term in field._folded().terms]
+    return any(isinstance(term, COUNTED) for term in terms) and _work(field) <= FEW
+
+
+def lacks_counts(field: Field) -> str | None:
+    """What it asks of a field: None, or what it lacks."""
+    terms = [term for _, term in field._folded().terms]
+    pairs = any(isinstance(term, PottsTerm | TableTerm) for term in terms)
+    if field.n_labels != 2:
+        regions = any(isinstance(term, CountTerm) for term in terms)
+        counts = any(isinstance(term, COUNTED) for term in terms)
+        if pairs or regions or not counts or not has_exact_counts(field):
+            return f"two labels, or one count and no pairs, got {field.n_labels} labels"
+    work = _work(field)
+    if work > MOST:
+        return f"counts whose squared sizes sum to at most {MOST:.0e}, got {work:.1e}"
+    return None
+
+
+def _work(field: Field) -> float:
+    """The squares of the sizes of all counts, added up."""
+    n, total = field.n_variables, 0.0
+    for _, term in field._folded().terms:
+        if isinstance(term, CountTerm):
+            total += float((np.diff(term.starts).astype(float) ** 2).sum())
+        elif isinstance(term, COUNTED):
+            total += float(n) ** 2
+    return total
