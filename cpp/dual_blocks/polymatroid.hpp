@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "functions/families.hpp"
+#include "relaxation/label_loops.hpp"
 
 namespace setwise {
 
@@ -26,18 +27,79 @@ struct PolymatroidWork {
     };
     struct Segment {
         std::int64_t a0, a1, q0, q1;
+        double excess;  // of z over F, summed
     };
     std::vector<Item> items;
     std::vector<Pool> pools;
     std::vector<Segment> segments;
     std::vector<double> positives, negatives;  // sums of the largest a, of the largest q
     std::vector<std::uint32_t> where[2];       // whose they are
+    std::vector<double> reciprocals;           // 1 / k
+
+    // Of all numbers up to n.
+    const double* reciprocals_to(std::int64_t n) {
+        for (auto k = static_cast<std::int64_t>(reciprocals.size()); k <= n; ++k)
+            reciprocals.push_back(k > 0 ? 1.0 / static_cast<double>(k) : 0.0);
+        return reciprocals.data();
+    }
 };
+
+// Jaccard's loss (a + q) / (m + q) of a set with m > 0 positives, without a division.
+struct JaccardCounts {
+    const double* reciprocals;
+    std::int64_t m;
+
+    double value(std::int64_t a, std::int64_t q) const {
+        return static_cast<double>(a + q) * reciprocals[m + q];
+    }
+    struct Chain {
+        const double* reciprocals;
+        std::int64_t m, below;
+        double step(bool positive) {
+            const double now = reciprocals[below];
+            const double gain =
+                positive ? now : static_cast<double>(m) * now * reciprocals[below + 1];
+            m -= positive;
+            below += !positive;
+            return gain;
+        }
+    };
+    Chain chain() const { return {reciprocals, m, m}; }
+};
+
+// Few numbers are sorted by their ranks, counted without a branch: how many come before each.
+constexpr std::int64_t few_items = 40;
+
+SETWISE_VECTORIZED inline void count_ranks(const double* __restrict z, std::int64_t n,
+                                           std::int64_t* __restrict ranks) {
+    for (std::int64_t i = 0; i < n; ++i) ranks[i] = 0;
+    for (std::int64_t j = 0; j < n; ++j) {
+        const double other = z[j];
+        for (std::int64_t i = 0; i < j; ++i) ranks[i] += other > z[i] ? 1 : 0;
+        for (std::int64_t i = j + 1; i < n; ++i) ranks[i] += other >= z[i] ? 1 : 0;
+    }
+}
 
 // The elements with z > 0, by decreasing z; equal ones by their index.
 inline void sort_above_zero(const double* z, std::int64_t p, PolymatroidWork& work) {
     auto& items = work.items;
     items.clear();
+    if (p <= few_items) {
+        double above[few_items] = {};
+        std::int64_t ranks[few_items];
+        std::uint32_t index[few_items];
+        std::int64_t n = 0;
+        for (std::int64_t i = 0; i < p; ++i) {
+            above[n] = z[i];
+            index[n] = static_cast<std::uint32_t>(i);
+            n += z[i] > 0;
+        }
+        count_ranks(above, n, ranks);
+        items.resize(static_cast<std::size_t>(n));
+        for (std::int64_t i = 0; i < n; ++i)
+            items[ranks[i]] = {above[i], index[i]};
+        return;
+    }
     for (std::int64_t i = 0; i < p; ++i)
         if (z[i] > 0) items.push_back({z[i], static_cast<std::uint32_t>(i)});
     using Item = PolymatroidWork::Item;
@@ -109,45 +171,122 @@ CountsMinimum least_counts(const Counts& F, double scale, const PolymatroidWork:
 
 // Jaccard is linear in the positives, with a slope 1 / (m + q) that falls with the negatives: the best
 // a for each q is found by going on from that of q - 1. O(p).
-inline CountsMinimum least_counts(const Ratio& F, double scale, const PolymatroidWork::Segment& s,
-                                  double level, const PolymatroidWork& work) {
-    CountsMinimum best{s.a0, s.q0, 0};
-    const double start = F.ratio(static_cast<double>(s.a0), static_cast<double>(s.q0));
-    std::int64_t a = s.a0;
+inline CountsMinimum least_counts(const JaccardCounts& F, double scale,
+                                  const PolymatroidWork::Segment& s, double level,
+                                  const PolymatroidWork& work) {
     const double* const sums = work.positives.data();
+    const double* const others = work.negatives.data();
+    const double start = scale * F.value(s.a0, s.q0) - sums[s.a0] - others[s.q0] +
+                         level * static_cast<double>(s.a0 + s.q0);
+    CountsMinimum best{s.a0, s.q0, start};
+    std::int64_t a = s.a0;
     for (std::int64_t q = s.q0; q <= s.q1; ++q) {
-        const double below = F.x + static_cast<double>(q), step = scale / below;
+        const double step = scale * F.reciprocals[F.m + q];
         while (a < s.a1 && sums[a + 1] - sums[a] - level > step) ++a;
-        const double value = scale * (static_cast<double>(a + q) / below - start) -
-                             (sums[a] - sums[s.a0]) - (work.negatives[q] - work.negatives[s.q0]) +
-                             level * static_cast<double>(a - s.a0 + q - s.q0);
+        const double value =
+            (step + level) * static_cast<double>(a + q) - sums[a] - others[q];
         if (value < best.value) best = {a, q, value};
     }
+    best.value -= start;
     return best;
 }
 
-// The elements above 0, positives and negatives apart, with the sums of the largest of them.
-inline void part_by_label(const std::uint8_t* positive, PolymatroidWork& work) {
-    work.positives.assign(1, 0.0);
-    work.negatives.assign(1, 0.0);
-    work.where[0].clear();
-    work.where[1].clear();
+// The elements above 0, positives and negatives apart, with the sums of the largest of them; how many.
+inline std::pair<std::int64_t, std::int64_t> part_by_label(const std::uint8_t* positive, PolymatroidWork& work) {
+    const std::size_t most = work.items.size();
+    for (auto* sums : {&work.positives, &work.negatives}) sums->resize(most + 1);
+    for (auto& where : work.where) where.resize(most);
+    double* const sums[2] = {work.negatives.data(), work.positives.data()};
+    std::uint32_t* const where[2] = {work.where[0].data(), work.where[1].data()};
+    std::int64_t counts[2] = {0, 0};
+    sums[0][0] = sums[1][0] = 0.0;
     for (const auto& item : work.items) {
-        const bool is_positive = positive[item.index] != 0;
-        auto& sums = is_positive ? work.positives : work.negatives;
-        sums.push_back(sums.back() + item.z);
-        work.where[is_positive].push_back(item.index);
+        const int kind = positive[item.index] != 0;
+        const std::int64_t k = counts[kind]++;
+        where[kind][k] = item.index;
+        sums[kind][k + 1] = sums[kind][k] + item.z;
+    }
+    return {counts[1], counts[0]};
+}
+
+// Segments of the elements up to (A, Q), each with a lower level than the one before: one element after
+// the other, of the two kinds the one with the higher level, pooled where levels rise. Whether each
+// segment has one level indeed, which makes them the right ones: none has a lower minimum inside.
+template <class Counts>
+bool greedy_segments(const Counts& F, double scale, std::int64_t A, std::int64_t Q, double rounding,
+                     PolymatroidWork& work) {
+    constexpr double none = -std::numeric_limits<double>::infinity();
+    const double* const sums = work.positives.data();
+    const double* const others = work.negatives.data();
+    auto& segments = work.segments;
+    segments.clear();
+    std::int64_t a = 0, q = 0;
+    double now = scale * F.value(0, 0);
+    while (a < A || q < Q) {
+        const double with_a = a < A ? scale * F.value(a + 1, q) : 0.0;
+        const double with_q = q < Q ? scale * F.value(a, q + 1) : 0.0;
+        const double of_a = a < A ? sums[a + 1] - sums[a] - (with_a - now) : none;
+        const double of_q = q < Q ? others[q + 1] - others[q] - (with_q - now) : none;
+        const bool takes_a = of_a >= of_q;
+        PolymatroidWork::Segment next{a, a + takes_a, q, q + !takes_a, takes_a ? of_a : of_q};
+        a = next.a1;
+        q = next.q1;
+        now = takes_a ? with_a : with_q;
+        while (!segments.empty()) {
+            const auto& last = segments.back();
+            const auto count = static_cast<double>(next.a1 - next.a0 + next.q1 - next.q0);
+            const auto before = static_cast<double>(last.a1 - last.a0 + last.q1 - last.q0);
+            if (next.excess * before < last.excess * count) break;
+            next = {last.a0, next.a1, last.q0, next.q1, last.excess + next.excess};
+            segments.pop_back();
+        }
+        segments.push_back(next);
+    }
+    for (const auto& s : segments) {
+        const std::int64_t count = s.a1 - s.a0 + s.q1 - s.q0;
+        if (count == 1) continue;
+        const double level = s.excess / static_cast<double>(count);
+        if (least_counts(F, scale, s, level, work).value < -rounding) return false;
+    }
+    return true;
+}
+
+// The same in any case: a segment of the sorted elements has one level, or is cut where a lower minimum
+// shows that it has not.
+template <class Counts>
+void cut_segments(const Counts& F, double scale, std::int64_t A, std::int64_t Q, double rounding,
+                  PolymatroidWork& work) {
+    const double* const sums = work.positives.data();
+    const double* const others = work.negatives.data();
+    auto& segments = work.segments;
+    segments.assign(1, {0, A, 0, Q, 0.0});
+    for (std::size_t k = 0; k < segments.size();) {
+        auto& s = segments[k];
+        const std::int64_t count = s.a1 - s.a0 + s.q1 - s.q0;
+        s.excess = sums[s.a1] - sums[s.a0] + others[s.q1] - others[s.q0] -
+                   scale * (F.value(s.a1, s.q1) - F.value(s.a0, s.q0));
+        if (count > 1) {
+            const double level = s.excess / static_cast<double>(count);
+            const CountsMinimum cut = least_counts(F, scale, s, level, work);
+            const std::int64_t inside = cut.a - s.a0 + cut.q - s.q0;
+            if (cut.value < -rounding && inside > 0 && inside < count) {
+                const PolymatroidWork::Segment rest{cut.a, s.a1, cut.q, s.q1, 0.0};
+                s.a1 = cut.a;
+                s.q1 = cut.q;
+                segments.push_back(rest);
+                continue;
+            }
+        }
+        ++k;
     }
 }
 
-// F(A) = scale times a function of two counts, 0 at (0, 0). A segment of the sorted elements has one
-// level, or is cut where a lower minimum shows that it has not. O(p) a cut for Jaccard.
+// F(A) = scale times a function of two counts, 0 at (0, 0). O(p) for Jaccard as a rule, and O(p) a cut.
 template <class Counts>
-void project_counts(const double* z, const std::uint8_t* positive, std::int64_t p, const Counts& F,
-                    double scale, double* b, PolymatroidWork& work) {
+void project_counts(const double* z, const std::uint8_t* positive, std::int64_t p, std::int64_t m,
+                    const Counts& F, double scale, double* b, PolymatroidWork& work) {
     constexpr double eps = std::numeric_limits<double>::epsilon();
     std::fill(b, b + p, 0.0);
-    const std::int64_t m = std::count_if(positive, positive + p, [](auto x) { return x != 0; });
     const double single[2] = {m < p ? F.value(0, 1) - F.value(0, 0) : 0.0,
                               m > 0 ? F.value(1, 0) - F.value(0, 0) : 0.0};
     sort_above_zero(z, p, work);
@@ -161,35 +300,18 @@ void project_counts(const double* z, const std::uint8_t* positive, std::int64_t 
     }
     if (work.items.empty()) return;
     lower_steps(scale * std::max(single[0], single[1]), work);
-    part_by_label(positive, work);
+    const auto [A, Q] = part_by_label(positive, work);
     for (const auto& item : work.items) b[item.index] = item.z;
-    const auto& sums = work.positives;
-    const auto& others = work.negatives;
-    const auto A = static_cast<std::int64_t>(sums.size()) - 1,
-               Q = static_cast<std::int64_t>(others.size()) - 1;
-    const double rounding = 8 * eps * (sums[A] + others[Q] + scale * F.value(A, Q));
-    auto& segments = work.segments;
-    segments.clear();
+    const double rounding =
+        8 * eps * (work.positives[A] + work.negatives[Q] + scale * F.value(A, Q));
     // Above the level 0: what lies below has b = z already.
-    const CountsMinimum above = least_counts(F, scale, {0, A, 0, Q}, 0.0, work);
-    segments.push_back({0, above.a, 0, above.q});
-    while (!segments.empty()) {
-        const auto s = segments.back();
-        segments.pop_back();
+    const CountsMinimum above = least_counts(F, scale, {0, A, 0, Q, 0.0}, 0.0, work);
+    if (!greedy_segments(F, scale, above.a, above.q, rounding, work))
+        cut_segments(F, scale, above.a, above.q, rounding, work);
+    for (const auto& s : work.segments) {
         const std::int64_t count = s.a1 - s.a0 + s.q1 - s.q0;
         if (count == 0) continue;
-        const double excess = sums[s.a1] - sums[s.a0] + others[s.q1] - others[s.q0] -
-                              scale * (F.value(s.a1, s.q1) - F.value(s.a0, s.q0));
-        const double level = excess / static_cast<double>(count);
-        const CountsMinimum cut =
-            count == 1 ? CountsMinimum{s.a0, s.q0, 0} : least_counts(F, scale, s, level, work);
-        const std::int64_t inside = cut.a - s.a0 + cut.q - s.q0;
-        if (cut.value < -rounding && inside > 0 && inside < count) {
-            segments.push_back({s.a0, cut.a, s.q0, cut.q});
-            segments.push_back({cut.a, s.a1, cut.q, s.q1});
-            continue;
-        }
-        const double lower = std::max(level, 0.0);
+        const double lower = std::max(s.excess / static_cast<double>(count), 0.0);
         for (std::int64_t a = s.a0; a < s.a1; ++a) {
             double& value = b[work.where[1][a]];
             value = std::max(value - lower, 0.0);
@@ -226,15 +348,13 @@ struct Polymatroid {
 
     // Calls body(function of counts) or body(table, of sizes).
     template <class OfCounts, class OfSizes>
-    auto visit(OfCounts of_counts, OfSizes of_sizes) const {
+    auto visit(PolymatroidWork& work, OfCounts of_counts, OfSizes of_sizes) const {
         static constexpr double any[2] = {0.0, 1.0};
         if (families.kind == SetFamilies::sizes)
             return of_sizes(families.tables + families.starts[set]);
         if (families.kind == SetFamilies::counts)
             return of_counts(CountsTable{families.tables + families.starts[set], p - m + 1});
-        Ratio ratio{1.0, 1.0, 0.0, Ratio::whole};
-        ratio.reset(m, p - m);
-        if (m > 0) return of_counts(ratio);
+        if (m > 0) return of_counts(JaccardCounts{work.reciprocals_to(p + 1), m});
         return of_sizes(any);  // min(1, |A|), whose table ends early
     }
 
@@ -245,13 +365,14 @@ struct Polymatroid {
                 b[j] = std::min(std::max(z[j], 0.0), scale * weights[j]);
             return;
         }
-        visit([&](const auto& F) { project_counts(z, positive, p, F, scale, b, work); },
-              [&](const double* table) {
-                  if (is_any())
-                      project_any(z, b, work);
-                  else
-                      project_sizes(z, p, table, scale, b, work);
-              });
+        visit(
+            work, [&](const auto& F) { project_counts(z, positive, p, m, F, scale, b, work); },
+            [&](const double* table) {
+                if (is_any())
+                    project_any(z, b, work);
+                else
+                    project_sizes(z, p, table, scale, b, work);
+            });
     }
 
     // The largest <b, s> over P(F): the Lovász hinge at the slacks s.
@@ -271,7 +392,7 @@ struct Polymatroid {
                 value += item.z * chain.step(positive[item.index] != 0);
             return scale * value;
         };
-        return visit([&](const auto& F) { return along(F.chain()); },
+        return visit(work, [&](const auto& F) { return along(F.chain()); },
                      [&](const double* table) { return along(CardinalityTable{table}.chain()); });
     }
 
@@ -284,10 +405,10 @@ struct Polymatroid {
         const auto hold = [&](double sum, double limit) {
             if (sum > scale * limit) most = std::max(most, sum / (scale * limit));
         };
-        part_by_label(positive, work);
-        const auto A = static_cast<std::int64_t>(work.positives.size()) - 1,
-                   Q = static_cast<std::int64_t>(work.negatives.size()) - 1;
+        const auto counts = part_by_label(positive, work);
+        const std::int64_t A = counts.first, Q = counts.second;
         visit(
+            work,
             [&](const auto& F) {
                 for (std::int64_t q = 0; q <= Q; ++q)
                     for (std::int64_t a = 0; a <= A; ++a)

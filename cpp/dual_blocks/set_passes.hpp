@@ -143,7 +143,8 @@ struct SampleSteps {
 constexpr double least_step = 1e-13;
 
 // Passes over the sets in random order, until their gaps as they were met add up to `target`; the
-// answer is the number of passes. All that is in the state changes in place.
+// answer is the number of passes. Gaps that decide nothing, of a target of 0, are those of the last pass
+// alone. All that is in the state changes in place.
 template <class Steps>
 std::int64_t set_passes(const Steps& steps, double target, std::int64_t passes, std::int64_t first,
                         const SetState& state, Poll poll) {
@@ -157,6 +158,7 @@ std::int64_t set_passes(const Steps& steps, double target, std::int64_t passes, 
         for (std::int64_t i = 0; i < problem.n; ++i) work.order[i] = static_cast<std::int32_t>(i);
         Shuffle{static_cast<std::uint64_t>(first + done)}(work.order.data(), problem.n);
         std::int64_t visits = 0;
+        const bool measured = target > 0 || done + 1 == passes;
         for (const std::int32_t i : work.order) {
             if (rest.sleeps(i)) continue;
             const std::int64_t p = problem.size(i);
@@ -164,12 +166,14 @@ std::int64_t set_passes(const Steps& steps, double target, std::int64_t passes, 
             work.reserve(static_cast<std::size_t>(p));
             steps.slacks(i, state, work);
             const Polymatroid set = problem.set(i);
-            double used = 0;
-            for (std::int64_t j = 0; j < p; ++j) {
-                used += b[j] * work.slacks[j];
-                work.z[j] = b[j] + work.slacks[j] / state.curvature[i];
+            const double longest = 1.0 / state.curvature[i];
+            for (std::int64_t j = 0; j < p; ++j) work.z[j] = b[j] + work.slacks[j] * longest;
+            if (measured) {
+                double used = 0;
+                for (std::int64_t j = 0; j < p; ++j) used += b[j] * work.slacks[j];
+                state.gaps[i] =
+                    std::max(set.support(work.slacks.data(), work.polymatroid) - used, 0.0);
             }
-            state.gaps[i] = std::max(set.support(work.slacks.data(), work.polymatroid) - used, 0.0);
             set.project(work.z.data(), work.next.data(), work.polymatroid);
             bool moved = false;
             for (std::int64_t j = 0; j < p; ++j) {
@@ -181,11 +185,12 @@ std::int64_t set_passes(const Steps& steps, double target, std::int64_t passes, 
                 for (std::int64_t j = 0; j < p; ++j)
                     b[j] = share == 1.0 ? work.next[j] : b[j] + share * (work.next[j] - b[j]);
             }
-            rest.after(i, moved && state.gaps[i] > small);
+            if (measured) rest.after(i, moved && state.gaps[i] > small);
             if ((++visits & 63) == 0) poll();
         }
         ++done;
         poll();
+        if (!measured) continue;
         double left = 0;
         for (std::int64_t i = 0; i < problem.n; ++i) left += state.gaps[i];
         if (left <= target) break;

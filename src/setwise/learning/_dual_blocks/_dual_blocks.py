@@ -190,7 +190,7 @@ class SetBlocks(ElementBlocks, PulledBlocks):
         return float(self._gaps.sum())
 
     def _stage(self, most: int, target: float) -> None:
-        state = self.features.state(self._acceleration.begin(self.W)).ravel()
+        state = self._state_of_W()
         if self._goes_straight:
             self._extrapolated(most, target, state)
         else:
@@ -219,10 +219,10 @@ class SetBlocks(ElementBlocks, PulledBlocks):
         end = self.passes + most
         path = self._path
         if not path.begun:
-            path.begin(self.b, state)
+            path.begin(self.b)
         while self.passes < end:
             self._pass(1, target, 0, state)
-            full = path.add(self.b, state)
+            full = path.add(self.b)
             if self._gaps.sum() <= self._trust * target:
                 self._trust /= 2  # if it was not enough
                 break
@@ -232,7 +232,9 @@ class SetBlocks(ElementBlocks, PulledBlocks):
             if limit is not None:
                 before, dual = (self.b, state), self._dual_at(state)
                 try:
-                    self.b, state = limit
+                    self.b = limit
+                    self.renew()
+                    state = self._state_of_W()
                     self._pass(1, target, 0, state)
                     higher = self._dual_at(state) >= dual
                 except KeyboardInterrupt:  # the limit is no dual before each set was projected
@@ -242,7 +244,10 @@ class SetBlocks(ElementBlocks, PulledBlocks):
                     np.maximum(self.b, 0.0, out=self.b)  # a step that is rounding is not made
                 else:
                     self.b, state = before
-            path.begin(self.b, state)
+            path.begin(self.b)
+
+    def _state_of_W(self) -> FloatArray:
+        return self.features.state(self._acceleration.begin(self.W)).ravel()
 
     def _dual_at(self, state: FloatArray) -> float:
         """The dual of b, whose state this is."""

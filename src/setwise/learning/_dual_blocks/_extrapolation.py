@@ -23,31 +23,33 @@ class Extrapolation:
     .. math:: \sum_k c_k b_{k+1}, \qquad c = \arg\min_{\sum c = 1}
         \Bigl| \sum_k c_k (b_{k+1} - b_k) \Bigr|^2,
 
-    is free of them. What is linear in b is mixed with the same c.
+    is free of them. The shares c can be thousands, of either sign: whatever is affine in b is to be
+    made from the mixture, for if it was mixed too, the shares would multiply its rounding, each time
+    anew.
 
     Q. Bertrand, M. Massias, Anderson acceleration of coordinate descent, 2021.
     """
 
     def __init__(self) -> None:
-        self._points: list[tuple[FloatArray, FloatArray]] = []
+        self._points: list[FloatArray] = []
 
     @property
     def begun(self) -> bool:
         """Whether there is a first point."""
         return bool(self._points)
 
-    def begin(self, b: FloatArray, state: FloatArray) -> None:
+    def begin(self, b: FloatArray) -> None:
         """Anew from here."""
-        self._points = [(b.copy(), state.copy())]
+        self._points = [b.copy()]
 
-    def add(self, b: FloatArray, state: FloatArray) -> bool:
+    def add(self, b: FloatArray) -> bool:
         """The next point; whether there are enough now."""
-        self._points.append((b.copy(), state.copy()))
+        self._points.append(b.copy())
         return len(self._points) >= _POINTS + 2
 
-    def limit(self) -> tuple[FloatArray, FloatArray] | None:
-        """Where they seem to go, if anywhere: b, which need not be feasible, and its state."""
-        steps = np.diff(np.array([b for b, _ in self._points]), axis=0)
+    def limit(self) -> FloatArray | None:
+        """Where they seem to go, if anywhere: b, which need not be feasible."""
+        steps = np.diff(np.array(self._points), axis=0)
         products = steps @ steps.T
         products[np.diag_indices(len(steps))] += _ROUNDING * np.trace(products)
         try:
@@ -58,5 +60,5 @@ class Extrapolation:
         if not (np.isfinite(total) and total > 0.0):
             return None
         shares /= total
-        bs, states = zip(*self._points[1:], strict=True)
-        return shares @ np.array(bs), shares @ np.array(states)
+        mixed: FloatArray = shares @ np.array(self._points[1:])
+        return mixed

@@ -176,11 +176,11 @@ class PlaneBlocks(PulledBlocks):
             if done and self._gap <= target:
                 break
             if path is not None and not path.begun:
-                path.begin(self._shares(), state)
+                path.begin(self._shares())
             order = self.passes if path is None else 0
             _core.plane_pass(rows, self._planes, order, gain, state, self._curvature)
             self.passes += 1
-            if path is not None and path.add(self._shares(), state):
+            if path is not None and path.add(self._shares()):
                 state = self._extrapolated(path, state)
 
     def _extrapolated(self, path: Extrapolation, state: FloatArray) -> FloatArray:
@@ -188,12 +188,12 @@ class PlaneBlocks(PulledBlocks):
         before, dual = self._shares(), self._dual_of(state)
         limit = path.limit()
         if limit is not None:
-            self._planes.put_shares(limit[0])
+            self._planes.put_shares(limit)
             if self._stage_dual() > dual:
                 state = self.features.state(self._acceleration.begin(self.W)).ravel()
             else:
                 self._planes.put_shares(before)
-        path.begin(self._shares(), state)
+        path.begin(self._shares())
         return state
 
     def _shares(self) -> FloatArray:
