@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,7 +110,8 @@ class Judged(Boosted):
         if isinstance(self.C, str):
             few = parts
             if stopping or not hold_out:  # else the scores of all rows held out are asked for
-                few = [tuple(enough_of(rows, self.random_state) for rows in part) for part in parts]
+                enough = partial(enough_of, random_state=self.random_state)
+                few = [(enough(train), enough(held)) for train, held in parts]
             outside = self._choose(examples, search, few, patience, options)
         else:
             self.C_ = self.C
