@@ -229,6 +229,24 @@ def test_rows_are_the_trees_of_an_even_grid():
     assert kept.tolist() == [1] * 20 + [0] * 18
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_an_edge_joins_two_trees_where_it_is_the_only_one_between(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(5, 120))
+    pairs = np.argwhere(np.triu(rng.uniform(size=(n, n)) < 4.0 / n, 1))
+    order = rng.permutation(len(pairs))
+    kept = np.empty(len(pairs), np.uint8)
+    _core.induced_forest(np.ascontiguousarray(pairs), n, order, kept)
+    tree, joined = np.arange(n), np.zeros(len(pairs), np.uint8)
+    for e in order:
+        ends, trees = set(tree[pairs[e]]), tree[pairs]
+        between = [set(two) == ends for two in trees]
+        if len(ends) == 2 and sum(between) == 1:
+            joined[e] = 1
+            tree[tree == max(ends)] = min(ends)
+    np.testing.assert_array_equal(kept, joined)
+
+
 def test_the_result_says_whose_its_probabilities_are():
     field = sw.fields.Field(np.zeros((4, 2))) + sw.fields.Potts(sw.fields.grid_edges((2, 2)), 1.0)
     said = {method: sw.marginals(field, method).of for method in METHODS}
