@@ -143,7 +143,7 @@ def main() -> None:
             "field": f"scale times unaries, contrast pairs, three layers of superpixels to the "
             f"power {ALPHA:g}; marginals of projection, relative gap {TOLERANCE:g}",
             "likelihood": f"L-BFGS-B over weights that are not negative, from {_list(START)}, "
-            f"at most {MOST} evaluations",
+            f"ended by its rule or soon after {MOST} evaluations",
             "grid": f"scales {_list(SCALES)}, pairs {_list(PAIRS)}, regions {_list(REGIONS)}, the "
             "same for three layers; that of the tables has scale 1",
             "measures": "over all pixels that count, global accuracy of the most probable label, "
