@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
-from marginals_cases import close
 from field_registry import FIELDS, of_seed
 from hypothesis import given
 from hypothesis import strategies as st
+from marginals_cases import close
 
 import setwise as sw
 from setwise.fields import CliquePotential, Field
@@ -323,7 +323,8 @@ def test_messages_are_exact_for_trees_of_tables():
     for seed in range(8):
         rng = np.random.default_rng(seed)
         field = Field(rng.normal(size=(7, 3)))
-        field += CliquePotential([[0, 1, 2], [2, 3, 4], [4, 5, 6]], 2 * rng.normal(size=(3, 3, 3, 3)))
+        tables = 2 * rng.normal(size=(3, 3, 3, 3))
+        field += CliquePotential([[0, 1, 2], [2, 3, 4], [4, 5, 6]], tables)
         best = sw.solve_map(field, "messages")
         assert best.value == pytest.approx(reference.least_energy(field))
         assert best.gap <= 1e-6
@@ -359,7 +360,7 @@ def test_a_field_without_labellings_is_refused_or_its_answer_says_so():
     other[0, 1] = other[1, 0] = 0.0
     odd = CliquePotential([[0, 1], [1, 2], [0, 2]], other)  # three cannot all differ
     for method in ("auto", "mean_field", "belief_propagation", "elimination"):
-        with pytest.raises(ValueError, match="field must have a labelling of finite energy, got non"):
+        with pytest.raises(ValueError, match="must have a labelling of finite energy, got none"):
             sw.marginals(Field(np.zeros((3, 2))) + odd, method)
     wide = Field(np.zeros((900, 2))) + odd
     wide += CliquePotential(sw.fields.grid_edges((30, 30)), np.where(other > 0, 0.5, np.inf))

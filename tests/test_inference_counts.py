@@ -29,7 +29,8 @@ def test_sums_over_counts_are_those_over_all_choices(scale):
     """At 1e4 the plain sums vanish, and logarithms take their place."""
     rng = np.random.default_rng(0)
     sizes = [1, 2, 3, 5, 8]
-    factors = [CountFactor(np.arange(m), np.tile([False, True], (m, 1)), np.zeros(m + 1)) for m in sizes]
+    ones = np.array([False, True])
+    factors = [CountFactor(np.arange(m), np.tile(ones, (m, 1)), np.zeros(m + 1)) for m in sizes]
     counted = Counted.of(factors, np.zeros((8, 2)))
     logits, heights = scale * rng.normal(size=19), scale * rng.normal(size=24)
     for n_threads in (1, 2):
@@ -88,7 +89,8 @@ def test_regions_label_costs_and_a_cardinality_around_one_label_are_counts_of_di
     rng = np.random.default_rng(1)
     field = Field(rng.normal(size=(8, 2)))
     layers = field + sw.fields.RegionConsistency([0, 0, 0, 1, 1, 1, 1, -1], 0.8, 0.5)
-    whole = field + LabelCost([1.0, 0.5]) + CardinalityPotential(np.ones(8, int), rng.normal(size=9))
+    whole = field + CardinalityPotential(np.ones(8, int), rng.normal(size=9))
+    whole += LabelCost([1.0, 0.5])
     for one in (layers, whole):
         post = sw.marginals(one, "counts")
         assert post.width < 1e-10
@@ -118,16 +120,16 @@ def fields_of_counts(draw: st.DrawFn) -> Field:
 @given(fields_of_counts(), st.sampled_from([0.5, 1.0, 3.0]), st.sampled_from([0, 1, 4, None]))
 def test_the_bound_encloses_log_z_and_the_gap_is_not_negative(field, temperature, max_iter):
     truth = reference.log_partition(field, temperature)
-    post = sw.marginals(field, "counts", temperature=temperature, max_iter=max_iter, tol=1e-6)
+    post = sw.marginals(field, "counts", temperature=temperature, max_iter=max_iter)
     assert post.log_partition_lower <= truth + 1e-12 * max(1.0, abs(truth))
     assert truth <= post.log_partition_upper + 1e-12 * max(1.0, abs(truth))
     assert min(post.history) >= truth - 1e-12 * max(1.0, abs(truth))
     assert post.gap >= 0
     np.testing.assert_allclose(post.probabilities.sum(axis=1), 1.0, atol=1e-12)
     if max_iter is not None:
-        least = sw.marginals(field, "counts", temperature=temperature, tol=1e-8)
-        assert least.log_partition_upper <= post.log_partition_upper + 1e-7
-        assert post.log_partition_upper - post.gap <= least.log_partition_upper + 1e-7
+        least = sw.marginals(field, "counts", temperature=temperature, tol=1e-5, max_iter=100)
+        assert least.bound <= post.log_partition_upper + 1e-9
+        assert post.bound <= least.log_partition_upper + 1e-9
 
 
 @pytest.mark.parametrize("pairs", [0.3, 1.0])
@@ -159,7 +161,7 @@ def test_large_images_move_their_parts_on_the_way_and_threads_have_no_bearing():
 
 def test_what_counts_cannot_take_is_said():
     field = Field(np.zeros((4, 3))) + LabelCost([1.0, 1.0, 0.0])
-    with pytest.raises(ValueError, match="counts needs two labels, or one count and no pairs, got 3"):
+    with pytest.raises(ValueError, match="counts needs two labels, or one count and no pairs"):
         sw.marginals(field, "counts")
     cliques = Field(np.zeros((3, 2))) + sw.fields.CliquePotential([[0, 1, 2]], np.ones((2, 2, 2)))
     with pytest.raises(ValueError, match="neither a pair nor a function of one count"):

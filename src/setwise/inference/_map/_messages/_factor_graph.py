@@ -146,7 +146,7 @@ def factors_of(field: Field) -> Factors:
 
 
 def _whole_tables(term: CliqueTerm, n_labels: int) -> Cliques:
-    """With an axis of all labels a variable; those beyond a side are forbidden, and cost nothing."""
+    """With an axis of all labels a variable; those beyond a side are forbidden and cost 0."""
     sides = [(0, 0), *((0, n_labels - side) for side in term.sides.tolist())]
     tables = np.pad(term.tables, sides)
     return Cliques(term.cliques, tables.reshape(len(tables), -1))

@@ -49,7 +49,8 @@ def messages(field: Field, options: MapOptions) -> MapResult:
     Notes
     -----
     A pass costs O(E L) for Potts, O(E L^2) for tables, O(n log n) for a function of a count over n
-    variables, O(k L^k) for a table of k, and O(L^3) for each triangle or square once they are in. Pairs are swept as in
+    variables, O(k L^k) for a table of k, and O(L^3) for each triangle or square once they are in.
+    Pairs are swept as in
     sequential tree-reweighted message passing (Kolmogorov, 2006): forward and backward, each
     variable giving 1 / max(pairs ahead, pairs behind) of what it holds to every pair ahead. A
     function of a count takes all that its variables hold and gives back nearly the largest multiple
