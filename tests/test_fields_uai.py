@@ -352,7 +352,8 @@ def test_evidence_leaves_the_labellings_that_agree_with_it(tmp_path, model, data
     labels = {v: data.draw(st.integers(0, cards[v] - 1)) for v in observed}
     words = [len(labels), *(number for pair in labels.items() for number in pair)]
     older = data.draw(st.booleans())
-    seen.write_text(" ".join(map(str, [1, *words] if older else words)) + data.draw(st.sampled_from(["", "\n"])))
+    end = data.draw(st.sampled_from(["", "\n"]))
+    seen.write_text(" ".join(map(str, [1, *words] if older else words)) + end)
     field = fields.read_uai(path, evidence=seen)
     assert (field.n_variables, field.n_labels) == (len(cards), max(cards))
     for x in product(*map(range, cards)):

@@ -8,6 +8,7 @@ import reference
 from field_registry import FIELDS, of_seed
 from hypothesis import given
 from hypothesis import strategies as st
+from marginals_cases import close
 
 import setwise as sw
 from setwise.fields import CliquePotential, Field
@@ -292,3 +293,79 @@ def test_no_cliques_are_no_energy(tmp_path):
         assert sw.sample(more, 5, rng=0).labelings.shape == (5, 3)
     sw.fields.write_uai(field + CliquePotential(none, tables), tmp_path / "none.uai")
     assert sw.fields.read_uai(tmp_path / "none.uai").energy([0, 1, 0]) == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_messages_bound_fields_of_tables_from_below_and_solve_most(n_labels):
+    exact = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        unary = rng.normal(size=(8, n_labels))
+        unary[2, 0] = np.inf
+        cliques = np.array([rng.permutation(8)[:3] for _ in range(5)])
+        field = Field(unary)
+        field += CliquePotential(cliques, rng.normal(size=(5, *[n_labels] * 3)))
+        field += CliquePotential([[0, 3, 5, 7]], rng.normal(size=[n_labels] * 4))
+        field += sw.fields.Potts(sw.fields.grid_edges((2, 4)), 0.3)
+        field += sw.fields.LabelCost(np.full(n_labels, 0.5))
+        least = reference.least_energy(field)
+        best = sw.solve_map(field, "messages")
+        assert best.bound <= least + 1e-9
+        assert best.value >= least - 1e-9
+        assert best.value == pytest.approx(field.energy(best.labels))
+        short = sw.solve_map(field, "messages", max_iter=1)
+        assert short.bound <= best.bound + 1e-9
+        exact += best.exact and best.value == pytest.approx(least)
+    assert exact >= 8
+
+
+def test_messages_are_exact_for_trees_of_tables():
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        field = Field(rng.normal(size=(7, 3)))
+        tables = 2 * rng.normal(size=(3, 3, 3, 3))
+        field += CliquePotential([[0, 1, 2], [2, 3, 4], [4, 5, 6]], tables)
+        best = sw.solve_map(field, "messages")
+        assert best.value == pytest.approx(reference.least_energy(field))
+        assert best.gap <= 1e-6
+
+
+def test_messages_take_tables_of_fewer_labels_than_the_field(tmp_path):
+    path = tmp_path / "short.uai"
+    entries = " ".join(str(k % 5 + 1) for k in range(12))
+    path.write_text(f"MARKOV 4  2 3 2 4  2  3 0 1 2  1 3  12 {entries}  4 1 2 3 4")
+    field = sw.fields.read_uai(path)
+    best = sw.solve_map(field, "messages")
+    assert best.value == pytest.approx(reference.least_energy(field))
+    assert best.bound <= best.value
+
+
+@pytest.mark.parametrize("sides", [(4, 6), (30, 30)])
+def test_marginals_of_hard_tables_are_exact_or_messages_by_default(sides):
+    """No two neighbours on: a lower bound all the same, of a labelling that is allowed."""
+    never = np.zeros((2, 2))
+    never[1, 1] = np.inf
+    n = sides[0] * sides[1]
+    field = Field(np.random.default_rng(0).normal(size=(n, 2)))
+    field += CliquePotential(sw.fields.grid_edges(sides), never)
+    post = sw.marginals(field)
+    assert post.method == ("elimination" if n == 24 else "belief_propagation")
+    assert np.isfinite(post.log_partition_lower)
+    if n == 24:
+        assert close(post.log_partition_lower, reference.log_partition(field, 1.0), 1e-9)
+
+
+def test_a_field_without_labellings_is_refused_or_its_answer_says_so():
+    other = np.full((2, 2), np.inf)
+    other[0, 1] = other[1, 0] = 0.0
+    odd = CliquePotential([[0, 1], [1, 2], [0, 2]], other)  # three cannot all differ
+    for method in ("auto", "mean_field", "belief_propagation", "elimination"):
+        with pytest.raises(ValueError, match="must have a labelling of finite energy, got none"):
+            sw.marginals(Field(np.zeros((3, 2))) + odd, method)
+    wide = Field(np.zeros((900, 2))) + odd
+    wide += CliquePotential(sw.fields.grid_edges((30, 30)), np.where(other > 0, 0.5, np.inf))
+    for method in ("auto", "mean_field", "belief_propagation"):
+        post = sw.marginals(wide, method, max_iter=5)
+        assert post.reason.endswith("no labelling of finite energy is known, and there may be none")
+        assert not post.converged
+        assert post.log_partition_lower == -np.inf

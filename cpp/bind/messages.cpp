@@ -63,6 +63,20 @@ void check(const setwise::FactorGraph& g) {
     require(g.robust_weights.size() + 1 == g.robust_starts.size() &&
                 g.robust_truncations.size() == g.robust_weights.size(),
             "robust regions must have a weight and a truncation each");
+    require_starts(g.clique_starts, g.clique_variables.size(),
+                   "clique_starts must cover the members");
+    require_below(g.clique_variables, g.n, "clique_variables must hold variables");
+    require(g.clique_tables.size() + 1 == g.clique_starts.size(), "cliques must have a table each");
+    for (std::size_t c = 0; c < g.clique_tables.size(); ++c) {
+        Index cells = 1;
+        for (Index m = g.clique_starts[c]; m < g.clique_starts[c + 1]; ++m) {
+            require(cells < most / g.labels, "tables must have fewer than 2**31 cells");
+            cells *= g.labels;
+        }
+        const Index at = g.clique_tables[c];
+        require(0 <= at && at <= static_cast<Index>(g.clique_values.size()) - cells,
+                "clique_tables must lie inside clique_values");
+    }
 }
 
 std::vector<Index> labels_of(const setwise::MessageSearch& search, const Ints& labels) {
@@ -76,7 +90,8 @@ void make(setwise::MessageSearch* self, Index n, Index labels, double constant, 
           Ints low, Ints high, Ints table, Doubles weight, Doubles tables, Ints count_starts,
           Ints count_variables, Ints count_patterns, Ints count_tables, Doubles count_values,
           Bytes patterns, Ints robust_starts, Ints robust_variables, Doubles robust_weights,
-          Doubles robust_truncations, Doubles forward, Doubles backward, double damping) {
+          Doubles robust_truncations, Ints clique_starts, Ints clique_variables, Ints clique_tables,
+          Doubles clique_values, Doubles forward, Doubles backward, double damping) {
     setwise::FactorGraph g;
     g.n = n;
     g.labels = labels;
@@ -97,6 +112,10 @@ void make(setwise::MessageSearch* self, Index n, Index labels, double constant, 
     g.robust_variables = copy(robust_variables);
     g.robust_weights = copy(robust_weights);
     g.robust_truncations = copy(robust_truncations);
+    g.clique_starts = copy(clique_starts);
+    g.clique_variables = copy(clique_variables);
+    g.clique_tables = copy(clique_tables);
+    g.clique_values = copy(clique_values);
     check(g);
     require(static_cast<Index>(forward.size()) == n && static_cast<Index>(backward.size()) == n,
             "shares must have an entry for each variable");
@@ -134,6 +153,8 @@ void bind_messages(nb::module_& m) {
              "count_tables"_a.noconvert(), "count_values"_a.noconvert(), "patterns"_a.noconvert(),
              "robust_starts"_a.noconvert(), "robust_variables"_a.noconvert(),
              "robust_weights"_a.noconvert(), "robust_truncations"_a.noconvert(),
+             "clique_starts"_a.noconvert(), "clique_variables"_a.noconvert(),
+             "clique_tables"_a.noconvert(), "clique_values"_a.noconvert(),
              "forward"_a.noconvert(), "backward"_a.noconvert(), "damping"_a, Unlocked())
         .def(
             "dual_pass", [](MessageSearch& s) { s.pass(true, poll_signals); }, Unlocked())

@@ -167,9 +167,8 @@ class TreeMessages {
                 first += rho * static_cast<double>(came[0]);
                 second += rho * static_cast<double>(came[1]);
             }
-            const double scale = 1 / weight(i);
-            b[0] = first * scale;
-            b[1] = second * scale;
+            b[0] = weights_.empty() ? first : first / weights_[i];
+            b[1] = weights_.empty() ? second : second / weights_[i];
             return;
         }
         for (Index a = 0; a < n_labels_; ++a) b[a] = -unary_[i * n_labels_ + a];

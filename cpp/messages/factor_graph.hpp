@@ -1,4 +1,5 @@
-// An energy as a factor graph: unaries, pairs of variables, functions of counts, robust regions.
+// An energy as a factor graph: unaries, pairs of variables, functions of counts, robust regions, tables
+// over a few variables.
 #pragma once
 
 #include <algorithm>
@@ -30,10 +31,15 @@ struct FactorGraph {
     std::vector<Index> robust_starts, robust_variables;
     std::vector<double> robust_weights, robust_truncations;
 
+    // Table c over its members: clique_values from clique_tables[c] on, the last member fastest.
+    std::vector<Index> clique_starts{0}, clique_variables, clique_tables;
+    std::vector<double> clique_values;
+
     // Found from the above: pairs with this low (first_pair) or high end, members by variable.
     std::vector<Index> first_pair, high_starts, high_pairs;
     std::vector<Index> count_member_starts, count_members, count_factor;
     std::vector<Index> robust_member_starts, robust_members, robust_factor;
+    std::vector<Index> clique_member_starts, clique_members, clique_factor;
     enum Side : std::uint8_t { free, always, never };
     std::vector<Side> sides;  // of count members: whether forbidden labels leave a choice
     bool forbids = false;
@@ -41,7 +47,8 @@ struct FactorGraph {
     Index pairs() const { return static_cast<Index>(low.size()); }
     Index counts() const { return static_cast<Index>(count_tables.size()); }
     Index robusts() const { return static_cast<Index>(robust_weights.size()); }
-    bool only_pairs() const { return counts() + robusts() == 0; }
+    Index cliques() const { return static_cast<Index>(clique_tables.size()); }
+    bool only_pairs() const { return counts() + robusts() + cliques() == 0; }
     const double* unary_of(Index i) const { return unary.data() + i * labels; }
     bool allowed(Index i, Index x) const { return unary[i * labels + x] < unbounded; }
     const std::uint8_t* pattern_of(Index member) const {
@@ -57,6 +64,8 @@ struct FactorGraph {
         high_starts = by_group(high, n, &high_pairs);
         count_member_starts = by_group(count_variables, n, &count_members);
         robust_member_starts = by_group(robust_variables, n, &robust_members);
+        clique_member_starts = by_group(clique_variables, n, &clique_members);
+        clique_factor = owners(clique_starts);
         count_factor = owners(count_starts);
         robust_factor = owners(robust_starts);
         forbids = std::find(unary.begin(), unary.end(), unbounded) != unary.end();

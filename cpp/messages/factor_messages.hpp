@@ -1,4 +1,4 @@
-// Messages between count factors or robust regions and variables.
+// Messages between variables and count factors, robust regions or tables of a few variables.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "messages/clique_factor.hpp"
 #include "messages/count_factor.hpp"
 #include "messages/factor_graph.hpp"
 #include "messages/pair_messages.hpp"
@@ -21,9 +22,10 @@ class FactorMessages : public PairMessages {
                    std::vector<double> backward, double damping)
         : PairMessages(graph, std::move(forward), std::move(backward), damping),
           count_(graph.count_variables.size(), 0.0),
-          robust_(graph.robust_variables.size() * graph.labels, 0.0) {}
+          robust_(graph.robust_variables.size() * graph.labels, 0.0),
+          clique_(graph.clique_variables.size() * graph.labels, 0.0) {}
 
-    // Every count factor and robust region collects all that its variables hold and gives back what
+    // Every count factor, robust region and table collects all that its variables hold and gives back what
     // it can; a count factor over all variables proposes its minimiser to offer(labels).
     template <class Offer, class Poll>
     void update_factors(bool forward, Offer offer, Poll poll) {
@@ -38,10 +40,14 @@ class FactorMessages : public PairMessages {
             poll();
             update_robust(forward ? k : g_.robusts() - 1 - k, poll);
         }
+        for (Index k = 0; k < g_.cliques(); ++k) {
+            poll();
+            update_clique(forward ? k : g_.cliques() - 1 - k, poll);
+        }
         gather();
     }
 
-    // The messages of count factors and robust regions, added up: (n, labels).
+    // The messages of all these factors, added up: (n, labels).
     const std::vector<double>& gathered() const { return gathered_; }
 
   protected:
@@ -54,6 +60,9 @@ class FactorMessages : public PairMessages {
         for (std::size_t m = 0; m < g_.robust_variables.size(); ++m)
             for (Index x = 0; x < L; ++x)
                 gathered_[g_.robust_variables[m] * L + x] += robust_[m * L + x];
+        for (std::size_t m = 0; m < g_.clique_variables.size(); ++m)
+            for (Index x = 0; x < L; ++x)
+                gathered_[g_.clique_variables[m] * L + x] += clique_[m * L + x];
     }
 
     // Costs of the members with a choice, in the factor: minus their messages, and with `totals` also
@@ -79,16 +88,31 @@ class FactorMessages : public PairMessages {
         count_solver_.reset(g_.count_values.data() + g_.count_tables[f] + forced);
     }
 
-    void collect_robust(Index r, const double* totals) {
+    // The same by label, of the members begin..end - 1 of factors with such messages.
+    void collect(const std::vector<Index>& variables, const std::vector<double>& messages,
+                 Index begin, Index end, const double* totals) {
         const Index L = g_.labels;
         costs_.clear();
-        for (Index m = g_.robust_starts[r]; m < g_.robust_starts[r + 1]; ++m)
+        for (Index m = begin; m < end; ++m)
             for (Index x = 0; x < L; ++x) {
-                const Index i = g_.robust_variables[m];
+                const Index i = variables[m];
                 costs_.push_back(g_.allowed(i, x)
-                                     ? (totals ? totals[i * L + x] : 0.0) - robust_[m * L + x]
+                                     ? (totals ? totals[i * L + x] : 0.0) - messages[m * L + x]
                                      : unbounded);
             }
+    }
+
+    void collect_clique(Index c, const double* totals) {
+        const Index begin = g_.clique_starts[c], end = g_.clique_starts[c + 1];
+        collect(g_.clique_variables, clique_, begin, end, totals);
+        clique_solver_.reset(static_cast<std::size_t>(g_.labels),
+                             static_cast<std::size_t>(end - begin),
+                             g_.clique_values.data() + g_.clique_tables[c]);
+    }
+
+    void collect_robust(Index r, const double* totals) {
+        const Index L = g_.labels;
+        collect(g_.robust_variables, robust_, g_.robust_starts[r], g_.robust_starts[r + 1], totals);
         robust_solver_.reset(static_cast<std::size_t>(L), g_.robust_weights[r],
                              g_.robust_truncations[r]);
     }
@@ -97,11 +121,13 @@ class FactorMessages : public PairMessages {
 
     std::vector<double> count_;       // (members,): a cost of the labels in the pattern
     std::vector<double> robust_;      // (members, labels)
+    std::vector<double> clique_;      // (members, labels)
     std::vector<double> costs_, held_, released_;
     std::vector<Index> members_;
     std::vector<std::uint8_t> side_;
     CountFactor count_solver_;
     RobustFactor robust_solver_;
+    CliqueFactor clique_solver_;
     ReleaseSpace space_;
 
   private:
@@ -158,15 +184,28 @@ class FactorMessages : public PairMessages {
 
     template <class Poll>
     void update_robust(Index r, Poll poll) {
-        const Index L = g_.labels, start = g_.robust_starts[r];
         collect_robust(r, totals_.data());
         answer(robust_solver_, poll);
+        give_back(g_.robust_variables, g_.robust_starts[r], robust_);
+    }
+
+    template <class Poll>
+    void update_clique(Index c, Poll poll) {
+        collect_clique(c, totals_.data());
+        answer(clique_solver_, poll);
+        give_back(g_.clique_variables, g_.clique_starts[c], clique_);
+    }
+
+    // The messages of a factor's members, from member `start` on, are what it answered.
+    void give_back(const std::vector<Index>& variables, Index start,
+                   std::vector<double>& messages) {
+        const Index L = g_.labels;
         for (std::size_t k = 0; k < costs_.size(); ++k) {
             if (held_[k] == unbounded) continue;
-            double& old = robust_[start * L + static_cast<Index>(k)];
+            double& old = messages[start * L + static_cast<Index>(k)];
             const double now = damped(k, old);
             const Index m = start + static_cast<Index>(k) / L, x = static_cast<Index>(k) % L;
-            totals_[g_.robust_variables[m] * L + x] += now - old;
+            totals_[variables[m] * L + x] += now - old;
             old = now;
         }
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "messages/factor_graph.hpp"
@@ -46,6 +47,8 @@ class Labeling {
             const Index* const taken = taken_.data() + r * g.labels;
             sum.add(robust_energy(r, *std::max_element(taken, taken + g.labels)));
         }
+        for (Index c = 0; c < g.cliques(); ++c)
+            sum.add(clique_cells(c, g.clique_starts[c + 1]).first[0]);
         return sum.value();
     }
 
@@ -64,6 +67,18 @@ class Labeling {
     }
 
   private:
+    // The cell of a table at the labels of its members, that of member `free` taken as 0, and how far
+    // apart the cells of that member's labels are.
+    std::pair<const double*, Index> clique_cells(Index c, Index free) const {
+        const FactorGraph& g = graph_;
+        Index cell = 0, stride = 0;
+        for (Index m = g.clique_starts[c]; m < g.clique_starts[c + 1]; ++m) {
+            cell = cell * g.labels + (m == free ? 0 : labels_[g.clique_variables[m]]);
+            stride = m == free ? 1 : stride * g.labels;
+        }
+        return {g.clique_values.data() + g.clique_tables[c] + cell, stride};
+    }
+
     double robust_energy(Index r, Index most) const {
         const Index size = graph_.robust_starts[r + 1] - graph_.robust_starts[r];
         const double differ = static_cast<double>(size - most);
@@ -96,6 +111,11 @@ class Labeling {
             for (Index x = 0; x < L; ++x)
                 costs_[x] += robust_energy(r, std::max(most, taken[x] + 1));
             ++taken[old];
+        }
+        for (Index k = g.clique_member_starts[i]; k < g.clique_member_starts[i + 1]; ++k) {
+            const Index m = g.clique_members[k];
+            const auto [cells, stride] = clique_cells(g.clique_factor[m], m);
+            for (Index x = 0; x < L; ++x) costs_[x] += cells[x * stride];
         }
     }
 

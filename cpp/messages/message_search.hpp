@@ -68,7 +68,7 @@ class MessageSearch {
     }
 
     // Relabels a forest, grown in this order, of the labelling where the walk stands. A walk starts
-    // anew from the best labelling. Count factors and robust regions stand for their messages here,
+    // anew from the best labelling. Factors other than pairs stand for their messages here,
     // so with them a move need not lower the energy, and a descent from its end follows.
     template <class Poll>
     void move_tree(bool anew, const std::vector<Index>& order, std::vector<double> noise,

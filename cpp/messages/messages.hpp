@@ -47,6 +47,11 @@ class Messages : public CycleMessages {
             collect_robust(r, nullptr);
             sum.add(robust_solver_.minimize(costs_));
         }
+        for (Index c = 0; c < g_.cliques(); ++c) {
+            if ((c & 15) == 15) poll();
+            collect_clique(c, nullptr);
+            sum.add(clique_solver_.minimize(costs_));
+        }
         for (std::size_t c = 0; c + 1 < cycle_starts_.size(); ++c) {
             if ((c & 15) == 15) poll();
             collect_cycle(static_cast<Index>(c), false);
@@ -88,6 +93,7 @@ class Messages : public CycleMessages {
         add(pair_, g_.labels);
         add(count_, 1);
         add(robust_, g_.labels);
+        add(clique_, g_.labels);
         add(cycle_, g_.labels * g_.labels);
         return sum;
     }
@@ -129,6 +135,13 @@ class Messages : public CycleMessages {
             robust_solver_.minimize(costs_);
             for (const auto x : robust_solver_.chosen()) robust_chosen_.push_back(x);
         }
+        clique_chosen_.clear();
+        for (Index c = 0; c < g_.cliques(); ++c) {
+            if ((c & 15) == 15) poll();
+            collect_clique(c, nullptr);
+            clique_solver_.minimize(costs_);
+            for (const auto x : clique_solver_.chosen()) clique_chosen_.push_back(x);
+        }
         cycle_chosen_.clear();
         for (std::size_t c = 0; c + 1 < cycle_starts_.size(); ++c) {
             if ((c & 15) == 15) poll();
@@ -162,6 +175,9 @@ class Messages : public CycleMessages {
         for (std::size_t m = 0; m < robust_chosen_.size(); ++m)
             differ(robust_.data() + m * L, chosen_[g_.robust_variables[m]],
                    static_cast<Index>(robust_chosen_[m]));
+        for (std::size_t m = 0; m < clique_chosen_.size(); ++m)
+            differ(clique_.data() + m * L, chosen_[g_.clique_variables[m]],
+                   static_cast<Index>(clique_chosen_[m]));
         for (std::size_t k = 0; k < cycle_pairs_.size(); ++k) {
             const auto [x, y] = pair_chosen_[cycle_pairs_[k].pair];
             differ(cycle_.data() + k * L * L, cycle_pairs_[k].turned ? y * L + x : x * L + y,
@@ -171,7 +187,7 @@ class Messages : public CycleMessages {
 
     std::vector<Index> chosen_, cycle_chosen_;  // minimisers, for a supergradient
     std::vector<std::pair<Index, Index>> pair_chosen_;
-    std::vector<std::size_t> robust_chosen_;
+    std::vector<std::size_t> robust_chosen_, clique_chosen_;
 };
 
 }  // namespace setwise

@@ -96,7 +96,7 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
     Method(
         name="messages",
         run=messages,
-        fields="any pairwise tables, any function of a count",
+        fields="any pairwise tables, any function of a count, tables of several variables",
         answer="max-product and dual decomposition",
         takes=TAKEN_BY_MESSAGES,
         auto=always,

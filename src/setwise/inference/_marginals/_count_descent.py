@@ -1,4 +1,4 @@
-"""The bound of trees and counts, being lowered: messages along pairs, steps of the counts' costs."""
+"""The bound of trees and counts, being lowered: messages of pairs, steps of the counts' costs."""
 
 from __future__ import annotations
 
@@ -67,6 +67,7 @@ class CountDescent:
         self._parts = CountParts(counted, n, np.bincount(self._first, minlength=n) > 0)
         self._is_small = pairs.edges.size <= SMALL
         self._covers: list[Cover] = []
+        self._chooses = False
         if self._is_small and not self._shares.is_forest:
             self._covers = [Cover(1.0, order.variables, self._shares.now)]
             self._shares.rounds = 0
@@ -93,6 +94,7 @@ class CountDescent:
         self.n_iter = 0
         self.laws: CountLaws = self._weighed()
         self._awaits = False
+        self._costs_before = self._costs
         self._set_parts()
 
     # ---------------------------------------------------------------------------------- the state
@@ -166,7 +168,7 @@ class CountDescent:
     def _eliminate(self) -> float:
         self.laws = self._weighed()
         trees = self.kernel.forward(self._threads)
-        if self._covers:
+        if self._covers and not self._chooses:  # while forests are chosen, the pass alone will tell
             trees = bound_of(self.kernel, self._scaled())
         of_counts = float((self._parts.now * self.laws.logs).sum())
         sizes = float(np.abs(self._costs).sum()) + abs(of_counts) + len(self._unary)
@@ -189,6 +191,7 @@ class CountDescent:
 
     def _choose_forests(self) -> None:
         """Spanning forests that cover the graph: those whose edges say most, one a round."""
+        self._chooses = True
         for k in range(FORESTS):
             for _ in range(2):
                 self.sweep()
@@ -200,6 +203,9 @@ class CountDescent:
                 break
             self._covers = mixed(self._covers, forest, 1.0 / (k + 3))
             self._set_parts()
+        self._chooses = False
+        self.value = self._last = self._eliminate()
+        self.history = [self.value]
 
     def _probabilities_inside(self, p: FloatArray) -> FloatArray:
         """(P,): the trees' probabilities that members count."""

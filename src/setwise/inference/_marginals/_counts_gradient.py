@@ -21,7 +21,7 @@ from setwise.inference._marginals._tree_descent import expected_energies
 
 
 def counts_weights(field: Field, result: MarginalsResult, n_threads: int) -> FloatArray:
-    """(K,): minus the expectation of each potential over t, pairs' and counts' by their own laws."""
+    """(K,): minus the expectation of each potential over t, by the laws of pairs and counts."""
     t, p = result.temperature, result.probabilities.astype(np.float64)
     other = ValueError("result must be of this field, got one of other edges or regions")
     if lacks_counts(field) is not None:

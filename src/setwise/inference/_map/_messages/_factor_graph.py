@@ -68,6 +68,16 @@ class RobustFactor:
 
 
 @dataclass(frozen=True, eq=False)
+class Cliques:
+    """Tables of k variables each."""
+
+    variables: IntArray
+    """(C, k)"""
+    tables: FloatArray
+    """(C, L^k), the last variable fastest"""
+
+
+@dataclass(frozen=True, eq=False)
 class Factors:
     """The terms of a field, sorted by how messages treat them."""
 
@@ -76,11 +86,16 @@ class Factors:
     pairs: Pairs
     counts: list[CountFactor]
     robust: list[RobustFactor]
+    cliques: list[Cliques]
+
+
+def _finite(term: CliqueTerm) -> str | None:
+    return NOT_PAIRS if term.is_hard else None
 
 
 TAKEN_BY_MESSAGES = dict.fromkeys(KINDS, taken) | {
     TransitionTerm: refused("its counts are of pairs, not of variables"),
-    CliqueTerm: refused(NOT_PAIRS),
+    CliqueTerm: _finite,
 }
 
 
@@ -91,6 +106,7 @@ def factors_of(field: Field) -> Factors:
     tables: list[TableTerm] = []
     counts: list[CountFactor] = []
     robust: list[RobustFactor] = []
+    cliques: list[Cliques] = []
     for _, term in terms:
         match term:
             case PottsTerm():
@@ -113,6 +129,9 @@ def factors_of(field: Field) -> Factors:
                 )
             case CountTerm():
                 counts += _counts_of_regions(term, field.n_labels)
+            case CliqueTerm() if len(term.cliques):
+                cliques.append(_whole_tables(term, field.n_labels))
+                unary = _within_sides(term, unary)
             case RobustTerm():
                 members = _members(term.regions, len(term.weights))
                 robust += [
@@ -123,7 +142,23 @@ def factors_of(field: Field) -> Factors:
                     if len(region)
                 ]
     pairs = _merge(potts, tables, field.n_variables, field.n_labels)
-    return Factors(constant, unary, pairs, counts, robust)
+    return Factors(constant, unary, pairs, counts, robust, cliques)
+
+
+def _whole_tables(term: CliqueTerm, n_labels: int) -> Cliques:
+    """With an axis of all labels a variable; those beyond a side are forbidden and cost 0."""
+    sides = [(0, 0), *((0, n_labels - side) for side in term.sides.tolist())]
+    tables = np.pad(term.tables, sides)
+    return Cliques(term.cliques, tables.reshape(len(tables), -1))
+
+
+def _within_sides(term: CliqueTerm, unary: FloatArray) -> FloatArray:
+    """Unaries that forbid the labels beyond a table's sides."""
+    for axis, side in enumerate(term.sides.tolist()):
+        if side < unary.shape[1]:
+            unary = unary.copy()
+            unary[term.cliques[:, axis], side:] = np.inf
+    return unary
 
 
 def _counts_of_regions(term: CountTerm, n_labels: int) -> list[CountFactor]:

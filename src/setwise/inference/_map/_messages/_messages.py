@@ -42,13 +42,15 @@ def messages(field: Field, options: MapOptions) -> MapResult:
     relaxation, tightened by cycles, and a gap may stay.
 
     Taken are Potts terms, pairwise tables of any sign, cardinality potentials with any table,
-    region consistency, label costs and robust regions. 1000 passes by default, one after the other
+    region consistency, label costs, robust regions and tables of several variables that forbid
+    nothing. 1000 passes by default, one after the other
     on one thread; ``random`` is for the forests that are relabelled.
 
     Notes
     -----
     A pass costs O(E L) for Potts, O(E L^2) for tables, O(n log n) for a function of a count over n
-    variables, and O(L^3) for each triangle or square once they are in. Pairs are swept as in
+    variables, O(k L^k) for a table of k, and O(L^3) for each triangle or square once they are in.
+    Pairs are swept as in
     sequential tree-reweighted message passing (Kolmogorov, 2006): forward and backward, each
     variable giving 1 / max(pairs ahead, pairs behind) of what it holds to every pair ahead. A
     function of a count takes all that its variables hold and gives back nearly the largest multiple

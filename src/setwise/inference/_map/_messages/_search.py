@@ -82,7 +82,11 @@ def message_search(factors: Factors, damping: float) -> tuple[MessageSearch, Int
     count_variables = _joined([rank[factor.variables] for factor in counts])
     robust_variables = _joined([rank[factor.variables] for factor in robust])
     others = np.zeros(n, np.bool_)
-    others[count_variables] = others[robust_variables] = True
+    cliques = factors.cliques
+    clique_variables = _joined([rank[group.variables].ravel() for group in cliques])
+    clique_sizes = _joined([np.full(len(g.variables), g.variables.shape[1]) for g in cliques])
+    clique_cells = _joined([np.full(len(g.tables), g.tables.shape[1]) for g in cliques])
+    others[count_variables] = others[robust_variables] = others[clique_variables] = True
     forward, backward = _shares(pairs, n, is_forest, others)
     search = MessageSearch(
         n=n,
@@ -110,6 +114,10 @@ def message_search(factors: Factors, damping: float) -> tuple[MessageSearch, Int
         robust_variables=robust_variables,
         robust_weights=np.array([factor.weight for factor in robust], float),
         robust_truncations=np.array([factor.truncation for factor in robust], float),
+        clique_starts=np.concatenate([[0], np.cumsum(clique_sizes)]),
+        clique_variables=clique_variables,
+        clique_tables=np.cumsum(clique_cells) - clique_cells,
+        clique_values=np.concatenate([np.zeros(0), *(group.tables.ravel() for group in cliques)]),
         forward=forward,
         backward=backward,
         damping=damping,
