@@ -24,8 +24,8 @@ class Extrapolation:
         \Bigl| \sum_k c_k (b_{k+1} - b_k) \Bigr|^2,
 
     is free of them. The shares c can be thousands, of either sign: whatever is affine in b is to be
-    made from the mixture, for if it was mixed too, the shares would multiply its rounding, each time
-    anew.
+    made from the mixture, for if it was mixed too, the shares would multiply its rounding, each
+    time anew.
 
     Q. Bertrand, M. Massias, Anderson acceleration of coordinate descent, 2021.
     """
