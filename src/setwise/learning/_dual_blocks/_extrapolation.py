@@ -61,5 +61,4 @@ class Extrapolation:
         if not (np.isfinite(total) and total > 0.0):
             return None
         shares /= total
-        mixed: FloatArray = shares @ np.array(self._points[1:])
-        return mixed
+        return np.asarray(shares @ np.array(self._points[1:]), np.float64)
