@@ -15,8 +15,9 @@ at three prices, sparse ones and 200 labels at C = 1. Margin and slack rescaling
 (Dice) are left out at 200 labels, where a set has more faces than planes are kept.
 
 Tall samples are held against one-slack planes alone, paths of eight values of C, each fit from the
-one before, against their hardest fit, on two seeds. With SETWISE_DATA also scene and emotions with the defaults,
-against logistic regression. The table has the slowest of each surrogate and shape, the results all.
+one before, against their hardest fit, on two seeds. With SETWISE_DATA also scene and emotions with
+the defaults, against logistic regression. The table has the slowest of each surrogate and shape,
+the results all.
 
 ``--part`` measures a part alone, and takes the others from the results that are there; with another
 seed nothing is written.
