@@ -109,6 +109,29 @@ def test_projections_meet_their_inequality(data):
     assert most - towards @ b <= 1e-11 * worst * max(np.abs(z).max(), worst)
 
 
+@pytest.mark.parametrize("p", [3, 20, 60])
+def test_jaccards_own_projection_is_that_of_its_table(p):
+    """Pools of one element after the other, against cuts over the whole grid of counts."""
+    rng = np.random.default_rng(p)
+    truth = rng.random((40, p)) < 0.3
+    truth[:, 0] = True  # an empty truth has no table of two counts
+    z = rng.normal(size=truth.size)
+    z[::5] = np.round(z[::5], 1)  # ties
+    table = CountsLoss(lambda n, q, m, r: (n + q) / np.maximum(m + q, 1))
+    answers = []
+    for loss in (Jaccard(), table):
+        labels = read_labels(truth)
+        found, factor = LovaszHinge(loss)._polymatroids(labels)
+        scales = np.full(len(truth), factor)
+        words = (found.kind, found.tables, found.starts)
+        sets = _core.SetBlocks(labels.positive, labels.offsets, scales, *words)
+        answers.append((found.kind, np.empty(truth.size)))
+        _core.project_sets(sets, z, answers[-1][1])
+    (own, b), (other, c) = answers
+    assert own != other
+    np.testing.assert_allclose(b, c, rtol=0, atol=1e-13)
+
+
 # -------------------------------------------------------------------------------------- the minimum
 
 

@@ -8,6 +8,7 @@ from setwise.estimators._sets._set_risk import LinearRisk
 from setwise.learning import Serial
 from setwise.learning._dual_blocks._dual_blocks import SetBlocks, dual_blocks
 from setwise.learning._dual_blocks._extrapolation import Extrapolation
+from setwise.learning._dual_blocks._learn_linear import learn_linear
 from setwise.losses import Hamming, Jaccard
 from setwise.losses._scoring._layout import arrange
 from setwise.surrogates import LovaszHinge, MarginRescaling
@@ -69,6 +70,26 @@ def test_passes_see_the_scores_of_the_dual_they_have(monkeypatch):
     fit = dual_blocks(sets, 1000.0, tol=1e-3, max_iter=100, callback=None)
     assert fit.converged
     assert max(apart) < 1e-9
+
+
+def test_what_passes_do_not_end_newtons_steps_do():
+    """At a price where passes stand at a gap of a tenth, and back: each goes on from the other."""
+    rng = np.random.default_rng(2)
+    sizes = rng.lognormal(0.0, 0.5, size=40)
+    X = rng.standard_t(5, size=(100, 40)) * sizes
+    scores = X @ rng.normal(size=(40, 5))
+    Y = scores + scores.std() * rng.normal(size=(100, 5)) > 0
+    layout = arrange(Y, "rows", None, None)
+    sets = LinearRisk(X, layout, LovaszHinge("jaccard"), True, Serial()).linear_sets()
+    fit = learn_linear(sets, 1000.0, max_iter=200)
+    assert fit.converged
+    assert fit.learner == "dual_blocks, interior_point"
+    found, factor = sets.surrogate._polymatroids(sets.labels)
+    scales = 1000.0 * factor * sets.weights
+    blocks = SetBlocks(sets, found, scales, fit.dual, fit.C, 1000.0)
+    assert blocks.excess() <= 1.0 + 1e-12
+    dual = blocks.total - 0.5 * np.vdot(blocks.W, blocks.W)
+    assert dual >= fit.bound - 1e-6 * abs(fit.bound)
 
 
 def test_control_c_on_the_way_back_leaves_a_dual(monkeypatch):

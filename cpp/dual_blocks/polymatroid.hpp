@@ -96,8 +96,7 @@ inline void sort_above_zero(const double* z, std::int64_t p, PolymatroidWork& wo
         }
         count_ranks(above, n, ranks);
         items.resize(static_cast<std::size_t>(n));
-        for (std::int64_t i = 0; i < n; ++i)
-            items[ranks[i]] = {above[i], index[i]};
+        for (std::int64_t i = 0; i < n; ++i) items[ranks[i]] = {above[i], index[i]};
         return;
     }
     for (std::int64_t i = 0; i < p; ++i)
@@ -183,8 +182,7 @@ inline CountsMinimum least_counts(const JaccardCounts& F, double scale,
     for (std::int64_t q = s.q0; q <= s.q1; ++q) {
         const double step = scale * F.reciprocals[F.m + q];
         while (a < s.a1 && sums[a + 1] - sums[a] - level > step) ++a;
-        const double value =
-            (step + level) * static_cast<double>(a + q) - sums[a] - others[q];
+        const double value = (step + level) * static_cast<double>(a + q) - sums[a] - others[q];
         if (value < best.value) best = {a, q, value};
     }
     best.value -= start;
@@ -192,7 +190,8 @@ inline CountsMinimum least_counts(const JaccardCounts& F, double scale,
 }
 
 // The elements above 0, positives and negatives apart, with the sums of the largest of them; how many.
-inline std::pair<std::int64_t, std::int64_t> part_by_label(const std::uint8_t* positive, PolymatroidWork& work) {
+inline std::pair<std::int64_t, std::int64_t> part_by_label(const std::uint8_t* positive,
+                                                           PolymatroidWork& work) {
     const std::size_t most = work.items.size();
     for (auto* sums : {&work.positives, &work.negatives}) sums->resize(most + 1);
     for (auto& where : work.where) where.resize(most);
@@ -392,8 +391,9 @@ struct Polymatroid {
                 value += item.z * chain.step(positive[item.index] != 0);
             return scale * value;
         };
-        return visit(work, [&](const auto& F) { return along(F.chain()); },
-                     [&](const double* table) { return along(CardinalityTable{table}.chain()); });
+        return visit(
+            work, [&](const auto& F) { return along(F.chain()); },
+            [&](const double* table) { return along(CardinalityTable{table}.chain()); });
     }
 
     // By which factor b must shrink to lie in P(F): 1 but for rounding.

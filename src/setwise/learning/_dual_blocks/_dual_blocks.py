@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._progress import Progress
-from setwise.learning._cutting_planes._fit import Dual, Fit, Planes
+from setwise.learning._cutting_planes._fit import Dual, Fit, Planes, PlaneShares
 from setwise.learning._cutting_planes._search import Search
 from setwise.learning._dual_blocks._acceleration import Acceleration
 from setwise.learning._dual_blocks._blocks import ENOUGH, Blocks, PulledBlocks
@@ -28,6 +28,8 @@ T = TypeVar("T", bound=np.generic)
 
 # The passes of the first round, and the most; in between half as many as all before.
 _BEGIN, _BEGIN_WARM, _MOST = 4, 16, 100
+# Passes between extrapolations.
+_STEPS = 6
 # The weights of a price within this factor are nearly those of another.
 _NEAR = 12.0
 # Labels that are not done after so many passes get Newton's steps, where these have room.
@@ -45,7 +47,7 @@ class ElementBlocks(Blocks):
     def __init__(self, sets: LinearSets) -> None:
         self.features = sets.features
         labels = sets.labels
-        self._shape = (sets.n, sets.p)
+        self._shape, self._weights = (sets.n, sets.p), sets.weights
         self._signs = np.where(labels.positive.view(np.bool_), 1.0, -1.0)
         self.b = np.zeros(len(labels.positive))
         self.W, self.total = np.zeros((sets.p, sets.columns)), 0.0
@@ -61,8 +63,10 @@ class ElementBlocks(Blocks):
         The first where most elements are at their bounds, the second where most are not; each as
         far along its ray as the dual rises, and the best in between.
         """
-        if not isinstance(start, np.ndarray):
+        if start is None:
             return
+        if isinstance(start, PlaneShares):
+            start = self._inside(C * self._of_planes(start)) / C
         candidates = [C * start]
         if before > C:
             candidates.append(self._inside(before * start))
@@ -80,14 +84,26 @@ class ElementBlocks(Blocks):
         self.b, self.W, self.total = b.ravel(), W, float(b.sum())
         self.inner = self.W
 
+    def _of_planes(self, start: PlaneShares) -> FloatArray:
+        """b / C as a mixture of planes, whose slopes are -y b and heights b(V)."""
+        n, p = self._shape
+        sets = np.repeat(np.arange(n), start.counts)
+        b = np.zeros(self._shape)
+        np.add.at(b, sets, start.shares[:, None] * np.abs(start.slopes.reshape(-1, p)))
+        of_weights: FloatArray = (self._weights[:, None] * b).ravel()
+        return of_weights
+
     def _summed(self, by_label: FloatArray) -> FloatArray:
         """Over the labels, unless each stands for itself."""
         return by_label if self._separable else by_label.sum(keepdims=True)
 
     def renew(self) -> None:
         """From b."""
-        self.W = self.features.weights((self._signs * self.b).reshape(self._shape))
+        self.W = self.features.weights(self._signed())
         self.total = float(self.b.sum())
+
+    def _signed(self) -> FloatArray:
+        return (self._signs * self.b).reshape(self._shape)
 
     def dual(self, C: float) -> Dual:
         """b, divided by C."""
@@ -184,13 +200,13 @@ class SetBlocks(ElementBlocks, PulledBlocks):
         self._curvature = np.maximum(self._acceleration.gain * squares, 1e-300)
         self._gaps = np.full(labels.n, np.inf)
         self._rest = np.zeros((labels.n, 2), np.int32)
-        self._path, self._trust = Extrapolation(), 1.0
+        self._path, self._trust = Extrapolation(_STEPS), 1.0
 
     def _gap_met(self) -> float:
         return float(self._gaps.sum())
 
     def _stage(self, most: int, target: float) -> None:
-        state = self._state_of_W()
+        state = self.features.state(self._acceleration.begin(self.W)).ravel()
         if self._goes_straight:
             self._extrapolated(most, target, state)
         else:
@@ -233,8 +249,7 @@ class SetBlocks(ElementBlocks, PulledBlocks):
                 before, dual = (self.b, state), self._dual_at(state)
                 try:
                     self.b = limit
-                    self.renew()
-                    state = self._state_of_W()
+                    state = self.features.state_of(self._signed()).ravel()
                     self._pass(1, target, 0, state)
                     higher = self._dual_at(state) >= dual
                 except KeyboardInterrupt:  # the limit is no dual before each set was projected
@@ -246,13 +261,9 @@ class SetBlocks(ElementBlocks, PulledBlocks):
                     self.b, state = before
             path.begin(self.b)
 
-    def _state_of_W(self) -> FloatArray:
-        return self.features.state(self._acceleration.begin(self.W)).ravel()
-
     def _dual_at(self, state: FloatArray) -> float:
         """The dual of b, whose state this is."""
-        signed = (self._signs * self.b).reshape(self._shape)
-        return float(self.b.sum()) - 0.5 * self.features.squared(signed, state)
+        return float(self.b.sum()) - 0.5 * self.features.squared(self._signed(), state)
 
     def _inside(self, b: FloatArray) -> FloatArray:
         inside = np.empty_like(b)

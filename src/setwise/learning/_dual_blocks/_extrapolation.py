@@ -9,8 +9,8 @@ from setwise._foundation._arguments import FloatArray
 # Of so many examples a feature at the most, passes in one order do well, and can be extrapolated;
 # of more, a random order does better. Of fewer than the least, few passes are enough.
 LEAST, WIDE = 0.5, 3.0
-# Points before an extrapolation, and what is added to their products for the sake of rounding.
-_POINTS, _ROUNDING = 3, 1e-10
+# What is added to the products of steps for the sake of rounding.
+_ROUNDING = 1e-10
 
 
 class Extrapolation:
@@ -24,13 +24,14 @@ class Extrapolation:
         \Bigl| \sum_k c_k (b_{k+1} - b_k) \Bigr|^2,
 
     is free of them. The shares c can be thousands, of either sign: whatever is affine in b is to be
-    made from the mixture, for if it was mixed too, the shares would multiply its rounding, each time
-    anew.
+    made from the mixture, for if it was mixed too, the shares would multiply its rounding, each
+    time anew.
 
     Q. Bertrand, M. Massias, Anderson acceleration of coordinate descent, 2021.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, steps: int = 4) -> None:
+        self._steps = steps
         self._points: list[FloatArray] = []
 
     @property
@@ -45,7 +46,7 @@ class Extrapolation:
     def add(self, b: FloatArray) -> bool:
         """The next point; whether there are enough now."""
         self._points.append(b.copy())
-        return len(self._points) >= _POINTS + 2
+        return len(self._points) > self._steps
 
     def limit(self) -> FloatArray | None:
         """Where they seem to go, if anywhere: b, which need not be feasible."""
@@ -60,5 +61,4 @@ class Extrapolation:
         if not (np.isfinite(total) and total > 0.0):
             return None
         shares /= total
-        mixed: FloatArray = shares @ np.array(self._points[1:])
-        return mixed
+        return np.asarray(shares @ np.array(self._points[1:]), np.float64)

@@ -36,7 +36,8 @@ class Features:
         if self.gram:
             products = X @ X.T
             dense = products.toarray() if self._sparse else np.asarray(products)
-            return _core.GramRows(np.ascontiguousarray(dense + float(self._intercept)))
+            self._products = np.ascontiguousarray(dense + float(self._intercept))
+            return _core.GramRows(self._products)
         if self._sparse:
             starts, columns = X.indptr.astype(np.int64), X.indices.astype(np.int64)
             return _core.SparseRows(starts, columns, X.data, X.shape[1], self._intercept)
@@ -67,6 +68,12 @@ class Features:
         if self._intercept:
             scores = scores + W[:, features]
         return np.array(scores.T, order="C")
+
+    def state_of(self, signed: FloatArray) -> FloatArray:
+        """The state of the weights that (n, p) makes, without them where inner products are."""
+        if self.gram:
+            return np.array((self._products @ signed).T, order="C")
+        return self.state(self.weights(signed))
 
     def squared(self, signed: FloatArray, state: FloatArray) -> float:
         """|W|^2 for what W was made from (n, p) and its state."""

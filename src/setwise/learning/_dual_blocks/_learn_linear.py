@@ -40,6 +40,9 @@ _FOR_EVER = 1 << 40
 _STEPS, _QUICK_STEPS = 150, 600
 _BEFORE_STEPS, _BEFORE_LONG_STEPS, _BEFORE_WARM_STEPS = 100, 400, 80
 _BEFORE_TALL_STEPS, _LITTLE_WORK = (50, 150), 1 << 23
+# Steps, a dozen or three, are products of large matrices, which take a part of the time that the
+# operations of a pass do.
+_STEPS_WORK = 10.0
 # A stage of blocks that leaves more of the gap is not worth another.
 _HELP = 0.5
 # |x|^2 beyond has no room for the sums of a dual.
@@ -170,13 +173,25 @@ def stages(sets: LinearSets, init: Fit | None = None) -> tuple[Stage, ...]:
     if examples > (_TALL_OF_LABELS if answer[0].kind == Polymatroids.MODULAR else _TALL):
         near = init is not None and sets.dimension > _MANY_WEIGHTS
         return (("blocks", _WARM_PASSES), *_OF_TALL) if near else _OF_TALL
-    return _STRAIGHT if goes_straight(sets, answer[0]) else _OF_WIDE
+    if not goes_straight(sets, answer[0]):
+        return _OF_WIDE
+    if answer[0].kind == Polymatroids.MODULAR:  # whose labels have steps of their own
+        return _STRAIGHT
+    return _with_steps(sets, ("blocks", _passes_before_steps(sets)), _STRAIGHT)
 
 
 def _rounds_before_steps(sets: LinearSets) -> int:
     """Fewer where a step costs little more than a round."""
     work = sets.n * sets.dimension**2
     return _BEFORE_TALL_STEPS[0] if work <= _LITTLE_WORK else _BEFORE_TALL_STEPS[1]
+
+
+def _passes_before_steps(sets: LinearSets) -> int:
+    """As many as take the time of the steps, as far as their operations tell."""
+    n, p, columns = sets.n, sets.p, sets.columns
+    step = n * (p * columns) ** 2 + (p * columns) ** 3 // 3
+    one_pass = 2 * n * p * min(n, 2 * columns)
+    return max(_BEFORE_STEPS, int(_STEPS_WORK * step / one_pass))
 
 
 def _with_steps(sets: LinearSets, first: Stage, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:

@@ -41,6 +41,8 @@ class PathBlocks(Blocks):
             self._path = CentralPath(self._X, prices, sets.p, _KEPT)
         else:
             self._path = CentralPath(np.ones((sets.labels.n, 1)), prices, sets.columns, _KEPT)
+        if isinstance(start, np.ndarray) and sets.by_label:
+            start = _one_plane_each(sets, start)
         if isinstance(start, PlaneShares):
             self._path.begin_with(start, gap)
         else:
@@ -84,6 +86,16 @@ class PathBlocks(Blocks):
     def dual(self, C: float) -> Dual:
         """Shares do not depend on C."""
         return self._path.used()
+
+
+def _one_plane_each(sets: LinearSets, start: FloatArray) -> PlaneShares:
+    """The dual of polymatroids: its b is a plane of each set, of the slopes -y b / c."""
+    counts = np.maximum(sets.weights, 1e-300)[:, None]
+    b = start.reshape(sets.n, sets.p) / counts
+    positive = sets.labels.positive.reshape(b.shape) != 0
+    ones = np.ones(sets.n)
+    slopes = np.where(positive, -b, b)
+    return PlaneShares(ones.astype(np.int64), ones, b.sum(axis=1), slopes.ravel())
 
 
 def dense(sets: LinearSets) -> FloatArray:
