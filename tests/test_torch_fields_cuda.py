@@ -24,6 +24,9 @@ CASES = [
     ((2, 21, 12, 12), None),
     ((1, 40, 8, 8), None),
     ((1, 3, 30), None),
+    ((2, 9, 20, 61), None),  # several tiles
+    ((1, 2, 65, 70), None),
+    ((1, 3, 1, 33), None),
 ]
 
 
@@ -48,6 +51,23 @@ def test_marginals_agree_within_the_gap(shape, connectivity, dtype):
     assert (upper - gap <= exact.log_partition_upper + 1e-9).all()
     far = (p.cpu().double() - exact.probabilities).square().flatten(1).sum(1)
     assert (far <= 2 * gap + 1e-6).all()  # Pinsker
+
+
+@pytest.mark.parametrize("n_labels", [2, 5])
+@pytest.mark.parametrize("steps", [((0, 1), (1, 0)), ((0, 1), (1, 0), (1, 1))], ids=len)
+def test_an_answer_goes_on_from_its_flows(n_labels, steps):
+    from setwise.torch._cuda._field import grid_bound
+
+    x = draw((2, n_labels, 20 * 30)).cuda()
+    w = torch.full((2, len(steps), 20 * 30), 0.7, device="cuda")
+    found = grid_bound(x, w, (20, 30), steps, 1e-4)
+    x[1] += draw((n_labels, 20 * 30), 1).cuda()  # the first image is done at once, the second not
+    again = grid_bound(x, w, (20, 30), steps, 1e-4, flow=found.flow)
+    assert torch.equal(again.p[0], found.p[0])
+    assert torch.equal(again.gap[0], found.gap[0])
+    third = grid_bound(x, w, (20, 30), steps, 1e-4, flow=again.flow)
+    assert third.record[0] == 0
+    assert torch.equal(third.p, again.p)
 
 
 def test_forbidden_labels():

@@ -16,7 +16,7 @@ from setwise.torch._class_loss import ClassLoss, with_classes
 from setwise.torch._inputs._class_targets import read_table
 from setwise.torch._inputs._labels import comparable, read_target, voids
 from setwise.torch._inputs._margins import are_classes
-from setwise.torch._inputs._sets import check_input, same_shape
+from setwise.torch._inputs._sets import same_shape
 from setwise.torch._lovasz_softmax import LovaszSoftmaxLoss
 from setwise.torch._operators._library import compiled_with_operators
 from setwise.torch._score_loss import SurrogateLoss
@@ -85,24 +85,18 @@ class WithCrossEntropy(nn.Module):
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss of logits and their targets."""
         of_sets: Tensor = self.criterion(input, target)
-        return self.weight * of_sets + (1 - self.weight) * self._cross_entropy(input, target)
+        of_elements = self._cross_entropy(input, target)
+        if of_sets.dtype == of_elements.dtype:
+            return torch.lerp(of_elements, of_sets, self.weight)
+        return self.weight * of_sets + (1 - self.weight) * of_elements
 
     def _cross_entropy(self, input: Tensor, target: Tensor) -> Tensor:
-        check_input(input, target)
         wide = torch.float64 if input.dtype == torch.float64 else torch.float32
         ignore = self.criterion.options.ignore_index
         if self.of_classes or are_classes(input, target):
+            if self.label_smoothing == 0 and input.numel() and are_classes(input, target):
+                return _of_labels(input.to(wide), target, ignore)
             logits, target = with_classes(input, target, ignore)
-            if target.ndim < logits.ndim and self.label_smoothing == 0 and logits.numel():
-                void = voids(comparable(target), ignore)
-                # The criterion has refused what is no class.
-                losses = cross_entropy(
-                    logits.to(wide),
-                    comparable(target).long(),
-                    ignore_index=-100 if ignore is None else ignore,
-                    reduction="none",
-                )
-                return _mean(losses, None if void is None else ~void)
             log_p = log_softmax(logits, 1, dtype=wide)
             table = read_table(log_p, target, ignore, range(log_p.shape[1]), True)
             truth = self._smoothed(table.truth, log_p.shape[1])
@@ -124,6 +118,18 @@ class WithCrossEntropy(nn.Module):
     def extra_repr(self) -> str:
         """The share of the set loss."""
         return f"weight={self.weight:g}, label_smoothing={self.label_smoothing:g}"
+
+
+def _of_labels(logits: Tensor, target: Tensor, ignore: int | None) -> Tensor:
+    """Of labels (N, ...), which the criterion has looked at: what is no class it has refused."""
+    target = comparable(target)
+    void = voids(target, ignore)
+    # Each by itself first: torch has no other sum over pixels that is the same every time on CUDA.
+    if void is None:
+        return cross_entropy(logits, target.long(), reduction="none").mean()
+    assert ignore is not None
+    losses = cross_entropy(logits, target.long(), ignore_index=ignore, reduction="none")
+    return losses.sum() / (~void).sum().clamp(min=1)
 
 
 def _degrees(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from math import prod
 from typing import Any, NamedTuple
 
 import torch
@@ -13,6 +14,7 @@ from setwise.torch._cuda._driver import kernel
 _MOST_IMAGES = 64
 _IN_REGISTERS = 32  # labels
 _MOST_SWEEPS = 2000
+_FOUR = ((0, 1), (1, 0))  # the neighbours that tiles are made for
 
 
 class GridAnswer(NamedTuple):
@@ -25,7 +27,7 @@ class GridAnswer(NamedTuple):
     gap: Tensor
     """(B,) float64"""
     flow: Tensor
-    """(B, K, L, N) float32"""
+    """float32, as the kernel for such a grid has them"""
     record: Tensor
     """(2,): sweeps, and how often the gap was measured"""
 
@@ -48,7 +50,12 @@ def grid_bound(
     if not fits(theta, sides, steps):
         return None
     device = theta.device
-    shape = (256, 4) if labels <= 8 else (128, 3)
+    tiled = (
+        steps == _FOUR
+        and labels <= _IN_REGISTERS
+        and prod(_flow_shape(True, 1, labels, sides, 2)) < 2**31
+    )
+    shape, shared = _tiles(labels) if tiled else (((256, 4) if labels <= 8 else (128, 3)), 0)
     macros = (
         ("LOGIT", "double" if theta.dtype == torch.float64 else "float"),
         ("LABELS", labels),
@@ -56,27 +63,34 @@ def grid_bound(
         ("DIRECTIONS", len(steps)),
         ("MOST_IMAGES", _MOST_IMAGES),
         ("BLOCKS", shape[1]),
+        ("TILED", int(tiled)),
     )
-    program = kernel(("field.cu",), "field", macros, 0, device.index, shape, True)
+    files = ("field.cuh", "field_tiles.cuh" if tiled else "field_edges.cuh", "field.cu")
+    program = kernel(files, "field", macros, shared, device.index, shape, True)
     if program is None:
         return None
+    limit = _MOST_SWEEPS if limit is None else limit
     theta = theta.contiguous()
     half = _halves(weights)
     real: Any = {"dtype": torch.float32, "device": device}
-    a, before = torch.empty(2, batch, labels, n, **real).unbind()
-    flows = torch.empty(batch, len(steps), labels, n, **real) if flow is None else flow.clone()
-    flows_before = torch.empty_like(flows)
+    flows = torch.empty(_flow_shape(tiled, batch, labels, sides, len(steps)), **real)
+    before = torch.empty(2 if tiled else 1, *flows.shape, **real)
+    if tiled and flow is None:
+        before[0].zero_()
+    elif flow is not None:
+        (before[0] if tiled else flows).copy_(flow)
+    scores = (before[0],) * 2 if tiled else torch.empty(2, batch, labels, n, **real).unbind()
     p = torch.empty(batch, labels, n, **real)
     out = torch.empty(batch, 4, dtype=torch.float64, device=device)
-    parts = torch.empty(5, program.blocks, dtype=torch.float64, device=device)
+    parts = torch.empty(6, program.blocks, dtype=torch.float64, device=device)
     record = torch.zeros(4, dtype=torch.int32, device=device)
-    pointers = (theta, half, a, flows, before, flows_before, p, out, parts, record)
+    pointers = (theta, half, flows, before[0], before[-1], *scores, p, out, parts, record)
     padded = (1,) * (3 - len(sides)) + tuple(sides)
     offsets = [step for way in steps for step in ((0,) * (3 - len(way)) + tuple(way))]
-    numbers = (batch, _MOST_SWEEPS if limit is None else limit, first_check, int(flow is not None))
+    numbers = (batch, limit, first_check, int(flow is not None))
     odd = (4 + 3 + len(offsets)) % 2
     arguments = struct.pack(
-        f"<11Qdq{7 + len(offsets)}i{4 * odd}x",
+        f"<12Qdq{7 + len(offsets)}i{4 * odd}x",
         *(tensor.data_ptr() for tensor in pointers),
         record.data_ptr() + 8,
         tol,
@@ -88,6 +102,23 @@ def grid_bound(
     program.launch(arguments, torch._C._cuda_getCurrentRawStream(device.index))
     upper = out[:, 0] + 1.5e-14 * out[:, 3]
     return GridAnswer(p, upper, out[:, 2], flows, record)
+
+
+def _tiles(labels: int) -> tuple[tuple[int, int], int]:
+    """Threads of a block and blocks on a multiprocessor, and the bytes of a tile."""
+    shape = (512, 2) if labels == 2 else (256, 4) if labels <= 8 else (128, 4)
+    planes = 1 if labels == 2 else labels
+    return shape, 4 * 2 * shape[0] * (planes + 1)
+
+
+def _flow_shape(
+    tiled: bool, batch: int, labels: int, sides: tuple[int, ...], directions: int
+) -> tuple[int, ...]:
+    """Of the flows: see field.cuh."""
+    if not tiled:
+        return batch, directions, labels, prod(sides)
+    planes = 1 if labels == 2 else labels
+    return batch, directions, sides[0], -(-sides[1] // 32), planes, 32
 
 
 def fits(theta: Tensor, sides: tuple[int, ...], steps: tuple[tuple[int, ...], ...]) -> bool:
