@@ -105,7 +105,7 @@ def test_index_of_piles_is_that_of_the_loss() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
-        ((2, 5, 3), (2, 4, 4), "no difference beyond chance"),
+        ((2, 5, 4), (2, 4, 4), "no difference beyond chance"),
         ((8, 8, 9), (2, 1, 2), "ahead by more than chance"),
         ((2, 1, 2), (8, 8, 9), "behind by more than chance"),
     ],
