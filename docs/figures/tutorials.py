@@ -59,7 +59,7 @@ def photograph_figures():
         "a later photograph": shot,
         "pixel by pixel": cut_out(shot, alone),
         "the learnt field": cut_out(shot, model.predict([graph])[0].reshape(shape)),
-        "entropy": known["post"].entropy_image,
+        "entropy": known["post"].entropy.reshape(shape),
     }
     options = {"cmap": "inferno", "vmin": 0, "vmax": np.log(2)}
     return row(first, **options), row(second, **options)
