@@ -11,15 +11,14 @@ import pytest
 from skimage import color
 
 import setwise as sw
-from setwise.demo import _alternatives, _digits, _photograph
+from setwise.demo import _alternatives, _photograph, _piles
 from setwise.demo.__main__ import main
-from setwise.demo._findings import findings
-from setwise.surrogates import LovaszHinge
 
 PICTURES = (
-    "digits.png",
-    "photograph.png",
     "alternatives.png",
+    "piles.png",
+    "decision.png",
+    "photograph.png",
     "surfaces.png",
     "decompositions.png",
 )
@@ -34,9 +33,8 @@ def test_quick_run_writes_the_page_and_its_pictures(
     assert "$" not in page, "a placeholder was left in the page"
     images = re.findall(r'<img src="([^"]+)" alt="([^"]+)"', page)
     assert {name for name, _ in images} == set(PICTURES)
-    for name in (*PICTURES, "demo.png"):
+    for name in PICTURES:
         assert (out / name).read_bytes().startswith(b"\x89PNG")
-    assert (out / "demo.png").stat().st_size < 150_000, "the README shows this picture"
     assert not re.search(r"(src|href)=\"https?:", page), "the page must need no network"
     printed = capsys.readouterr().out
     assert "Lovász hinge" in printed
@@ -80,59 +78,50 @@ def test_alternatives_are_those_of_their_field() -> None:
     assert field.is_submodular
     np.testing.assert_allclose(field.energy(cut.six.labelings), cut.six.values, rtol=1e-9)
     assert np.all(cut.six.values >= cut.six.values[0] - 1e-9), "the first is the best"
+    assert cut.six.exact, "the page says that each is proved"
     marks = cut.scribbles.ravel()
     assert {-1, 0, 1} == set(marks)
     assert np.all(cut.six.labelings[:, marks >= 0] == marks[marks >= 0]), "scribbles hold"
     assert cut.post.relative_gap <= _alternatives.TOL
 
 
-@pytest.mark.parametrize("name", _digits.SURROGATES)
-def test_fit_proves_how_good_it_is(name: str) -> None:
+def test_piles_are_the_ink_of_their_digits() -> None:
     rng = np.random.default_rng(0)
-    X = np.column_stack([rng.normal(size=(60, 3)), np.ones(60)])
-    y = X @ [1.0, -1.0, 0.5, -0.7] + 0.5 * rng.normal(size=60) > 0
-    surrogate = _digits.surrogate_for(name, 60)
-    found = _digits.fit(surrogate, X, y, 5.0, max_iter=5000, tol=1e-3)
-    assert 0 <= found.relative_gap <= 1e-3
-
-    def objective(w: np.ndarray) -> float:
-        return 0.5 * w @ w + 5.0 * surrogate(y, X @ w)
-
-    least = objective(found.w)
-    for scale in (1e-2, 1e-1, 1.0):
-        for _ in range(100):
-            other = objective(found.w + scale * rng.normal(size=4))
-            assert other >= least - 1e-3 * max(1.0, least)
+    ink, digits = np.eye(10), np.arange(10)
+    X, Y = _piles.draw_piles(ink, digits, 400, rng)
+    assert set(Y.sum(axis=1)) == {1, 2, 3}
+    np.testing.assert_allclose(X.mean(axis=0), Y.mean(axis=0), atol=4 * _piles.NOISE / 20)
+    assert np.std(X - Y) == pytest.approx(_piles.NOISE, rel=0.05)
 
 
-def test_plain_hinge_is_the_mean_hinge() -> None:
+def test_index_of_piles_is_that_of_the_loss() -> None:
     rng = np.random.default_rng(1)
-    scores, y = rng.normal(size=20), rng.random(20) < 0.3
-    mean = np.maximum(0.0, 1.0 - scores * np.where(y, 1.0, -1.0)).mean()
-    assert _digits.surrogate_for("hinge", 20)(y, scores) == pytest.approx(mean)
-    for name in _digits.SURROGATES:
-        assert _digits.surrogate_for(name, 20)(y, np.zeros(20)) == pytest.approx(1.0)
-    assert isinstance(_digits.surrogate_for("lovasz", 20), LovaszHinge)
+    Y, answer = rng.random((30, 10)) < 0.4, rng.random((30, 10)) < 0.4
+    Y[:, 0] = True
+    each = [1 - float(sw.losses.Jaccard()(y, z)) for y, z in zip(Y, answer, strict=True)]
+    assert _piles.jaccard(Y, answer) == pytest.approx(np.mean(each))
 
 
 @pytest.mark.parametrize(
-    ("lovasz", "hinge", "said"),
+    ("first", "second", "said"),
     [
-        ((0.7, 0.6, 0.65), (0.7, 0.61, 0.64), "no difference"),
-        ((0.80, 0.81, 0.80), (0.60, 0.61, 0.61), "the Lovász hinge is ahead"),
-        ((0.60, 0.61, 0.61), (0.80, 0.81, 0.80), "the plain hinge is ahead"),
+        ((2, 5, 4), (2, 4, 4), "no difference beyond chance"),
+        ((8, 8, 9), (2, 1, 2), "ahead by more than chance"),
+        ((2, 1, 2), (8, 8, 9), "behind by more than chance"),
     ],
 )
 def test_verdict_follows_the_numbers(
-    lovasz: tuple[float, ...], hinge: tuple[float, ...], said: str
+    first: tuple[int, ...], second: tuple[int, ...], said: str
 ) -> None:
-    settings = _digits.Settings(Cs=(1.0, 10.0, 100.0))
-    outcomes = [
-        _digits.Outcome(name, np.array([0.1, 0.58, 0.6]), 100.0, index, 0.05, 0.001)
-        for name, indices in (("lovasz", lovasz), ("hinge", hinge))
-        for index in indices
+    Y = np.ones((1, 10), dtype=bool)
+
+    def found(n: int) -> np.ndarray:
+        return np.arange(10)[None] < n  # n of ten labels: an index of n / 10
+
+    results = [
+        _piles.Piles(np.zeros((1, 64)), Y, {"lovasz": found(a), "half": found(b)}, 0.5 * Y)
+        for a, b in zip(first, second, strict=True)
     ]
-    found = findings(outcomes, settings)
-    assert said in found.verdict
-    assert "from C = 10 to 100 with the plain hinge" in found.range_of_C
-    assert found.rows[0].jaccard[0] == pytest.approx(np.mean(lovasz))
+    told = _piles.verdict(results, "lovasz", "half")
+    assert told.endswith(f"{said}.")
+    assert f"{(np.sum(first) - np.sum(second)) / 30:+.3f}" in told

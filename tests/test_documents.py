@@ -1,6 +1,7 @@
 """What the documents repeat is what the code says."""
 
 import re
+import runpy
 import tomllib
 from importlib.metadata import version
 from itertools import chain
@@ -179,3 +180,18 @@ def test_a_call_runs_what_its_walk_names(title: str) -> None:
 
 def test_every_walk_but_that_of_a_device_is_walked() -> None:
     assert set(WALKS) - set(CALLS) == {"A torch loss on CUDA"}
+
+
+def test_photographs_of_the_first_page_can_be_made_anew(tmp_path: Path) -> None:
+    pytest.importorskip("skimage")
+    script = runpy.run_path(str(ROOT / "docs" / "figures" / "landing.py"))
+    script["write"](tmp_path, 32, 48)
+    made = sorted(path.name for path in tmp_path.iterdir())
+    committed = sorted(path.name for path in (ROOT / "docs" / "images").glob("landing_*"))
+    assert made == committed
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_pictures_of_a_page_are_there(page: Path) -> None:
+    for link in re.findall(r"!\[[^\]]*\]\(([^)\s]+)\)", prose(page)):
+        assert (page.parent / link).is_file(), f"{page.name}: there is no {link}"

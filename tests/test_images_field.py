@@ -30,20 +30,20 @@ def strokes(truth: np.ndarray) -> np.ndarray:
     return marks
 
 
-@pytest.mark.parametrize("neighbors", [4, 8])
-def test_the_energy_is_the_formula(neighbors: int) -> None:
+@pytest.mark.parametrize("connectivity", [4, 8])
+def test_the_energy_is_the_formula(connectivity: int) -> None:
     rng = np.random.default_rng(1)
     image = rng.integers(0, 256, (3, 4, 3))
     chances = rng.dirichlet(np.ones(3), (3, 4))
     field = sw.images.field_from_image(
-        image, probabilities=chances, smoothness=1.7, beta=1e-4, neighbors=neighbors
+        image, probabilities=chances, smoothness=1.7, beta=1e-4, connectivity=connectivity
     )
     labels = rng.integers(0, 3, (3, 4))
     pixels = list(itertools.product(range(3), range(4)))
     energy = -sum(np.log(chances[i][labels[i]]) for i in pixels)
     for i, j in itertools.combinations(pixels, 2):
         steps = np.abs(np.subtract(i, j))
-        near = steps.sum() == 1 if neighbors == 4 else steps.max() == 1
+        near = steps.sum() == 1 if connectivity == 4 else steps.max() == 1
         if near and labels[i] != labels[j]:
             change = float(((image[i] - image[j]) ** 2).sum())
             energy += 1.7 * np.exp(-1e-4 * change) / np.linalg.norm(steps)
@@ -80,9 +80,9 @@ def test_superpixels_are_made(regions: object) -> None:
 @pytest.mark.parametrize("shape", [(24, 32), (8, 12, 16)], ids=["image", "volume"])
 def test_strokes_on_two_tones_find_them(colors: str, shape: tuple[int, ...]) -> None:
     image, truth = two_tones(shape)
-    for neighbors in (4, 8) if len(shape) == 2 else (6, 18, 26):
+    for connectivity in (4, 8) if len(shape) == 2 else (6, 18, 26):
         field = sw.images.field_from_image(
-            image, strokes(truth), colors=colors, neighbors=neighbors
+            image, strokes(truth), colors=colors, connectivity=connectivity
         )
         assert field.shape == shape
         assert np.mean(sw.solve_map(field).label_image == truth) > 0.99
@@ -254,7 +254,7 @@ def test_energies_that_look_like_something_else_are_warned_of() -> None:
         ({"boxes": [0, 0, 4, 9]}, "boxes must lie within the image"),
         ({"boxes": [0, 0, 4]}, r"boxes must have shape \(B, 4\)"),
         ({"boxes": [0, 0, 2, 2], "n_labels": 3}, "n_labels must be 2"),
-        ({"scribbles": np.zeros((4, 5), int), "neighbors": 6}, "neighbors must be 4 or 8"),
+        ({"scribbles": np.zeros((4, 5), int), "connectivity": 6}, "connectivity must be 4 or 8"),
         ({"scribbles": np.zeros((4, 5), int), "colors": "k-means"}, "colors must be one of"),
         ({"scribbles": np.zeros((4, 5), int), "regions": np.zeros((5, 5), int)}, "regions must"),
         ({"scribbles": np.ones((4, 5), int), "n_labels": 1}, "n_labels must be above the label 1"),

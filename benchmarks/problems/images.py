@@ -47,7 +47,7 @@ def wide() -> Iterator[Problem]:
         yield f"{shape} labels", partial(labeled, image, marks)
     image, marks = drawn((12, 14))
     chances = np.random.default_rng(1).dirichlet(np.ones(3), (12, 14))
-    yield "probabilities", partial(seen, image, probabilities=chances, neighbors=4)
+    yield "probabilities", partial(seen, image, probabilities=chances, connectivity=4)
 
 
 def timed() -> Iterator[Problem]:

@@ -20,7 +20,7 @@ COMMON: dict[str, Any] = {
     "smoothness": 0.5,
     "beta": 1e-3,
     "location": 0.5,
-    "neighbors": 4,
+    "connectivity": 4,
     "regions": [array([0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 1, 1])],
     "region_weight": 0.5,
     "channel_axis": None,

@@ -54,7 +54,7 @@ from setwise._foundation._pictures import heat_picture
 @click.option("--overlay", metavar="FILE", help="The image with the mask over it.")
 @click.option("--colors", type=click.Choice(["mixture", "histogram"]), default="mixture")
 @click.option("--smoothness", type=float, help="The price of a unit of border.")
-@click.option("--neighbors", type=int, help="4 or 8; 6, 18 or 26 in volumes.")
+@click.option("--connectivity", type=int, help="4 or 8; 6, 18 or 26 in volumes.")
 @json_option
 @quiet_option
 def segment(
@@ -68,7 +68,7 @@ def segment(
     overlay: str | None,
     colors: str,
     smoothness: float | None,
-    neighbors: int | None,
+    connectivity: int | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -79,7 +79,7 @@ def segment(
     """
     options: dict[str, Any] = {
         "colors": colors,
-        "neighbors": neighbors,
+        "connectivity": connectivity,
         "smoothness": smoothness,
     }
     if box is not None:

@@ -1,24 +1,26 @@
-"""Two scribbles on a photograph: six ways to cut out what they mean, and where that is open."""
+"""Three strokes on a photograph: six ways to cut out what they mean, and where that is open."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
 from skimage import data, draw, transform
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise.diversities import HammingBall
 from setwise.images import field_from_image
 from setwise.inference import DiverseResult, MarginalsResult, diverse, marginals
 
-SIDE, QUICK_SIDE = 128, 48
+SIDE, QUICK_SIDE = 192, 48
 N_ITEMS = 6
-# Ends of a stroke on the object and of one beside it, as shares of the side: row, column, twice.
-STROKES = {1: (0.2, 0.41, 0.88, 0.35), 0: (0.16, 0.11, 0.59, 0.06)}
-# What a copy of an earlier labelling costs, over the number of pixels, and the share of the pixels
-# that must differ for a cost of 1 / e of that.
-WEIGHT, RADIUS = 0.5, 0.12
+# Label, then the points of a stroke as shares of the side: row, column. One on her, one on either
+# side of her.
+STROKES = (
+    (1, (0.2, 0.41), (0.45, 0.45), (0.88, 0.35)),
+    (0, (0.16, 0.11), (0.59, 0.06)),
+    (0, (0.1, 0.7), (0.5, 0.9)),
+)
 TEMPERATURE = 1.0
 TOL = 1e-2
 
@@ -45,20 +47,21 @@ def cut_out(side: int) -> Alternatives:
     image = transform.resize(data.astronaut(), (side, side), anti_aliasing=True)
     scribbles = draw_scribbles(side)
     field = field_from_image(image, scribbles)
-    ball = HammingBall(WEIGHT * side**2, 1 / (RADIUS * side**2))
     return Alternatives(
         image,
         scribbles,
-        diverse(field, N_ITEMS, ball, method="multipliers"),
+        diverse(field, N_ITEMS),
         marginals(field, tol=TOL, temperature=TEMPERATURE),
     )
 
 
 def draw_scribbles(side: int) -> IntArray:
-    """A line for each label, three pixels wide."""
+    """The strokes as labels, three pixels wide; -1 where there is none."""
     scribbles = np.full((side, side), -1)
-    for label, ends in STROKES.items():
-        rows, columns = draw.line(*(int(share * side) for share in ends))
-        for shift in (-1, 0, 1):
-            scribbles[rows, columns + shift] = label
+    for label, *points in STROKES:
+        corners = (np.array(points) * side).astype(int)
+        for begin, end in itertools.pairwise(corners):
+            rows, columns = draw.line(*begin, *end)
+            for shift in (-1, 0, 1):
+                scribbles[rows, columns + shift] = label
     return scribbles

@@ -9,9 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from setwise.demo._alternatives import Alternatives
-from setwise.demo._digits import SURROGATES, Outcome, Settings
-from setwise.demo._findings import mean_and_error
 from setwise.demo._photograph import Segmentation
+from setwise.demo._piles import METHODS, Piles
 from setwise.functions import Table
 from setwise.losses import FaceTrack, SetLoss
 from setwise.plots import (
@@ -30,50 +29,70 @@ from setwise.surrogates import (
 
 # Okabe and Ito's colours, and a marker each: the pictures also read in grey.
 _LOOKS: dict[str, dict[str, Any]] = {
-    "lovasz": {"color": "#0072B2", "marker": "o"},
+    "half": {"color": "#999999", "marker": "v"},
+    "tuned": {"color": "#E69F00", "marker": "^"},
     "hinge": {"color": "#D55E00", "marker": "s"},
+    "lovasz": {"color": "#0072B2", "marker": "o"},
+    "decision": {"color": "#009E73", "marker": "D"},
 }
 
 
-def digits(outcomes: list[Outcome], settings: Settings) -> Figure:
-    """Left: the index against C. Right: the index of the chosen C on each test part."""
-    figure = Figure(figsize=(9.6, 3.9), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=(1.25, 1.0))
-    _index_against_C(left, outcomes, settings)
-    left.set_title("held out within the training part")
-
-    columns = [
-        np.array([one.jaccard for one in outcomes if one.surrogate == name]) for name in SURROGATES
-    ]
-    for pair in zip(*columns, strict=True):
-        right.plot([0, 1], pair, color="#B5B5B5", linewidth=1.0, zorder=1)
-    for x, (name, values) in enumerate(zip(SURROGATES, columns, strict=True)):
-        look = _LOOKS[name]
-        right.scatter(np.full(len(values), x), values, s=26, zorder=2, **look)
-        mean, error = mean_and_error(values)
-        right.errorbar(
-            x + (0.16 if x else -0.16), mean, error, markersize=9, capsize=4, linewidth=2, **look
+def piles(results: list[Piles]) -> Figure:
+    """Left: four piles and what is said of them. Right: the index of each method on each seed."""
+    figure = Figure(figsize=(11.0, 4.2), layout="constrained")
+    left, right = figure.subfigures(1, 2, width_ratios=(1.0, 1.3))
+    first = results[0]
+    for row, ax in enumerate(left.subplots(2, 2).flat):
+        ax.imshow(first.X[row].reshape(8, 8), cmap="gray_r")
+        told = {name: first.answers[name][row] for name in ("half", "decision")}
+        ax.set_title(
+            f"{_digits(first.Y[row])}\n1/2: {_digits(told['half'])}"
+            f"   decided: {_digits(told['decision'])}",
+            fontsize=9,
         )
-    right.set_xticks([0, 1], list(SURROGATES.values()))
-    right.set(xlim=(-0.45, 1.45), ylabel="Jaccard index, test part")
-    right.set_title("with the C chosen on the left")
+        ax.set_axis_off()
+    ax = right.subplots()
+    names = list(METHODS)[::-1]
+    for y, name in enumerate(names):
+        scores = [one.scores[name] for one in results]
+        ax.scatter(scores, np.full(len(scores), y), s=34, alpha=0.75, **_LOOKS[name])
+        ax.plot(np.mean(scores), y, "k|", markersize=22, markeredgewidth=2)
+        ax.annotate(
+            f"{np.mean(scores):.3f}", (np.mean(scores), y), xytext=(0, 14),
+            textcoords="offset points", ha="center", fontsize=9,
+        )  # fmt: skip
+    ax.set_yticks(range(len(names)), [METHODS[name] for name in names])
+    ax.set(ylim=(-0.5, len(names) - 0.3), xlabel="Jaccard index of a row, mean over test piles")
+    ax.grid(axis="x", alpha=0.25)
     return figure
 
 
-def _index_against_C(ax: Any, outcomes: list[Outcome], settings: Settings) -> None:
-    for name, label in SURROGATES.items():
-        curves = np.stack([one.validation for one in outcomes if one.surrogate == name])
-        mean, error = mean_and_error(curves)
-        look = _LOOKS[name]
-        ax.fill_between(
-            settings.Cs, mean - error, mean + error, color=look["color"], alpha=0.2, linewidth=0
-        )
-        ax.plot(settings.Cs, mean, label=label, linewidth=2, **look)
-    ax.set_xscale("log")
-    ax.set(xlabel="$C$, weight of the surrogate", ylabel="Jaccard index (mean ± standard error)")
-    ax.set_ylim(bottom=-0.02)
-    ax.grid(alpha=0.25)
-    ax.legend(frameon=False, loc="center right")
+def _digits(row: Any) -> str:
+    return " ".join(map(str, np.flatnonzero(row))) or "nothing"
+
+
+def decision(results: list[Piles]) -> Figure:
+    """Probabilities of one pile, no label above 1/2: which set each rule takes."""
+    first = results[0]
+    missed = ~first.answers["half"].any(axis=1) & (first.answers["decision"] == first.Y).all(axis=1)
+    row = int(np.argmax(missed & (first.Y.sum(axis=1) > 1))) if missed.any() else 0
+    figure = Figure(figsize=(9.6, 2.8), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(0.35, 1.0))
+    left.imshow(first.X[row].reshape(8, 8), cmap="gray_r")
+    left.set_title(f"the pile: {_digits(first.Y[row])}", fontsize=10)
+    left.set_axis_off()
+    chosen = first.answers["decision"][row]
+    colors = np.where(chosen, _LOOKS["decision"]["color"], _LOOKS["half"]["color"])
+    right.bar(range(10), first.probabilities[row], color=list(colors))
+    right.axhline(0.5, color="k", linewidth=1, linestyle="--")
+    right.set_xticks(range(10))
+    right.set(ylim=(0, 1), ylabel="probability", xlabel="digit")
+    right.set_title(
+        f"threshold 1/2: {_digits(first.answers['half'][row])};  least expected loss:"
+        f" {_digits(chosen)}",
+        fontsize=10,
+    )
+    return figure
 
 
 def surfaces() -> Figure:
@@ -131,33 +150,18 @@ def photograph(segmented: Segmentation) -> Figure:
 
 
 def alternatives(found: Alternatives) -> Figure:
-    """The scribbles, six ways to cut out the object, and the entropy of the marginals."""
-    figure = Figure(figsize=(11.0, 6.0), layout="constrained")
+    """The strokes, six ways to cut out the object, and the entropy of the marginals."""
+    figure = Figure(figsize=(11.0, 6.2), layout="constrained")
     *list_axes, last = figure.subplots(2, 4).flat
     drawn = found.image.copy()
-    drawn[found.scribbles == 1], drawn[found.scribbles == 0] = (1.0, 0.5, 0.0), (0.0, 0.7, 1.0)
-    dark = [(0.0, 0.0, 0.0, 0.75), (0.0, 0.0, 0.0, 0.0)]
+    drawn[found.scribbles == 1], drawn[found.scribbles == 0] = (0.95, 0.55, 0.0), (0.0, 0.5, 0.9)
+    faded = [(1.0, 1.0, 1.0, 0.8), (1.0, 1.0, 1.0, 0.0)]
     display = DiverseDisplay.from_result(
-        found.six, image=drawn, colors=dark, alpha=1.0, ax=list_axes
+        found.six, image=drawn, colors=faded, alpha=1.0, ax=list_axes
     )
-    display.axes_[0].set_title("two scribbles")
+    display.axes_[0].set_title("three strokes")
     MarginalsDisplay.from_result(found.post, ax=last, panels="entropy", n_regions=0, colorbar=False)
     last.set_title("entropy")
     for ax in figure.axes:
         ax.title.set_fontsize(10)
-    return figure
-
-
-def summary(outcomes: list[Outcome], settings: Settings) -> Figure:
-    """Two panels that say it all: a surface, and what it does for the digits."""
-    figure = Figure(figsize=(9.6, 3.9), layout="constrained")
-    grid = figure.add_gridspec(1, 2, width_ratios=(1.0, 1.1))
-    surface: Any = figure.add_subplot(grid[0], projection="3d")
-    SurrogateDisplay.from_surrogate(LovaszHinge("jaccard"), [1, -1], ax=surface)
-    surface.set_title(
-        "Lovász hinge of Jaccard over two elements;\ndots: the loss", fontsize=10, y=0.96
-    )
-    curves = figure.add_subplot(grid[1])
-    _index_against_C(curves, outcomes, settings)
-    curves.set_title("Is it an 8? One set of digits, judged by Jaccard", fontsize=10)
     return figure

@@ -13,9 +13,8 @@ from matplotlib.figure import Figure
 from setwise import __version__
 from setwise.demo import _alternatives, _pictures
 from setwise.demo._alternatives import Alternatives, cut_out
-from setwise.demo._digits import QUICK, Settings, load, run
-from setwise.demo._findings import Findings, Row, findings
 from setwise.demo._photograph import N_LABELS, QUICK_SIDE, SIDE, Segmentation, segment
+from setwise.demo._piles import METHODS, NOISE, QUICK, Piles, Settings, run, verdict
 
 
 def write_report(out: str | Path = "out", *, quick: bool = False) -> tuple[Path, str]:
@@ -26,8 +25,8 @@ def write_report(out: str | Path = "out", *, quick: bool = False) -> tuple[Path,
     out : str or Path
         The folder, made if it is not there.
     quick : bool
-        Two folds, two values of C, few steps and a small photograph: to see that it works, not
-        what comes out.
+        Two seeds, one C, few piles and small photographs: to see that it works, not what comes
+        out.
 
     Returns
     -------
@@ -39,20 +38,19 @@ def write_report(out: str | Path = "out", *, quick: bool = False) -> tuple[Path,
     settings = QUICK if quick else Settings()
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    outcomes = run(settings)
-    found = findings(outcomes, settings)
-    segmented = segment(QUICK_SIDE if quick else SIDE)
     cut = cut_out(_alternatives.QUICK_SIDE if quick else _alternatives.SIDE)
-    _save(_pictures.digits(outcomes, settings), folder / "digits.png")
-    _save(_pictures.photograph(segmented), folder / "photograph.png")
+    results = run(settings)
+    segmented = segment(QUICK_SIDE if quick else SIDE)
     _save(_pictures.alternatives(cut), folder / "alternatives.png")
+    _save(_pictures.piles(results), folder / "piles.png")
+    _save(_pictures.decision(results), folder / "decision.png")
+    _save(_pictures.photograph(segmented), folder / "photograph.png")
     _save(_pictures.surfaces(), folder / "surfaces.png")
     _save(_pictures.decompositions(), folder / "decompositions.png")
-    _save(_pictures.summary(outcomes, settings), folder / "demo.png")
     page = folder / "index.html"
-    page.write_text(_page(found, settings, segmented, cut), encoding="utf-8")
+    page.write_text(_page(results, settings, segmented, cut), encoding="utf-8")
     return page, "\n".join(
-        [_summary(found), _photograph_summary(segmented), _alternatives_summary(cut)]
+        [_alternatives_summary(cut), _piles_summary(results), _photograph_summary(segmented)]
     )
 
 
@@ -61,45 +59,49 @@ def _save(figure: Figure, path: Path) -> None:
     figure.savefig(path, dpi=110, metadata={"Software": None})
 
 
-def _page(found: Findings, settings: Settings, segmented: Segmentation, cut: Alternatives) -> str:
-    _, y = load()
+def _page(
+    results: list[Piles], settings: Settings, segmented: Segmentation, cut: Alternatives
+) -> str:
     template = resources.files("setwise.demo").joinpath("page.html").read_text(encoding="utf-8")
     return Template(template).substitute(
-        n=len(y),
-        positives=int(y.sum()),
-        rows="\n".join(map(_html_row, found.rows)),
-        verdict=escape(found.verdict),
-        range_of_C=escape(found.range_of_C),
-        n_folds=settings.n_folds,
+        rows="\n".join(map(_html_row, _rows(results))),
+        lovasz_verdict=escape(verdict(results, "lovasz", "half")),
+        tuned_verdict=escape(verdict(results, "lovasz", "tuned")),
+        decision_verdict=escape(verdict(results, "decision", "tuned")),
+        n_seeds=settings.n_seeds,
+        n_train=settings.n_train,
+        n_test=settings.n_test,
         n_inner=settings.n_inner,
+        noise=f"{NOISE:g}",
         Cs=", ".join(f"{C:g}" for C in settings.Cs),
-        max_iter=settings.max_iter,
-        tol=f"{settings.tol:g}",
-        gap=f"{max(row.relative_gap for row in found.rows):.2f}",
         **_photograph_figures(segmented),
         **_alternatives_figures(cut),
         version=__version__,
     )
 
 
-def _html_row(row: Row) -> str:
-    cells = (
-        row.name,
-        f"{row.jaccard[0]:.3f} ± {row.jaccard[1]:.3f}",
-        f"{100 * row.error[0]:.1f} % ± {100 * row.error[1]:.1f}",
-        ", ".join(f"{C:g}" for C in row.Cs),
-    )
-    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+def _rows(results: list[Piles]) -> list[tuple[str, str, str]]:
+    """For each method its name, mean ± standard error over the seeds, and the share without labels."""
+    rows = []
+    for name, label in METHODS.items():
+        scores = np.array([one.scores[name] for one in results])
+        error = scores.std(ddof=1) / np.sqrt(len(scores))
+        empty = np.mean([~one.answers[name].any(axis=1) for one in results])
+        rows.append((label, f"{scores.mean():.3f} ± {error:.3f}", f"{100 * empty:.0f} %"))
+    return rows
 
 
-def _summary(found: Findings) -> str:
-    lines = ["Is it an 8? One set of digits, judged by its Jaccard index (mean ± standard error):"]
-    lines += [
-        f"  {row.name:24s} Jaccard {row.jaccard[0]:.3f} ± {row.jaccard[1]:.3f}   "
-        f"error {100 * row.error[0]:.1f} % ± {100 * row.error[1]:.1f}"
-        for row in found.rows
-    ]
-    return "\n".join([*lines, found.verdict, found.range_of_C])
+def _html_row(row: tuple[str, str, str]) -> str:
+    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+
+
+def _piles_summary(results: list[Piles]) -> str:
+    lines = ["Which digits lie in the pile? Jaccard index of a row (mean ± standard error):"]
+    lines += [f"  {label:38s} {index}" for label, index, _ in _rows(results)]
+    return "\n".join([*lines, *(verdict(results, *pair) for pair in _PAIRS)])
+
+
+_PAIRS = (("lovasz", "half"), ("lovasz", "tuned"), ("decision", "tuned"))
 
 
 def _photograph_figures(segmented: Segmentation) -> dict[str, str]:
@@ -142,14 +144,13 @@ def _alternatives_figures(cut: Alternatives) -> dict[str, str]:
         "cut_most": f"{(six.values[1:] - six.values[0]).max():,.0f}",
         "cut_differ_least": f"{100 * differ[1:].min():.0f}",
         "cut_differ_most": f"{100 * differ[1:].max():.0f}",
-        "cut_gap": f"{100 * six.relative_gaps.max():.1f}",
         "cut_temperature": f"{cut.post.temperature:g}",
     }
 
 
 def _alternatives_summary(cut: Alternatives) -> str:
     return Template(
-        "Two scribbles, $n_items ways to cut out what they mean: energy $cut_energy, the others "
+        "Three strokes, $n_items ways to cut out what they mean: energy $cut_energy, the others "
         "$cut_least to $cut_most more;\n"
-        "  each leaves at most $cut_gap % of what there was to gain in its step"
+        "  each is proved to be the best under its bias"
     ).substitute(_alternatives_figures(cut))

@@ -14,7 +14,7 @@ _PARTS = 2.0**32  # of 1, to which weights are rounded
 
 
 def contrast_edges(
-    pixels: Pixels, neighbors: int | ArrayLike | None = None, beta: float | None = None
+    pixels: Pixels, connectivity: int | ArrayLike | None = None, beta: float | None = None
 ) -> tuple[IntArray, FloatArray]:
     r"""Edges (E, 2) and weights (E,) :math:`\exp(-\beta |I_i - I_j|^2) / |i - j|`, of a grid.
 
@@ -22,7 +22,7 @@ def contrast_edges(
     same in all directions. ``beta`` is by default one over twice the mean square of the changes.
     Weights are multiples of :math:`2^{-32}`, so that sums of them and of rounded costs are exact.
     """
-    edges = grid_edges(pixels.shape, neighbors)
+    edges = grid_edges(pixels.shape, connectivity)
     image = pixels.values.reshape(*pixels.shape, -1)
     weights = contrast_weights(image, edges, beta, channels=True)
     grid = grid_of(edges)

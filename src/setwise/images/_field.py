@@ -40,7 +40,7 @@ def field_from_image(
     smoothness: float | None = None,
     beta: float | None = None,
     location: float = LOCATION,
-    neighbors: int | None = None,
+    connectivity: int | None = None,
     regions: Regions = None,
     region_weight: float = 1.0,
     channel_axis: int | str | None = "auto",
@@ -80,7 +80,7 @@ def field_from_image(
     location : float
         What it costs to be far from the strokes of a label and near those of others, in nats: that
         times the share of a pixel's distance in the sum of its distances to all labels' strokes.
-    neighbors : int, optional
+    connectivity : int, optional
         4 or 8 in an image, 6, 18 or 26 in a volume; by default 8 and 6.
     regions : int, mapping, label map or a sequence of these, optional
         Layers of superpixels that prefer one label. An integer is how many superpixels
@@ -127,7 +127,7 @@ def field_from_image(
     if inside is not None and labels != 2:
         raise ValueError(f"n_labels must be 2 where boxes are given, got {labels}")
 
-    edges, weights = _edges(pixels, neighbors, scale)
+    edges, weights = _edges(pixels, connectivity, scale)
     potentials: list[Potential] = [Potts(edges, price * weights)]
     for layer in layers:
         sizes = np.bincount(layer[layer >= 0])
@@ -155,13 +155,13 @@ def field_from_image(
     return field_of(seeded(unary, marks))
 
 
-def _edges(pixels: Pixels, neighbors: object, beta: float | None) -> tuple[IntArray, FloatArray]:
+def _edges(pixels: Pixels, connectivity: object, beta: float | None) -> tuple[IntArray, FloatArray]:
     axes = len(pixels.shape)
     known = {2: (4, 8), 3: (6, 18, 26)}[axes]
-    count = {2: 8, 3: 6}[axes] if neighbors is None else as_count(neighbors, "neighbors")
+    count = {2: 8, 3: 6}[axes] if connectivity is None else as_count(connectivity, "connectivity")
     if count not in known:
         words = " or ".join(map(str, known))
-        raise ValueError(f"neighbors must be {words} in {axes} dimensions, got {count}")
+        raise ValueError(f"connectivity must be {words} in {axes} dimensions, got {count}")
     return contrast_edges(pixels, count, beta)
 
 

@@ -203,7 +203,7 @@ def segment(
     smoothness: float | None = None,
     beta: float | None = None,
     location: float = LOCATION,
-    neighbors: int | None = None,
+    connectivity: int | None = None,
     regions: Regions = None,
     region_weight: float = 1.0,
     channel_axis: int | str | None = "auto",
@@ -218,7 +218,7 @@ def segment(
     Parameters
     ----------
     image, scribbles, probabilities, boxes, n_labels, colors, smoothness, beta, location, \
-    neighbors, regions, region_weight, channel_axis
+    connectivity, regions, region_weight, channel_axis
         As in ``field_from_image``: scribbles are labels, -1 where nothing was drawn.
     n_alternatives : int
         How many labellings ``alternatives`` holds, the best one among them.
@@ -255,7 +255,7 @@ def segment(
         smoothness=smoothness,
         beta=beta,
         location=location,
-        neighbors=neighbors,
+        connectivity=connectivity,
         regions=regions,
         region_weight=region_weight,
         channel_axis=channel_axis,
