@@ -1,6 +1,6 @@
 """Which marginals are true? Photographs with 21 labels and with two, before and after calibration.
 
-    python experiments/no_paper/calibration.py [--quick] [--untrained]
+    python experiments/no_paper/calibration.py [--quick] [--untrained] [--trained]
 
 The 59 validation images of MSRC-21 with trained unaries (``msrc21/unaries.py`` first), and the 20
 photographs of GrabCut with two sets of scribbles: unaries alone, and the marginals by four methods,
@@ -129,10 +129,16 @@ def verdicts(which: str, figures: dict[str, dict[str, float]]) -> list[str]:
 
 def main() -> None:
     given = arguments(
-        __doc__, repeats=1, flags={"untrained": "without the images that need trained unaries"}
+        __doc__,
+        repeats=1,
+        flags={
+            "untrained": "without the images that need trained unaries",
+            "trained": "with these alone",
+        },
     )
+    left_out = {"MSRC-21": given.untrained, "GrabCut": given.trained}
     tables, data, notes = [], {}, []
-    for which in [w for w in SETS if w != "MSRC-21" or not given.untrained]:
+    for which in [w for w in SETS if not left_out[w]]:
         table, data[which] = table_of(which, given.quick, given.jobs)
         tables.append(table)
         notes += verdicts(which, data[which])
@@ -146,7 +152,8 @@ def main() -> None:
             + (" (not run: --untrained)" if given.untrained else ""),
             "GrabCut": f"20 photographs with two sets of scribbles, longer side at most {SMALL} "
             f"pixels; field_from_image as it is, but unaries of unmarked pixels at most "
-            f"-log {FLOOR:g}; scribbled pixels and those without truth do not count",
+            f"-log {FLOOR:g}; scribbled pixels and those without truth do not count"
+            + (" (not run: --trained)" if given.trained else ""),
             "points": "the search of `calibrate_temperature`, from t = a = 1 by factors of 2 and "
             "then of its roots, in t, in 1 / t, in a / t, and of one of these for the other; "
             "'trees, from below' at the points of trees",
