@@ -1,7 +1,7 @@
 """The three photographs of the first page: `python docs/figures/landing.py [FOLDER]`.
 
-The photographs are scikit-image's, which are in the public domain: a cup of coffee, the cat Chelsea,
-the astronaut Eileen Collins.
+The photographs are scikit-image's, which are free to use: a cup of coffee, the cat Chelsea, the
+astronaut Eileen Collins.
 """
 
 import sys
