@@ -4,7 +4,8 @@ The set to answer
 
 A model gives each element a probability to be in the set; the answer is a set. Which one is best
 depends on the loss it is judged by: a threshold of 1/2 is right for the Hamming loss, and measures
-of overlap ask for more. :func:`setwise.decisions.decide` finds the set of least expected loss and proves it.
+of overlap ask for more. :func:`setwise.decisions.decide` finds the set of least expected loss and
+proves it.
 """
 
 # %%

@@ -1,9 +1,10 @@
 """The three photographs of the first page: `python docs/figures/landing.py [FOLDER]`.
 
-The photographs are scikit-image's, which are in the public domain: a cup of coffee, the cat Chelsea,
-the astronaut Eileen Collins.
+The photographs are scikit-image's, which are free to use: a cup of coffee, the cat Chelsea, the
+astronaut Eileen Collins.
 """
 
+import itertools
 import sys
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def drawn(strokes, shape, radius):
     scribbles = np.full(shape, -1)
     sides = np.array(shape)
     for label, *points in strokes:
-        for a, b in zip(points[:-1], points[1:], strict=True):
+        for a, b in itertools.pairwise(points):
             for place in np.linspace(np.array(a) * sides, np.array(b) * sides, 2 * max(shape)):
                 scribbles[draw.disk(place, radius + 0.5, shape=shape)] = label
     return scribbles

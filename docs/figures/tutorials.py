@@ -1,4 +1,4 @@
-"""The pictures of the tutorials, from their own code: `python docs/figures/tutorials.py [FOLDER]`."""
+"""The pictures of the tutorials, from their code: `python docs/figures/tutorials.py [FOLDER]`."""
 
 import doctest
 import re
@@ -88,7 +88,7 @@ def write(folder, settings=None):
     plain = {"Software": None}
     torch_figure().savefig(Path(folder) / "tutorial_torch.png", dpi=80, metadata=plain)
     compared = piles(run(settings or Settings()))
-    compared.savefig(Path(folder) / "tutorial_piles.png", dpi=80, metadata=plain)
+    compared.savefig(Path(folder) / "tutorial_piles.png", dpi=110, metadata=plain)
 
 
 if __name__ == "__main__":

@@ -16,10 +16,10 @@ SIDE, QUICK_SIDE = 192, 48
 N_ITEMS = 6
 # Label, then the points of a stroke as shares of the side: row, column. One on her, one on either
 # side of her.
-STROKES = (
-    (1, (0.2, 0.41), (0.45, 0.45), (0.88, 0.35)),
-    (0, (0.16, 0.11), (0.59, 0.06)),
-    (0, (0.1, 0.7), (0.5, 0.9)),
+STROKES: tuple[tuple[int, tuple[tuple[float, float], ...]], ...] = (
+    (1, ((0.2, 0.41), (0.45, 0.45), (0.88, 0.35))),
+    (0, ((0.16, 0.11), (0.59, 0.06))),
+    (0, ((0.1, 0.7), (0.5, 0.9))),
 )
 TEMPERATURE = 1.0
 TOL = 1e-2
@@ -58,7 +58,7 @@ def cut_out(side: int) -> Alternatives:
 def draw_scribbles(side: int) -> IntArray:
     """The strokes as labels, three pixels wide; -1 where there is none."""
     scribbles = np.full((side, side), -1)
-    for label, *points in STROKES:
+    for label, points in STROKES:
         corners = (np.array(points) * side).astype(int)
         for begin, end in itertools.pairwise(corners):
             rows, columns = draw.line(*begin, *end)

@@ -40,7 +40,8 @@ _LOOKS: dict[str, dict[str, Any]] = {
 def piles(results: list[Piles]) -> Figure:
     """Left: four piles and what is said of them. Right: the index of each method on each seed."""
     figure = Figure(figsize=(11.0, 4.2), layout="constrained")
-    left, right = figure.subfigures(1, 2, width_ratios=(1.0, 1.3))
+    parts: Any = figure.subfigures(1, 2, width_ratios=(1.0, 1.3))
+    left, right = parts
     first = results[0]
     for row, ax in enumerate(left.subplots(2, 2).flat):
         ax.imshow(first.X[row].reshape(8, 8), cmap="gray_r")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
 
-from setwise._foundation._arguments import BoolArray, FloatArray
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.estimators import SetClassifier, SetDecision
 
 NOISE = 0.5
@@ -55,7 +56,7 @@ class Piles:
 
 
 def draw_piles(
-    ink: FloatArray, digits: FloatArray, n: int, rng: np.random.Generator
+    ink: FloatArray, digits: IntArray, n: int, rng: np.random.Generator
 ) -> tuple[FloatArray, BoolArray]:
     """The ink of one to three digits on top of one another, with noise; which digits."""
     X, Y = np.empty((n, ink.shape[1])), np.zeros((n, 10), dtype=bool)
@@ -94,7 +95,7 @@ def _compare(
     from sklearn.model_selection import GridSearchCV, cross_val_predict
     from sklearn.multiclass import OneVsRestClassifier
 
-    def searched(model: object, name: str) -> object:
+    def searched(model: object, name: str) -> Any:
         grid = {name: settings.Cs}
         search = GridSearchCV(model, grid, scoring="jaccard_samples", cv=settings.n_inner)
         with warnings.catch_warnings():
@@ -106,11 +107,11 @@ def _compare(
     held_out = cross_val_predict(logistic, X, Y, cv=settings.n_inner, method="predict_proba")
     thresholds = np.linspace(0.05, 0.6, 56)
     tuned = thresholds[int(np.argmax([jaccard(Y, held_out > t) for t in thresholds]))]
-    p = logistic.predict_proba(X_test)  # type: ignore[attr-defined]
+    p = logistic.predict_proba(X_test)
     answers = {"half": p > 0.5, "tuned": p > tuned}
     for name, loss in (("hinge", "hamming"), ("lovasz", "jaccard")):
         model = searched(SetClassifier(loss, max_iter=1000), "C")
-        answers[name] = model.predict(X_test) > 0  # type: ignore[attr-defined]
+        answers[name] = model.predict(X_test) > 0
     answers["decision"] = SetDecision(logistic, "jaccard").fit(X, Y).predict(X_test) > 0
     return Piles(X_test, Y_test, answers, p)
 

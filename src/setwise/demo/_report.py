@@ -81,7 +81,7 @@ def _page(
 
 
 def _rows(results: list[Piles]) -> list[tuple[str, str, str]]:
-    """For each method its name, mean ± standard error over the seeds, and the share without labels."""
+    """For each method its name, mean ± standard error over seeds, and the share without labels."""
     rows = []
     for name, label in METHODS.items():
         scores = np.array([one.scores[name] for one in results])
