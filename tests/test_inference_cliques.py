@@ -300,8 +300,8 @@ def least_of(field: Field) -> float:
 
 
 @pytest.mark.parametrize("n_labels", [2, 3])
-def test_messages_bound_fields_of_tables_from_below_and_solve_most(n_labels):
-    exact = 0
+def test_messages_bound_fields_of_tables_from_below_and_find_the_best_of_most(n_labels):
+    found = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
         unary = rng.normal(size=(8, n_labels))
@@ -319,8 +319,8 @@ def test_messages_bound_fields_of_tables_from_below_and_solve_most(n_labels):
         assert best.value == pytest.approx(field.energy(best.labels))
         short = sw.solve_map(field, "messages", max_iter=1)
         assert short.bound <= best.bound + 1e-9
-        exact += best.exact and best.value == pytest.approx(least)
-    assert exact >= 8
+        found += best.value == pytest.approx(least)
+    assert found >= 10
 
 
 def test_messages_are_exact_for_trees_of_tables():
