@@ -53,8 +53,8 @@ def test_sums_over_counts_are_those_over_all_choices(scale):
 
 
 def test_many_elements_and_a_strong_function_of_their_count():
-    """All alike is all that counts, though it is one choice of 2^3000."""
-    n = 3000
+    """All alike is all that counts, though it is one choice of 2^1200."""
+    n = 1200
     field = Field(np.zeros((n, 2)))
     k = np.arange(n + 1.0)
     field += CardinalityPotential(np.zeros(n, int), 40.0 * np.minimum(k, n - k))
