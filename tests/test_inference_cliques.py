@@ -295,9 +295,13 @@ def test_no_cliques_are_no_energy(tmp_path):
     assert sw.fields.read_uai(tmp_path / "none.uai").energy([0, 1, 0]) == pytest.approx(0.0)
 
 
+def least_of(field: Field) -> float:
+    return float(field._energies(reference.all_labelings(field.n_variables, field.n_labels)).min())
+
+
 @pytest.mark.parametrize("n_labels", [2, 3])
-def test_messages_bound_fields_of_tables_from_below_and_solve_most(n_labels):
-    exact = 0
+def test_messages_bound_fields_of_tables_from_below_and_find_the_best_of_most(n_labels):
+    found = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
         unary = rng.normal(size=(8, n_labels))
@@ -308,15 +312,15 @@ def test_messages_bound_fields_of_tables_from_below_and_solve_most(n_labels):
         field += CliquePotential([[0, 3, 5, 7]], rng.normal(size=[n_labels] * 4))
         field += sw.fields.Potts(sw.fields.grid_edges((2, 4)), 0.3)
         field += sw.fields.LabelCost(np.full(n_labels, 0.5))
-        least = reference.least_energy(field)
+        least = least_of(field)
         best = sw.solve_map(field, "messages")
         assert best.bound <= least + 1e-9
         assert best.value >= least - 1e-9
         assert best.value == pytest.approx(field.energy(best.labels))
         short = sw.solve_map(field, "messages", max_iter=1)
         assert short.bound <= best.bound + 1e-9
-        exact += best.exact and best.value == pytest.approx(least)
-    assert exact >= 8
+        found += best.value == pytest.approx(least)
+    assert found >= 10
 
 
 def test_messages_are_exact_for_trees_of_tables():
@@ -326,7 +330,7 @@ def test_messages_are_exact_for_trees_of_tables():
         tables = 2 * rng.normal(size=(3, 3, 3, 3))
         field += CliquePotential([[0, 1, 2], [2, 3, 4], [4, 5, 6]], tables)
         best = sw.solve_map(field, "messages")
-        assert best.value == pytest.approx(reference.least_energy(field))
+        assert best.value == pytest.approx(least_of(field))
         assert best.gap <= 1e-6
 
 
@@ -336,7 +340,7 @@ def test_messages_take_tables_of_fewer_labels_than_the_field(tmp_path):
     path.write_text(f"MARKOV 4  2 3 2 4  2  3 0 1 2  1 3  12 {entries}  4 1 2 3 4")
     field = sw.fields.read_uai(path)
     best = sw.solve_map(field, "messages")
-    assert best.value == pytest.approx(reference.least_energy(field))
+    assert best.value == pytest.approx(least_of(field))
     assert best.bound <= best.value
 
 

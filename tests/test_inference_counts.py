@@ -53,8 +53,8 @@ def test_sums_over_counts_are_those_over_all_choices(scale):
 
 
 def test_many_elements_and_a_strong_function_of_their_count():
-    """All alike is all that counts, though it is one choice of 2^3000."""
-    n = 3000
+    """All alike is all that counts, though it is one choice of 2^1200."""
+    n = 1200
     field = Field(np.zeros((n, 2)))
     k = np.arange(n + 1.0)
     field += CardinalityPotential(np.zeros(n, int), 40.0 * np.minimum(k, n - k))
@@ -140,7 +140,7 @@ def test_counts_kept_are_narrower_than_counts_relaxed(pairs):
         field += sw.fields.RegionConsistency([0, 0, 0, 0, 1, 1, 1, 1, 1], 1.0, 0.5)
         truth = reference.log_partition(field, 1.0)
         kept, relaxed = (sw.marginals(field, m, tol=1e-6) for m in ("counts", "trees"))
-        assert 0 <= kept.log_partition_upper - truth
+        assert kept.log_partition_upper >= truth
         assert kept.log_partition_upper - truth <= 0.8 * (relaxed.log_partition_upper - truth)
 
 
@@ -167,6 +167,6 @@ def test_what_counts_cannot_take_is_said():
     with pytest.raises(ValueError, match="neither a pair nor a function of one count"):
         sw.marginals(cliques, "counts")
     wide = Field(np.zeros((40_000, 2))) + LabelCost([1.0, 1.0])
-    with pytest.raises(ValueError, match="squared sizes sum to at most 1e[+]09, got"):
+    with pytest.raises(ValueError, match=r"squared sizes sum to at most 1e[+]09, got"):
         sw.marginals(wide, "counts")
     assert sw.marginals(wide, max_iter=1).method == "projection"

@@ -104,6 +104,7 @@ method("fields.Field.with_unary", lambda: FIELD, energies, unary=UNARY + 1.0)
 
 FOLDER = Path(tempfile.mkdtemp())
 fields.write_uai(FIELD, FOLDER / "field.uai")
+(FOLDER / "field.evid").write_text("1 0 1")
 listed(
     "fields.contrast_weights",
     image=array([0.0, 0.5], [1.0, 0.25]),
@@ -112,7 +113,12 @@ listed(
     channels=False,
 )
 listed("fields.grid_edges", shape=array(2, 3), connectivity=array([0, 1], [1, 1]))
-listed("fields.read_uai", energies, path=str(FOLDER / "field.uai"))
+listed(
+    "fields.read_uai",
+    energies,
+    path=str(FOLDER / "field.uai"),
+    evidence=str(FOLDER / "field.evid"),
+)
 listed(
     "fields.regions_from_labels",
     labels=array([7, 7, 0], [3, 0, 7]),

@@ -7,6 +7,7 @@ or a cardinality potential is one each.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def factors_of(term: Term, n: int, n_labels: int) -> list[CountFactor]:
             members, offsets = members_of(term.regions)
             ones = np.arange(n_labels) == 1
             found = []
-            for r, (begin, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+            for r, (begin, end) in enumerate(pairwise(offsets)):
                 heights = term.table[term.starts[r] : term.starts[r + 1]]
                 inside = np.tile(ones, (end - begin, 1))
                 found.append(CountFactor(members[begin:end], inside, heights + heights[::-1]))
@@ -90,6 +91,7 @@ class Counted:
     """(P + F,): one more than members for each"""
     constant: float
     """of those in which no member has a choice"""
+
     @classmethod
     def of(cls, factors: list[CountFactor], unary: FloatArray) -> Counted:
         """Without members that forbidden labels leave no choice."""

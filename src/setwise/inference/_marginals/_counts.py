@@ -44,8 +44,7 @@ def counts(field: Field, options: Options) -> Solution:
     if not has_exact_counts(field):
         return _bounded(field, options)
     t = options.temperature
-    constant, unary, terms = field._folded()
-    counted, laws, p, log_z = exact_counts(field, t, options.n_threads)
+    _, laws, p, log_z = exact_counts(field, t, options.n_threads)
     slack = rounding_of_logs(field, t) + laws.slack
     upper = log_z + slack
     return Solution(
