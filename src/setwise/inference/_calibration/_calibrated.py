@@ -160,5 +160,8 @@ def calibrated_marginals(
 ) -> MarginalsResult:
     """The marginals by a method, at a temperature and a scale of the unaries."""
     method, temperature, scale = point
-    given = {"method": "auto" if method == UNARIES else method, "temperature": temperature}
+    given: dict[str, Any] = {
+        "method": "auto" if method == UNARIES else method,
+        "temperature": temperature,
+    }
     return marginals(scaled(field, method, scale), **given | options)

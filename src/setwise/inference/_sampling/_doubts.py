@@ -9,6 +9,7 @@ and they have :math:`\sum_x \exp(-E(x) / t) / Z` of it, with a bound on log Z fr
 from __future__ import annotations
 
 from math import isnan
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -62,7 +63,12 @@ def doubt_about(
 def _log_mass(field: Field, chains: IntArray, energies: FloatArray, temperature: float) -> float:
     """An upper bound on the logarithm of the probability of all labellings that were met."""
     _, first = np.unique(chains.reshape(-1, chains.shape[2]), axis=0, return_index=True)
-    options = {"temperature": temperature, "tol": 1e-2, "max_iter": SWEEPS, "n_jobs": 1}
+    options: dict[str, Any] = {
+        "temperature": temperature,
+        "tol": 1e-2,
+        "max_iter": SWEEPS,
+        "n_jobs": 1,
+    }
     lower = whole(marginals(field, "mean_field", **options)).log_partition_lower
     heights = -energies.ravel() / temperature
     lower = max(lower, float(logsumexp(heights[first])))
