@@ -17,11 +17,11 @@ void count_sums(In<Index> starts, In<double> logits, In<double> heights, Out<dou
     const auto factors = static_cast<Index>(starts.size()) - 1;
     for (Index f = 0; f < factors; ++f)
         require(starts.data()[f] <= starts.data()[f + 1], "starts must not fall");
-    require(starts.data()[factors] == n && static_cast<Index>(heights.size()) == n + factors &&
-                counts.size() == heights.size() &&
-                static_cast<Index>(logs.size()) == factors &&
-                static_cast<Index>(q.size()) == n && static_cast<Index>(with_count.size()) == n,
-            "heights and counts must have one entry more than members for each factor, all else one");
+    require(
+        starts.data()[factors] == n && static_cast<Index>(heights.size()) == n + factors &&
+            counts.size() == heights.size() && static_cast<Index>(logs.size()) == factors &&
+            static_cast<Index>(q.size()) == n && static_cast<Index>(with_count.size()) == n,
+        "heights and counts must have one entry more than members for each factor, all else one");
     const int workers = threads(n_threads);
     std::vector<setwise::CountSums> sums(static_cast<std::size_t>(workers));
     setwise::each_long_task(workers, workers, poll_signals, [&](Index worker, setwise::Poll poll) {

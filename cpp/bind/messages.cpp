@@ -154,8 +154,8 @@ void bind_messages(nb::module_& m) {
              "robust_starts"_a.noconvert(), "robust_variables"_a.noconvert(),
              "robust_weights"_a.noconvert(), "robust_truncations"_a.noconvert(),
              "clique_starts"_a.noconvert(), "clique_variables"_a.noconvert(),
-             "clique_tables"_a.noconvert(), "clique_values"_a.noconvert(),
-             "forward"_a.noconvert(), "backward"_a.noconvert(), "damping"_a, Unlocked())
+             "clique_tables"_a.noconvert(), "clique_values"_a.noconvert(), "forward"_a.noconvert(),
+             "backward"_a.noconvert(), "damping"_a, Unlocked())
         .def(
             "dual_pass", [](MessageSearch& s) { s.pass(true, poll_signals); }, Unlocked())
         .def(

@@ -109,8 +109,8 @@ class TreeBound : public TreeDual<Real> {
             for (Index a = this->arc_starts_[i]; a < this->arc_starts_[i + 1]; ++a) {
                 const Index e = this->arcs_[a] >> 1;
                 if (shares[e] > 0 && position[this->pairs_.head(this->arcs_[a])] < k)
-                    add_scaled(scale * shares[e], sent.data() + e * this->n_labels_, this->n_labels_,
-                               work.b.data());
+                    add_scaled(scale * shares[e], sent.data() + e * this->n_labels_,
+                               this->n_labels_, work.b.data());
             }
             for (Index a = this->arc_starts_[i]; a < this->arc_starts_[i + 1]; ++a) {
                 const Index e = this->arcs_[a] >> 1;
