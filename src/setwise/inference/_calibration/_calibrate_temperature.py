@@ -146,7 +146,7 @@ def calibrate_temperature(
     if not cases.counts.any():
         raise ValueError("labels must have a variable that counts, got none")
     methods = cases.candidates() if method == "auto" else (method,)
-    grid = [Point(*one) for one in product(methods, *grids)] if grids else []
+    grid = [Point(m, t, a) for m, (t, a) in product(methods, product(*grids))] if grids else []
     if verbose:
         what, rounds = "calibrate_temperature", len(grid) or None
         with progress_callback(True, 0.0, callback, what=what, rounds=rounds) as shown:

@@ -100,8 +100,11 @@ class Counted:
         constant = 0.0
         for factor in factors:
             can = allowed[factor.members]
-            free = (can & factor.inside).any(axis=1) & (can & ~factor.inside).any(axis=1)
-            count = int((can & factor.inside).any(axis=1)[~free].sum())
+            within, without = (
+                np.any(can & side, axis=1) for side in (factor.inside, ~factor.inside)
+            )
+            free = within & without
+            count = int((within & ~free).sum())
             table = factor.table[count : count + int(free.sum()) + 1]
             if not free.any():
                 constant += float(table[0])
