@@ -127,7 +127,7 @@ inline void check_field_cut(std::mt19937& random) {
             }
         });
     for (auto* const array : {&weights, &unary})
-        for (double& x : *array) x = static_cast<double>(random() % 100) / 7;
+        for (double& x : *array) x = static_cast<double>(random() % 100) / 8;  // sums are exact
     std::vector<std::int64_t> labels(static_cast<std::size_t>(n)), others(labels);
     FieldCut cut;
     const auto offer = [&](auto solve) {
