@@ -207,7 +207,7 @@ experiments: .venv/.built .venv/.torch .venv/.experiments
 pages: .venv/.built .venv/.dev .venv/.torch
 	$(BIN)/python benchmarks/tables.py > /dev/null
 	$(BIN)/python benchmarks/verdicts.py
-	$(BIN)/python docs/figures.py
+	$(BIN)/python docs/figures/sources.py
 	$(BIN)/python docs/licences.py
 
 api: .venv/.built .venv/.torch

@@ -33,7 +33,11 @@ nitpick_ignore_regex = [("py:.*", rf"({_OTHERS})\b.*")]
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"setwise {release}"
-html_theme_options = {"navbar_end": ["theme-switcher"], "show_prev_next": False}
+html_theme_options = {
+    "navbar_end": ["theme-switcher"],
+    "navbar_persistent": ["search-button"],  # a field would not fit beside the links
+    "show_prev_next": False,
+}
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["setwise.css"]

@@ -3,13 +3,14 @@
 ORDER = (
     # photographs
     "plot_scribbles", "plot_diverse", "plot_segmentation", "plot_marginals", "plot_many_images",
-    "plot_tracking", "plot_own_potential",
+    "plot_tracking", "plot_certificates", "plot_budget", "plot_own_potential",
     # decisions and learning
     "plot_decisions", "plot_set_classifier", "plot_jaccard_digits", "plot_scorers", "plot_torch",
-    "plot_field_layer", "plot_field_learning", "plot_struct_boost", "plot_thin", "plot_distill",
-    "plot_calibration",
+    "plot_field_layer", "plot_field_learning", "plot_struct_boost", "plot_gaps_and_words",
+    "plot_thin", "plot_distill", "plot_calibration", "plot_dice_mixture",
     # losses, set functions, surrogates
     "plot_own_loss", "plot_surrogate_surfaces", "plot_set_functions", "plot_decompositions",
+    "plot_dice_not_submodular",
 )  # fmt: skip
 
 

@@ -68,6 +68,7 @@ def test_figures_of_the_photograph_are_those_of_its_field() -> None:
     assert field.energy(best.labels) == pytest.approx(best.value, rel=1e-6)
     assert best.relative_gap <= _photograph.TOL
     assert post.relative_gap <= _photograph.TOL
+    assert post.method == "trees", "the page says whose marginals they are"
     assert post.log_partition_lower <= post.log_partition_upper
     assert -best.value <= post.log_partition_upper, "one term of Z is more than all of it"
 

@@ -47,7 +47,7 @@ def piles(results: list[Piles]) -> Figure:
         ax.imshow(first.X[row].reshape(8, 8), cmap="gray_r")
         told = {name: first.answers[name][row] for name in ("half", "decision")}
         ax.set_title(
-            f"{_digits(first.Y[row])}\n1/2: {_digits(told['half'])}"
+            f"truth: {_digits(first.Y[row])}\n1/2: {_digits(told['half'])}"
             f"   decided: {_digits(told['decision'])}",
             fontsize=9,
         )

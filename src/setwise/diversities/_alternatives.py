@@ -13,7 +13,7 @@ class Alternatives(Immutable):
     another share, where such labellings exist; ``reason`` says where they do not.
 
     Two labels and a submodular energy: of all labellings that are best under some bias b against
-    label 1, |b| at most the reach (``bias_path``), those that leave least to all the others,
+    label 1, from -r to the reach r (``bias_path``), those that leave least to all the others,
 
     .. math:: \min_S \int_{-r}^{r} \min_{y \in S} \mathrm{Ham}(y, y_b) \, db ,
 

@@ -217,8 +217,9 @@ class SurrogateDisplay:
         self.dots_ = ax.scatter(*self.corners.T, self.losses, **{"depthshade": False, **dots})
         for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
             axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 4, 5, 10]))
+            axis.set_rotate_label(False)  # or some stand on their heads
         # A little smaller than its frame: layouts do not know how far the labels in space reach.
-        ax.set_zlabel("surrogate", labelpad=-1)
+        ax.set_zlabel("surrogate", labelpad=-1, rotation=90)
         ax.set_box_aspect(None, zoom=0.9)
         ax.view_init(elev=24, azim=-125)
 

@@ -12,7 +12,7 @@ import re
 import subprocess
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "figures.md"
 HEAD = """# Where every figure comes from
 
@@ -20,8 +20,8 @@ Every figure of the documentation was printed by a script of the repository. A s
 found in the folder `results` beside it, under its own name, with the versions and the commit that
 it ran with; tables in the documents are filled in from there by `benchmarks/tables.py`, and goals
 with their verdicts are in `benchmarks/README.md`. `make bench` and `make experiments` run the
-scripts, and `docs/figures.py` writes this page. *changed* after a commit: the library differed
-from it when the script ran.
+scripts, and `docs/figures/sources.py` writes this page. *changed* after a commit: the library
+differed from it when the script ran.
 """
 
 
