@@ -172,9 +172,10 @@ def stages(sets: LinearSets, init: Fit | None = None) -> tuple[Stage, ...]:
         return _with_steps(sets, ("blocks", passes), wide)
     if examples > (_TALL_OF_LABELS if answer[0].kind == Polymatroids.MODULAR else _TALL):
         near = init is not None and sets.dimension > _MANY_WEIGHTS
-        return (("blocks", _WARM_PASSES), *_OF_TALL) if near else _OF_TALL
+        tall = _steps_after(sets, 3, _OF_TALL)
+        return (("blocks", _WARM_PASSES), *tall) if near else tall
     if not goes_straight(sets, answer[0]):
-        return _OF_WIDE
+        return _steps_after(sets, 2, _OF_WIDE)
     if answer[0].kind == Polymatroids.MODULAR:  # whose labels have steps of their own
         return _STRAIGHT
     return _with_steps(sets, ("blocks", _passes_before_steps(sets)), _STRAIGHT)
@@ -192,6 +193,13 @@ def _passes_before_steps(sets: LinearSets) -> int:
     step = n * (p * columns) ** 2 + (p * columns) ** 3 // 3
     one_pass = 2 * n * p * min(n, 2 * columns)
     return max(_BEFORE_STEPS, int(_STEPS_WORK * step / one_pass))
+
+
+def _steps_after(sets: LinearSets, first: int, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    """Newton's steps for rows after so many stages: features in a large unit, or a large C."""
+    if not (sets.by_label and takes_steps(sets)):
+        return stages
+    return (*stages[:first], ("steps", _STEPS), *stages[first:])
 
 
 def _with_steps(sets: LinearSets, first: Stage, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
