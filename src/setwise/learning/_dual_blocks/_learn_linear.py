@@ -80,7 +80,7 @@ def learn_linear(
     tol: float = 1e-3,
     max_iter: int = 10_000,
     time_limit: float | None = None,
-    init: Fit | None = None,
+    init: Fit | FloatArray | None = None,
     callback: Callable[[Progress], object] | None = None,
 ) -> Fit:
     r"""Minimise 1/2 |W|^2 + C risk(W) by dual blocks, by cutting planes, or by both in turn.
@@ -102,7 +102,10 @@ def learn_linear(
     deadline = Deadline.of(time_limit, armed=False)
     done: Fit | None = None
     blocks_help = True
-    for kind, most in stages(sets, init if init is not None and is_near(init, C) else None):
+    plan = stages(sets, init if isinstance(init, Fit) and is_near(init, C) else None)
+    if isinstance(init, np.ndarray):  # a dual starts from a dual, planes from weights
+        plan = (*_PLANES, *plan)
+    for kind, most in plan:
         if kind == "blocks" and not blocks_help:
             continue
         start = init if done is None else done
@@ -110,6 +113,7 @@ def learn_linear(
         told = _told(callback, done)
         try:
             if kind != "planes":
+                assert start is None or isinstance(start, Fit)
                 fit = dual_blocks(
                     sets,
                     C,
