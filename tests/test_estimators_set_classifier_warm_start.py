@@ -71,3 +71,12 @@ def test_one_slack_begins_at_weights():
     assert bounded.w[0] >= 0
     with pytest.raises(ValueError, match=r"init must have shape \(1\), got \(2,\)"):
         one_slack(risk, 1, init=[0.0, 1.0])
+
+
+def test_weights_to_begin_at_are_no_hindrance_in_a_large_unit():
+    """Planes from the weights stand still there; what a fit without them would do comes after."""
+    random = np.random.default_rng(0)
+    A = random.normal(size=(200, 20))
+    B = (A @ random.normal(size=(20, 4)) + 2 * random.normal(size=(200, 4)) > 1).astype(int)
+    model = SetClassifier(surrogate="lovasz", C=1e-3, warm_start=True).fit(1e3 * A, B)
+    assert model.set_params(C=10.0).fit(1e3 * A, B).gap_ <= 1e-3

@@ -130,6 +130,15 @@ def test_groups_do_not_straddle_and_classes_have_their_share(groups):
         assert [len(held) for _, held in parts] == [60, 7]
 
 
+@pytest.mark.parametrize(("rows", "count"), [(49, 1), (22, 15), (240, 7)])
+def test_as_many_rows_are_held_out_as_are_asked_for(rows, count):
+    """49 * (1 / 49) is below 1 in floats."""
+    examples = Examples(Z[:rows], RELEVANT[:rows], np.ones(rows))
+    assert len(split_off(examples, count, 0)[1]) == count
+    model = sw.StructBoostClassifier(C=5.0, early_stopping=True, validation_fraction=count)
+    assert model.fit(Z[:rows], RELEVANT[:rows]).evals_result_["validation"]["score"]
+
+
 # --------------------------------------------------------------------------------------- C by data
 
 
@@ -231,6 +240,17 @@ def test_class_weights_multiply_sample_weights():
     share = 1 / np.bincount(y[rows])[y[rows]]
     plain = sw.StructBoostClassifier(C=20.0).fit(X[rows], y[rows], sample_weight=share)
     np.testing.assert_allclose(balanced.decision_function(X), plain.decision_function(X))
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 2.0, 9: 3.0}])
+def test_a_class_whose_samples_all_weigh_nothing_is_not_there(class_weight):
+    labels = np.where(np.arange(len(y)) % 5 == 0, 9, y)
+    counted = (labels != 9).astype(float)
+    options = {"C": 20.0, "class_weight": class_weight}
+    model = sw.StructBoostClassifier(**options).fit(X, labels, sample_weight=counted)
+    other = sw.StructBoostClassifier(**options).fit(X[labels != 9], y[labels != 9])
+    np.testing.assert_array_equal(model.classes_, other.classes_)
+    np.testing.assert_array_equal(model.decision_function(X), other.decision_function(X))
 
 
 def test_the_score_of_a_taxonomy_is_its_loss():

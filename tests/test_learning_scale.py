@@ -299,3 +299,14 @@ def test_a_program_goes_on_with_some_of_its_vectors(kept):
     fresh, sum_fresh = solved(PlaneProgram(), vectors[kept], g[kept], 0)
     np.testing.assert_allclose(x, fresh, atol=1e-12)
     np.testing.assert_allclose(total, sum_fresh, atol=1e-12)
+
+
+@pytest.mark.parametrize("surrogate", ["lovasz", "hinge"])
+@pytest.mark.parametrize("rows", [200, 1000])
+def test_rows_in_a_large_unit_are_learned_however_many_there_are(surrogate, rows):
+    """Neither planes nor passes come near: 21 columns of about 1000, so that C is 10^7."""
+    random = np.random.default_rng(0)
+    A = random.normal(size=(rows, 20))
+    B = (A @ random.normal(size=(20, 4)) + 2 * random.normal(size=(rows, 4)) > 1).astype(int)
+    model = SetClassifier(surrogate=surrogate, C=10.0).fit(1e3 * A, B)
+    assert model.gap_ <= 1e-3

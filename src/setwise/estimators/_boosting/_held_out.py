@@ -15,6 +15,7 @@ from setwise._foundation._randomness import as_generator
 _FOLDS, _FEW_ROWS = 3, 1000
 MANY_ROWS = 10_000  # beyond them a fit stops early unless told otherwise
 _ENOUGH_ROWS = 20_000  # so many choose C as well as more would
+_ROUNDING = 1e-6  # of a place among the rows times a share
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +85,9 @@ def folds(examples: Examples, n_folds: int | None, random_state: object) -> list
 
 
 def _share_of(turn: IntArray, share: float) -> NDArray[np.bool_]:
-    """Every so many turns, evenly."""
-    held: NDArray[np.bool_] = np.floor((turn + 1) * share) > np.floor(turn * share)
+    """Every so many turns, evenly; 1 / 49 of 49 is one, though 49 * (1 / 49) is below 1."""
+    before, after = (np.floor(place * share + _ROUNDING) for place in (turn, turn + 1))
+    held: NDArray[np.bool_] = after > before
     return held
 
 

@@ -312,7 +312,8 @@ class StructBoostClassifier(ClassScores):
                 "Classifier can't train when only one class is present: y must hold two classes, "
                 f"got {self.classes_.tolist()}"
             )
-        labels = np.searchsorted(self.classes_, y).astype(np.int64)
+        # A sample of weight 0 may have any class, the only one of its own too.
+        labels = np.searchsorted(self.classes_[1:], y, side="right").astype(np.int64)
         weight = weight * as_class_weights(self.class_weight, self.classes_, labels, weight)
         examples = Examples(*distinct_rows(X, labels, without_unit(weight)))
         coding = label_code(self.taxonomy, self.classes_, augmented=augmented)

@@ -66,8 +66,7 @@ class SetProblem:
         callback: Callable[[Progress], object] | None = None,
     ) -> Fit:
         """The best weights, from an earlier fit of this problem or from weights of any other."""
-        # The blocks of a dual start from a dual, not from weights.
-        if self.is_of_samples and (init is None or isinstance(init, Fit)):
+        if self.is_of_samples:
             learn = partial(learn_linear, self.risk.linear_sets(), init=init)
         else:
             learn = partial(one_slack, self.risk, self.risk.dimension, init=init)

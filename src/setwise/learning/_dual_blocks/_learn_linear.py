@@ -80,7 +80,7 @@ def learn_linear(
     tol: float = 1e-3,
     max_iter: int = 10_000,
     time_limit: float | None = None,
-    init: Fit | None = None,
+    init: Fit | FloatArray | None = None,
     callback: Callable[[Progress], object] | None = None,
 ) -> Fit:
     r"""Minimise 1/2 |W|^2 + C risk(W) by dual blocks, by cutting planes, or by both in turn.
@@ -102,7 +102,10 @@ def learn_linear(
     deadline = Deadline.of(time_limit, armed=False)
     done: Fit | None = None
     blocks_help = True
-    for kind, most in stages(sets, init if init is not None and is_near(init, C) else None):
+    plan = stages(sets, init if isinstance(init, Fit) and is_near(init, C) else None)
+    if isinstance(init, np.ndarray):  # a dual starts from a dual, planes from weights
+        plan = (*_PLANES, *plan)
+    for kind, most in plan:
         if kind == "blocks" and not blocks_help:
             continue
         start = init if done is None else done
@@ -110,6 +113,7 @@ def learn_linear(
         told = _told(callback, done)
         try:
             if kind != "planes":
+                assert start is None or isinstance(start, Fit)
                 fit = dual_blocks(
                     sets,
                     C,
@@ -172,9 +176,10 @@ def stages(sets: LinearSets, init: Fit | None = None) -> tuple[Stage, ...]:
         return _with_steps(sets, ("blocks", passes), wide)
     if examples > (_TALL_OF_LABELS if answer[0].kind == Polymatroids.MODULAR else _TALL):
         near = init is not None and sets.dimension > _MANY_WEIGHTS
-        return (("blocks", _WARM_PASSES), *_OF_TALL) if near else _OF_TALL
+        tall = _steps_after(sets, 3, _OF_TALL)
+        return (("blocks", _WARM_PASSES), *tall) if near else tall
     if not goes_straight(sets, answer[0]):
-        return _OF_WIDE
+        return _steps_after(sets, 2, _OF_WIDE)
     if answer[0].kind == Polymatroids.MODULAR:  # whose labels have steps of their own
         return _STRAIGHT
     return _with_steps(sets, ("blocks", _passes_before_steps(sets)), _STRAIGHT)
@@ -192,6 +197,13 @@ def _passes_before_steps(sets: LinearSets) -> int:
     step = n * (p * columns) ** 2 + (p * columns) ** 3 // 3
     one_pass = 2 * n * p * min(n, 2 * columns)
     return max(_BEFORE_STEPS, int(_STEPS_WORK * step / one_pass))
+
+
+def _steps_after(sets: LinearSets, first: int, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    """Newton's steps for rows after so many stages: features in a large unit, or a large C."""
+    if not (sets.by_label and takes_steps(sets)):
+        return stages
+    return (*stages[:first], ("steps", _STEPS), *stages[first:])
 
 
 def _with_steps(sets: LinearSets, first: Stage, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:

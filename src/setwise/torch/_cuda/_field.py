@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from setwise.torch._cuda._driver import kernel
+from setwise.torch._cuda._driver import kernel, shared_memory
 
 _MOST_IMAGES = 64
 _IN_REGISTERS = 32  # labels
@@ -55,7 +55,10 @@ def grid_bound(
         and labels <= _IN_REGISTERS
         and prod(_flow_shape(True, 1, labels, sides, 2)) < 2**31
     )
-    shape, shared = _tiles(labels) if tiled else (((256, 4) if labels <= 8 else (128, 3)), 0)
+    if tiled:
+        shape, shared = _tiles(labels, shared_memory(device.index))
+    else:
+        shape, shared = (256, 4) if labels <= 8 else (128, 3), 0
     macros = (
         ("LOGIT", "double" if theta.dtype == torch.float64 else "float"),
         ("LABELS", labels),
@@ -67,7 +70,7 @@ def grid_bound(
     )
     files = ("field.cuh", "field_tiles.cuh" if tiled else "field_edges.cuh", "field.cu")
     program = kernel(files, "field", macros, shared, device.index, shape, True)
-    if program is None:
+    if program is None or program.blocks < batch:  # every image has a block at least
         return None
     limit = _MOST_SWEEPS if limit is None else limit
     theta = theta.contiguous()
@@ -104,11 +107,16 @@ def grid_bound(
     return GridAnswer(p, upper, out[:, 2], flows, record)
 
 
-def _tiles(labels: int) -> tuple[tuple[int, int], int]:
-    """Threads of a block and blocks on a multiprocessor, and the bytes of a tile."""
-    shape = (512, 2) if labels == 2 else (256, 4) if labels <= 8 else (128, 4)
+def _tiles(labels: int, room: int) -> tuple[tuple[int, int], int]:
+    """Threads of a block and blocks on a multiprocessor, and the bytes of a tile.
+
+    Blocks wait for one another, so that their tiles must be in shared memory all at once, of which
+    a T4 has a quarter of what an H100 has.
+    """
+    threads, most = (512, 2) if labels == 2 else (256, 4) if labels <= 8 else (128, 4)
     planes = 1 if labels == 2 else labels
-    return shape, 4 * 2 * shape[0] * (planes + 1)
+    shared = 4 * 2 * threads * (planes + 1)
+    return (threads, max(1, min(most, room // (shared + 2048)))), shared
 
 
 def _flow_shape(
@@ -144,5 +152,7 @@ def _halves(weights: Tensor) -> Tensor:
     """Half the weights in single precision, rounded down."""
     half = (weights / 2).float()
     if weights.dtype == torch.float64:
-        half = torch.where(half.double() * 2 > weights, torch.nextafter(half, half * 0), half)
+        half = torch.where(
+            half.double() * 2 > weights, torch.nextafter(half, torch.zeros_like(half)), half
+        )
     return half.contiguous()

@@ -52,10 +52,11 @@ def tree_bound(
     batch, labels, n = theta.shape
     if not 0 < batch <= 64 or not 2 <= labels <= 128 or not 0 < n < 2**31:
         return None
-    if theta.dtype not in (torch.float32, torch.float64):
+    if theta.dtype not in (torch.float32, torch.float64) or sides[1] * labels >= 2**31:
         return None
     programs = _programs(theta, sides)
-    if len(programs) < 3:
+    # every image has a block at least
+    if len(programs) < 3 or any(program.blocks < batch for program in programs[1:]):
         return None
     search = _Search(programs, theta, right, down, sides, messages)
     limit = _MOST_PASSES if limit is None else limit
