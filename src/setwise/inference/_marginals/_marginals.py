@@ -105,7 +105,8 @@ def marginals(
     init : MarginalsResult, optional
         A result for a field like this one (other unaries, other weights) to go on from. Projection
         goes on from a projection's blocks, trees from messages of trees or from any probabilities,
-        as mean field and Frank-Wolfe do.
+        as mean field and Frank-Wolfe do. "auto" begins afresh where that is all that there is, of a
+        result without blocks.
     n_jobs : int, optional
         Threads; None for all cores. The answer does not depend on it, to the last bit.
     rng : optional
@@ -177,6 +178,10 @@ def marginals(
     reason = "asked for"
     if method == "auto":
         method, reason = METHODS.choose(problem, started=init is not None)
+        if method == "projection" and isinstance(init, MarginalsResult) and init.method != method:
+            _as_start(init, field, METHODS[method])  # says what is wrong with it
+            init = None  # it has no blocks to go on from
+            method, reason = METHODS.choose(problem)
     else:
         METHODS[method].check(problem)
     record = METHODS[method]
@@ -330,8 +335,7 @@ def _as_start(
         array = getattr(init, name)
         if array is not None and not np.isfinite(array).all():
             raise ValueError(f"init must have finite {name}, got nan or inf in them")
-    alike = (init.method == "trees") == (record.name == "trees")  # blocks are no messages
-    state = init.state if alike else None
+    state = init.state if init.method == record.name else None  # blocks are no messages
     return _allowed(np.array(init.probabilities, np.float64), field), state
 
 
