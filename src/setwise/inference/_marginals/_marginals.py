@@ -215,7 +215,8 @@ def marginals(
     if below.bound == -np.inf:
         below, interrupted = _lower_bound(problem, solution, options)
         watch.lap("bound")
-    converged = solution.converged
+    relative_gap = solution.relative_gap + lost
+    converged = solution.converged and not (record.certified and relative_gap > options.tol)
     if below.bound == -np.inf and forbids(problem) and not interrupted:
         found = [below, Raised(-np.inf, solution.probabilities)]
         known = feasible_bound(problem, options.temperature, found)
@@ -232,7 +233,7 @@ def marginals(
         log_partition_upper=options.above(solution.upper + lost),
         log_partition_lower=options.below(below.bound - lost),
         excess=solution.gap + lost,
-        relative_gap=solution.relative_gap + lost,
+        relative_gap=relative_gap,
         n_iter=solution.n_iter,
         converged=converged,
         certified=record.certified,
