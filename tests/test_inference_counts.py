@@ -87,7 +87,7 @@ def test_one_count_without_pairs_is_exact(seed, n_labels):
 
 
 def test_unaries_far_apart_overflow_nowhere():
-    """Labels that do not count, 2e4 above those that do, have probabilities 0 and 1 all the same."""
+    """Labels 2e4 above the others have probability 0, whether they count or not."""
     field = Field([[0.0, 2e4], [2e4, 0.0], [0.0, 1.0]]) + LabelCost([1.0, 0.5])
     with np.errstate(all="raise", under="ignore"):
         post = sw.marginals(field, "counts")
@@ -193,6 +193,22 @@ def test_large_images_move_their_parts_on_the_way_and_threads_have_no_bearing():
     relaxed = sw.marginals(field, "trees")
     assert one.log_partition_upper < relaxed.log_partition_upper
     assert one.width < relaxed.width
+
+
+def test_auto_takes_trees_where_steps_of_counts_get_stuck():
+    """Cold, strong regions: the search of counts ends far from its least bound."""
+    rng = np.random.default_rng(0)
+    field = Field(rng.normal(size=(400, 2))) + Potts(sw.fields.grid_edges((20, 20)), 0.5)
+    field += CardinalityPotential(rng.integers(0, 2, 400), 0.3 * np.sqrt(np.arange(401.0)))
+    field += LabelCost([1.0, 1.0])
+    field += sw.fields.RegionConsistency(np.arange(400) // 20, 30.0, 0.96)
+    kept, relaxed, best = (
+        sw.marginals(field, m, temperature=0.1) for m in ("counts", "trees", "auto")
+    )
+    assert not kept.converged
+    assert best.log_partition_upper == relaxed.log_partition_upper < kept.log_partition_upper
+    assert (best.method, best.converged, best.width) == ("trees", True, relaxed.width)
+    assert best.reason == "counts did not converge: trees have the lower bound"
 
 
 def test_what_counts_cannot_take_is_said():

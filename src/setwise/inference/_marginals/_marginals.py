@@ -210,6 +210,11 @@ def marginals(
     except TimeUp:  # while it was set up
         solution = not_begun(problem, options, gives_bound=record.gives_bound)
         of = f"the {'unaries alone' if start is None else 'start'}: there was no time for more"
+    if reason != "asked for" and method == "counts" and not solution.converged:
+        better = _by_trees(problem, solution, options)
+        if better is not solution and better.upper < solution.upper:
+            method, solution, of = "trees", better, METHODS["trees"].of
+            reason = "counts did not converge: trees have the lower bound"
     watch.lap("search")
     below, interrupted = Raised(solution.lower, solution.probabilities), solution.interrupted
     if below.bound == -np.inf:
@@ -248,6 +253,20 @@ def marginals(
         of=of,
         lower_probabilities=of_lower.astype(options.dtype, copy=False),
     )
+
+
+def _by_trees(field: Field, solution: Solution, options: Options) -> Solution:
+    """What trees have where a search of counts ended by itself; where they cannot say, that one.
+
+    Cold and strong functions of counts have steep bounds, in which its steps get stuck.
+    """
+    trees = METHODS["trees"]
+    if solution.interrupted or options.max_iter is not None or trees.obstacle(field) is not None:
+        return solution
+    try:
+        return options.deadline.run(trees.run, field, options)
+    except (TimeUp, KeyboardInterrupt):  # while they were set up
+        return solution
 
 
 def _lower_bound(field: Field, solution: Solution, options: Options) -> tuple[Raised, bool]:
