@@ -211,10 +211,12 @@ def marginals(
         solution = not_begun(problem, options, gives_bound=record.gives_bound)
         of = f"the {'unaries alone' if start is None else 'start'}: there was no time for more"
     if reason != "asked for" and method == "counts" and not solution.converged:
-        better = _by_trees(problem, solution, options)
-        if better is not solution and better.upper < solution.upper:
-            method, solution, of = "trees", better, METHODS["trees"].of
+        other = _by_trees(problem, solution, options)
+        if other.upper < solution.upper:
+            method, solution, of = "trees", other, METHODS["trees"].of
             reason = "counts did not converge: trees have the lower bound"
+        else:
+            solution = replace(solution, interrupted=other.interrupted)
     watch.lap("search")
     below, interrupted = Raised(solution.lower, solution.probabilities), solution.interrupted
     if below.bound == -np.inf:
@@ -266,7 +268,7 @@ def _by_trees(field: Field, solution: Solution, options: Options) -> Solution:
     try:
         return options.deadline.run(trees.run, field, options)
     except (TimeUp, KeyboardInterrupt):  # while they were set up
-        return solution
+        return replace(solution, interrupted=True)
 
 
 def _lower_bound(field: Field, solution: Solution, options: Options) -> tuple[Raised, bool]:
