@@ -15,6 +15,7 @@ from strategies import arrays, edges, numbers
 import setwise as sw
 from setwise.fields import CardinalityPotential, Field, LabelCost, Pairwise, Potts
 from setwise.inference._marginals._count_factors import Counted, CountFactor, count_laws
+from setwise.inference._marginals._methods import METHODS
 
 
 def marginals_of(field: Field, temperature: float = 1.0) -> np.ndarray:
@@ -83,6 +84,41 @@ def test_one_count_without_pairs_is_exact(seed, n_labels):
         assert post.log_partition_lower <= truth + 1e-12 <= post.log_partition_upper + 2e-12
         assert post.width < 1e-10
         np.testing.assert_allclose(post.probabilities, marginals_of(field, temperature), atol=1e-12)
+
+
+def test_unaries_far_apart_overflow_nowhere():
+    """Labels 2e4 above the others have probability 0, whether they count or not."""
+    field = Field([[0.0, 2e4], [2e4, 0.0], [0.0, 1.0]]) + LabelCost([1.0, 0.5])
+    with np.errstate(all="raise", under="ignore"):
+        post = sw.marginals(field, "counts")
+    np.testing.assert_allclose(post.probabilities, marginals_of(field), atol=1e-12)
+    assert close(post.log_partition_upper, reference.log_partition(field, 1.0))
+
+
+def test_a_result_of_counts_is_no_start_of_blocks():
+    """Among pairs there are its probabilities to go on from; else "auto" begins afresh."""
+    rng = np.random.default_rng(0)
+    field = Field(rng.normal(size=(40, 2)))
+    one = field + sw.fields.RegionConsistency(np.arange(40) // 8, 0.5, 0.6)
+    two = one + sw.fields.RegionConsistency(np.arange(40) // 20, 0.5, 0.6)
+    for alone in (one, two):
+        post = sw.marginals(alone, "counts")
+        again = sw.marginals(alone, init=post)
+        assert again.log_partition_upper == sw.marginals(alone).log_partition_upper
+        with pytest.raises(ValueError, match="result of projection, got one without its blocks"):
+            sw.marginals(alone, "projection", init=post)
+    pairs = one + Potts(sw.fields.grid_edges((8, 5)), 0.5)
+    assert sw.marginals(pairs, init=sw.marginals(pairs, "counts")).method == "trees"
+    with pytest.raises(ValueError, match="init must be for a field of shape"):
+        sw.marginals(Field(np.zeros((3, 2))) + LabelCost([1.0, 1.0]), init=post)
+
+
+def test_auto_leaves_large_counts_to_trees_unless_one_pass_is_all():
+    n = 2500
+    alone = Field(np.zeros((n, 2))) + LabelCost([1.0, 1.0])
+    among_pairs = alone + Potts(sw.fields.grid_edges((50, 50)), 0.5)
+    assert METHODS.choose(alone)[0] == "counts"
+    assert METHODS.choose(among_pairs)[0] == "trees"
 
 
 def test_regions_label_costs_and_a_cardinality_around_one_label_are_counts_of_disjoint_variables():
@@ -157,6 +193,22 @@ def test_large_images_move_their_parts_on_the_way_and_threads_have_no_bearing():
     relaxed = sw.marginals(field, "trees")
     assert one.log_partition_upper < relaxed.log_partition_upper
     assert one.width < relaxed.width
+
+
+def test_auto_takes_trees_where_steps_of_counts_get_stuck():
+    """Cold, strong regions: the search of counts ends far from its least bound."""
+    rng = np.random.default_rng(0)
+    field = Field(rng.normal(size=(400, 2))) + Potts(sw.fields.grid_edges((20, 20)), 0.5)
+    field += CardinalityPotential(rng.integers(0, 2, 400), 0.3 * np.sqrt(np.arange(401.0)))
+    field += LabelCost([1.0, 1.0])
+    field += sw.fields.RegionConsistency(np.arange(400) // 20, 30.0, 0.96)
+    kept, relaxed, best = (
+        sw.marginals(field, m, temperature=0.1) for m in ("counts", "trees", "auto")
+    )
+    assert not kept.converged
+    assert best.log_partition_upper == relaxed.log_partition_upper < kept.log_partition_upper
+    assert (best.method, best.converged, best.width) == ("trees", True, relaxed.width)
+    assert best.reason == "counts did not converge: trees have the lower bound"
 
 
 def test_what_counts_cannot_take_is_said():

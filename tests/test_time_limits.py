@@ -515,3 +515,11 @@ def test_a_search_for_c_ends_with_what_every_fold_had_time_for(refit):
         if fitted.all() and model.gap_ == whole.gap_:
             assert np.array_equal(model.scores_, whole.scores_)
     assert min(counts) < 6
+
+
+def test_a_bound_without_time_holds_to_the_last_digit():
+    """The logarithm of 1 + x is wrong by the rounding of 1, however small x is."""
+    for x in np.linspace(0.5, 20.0, 60):
+        post = sw.marginals(sw.fields.Field([[0.0, x]]), "trees", time_limit=0)
+        truth = np.log1p(np.exp(-np.longdouble(x)))
+        assert post.log_partition_lower <= truth <= post.log_partition_upper

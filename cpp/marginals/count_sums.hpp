@@ -49,6 +49,9 @@ struct PlainLaws {
 // Their logarithms.
 struct LogLaws {
     static constexpr double nothing = -std::numeric_limits<double>::infinity();
+    // 3e-20 of the largest: as many as there are move a logarithm by less than its rounding, and most
+    // are such, since the counts of independent elements keep near their mean.
+    static constexpr double negligible = -45;
     static double of_log(double x) { return x; }
     static double times(double x, double y) { return x + y; }
     template <class At>
@@ -56,7 +59,10 @@ struct LogLaws {
         double top = nothing, total = 0;
         for (std::int64_t k = 0; k < n; ++k) top = std::max(top, at(k));
         if (top == nothing) return nothing;
-        for (std::int64_t k = 0; k < n; ++k) total += std::exp(at(k) - top);
+        for (std::int64_t k = 0; k < n; ++k) {
+            const double below = at(k) - top;
+            if (below > negligible) total += std::exp(below);
+        }
         return top + std::log(total);
     }
     static void convolve(const double* a, std::int64_t na, const double* b, std::int64_t nb,

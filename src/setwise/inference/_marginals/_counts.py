@@ -22,7 +22,8 @@ from setwise.inference._marginals._elimination_order import pairs_of
 from setwise.inference._marginals._options import Options, Solution
 
 MOST = 1e9  # products that one pass may take: the squares of the sizes of all counts
-FEW = 2e7  # that "auto" takes a pass of
+FEW = 2e7  # that "auto" takes where one pass is all
+FEW_A_PASS = 4e6  # and where there may be hundreds, of logarithms if need be
 
 
 def counts(field: Field, options: Options) -> Solution:
@@ -72,14 +73,12 @@ def exact_counts(
     alone = highest[:, 0] + np.log(weights.sum(axis=1))
     p: FloatArray = weights / weights.sum(axis=1, keepdims=True)
     rows = scores[counted.members]
-    inside = _log_sum(np.where(counted.inside, rows, -inf))
-    outside = _log_sum(np.where(counted.inside, -inf, rows))
+    rows_inside = np.where(counted.inside, rows, -inf)
+    rows_outside = np.where(counted.inside, -inf, rows)
+    inside, outside = _log_sum(rows_inside), _log_sum(rows_outside)
     laws = count_laws(counted, inside - outside, counted.heights / temperature, n_threads)
-    p[counted.members] = np.where(
-        counted.inside,
-        laws.q[:, None] * np.exp(rows - inside[:, None]),
-        (1.0 - laws.q)[:, None] * np.exp(rows - outside[:, None]),
-    )
+    p[counted.members] = laws.q[:, None] * np.exp(rows_inside - inside[:, None])
+    p[counted.members] += (1.0 - laws.q)[:, None] * np.exp(rows_outside - outside[:, None])
     alone[counted.members] = outside
     log_z = float(alone.sum()) + float(laws.logs.sum())
     return counted, laws, p, log_z - (constant + counted.constant) / temperature
@@ -136,8 +135,10 @@ def has_exact_counts(field: Field) -> bool:
 
 def few_counts(field: Field) -> bool:
     """Whether "auto" takes it: counts that cost little beside what else a pass does."""
-    terms = [term for _, term in field._folded().terms]
-    return any(isinstance(term, COUNTED) for term in terms) and _work(field) <= FEW
+    work = _work(field)
+    if not 0 < work <= FEW:
+        return False
+    return work <= FEW_A_PASS or has_exact_counts(field)
 
 
 def lacks_counts(field: Field) -> str | None:

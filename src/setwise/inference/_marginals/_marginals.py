@@ -105,7 +105,8 @@ def marginals(
     init : MarginalsResult, optional
         A result for a field like this one (other unaries, other weights) to go on from. Projection
         goes on from a projection's blocks, trees from messages of trees or from any probabilities,
-        as mean field and Frank-Wolfe do.
+        as mean field and Frank-Wolfe do. "auto" begins afresh where that is all that there is, of a
+        result without blocks.
     n_jobs : int, optional
         Threads; None for all cores. The answer does not depend on it, to the last bit.
     rng : optional
@@ -177,6 +178,10 @@ def marginals(
     reason = "asked for"
     if method == "auto":
         method, reason = METHODS.choose(problem, started=init is not None)
+        if method == "projection" and isinstance(init, MarginalsResult) and init.method != method:
+            _as_start(init, field, METHODS[method])  # says what is wrong with it
+            init = None  # it has no blocks to go on from
+            method, reason = METHODS.choose(problem)
     else:
         METHODS[method].check(problem)
     record = METHODS[method]
@@ -205,12 +210,20 @@ def marginals(
     except TimeUp:  # while it was set up
         solution = not_begun(problem, options, gives_bound=record.gives_bound)
         of = f"the {'unaries alone' if start is None else 'start'}: there was no time for more"
+    if reason != "asked for" and method == "counts" and not solution.converged:
+        other = _by_trees(problem, solution, options)
+        if other.upper < solution.upper:
+            method, solution, of = "trees", other, METHODS["trees"].of
+            reason = "counts did not converge: trees have the lower bound"
+        else:
+            solution = replace(solution, interrupted=other.interrupted)
     watch.lap("search")
     below, interrupted = Raised(solution.lower, solution.probabilities), solution.interrupted
     if below.bound == -np.inf:
         below, interrupted = _lower_bound(problem, solution, options)
         watch.lap("bound")
-    converged = solution.converged
+    relative_gap = solution.relative_gap + lost
+    converged = solution.converged and not (record.certified and relative_gap > options.tol)
     if below.bound == -np.inf and forbids(problem) and not interrupted:
         found = [below, Raised(-np.inf, solution.probabilities)]
         known = feasible_bound(problem, options.temperature, found)
@@ -227,7 +240,7 @@ def marginals(
         log_partition_upper=options.above(solution.upper + lost),
         log_partition_lower=options.below(below.bound - lost),
         excess=solution.gap + lost,
-        relative_gap=solution.relative_gap + lost,
+        relative_gap=relative_gap,
         n_iter=solution.n_iter,
         converged=converged,
         certified=record.certified,
@@ -242,6 +255,20 @@ def marginals(
         of=of,
         lower_probabilities=of_lower.astype(options.dtype, copy=False),
     )
+
+
+def _by_trees(field: Field, solution: Solution, options: Options) -> Solution:
+    """What trees have where a search of counts ended by itself; where they cannot say, that one.
+
+    Cold and strong functions of counts have steep bounds, in which its steps get stuck.
+    """
+    trees = METHODS["trees"]
+    if solution.interrupted or options.max_iter is not None or trees.obstacle(field) is not None:
+        return solution
+    try:
+        return options.deadline.run(trees.run, field, options)
+    except (TimeUp, KeyboardInterrupt):  # while they were set up
+        return replace(solution, interrupted=True)
 
 
 def _lower_bound(field: Field, solution: Solution, options: Options) -> tuple[Raised, bool]:
@@ -330,8 +357,7 @@ def _as_start(
         array = getattr(init, name)
         if array is not None and not np.isfinite(array).all():
             raise ValueError(f"init must have finite {name}, got nan or inf in them")
-    alike = (init.method == "trees") == (record.name == "trees")  # blocks are no messages
-    state = init.state if alike else None
+    state = init.state if init.method == record.name else None  # blocks are no messages
     return _allowed(np.array(init.probabilities, np.float64), field), state
 
 

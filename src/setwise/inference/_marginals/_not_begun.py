@@ -37,6 +37,7 @@ def not_begun(field: Field, options: Options, *, gives_bound: bool) -> Solution:
         paid = float(np.log(sums).sum()) + (float(np.abs(least).sum()) + abs(terms)) / t
         upper = float(np.log(sums).sum()) - trivial_bound(field) / t
         upper += 4.0 * EPS * (field.n_variables + 1) * paid  # of the sums
+        upper += (4.0 + field.n_labels) * EPS * field.n_variables  # of what they are logarithms of
     gap = upper - lower
     return Solution(
         probabilities=start,
