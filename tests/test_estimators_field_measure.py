@@ -136,13 +136,13 @@ def test_decisions_from_marginals():
     assert model.temperature_ > 0
     assert not model.bias_.any()
     for x, decision, labels in zip(X, model.decide(X), model.predict(X), strict=True):
-        post = sw.marginals(model.to_field(x), temperature=model.temperature_, n_jobs=1)
+        post = sw.marginals(model.to_field(x), "projection", temperature=model.temperature_)
         best = sw.decide(post.probabilities[:, 1], "jaccard")
         assert np.array_equal(decision.mask, best.mask)
         assert decision.expected == best.expected
         assert np.array_equal(labels, best.mask.astype(int))
     mild = model.decide(X[:1], "dice", temperature=2.0)[0]
-    post = sw.marginals(model.to_field(X[0]), temperature=2.0, n_jobs=1)
+    post = sw.marginals(model.to_field(X[0]), "projection", temperature=2.0)
     assert np.array_equal(mild.mask, sw.decide(post.probabilities[:, 1], "dice").mask)
 
 

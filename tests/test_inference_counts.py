@@ -162,10 +162,6 @@ def test_the_bound_encloses_log_z_and_the_gap_is_not_negative(field, temperature
     assert min(post.history) >= truth - 1e-12 * max(1.0, abs(truth))
     assert post.gap >= 0
     np.testing.assert_allclose(post.probabilities.sum(axis=1), 1.0, atol=1e-12)
-    if max_iter is not None:
-        least = sw.marginals(field, "counts", temperature=temperature, tol=1e-5, max_iter=100)
-        assert least.bound <= post.log_partition_upper + 1e-9
-        assert post.bound <= least.log_partition_upper + 1e-9
 
 
 @pytest.mark.parametrize("pairs", [0.3, 1.0])

@@ -26,7 +26,6 @@ WITHOUT_MESSAGES = {
     "label-transitions",
     "concave-label-transitions",
     "everything",
-    "cliques",
     "hard-cliques",
 }
 TAKEN = [name for name in field_registry.FIELDS if name not in WITHOUT_MESSAGES]

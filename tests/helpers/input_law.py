@@ -173,7 +173,7 @@ def verdict(case: Case) -> str | None:
     except Trouble:
         return None
     except OSError:
-        return None if case.argument == "path" else "OSError"
+        return None if case.argument in ("path", "evidence") else "OSError"
     except Hang:
         return "hangs"
     except AttributeError as error:

@@ -63,7 +63,7 @@ for _method in MAP_METHODS:
 
 def _marginals_by(method: str) -> Callable[[int], Call]:
     def make(size: int) -> Call:
-        field = grid_field(size, 2 if method == "exact_binary" else 3)
+        field = grid_field(size, 2 if method in ("exact_binary", "counts") else 3)
         most = 5 * size if method == "perturb" else None
         options = {"tol": 1e-2, "max_iter": most, "n_jobs": 1, "rng": 0}
         return lambda: sw.marginals(field, method, **options)
