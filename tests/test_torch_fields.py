@@ -466,20 +466,6 @@ def test_is_saved_and_pickled():
     )
 
 
-def test_trains_under_distributed_data_parallel(tmp_path):
-    dist = torch.distributed
-    if not dist.is_available() or not dist.is_gloo_available():
-        pytest.skip("torch has no gloo")
-    dist.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
-    try:
-        net = torch.nn.Sequential(torch.nn.Conv2d(1, 3, 1), t.FieldMarginals(0.5, learn=True))
-        model = torch.nn.parallel.DistributedDataParallel(net)
-        model(torch.randn(2, 1, 4, 4)).square().sum().backward()
-        assert net[1].raw_weight.grad.abs() > 0
-    finally:
-        dist.destroy_process_group()
-
-
 def test_empty_batches_one_label_and_one_pixel():
     layer = t.FieldMarginals(1.0)
     assert layer(torch.zeros(0, 3, 4, 4)).shape == (0, 3, 4, 4)

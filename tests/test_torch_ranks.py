@@ -1,4 +1,4 @@
-"""Two processes in a group: scores and losses of the batch of both."""
+"""Processes in a group: scores and losses of the batch of two, and a layer that one trains."""
 
 import subprocess
 import sys
@@ -97,3 +97,37 @@ def test_ranks_count_together(tmp_path):
         # The mean over two ranks that DistributedDataParallel takes is the gradient of the whole.
         joined = torch.cat([ours[at + 1] for ours in found]) / 2
         torch.testing.assert_close(joined, leaf.grad)
+
+
+# The group is left to the end of the process: where it ends inside, its threads may wait for the
+# interpreter's lock while their end is waited for by one that holds it.
+LAYER = """
+import os
+import sys
+import torch
+import setwise as sw
+
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Conv2d(1, 3, 1), sw.torch.FieldMarginals(0.5, learn=True))
+x = torch.randn(2, 1, 4, 4)
+net(x).square().sum().backward()
+alone = [parameter.grad.clone() for parameter in net.parameters()]
+net.zero_grad()
+torch.distributed.init_process_group(
+    "gloo", init_method=f"file://{sys.argv[1]}/meet", rank=0, world_size=1
+)
+torch.nn.parallel.DistributedDataParallel(net)(x).square().sum().backward()
+torch.save((alone, [parameter.grad for parameter in net.parameters()]), f"{sys.argv[1]}/found.pt")
+os._exit(0)
+"""
+
+
+def test_a_layer_trains_under_distributed_data_parallel(tmp_path):
+    script = tmp_path / "layer.py"
+    script.write_text(LAYER, "utf-8")
+    subprocess.run([sys.executable, str(script), str(tmp_path)], check=True, timeout=120)
+    alone, found = torch.load(tmp_path / "found.pt", weights_only=True)
+    assert len(found) == 3
+    for expected, slope in zip(alone, found, strict=True):
+        assert slope.abs().max() > 0
+        torch.testing.assert_close(slope, expected)
