@@ -20,6 +20,7 @@ from setwise.inference._marginals._count_factors import (
 )
 from setwise.inference._marginals._elimination_order import pairs_of
 from setwise.inference._marginals._options import Options, Solution
+from setwise.inference._marginals._trees import lowered
 
 MOST = 1e9  # products that one pass may take: the squares of the sizes of all counts
 FEW = 2e7  # that "auto" takes where one pass is all
@@ -91,33 +92,9 @@ def _log_sum(rows: FloatArray) -> FloatArray:
 
 
 def _bounded(field: Field, options: Options) -> Solution:
-    t = options.temperature
-    descent = CountDescent(field, t, options.n_threads)
+    descent = CountDescent(field, options.temperature, options.n_threads)
     options.watch.lap("set-up")
-    descent.begin()
-    constant = descent.constant / t - rounding_of_logs(field, t)
-
-    def report(now: CountDescent) -> bool:
-        return options.report(now.n_iter, now.value - constant, now.relative_gap, now.gap)
-
-    try:
-        converged, interrupted = descent.run(options.tol, options.max_iter, report)
-    except KeyboardInterrupt:
-        descent.measure()
-        converged, interrupted = descent.relative_gap <= options.tol, True
-    history = [value - constant for value in descent.history]
-    return Solution(
-        probabilities=descent.probabilities(),
-        upper=history[-1],
-        gap=descent.gap,
-        relative_gap=descent.relative_gap,
-        n_iter=descent.n_iter,
-        converged=converged,
-        interrupted=interrupted,
-        history=history,
-        state=descent.state(),
-        strengths=descent.informations,
-    )
+    return lowered(descent, field, options)
 
 
 def has_exact_counts(field: Field) -> bool:

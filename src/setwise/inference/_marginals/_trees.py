@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from setwise.fields._field import Field
 from setwise.inference._map._largest_energy import rounding_of_logs
+from setwise.inference._marginals._count_descent import CountDescent
 from setwise.inference._marginals._options import Options, Solution
 from setwise.inference._marginals._tree_descent import TreeDescent
 
@@ -36,10 +37,16 @@ def trees(field: Field, options: Options) -> Solution:
         descent.resume(options.state)
     elif options.start is not None:
         descent.resume_near(options.start)
+    return lowered(descent, field, options)
+
+
+def lowered(descent: TreeDescent | CountDescent, field: Field, options: Options) -> Solution:
+    """What a descent ends with, its bound in the unit of log Z and allowing for rounding."""
     descent.begin()
+    t = options.temperature
     constant = descent.constant / t - rounding_of_logs(field, t)
 
-    def report(now: TreeDescent) -> bool:
+    def report(now: TreeDescent | CountDescent) -> bool:
         return options.report(now.n_iter, now.value - constant, now.relative_gap, now.gap)
 
     try:
