@@ -21,7 +21,7 @@ from setwise.torch._cuda._trees import tree_bound
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.decide_cuda import milliseconds
 from benchmarks.field_layers_cuda import STEPS, TOL, logits_of
-from benchmarks.shared.measure import arguments, report
+from benchmarks.shared.measure import arguments, nothing_to_measure, report
 
 CELLS, ALPHA = (16, 48, 190), 0.8
 # height, width, labels, weight of pairs, of regions, images, goal in ms
@@ -84,7 +84,7 @@ def check() -> None:
 def main() -> None:
     args = arguments(__doc__.splitlines()[0])
     if not torch.cuda.is_available():
-        sys.exit("no CUDA device: nothing to measure")
+        nothing_to_measure("no CUDA device: nothing to measure")
     check()
     head = ["method", "images", "labels", "weight", "of regions", "ms", "goal", "met", "passes"]
     table, data = [[*head, "relative gap"]], []
