@@ -29,7 +29,7 @@ from experiments.decisions._decided_masks import (
 )
 from experiments.decisions._horse_masks import FOLDS, both_halves, decide_tensor
 from experiments.decisions._small_unaries import TRAINED_ON, probabilities
-from experiments.shared.msrc import LABELS, image, names, textonboost, truth
+from experiments.shared.msrc import FEW, LABELS, image, names, textonboost, truth
 from experiments.shared.report import Table, arguments, progress, report
 from experiments.shared.texture import CELL
 
@@ -114,7 +114,7 @@ def main() -> None:
     steps = 40 if given.quick else 160
     tables, data, curves = [], {}, {}
 
-    validation = names("validation")[: 6 if given.quick else None]
+    validation = names("validation")[: FEW if given.quick else None]
     unaries = probabilities(validation, given.seed, quick=given.quick)
     sets = {
         "our unaries": [scene(k, unaries[k]) for k in progress(validation, "marginals")],

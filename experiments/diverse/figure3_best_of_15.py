@@ -18,7 +18,7 @@ from experiments.diverse._categories import categories
 from experiments.diverse._greedy_lists import concatenated
 from experiments.diverse._judged_lists import Case, judge
 from experiments.diverse.table2_categories import METHODS, length_of, parts_of, title_of
-from experiments.shared.msrc import legend, palette
+from experiments.shared.msrc import FEW, legend, palette
 from experiments.shared.pictures import Panel, draw_rows
 from experiments.shared.report import Table, arguments, data_of, report, result
 
@@ -42,6 +42,7 @@ def main() -> None:
     outcomes = {row: data["rows"][row][str(LENGTH)] for row in DRAWN}
     first = np.array(data["MAP"]["accuracies"])
     gains = np.max([outcomes[row]["accuracies"] for row in DRAWN], axis=0) - first
+    gains = gains[: FEW if given.quick else None]
     picked = np.argsort(-gains, kind="stable")[: 1 if given.quick else ROWS].tolist()
     colors = palette()
     used: set[int] = set()

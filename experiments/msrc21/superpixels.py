@@ -16,7 +16,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from experiments.msrc21._mean_shift import superpixels
-from experiments.shared.msrc import LABELS, image, names, store, truth
+from experiments.shared.msrc import FEW, LABELS, image, names, store, truth
 from experiments.shared.regions import label_counts
 from experiments.shared.report import Table, arguments, parallel, report
 
@@ -40,7 +40,7 @@ def best_hits(regions: np.ndarray, labels: np.ndarray) -> int:
 def main() -> None:
     given = arguments("Superpixels for MSRC-21", repeats=1)
     chosen = [*names("validation"), *names("textonboost")]
-    chosen = chosen[:6] if given.quick else chosen
+    chosen = chosen[:FEW] if given.quick else chosen
     regions, hits = np.zeros((len(chosen), len(LAYERS))), np.zeros(len(LAYERS))
     pixels = labeled = 0
     seconds = []
@@ -50,8 +50,7 @@ def main() -> None:
         hits += [best_hits(layer, labels) for layer in layers]
         pixels, labeled = pixels + labels.size, labeled + int(np.sum(labels >= 0))
         seconds.append(spent)
-        if not given.quick:
-            store("superpixels", name, layers)
+        store("superpixels", name, layers)
     head = ["(s_p, s_r, m_r)", "regions an image", "least", "most", "mean size", "best accuracy"]
     table = Table("Layers of superpixels", head)
     for k, (spatial, color, least) in enumerate(LAYERS):

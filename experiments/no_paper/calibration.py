@@ -29,6 +29,7 @@ from experiments.no_paper._calibrated_fields import (
     names,
     told,
 )
+from experiments.shared.msrc import FEW
 from experiments.shared.report import Table, arguments, parallel, report
 from setwise.inference._calibration._point_search import searched
 from setwise.inference._calibration._trials import Point
@@ -75,7 +76,7 @@ def pooled(
 def table_of(which: str, quick: bool, jobs: int) -> tuple[Table, dict[str, dict[str, float]]]:
     """A table of one set of images, and the figures behind it."""
     step = STEPS[which] * (2 if quick else 1)
-    kept = names(which)[: 6 if quick else None]
+    kept = names(which)[: FEW if quick else None]
     trials = KeptTrials(which, step, kept, jobs)
     folds = folds_of([name.split("_scribble")[0] for name in kept])
     head = ["probabilities", "temperature", *MEASURES, "seconds an image"]

@@ -28,7 +28,7 @@ from experiments.no_paper._msrc_weights import (
     judged,
     learnt,
 )
-from experiments.shared.msrc import names
+from experiments.shared.msrc import FEW, names
 from experiments.shared.report import Table, arguments, estimate, parallel, report
 
 STEP = 8
@@ -86,7 +86,7 @@ def figures(row: dict[str, np.ndarray], control: dict[str, np.ndarray]) -> dict[
 def main() -> None:
     given = arguments(__doc__, repeats=1)
     torch.set_num_threads(1)
-    count, step = (6, 16) if given.quick else (len(names("validation")), STEP)
+    count, step = (FEW, 16) if given.quick else (len(names("validation")), STEP)
     halves = np.arange(count) % 2
     points = [Weights(), *grid(regions=True)]
     points = points[::12] if given.quick else points

@@ -21,6 +21,7 @@ from experiments.shared.data import require
 SET = "msrc21"
 LABELS = 21
 BANDWIDTHS = (0, 5, 10, 20)  # of the trimaps in the paper's Table 1
+FEW = 6  # validation images that quick forms look at, the first ones
 FLOOR = 1e-3  # the least probability; TextonBoost's come in steps of this size
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 import setwise as sw
+from experiments.shared.cache import cache_folder
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGES = ("numpy", "scipy", "scikit-learn", "scikit-image", "highspy", "torch")
@@ -33,7 +35,8 @@ def arguments(
     """The command line of every script: ``quick``, ``repeats``, ``seed``, ``jobs``; its own flags.
 
     From here on products of matrices run on one thread: they are small, and the processes of
-    ``parallel`` have the cores.
+    ``parallel`` have the cores. Quick forms have a cache of their own: what was trained in a minute
+    never stands for what was trained in an hour.
     """
     threadpool_limits(1, user_api="blas")
     parser = argparse.ArgumentParser(description=question)
@@ -46,6 +49,8 @@ def arguments(
     given = parser.parse_args()
     if given.repeats is None:
         given.repeats = quick_repeats if given.quick else repeats
+    if given.quick:
+        os.environ["SETWISE_CACHE"] = str(cache_folder() / "quick")
     return given
 
 
