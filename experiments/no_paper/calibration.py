@@ -74,8 +74,10 @@ def pooled(
     return sw.inference.reliability(np.concatenate(truths), np.concatenate(said))
 
 
-def table_of(which: str, quick: bool, jobs: int) -> tuple[Table, dict[str, dict[str, Any]]]:
-    """A table of one set of images, and the figures behind it."""
+def table_of(
+    which: str, quick: bool, jobs: int
+) -> tuple[Table, dict[str, dict[str, Any]], dict[str, np.ndarray]]:
+    """A table of one set of images, the figures behind it, and the sums of scores by group."""
     step = STEPS[which] * (2 if quick else 1)
     kept = names(which)[: FEW if quick else None]
     trials = KeptTrials(which, step, kept, jobs)
@@ -84,6 +86,7 @@ def table_of(which: str, quick: bool, jobs: int) -> tuple[Table, dict[str, dict[
     head = ["probabilities", "temperature", *MEASURES, "seconds an image"]
     table = Table(f"{which}: {len(kept)} images", head)
     figures: dict[str, dict[str, Any]] = {}
+    sums: dict[str, np.ndarray] = {}
     for row in ROWS:
         lines = {}
         if row != DEFAULT:
@@ -112,9 +115,9 @@ def table_of(which: str, quick: bool, jobs: int) -> tuple[Table, dict[str, dict[
                 "points": taken,
                 "seconds": seconds,
                 "n": true.n,
-                "by group": summed(by_image[:, :2], groups),
             }
-    return table, figures
+            sums[f"{row}, {at}"] = summed(by_image[:, :2], groups)
+    return table, figures, sums
 
 
 def summed(by_image: np.ndarray, groups: list[str]) -> np.ndarray:
@@ -125,37 +128,32 @@ def summed(by_image: np.ndarray, groups: list[str]) -> np.ndarray:
     return sums
 
 
-def difference(ours: dict[str, Any], theirs: dict[str, Any], measure: str) -> tuple[float, float]:
-    """Ours minus theirs, and its standard error over the groups."""
-    column = ("nll", "brier").index(measure)
-    apart = (ours["by group"][:, column] - theirs["by group"][:, column]) / ours["n"]
-    return ours[measure] - theirs[measure], float(np.sqrt(len(apart)) * apart.std(ddof=1))
-
-
-def verdicts(which: str, figures: dict[str, dict[str, Any]]) -> list[str]:
+def verdicts(
+    which: str, figures: dict[str, dict[str, Any]], sums: dict[str, np.ndarray]
+) -> list[str]:
     """The default, chosen by NLL as it is, beside the best line of a method that it did not take.
 
-    And beside the best line of all, which may be of the same method by another score.
+    And beside the best line of all, which may be of the same method by another score. Differences
+    have standard errors over the groups.
     """
-    default = figures[f"{DEFAULT}, by NLL on other folds"]
-    took = {point.method for point in default["points"]}
-    others = {line: found for line, found in figures.items() if not line.startswith(DEFAULT)}
-    apart = {line: found for line, found in others.items() if line.partition(",")[0] not in took}
+    default = f"{DEFAULT}, by NLL on other folds"
+    took = {point.method for point in figures[default]["points"]}
+    others = [line for line in figures if not line.startswith(DEFAULT)]
+    apart = [line for line in others if line.partition(",")[0] not in took]
     found = []
-    for measure in ("nll", "brier"):
-        said = []
+    for column, measure in enumerate(("nll", "brier")):
+        ours, said = figures[default][measure], []
         for what, lines in (("another method", apart), ("all", others)):
-            best = min(lines, key=lambda line, lines=lines: lines[line][measure])
-            more, error = difference(default, lines[best], measure)
+            theirs, best = min((figures[line][measure], line) for line in lines)
+            groups = (sums[default] - sums[best])[:, column] / figures[default]["n"]
+            error = float(np.sqrt(len(groups)) * groups.std(ddof=1))
+            more = ours - theirs
             verdict = "level" if abs(more) <= error else "ahead" if more < 0 else "behind"
             said.append(
-                f"the best line of {what} ({best}) {lines[best][measure]:.4f}, "
+                f"the best line of {what} ({best}) {theirs:.4f}, "
                 f"{more:+.4f} ± {error:.4f}: {verdict}"
             )
-        found.append(
-            f"{which}, {measure}: the default, by NLL, has {default[measure]:.4f}; "
-            + "; ".join(said)
-        )
+        found.append(f"{which}, {measure}: the default, by NLL, has {ours:.4f}; {'; '.join(said)}")
     return found
 
 
@@ -171,9 +169,9 @@ def main() -> None:
     left_out = {"MSRC-21": given.untrained, "GrabCut": given.trained}
     tables, data, notes = [], {}, []
     for which in [w for w in SETS if not left_out[w]]:
-        table, data[which] = table_of(which, given.quick, given.jobs)
+        table, data[which], sums = table_of(which, given.quick, given.jobs)
         tables.append(table)
-        notes += verdicts(which, data[which])
+        notes += verdicts(which, data[which], sums)
     report(
         __file__,
         "Calibration of marginals",
