@@ -33,8 +33,6 @@ struct PairWork {
     std::vector<double> p, q, a, b, scale_a, scale_b, row, column, logs;
 };
 
-constexpr double least_mass = 1e-290;  // what is less has no quotients
-
 // log(part / (whole mass)), also where the product is too small for a number.
 inline double log_odds(double part, double whole, double mass) {
     const double product = whole * mass;
@@ -142,10 +140,17 @@ class TreeDual : public TreeMessages<Real> {
                 Poll poll) const {
         std::vector<Sum> parts(static_cast<std::size_t>(this->tasks()));
         std::vector<PairWork> works(static_cast<std::size_t>(n_threads), PairWork(this->n_labels_));
+        std::vector<PairRows> rows_of(works.size(), PairRows(this->n_labels_));
         each_task(this->tasks(), n_threads, poll, [&](Index task, int worker) {
             Sum sum;
             PairWork& work = works[worker];
+            PairRows& pairs = rows_of[worker];
             double* const p = work.p.data();
+            const auto done = [&](Index e, double information, double energy) {
+                sum.add(-(this->rho_[e] * information + energy));
+                energies[e] = energy;
+                informations[e] = information;
+            };
             for (Index i = task * rows; i < std::min(this->n_, (task + 1) * rows); ++i) {
                 exponentials_of(logs + i * this->n_labels_, this->n_labels_, p);
                 for (Index a = 0; a < this->n_labels_; ++a)
@@ -153,13 +158,16 @@ class TreeDual : public TreeMessages<Real> {
                         sum.add(-p[a] * (this->weight(i) * logs[i * this->n_labels_ + a] +
                                          this->unary_[i * this->n_labels_ + a]));
                 for (Index k = this->first_later_[i]; k < this->arc_starts_[i + 1]; ++k) {
+                    if (this->is_plain_) {
+                        add_row(this->arcs_[k], logs, pairs);
+                        if (pairs.count == eight) value_rows(pairs, done);
+                        continue;
+                    }
                     const PairValue pair = value_of(this->arcs_[k], logs, work);
-                    const Index e = this->arcs_[k] >> 1;
-                    sum.add(-(this->rho_[e] * pair.information + pair.energy));
-                    energies[e] = pair.energy;
-                    informations[e] = pair.information;
+                    done(this->arcs_[k] >> 1, pair.information, pair.energy);
                 }
             }
+            value_rows(pairs, done);
             parts[task] = sum;
         });
         return Base::total_of(parts);
@@ -184,6 +192,34 @@ class TreeDual : public TreeMessages<Real> {
     }
 
   private:
+    void add_row(Index arc, const double* logs, PairRows& pairs) const {
+        const Index n = this->n_labels_, at = pairs.count * n, e = arc >> 1;
+        const double* const tail = logs + this->pairs_.head(arc ^ 1) * n;
+        const double* const head = logs + this->pairs_.head(arc) * n;
+        const Real* const message = this->message(arc);
+        for (Index a = 0; a < n; ++a) {
+            pairs.tail[at + a] = tail[a];
+            pairs.head[at + a] = head[a];
+            pairs.message[at + a] = static_cast<double>(message[a]);
+        }
+        pairs.edge[pairs.count] = e;
+        pairs.change[pairs.count] = this->change_[e];
+        pairs.weight[pairs.count] = this->pairs_.weight(arc);
+        pairs.share[pairs.count++] = this->rho_[e];
+    }
+
+    template <class Done>
+    void value_rows(PairRows& pairs, const Done& done) const {
+        if (pairs.count == 0) return;
+        if (this->n_labels_ == 2)
+            binary_pairs(pairs);
+        else
+            potts_pairs(pairs, this->n_labels_);
+        for (int k = 0; k < pairs.count; ++k)
+            done(pairs.edge[k], pairs.information[k], pairs.energy[k]);
+        pairs.count = 0;
+    }
+
     PairValue value_of(Index arc, const double* logs, PairWork& work) const {
         const Index e = arc >> 1;
         if (this->n_labels_ != 2 || this->table_at_[e] >= 0) return pair_of(arc, logs, work);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "fields/pair_energies.hpp"
-#include "marginals/tree_loops.hpp"
+#include "marginals/tree_lanes.hpp"
 #include "numeric/compensated_sum.hpp"
 #include "numeric/poll.hpp"
 #include "numeric/threads.hpp"
@@ -46,6 +46,7 @@ class TreeMessages {
         block_starts_.assign(starts, starts + blocks + 1);
         position_.resize(static_cast<std::size_t>(n_));
         for (Index k = 0; k < n_; ++k) position_[order_[k]] = k;
+        set_runs();
         first_later_.resize(static_cast<std::size_t>(n_ + 1));
         arc_starts_.assign(1, 0);
         for (Index i = 0; i < n_; ++i) {
@@ -69,8 +70,10 @@ class TreeMessages {
         least_.assign(rho_.size(), 0.0);
         table_at_.assign(rho_.size(), -1);
         tables_.clear();
+        is_plain_ = true;
         for (Index e = 0; e < edges(); ++e) {
             change_[e] = std::exp(-pairs_.weight(2 * e) / rho_[e]);
+            is_plain_ = is_plain_ && !pairs_.is_table(2 * e) && change_[e] > least_change;
             if (!pairs_.is_table(2 * e)) continue;
             table_at_[e] = static_cast<Index>(tables_.size());
             tables_.resize(tables_.size() + static_cast<std::size_t>(size));
@@ -93,11 +96,24 @@ class TreeMessages {
 
   protected:
     static constexpr Index rows = 1024;  // a task
+    static constexpr double least_change = 1e-260;
 
     struct Work {
         explicit Work(Index n_labels)
-            : b(static_cast<std::size_t>(n_labels)), mass(b), out(b), zero(b.size(), 0.0) {}
+            : b(static_cast<std::size_t>(n_labels)),
+              mass(b),
+              out(b),
+              zero(b.size(), 0.0),
+              rows_in(static_cast<std::size_t>(eight * n_labels)),
+              rows_out(rows_in),
+              turned(n_labels) {}
         std::vector<double> b, mass, out, zero;
+        // messages that wait until there are eight
+        std::vector<double> rows_in, rows_out;
+        Eights turned;
+        Index arcs[eight];
+        double changes[eight] = {}, levels[eight];
+        int count = 0;
     };
 
     // Of as many logarithms as there are variables: a plain one loses digits for each of them.
@@ -125,6 +141,35 @@ class TreeMessages {
                 constexpr Real ulp = std::numeric_limits<Real>::epsilon();
                 if (static_cast<double>(kept[a]) < out[a]) kept[a] += ulp * std::abs(kept[a]);
             }
+        }
+    }
+
+    // Runs of variables without edges between them, one after the other in each block: by the longest
+    // way there from its first ones. Any order in which neighbours keep theirs is as good as another.
+    void set_runs() {
+        std::vector<Index> depth(static_cast<std::size_t>(n_)), starts, kept;
+        run_starts_.assign(1, 0);
+        block_runs_.assign(1, 0);
+        for (std::size_t block = 0; block + 1 < block_starts_.size(); ++block) {
+            const Index begin = block_starts_[block], end = block_starts_[block + 1];
+            Index highest = 0;
+            for (Index k = begin; k < end; ++k) {
+                const Index i = order_[k];
+                for (const Index* arc = pairs_.begin(i); arc != pairs_.end(i); ++arc) {
+                    const Index j = pairs_.head(*arc);
+                    if (position_[j] >= begin && position_[j] < k)
+                        depth[i] = std::max(depth[i], depth[j] + 1);
+                }
+                highest = std::max(highest, depth[i]);
+            }
+            starts.assign(static_cast<std::size_t>(highest + 2), 0);
+            for (Index k = begin; k < end; ++k) ++starts[depth[order_[k]] + 1];
+            for (Index k = 0; k <= highest; ++k) starts[k + 1] += starts[k];
+            for (Index k = 1; k <= highest + 1; ++k) run_starts_.push_back(begin + starts[k]);
+            block_runs_.push_back(static_cast<Index>(run_starts_.size()) - 1);
+            kept.assign(order_.begin() + begin, order_.begin() + end);
+            for (const Index i : kept) order_[begin + starts[depth[i]]++] = i;
+            for (Index k = begin; k < end; ++k) position_[order_[k]] = k;
         }
     }
 
@@ -183,7 +228,7 @@ class TreeMessages {
         const Index e = arc >> 1;
         const Real* const back = message(arc ^ 1);
         const double change = change_[e];
-        if (table_at_[e] < 0 && change > 1e-260)
+        if (table_at_[e] < 0 && change > least_change)
             return potts_message(work.b.data(), back, change, n_labels_, work.mass.data(), out);
         const double top = masses(work.b.data(), back, n_labels_, work.mass.data());
         if (table_at_[e] >= 0) return top + pass_table(arc, work.mass.data(), out);
@@ -199,6 +244,36 @@ class TreeMessages {
             out[a] = high + std::log1p(std::exp(low - high)) - level;
         }
         return top + level;
+    }
+
+    // Has the message along an arc wait for others, then all of them computed: done(arc, out, level)
+    // takes each. Only where all edges are plain.
+    template <class Done>
+    void pass_later(Index arc, Work& work, const Done& done) const {
+        const Real* const back = message(arc ^ 1);
+        double* const row = work.rows_in.data() + work.count * n_labels_;
+        for (Index a = 0; a < n_labels_; ++a) row[a] = work.b[a] - static_cast<double>(back[a]);
+        work.arcs[work.count] = arc;
+        work.changes[work.count] = change_[arc >> 1];
+        if (++work.count == eight) pass_waiting(work, done);
+    }
+
+    template <class Done>
+    void pass_waiting(Work& work, const Done& done) const {
+        if (work.count <= few_rows) {
+            for (int k = 0; k < work.count; ++k) {
+                const Index at = k * n_labels_;
+                work.levels[k] = potts_message(work.rows_in.data() + at, work.zero.data(),
+                                               work.changes[k], n_labels_, work.mass.data(),
+                                               work.rows_out.data() + at);
+            }
+        } else {
+            potts_messages(work.rows_in.data(), work.changes, n_labels_, work.turned.data(),
+                           work.rows_out.data(), work.levels);
+        }
+        for (int k = 0; k < work.count; ++k)
+            done(work.arcs[k], work.rows_out.data() + k * n_labels_, work.levels[k]);
+        work.count = 0;
     }
 
     double pass_table(Index arc, const double* mass, double* out) const {
@@ -235,10 +310,12 @@ class TreeMessages {
     std::vector<double> unary_;
     PairEnergies pairs_;
     std::vector<Index> order_, position_, block_starts_, level_starts_, by_level_;
+    std::vector<Index> run_starts_, block_runs_;  // runs of each block
     std::vector<Index> arcs_, arc_starts_,
         first_later_;                           // a variable's arcs: to earlier ones first
     std::vector<Real> messages_;                // (2 E, L): what went along each arc
     std::vector<double> rho_, change_, least_;  // (E,)
+    bool is_plain_ = true;                      // no tables, and no change too dear for masses
     std::vector<double> weights_;               // (N,): none if all are 1
     std::vector<Index> table_at_;               // (E,): -1 for Potts
     std::vector<double> tables_;                // exp((least - theta) / rho)
