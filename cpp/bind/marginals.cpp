@@ -340,7 +340,7 @@ void bind_tree_bound(nb::module_& m, const char* name) {
                 require_messages(state, order, messages);
                 const Index size = 2 * state.n_labels();
                 for (Index k = 0; k < state.edges(); ++k) {
-                    const Real* const from = state.messages().data() + order.data()[k] * size;
+                    const Real* const from = state.messages_of(order.data()[k]);
                     std::copy(from, from + size, messages.data() + k * size);
                 }
             },
@@ -352,7 +352,7 @@ void bind_tree_bound(nb::module_& m, const char* name) {
                 const Index size = 2 * state.n_labels();
                 for (Index k = 0; k < state.edges(); ++k) {
                     const Real* const from = messages.data() + k * size;
-                    std::copy(from, from + size, state.messages().data() + order.data()[k] * size);
+                    std::copy(from, from + size, state.messages_of(order.data()[k]));
                 }
             },
             "order"_a.noconvert(), "messages"_a.noconvert(), Unlocked());

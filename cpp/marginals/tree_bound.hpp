@@ -52,7 +52,7 @@ class TreeBound : public TreeDual<Real> {
                 };
                 each_run(block, [&](Index begin, Index end) {
                     for (Index k = begin; k < end; ++k)
-                        sum.add(eliminate(this->order_[k], work, done));
+                        sum.add(eliminate(k, work, done));
                     this->pass_waiting(work, done);
                 });
                 parts[block] = sum;
@@ -72,12 +72,11 @@ class TreeBound : public TreeDual<Real> {
                     keep_back(arc, step, out);
                 };
                 each_run_back(block, [&](Index begin, Index end) {
-                    for (Index k = begin; k < end; ++k) {
-                        const Index i = this->order_[k];
+                    for (Index i = begin; i < end; ++i) {
                         this->gather(i, work.b.data());
                         for (Index a = this->arc_starts_[i]; a < this->first_later_[i]; ++a)
                             send_back(this->arcs_[a], work, done);
-                        if (logs) rows_of[worker].add(i, work.b.data(), logs);
+                        if (logs) rows_of[worker].add(this->order_[i], work.b.data(), logs);
                     }
                     this->pass_waiting(work, done);
                 });
@@ -93,7 +92,7 @@ class TreeBound : public TreeDual<Real> {
             Work& work = works[worker];
             for (Index i = task * rows; i < std::min(this->n_, (task + 1) * rows); ++i) {
                 this->gather(i, work.b.data());
-                rows_of[worker].add(i, work.b.data(), logs);
+                rows_of[worker].add(this->order_[i], work.b.data(), logs);
             }
             rows_of[worker].finish(logs);
         });
@@ -109,8 +108,8 @@ class TreeBound : public TreeDual<Real> {
                 keep_back(arc, 1.0, out);
             };
             for (Index i = task * rows; i < std::min(this->n_, (task + 1) * rows); ++i) {
-                std::copy(logs + i * this->n_labels_, logs + (i + 1) * this->n_labels_,
-                          work.b.begin());
+                const double* const given = logs + this->row(i);
+                std::copy(given, given + this->n_labels_, work.b.begin());
                 for (Index k = this->arc_starts_[i]; k < this->first_later_[i]; ++k)
                     send_back(this->arcs_[k], work, done);
             }
@@ -123,29 +122,29 @@ class TreeBound : public TreeDual<Real> {
     // edge. Where rho is the mean of several such shares, the mean of their bounds is one on log Z.
     double cover_bound(const Index* order, const double* shares, Poll poll) const {
         std::vector<Index> position(static_cast<std::size_t>(this->n_));
-        for (Index k = 0; k < this->n_; ++k) position[order[k]] = k;
+        for (Index k = 0; k < this->n_; ++k) position[this->position_[order[k]]] = k;
         std::vector<double> sent(static_cast<std::size_t>(edges() * this->n_labels_));
         Work work(this->n_labels_);
         Sum bound;
         for (Index k = 0; k < this->n_; ++k) {
-            const Index i = order[k];
+            const Index i = this->position_[order[k]];
             double rest = this->weight(i);
             const double scale = 1 / rest;
             this->gather(i, work.b.data());
             for (Index a = this->arc_starts_[i]; a < this->arc_starts_[i + 1]; ++a) {
                 const Index e = this->arcs_[a] >> 1;
-                if (shares[e] > 0 && position[this->pairs_.head(this->arcs_[a])] < k)
-                    add_scaled(scale * shares[e], sent.data() + e * this->n_labels_,
+                if (shares[this->edge_[e]] > 0 && position[this->pairs_.head(this->arcs_[a])] < k)
+                    add_scaled(scale * shares[this->edge_[e]], sent.data() + e * this->n_labels_,
                                this->n_labels_, work.b.data());
             }
             for (Index a = this->arc_starts_[i]; a < this->arc_starts_[i + 1]; ++a) {
                 const Index e = this->arcs_[a] >> 1;
-                if (!(shares[e] > 0) || position[this->pairs_.head(this->arcs_[a])] < k) continue;
+                if (!(shares[this->edge_[e]] > 0) || position[this->pairs_.head(this->arcs_[a])] < k) continue;
                 double* const out = sent.data() + e * this->n_labels_;
                 const double level = this->pass(this->arcs_[a], work, out);
                 add_scaled(-1.0, this->message(this->arcs_[a]), this->n_labels_, out);
-                bound.add(shares[e] * (level + this->lower_to_zero(out)));
-                rest -= shares[e];
+                bound.add(shares[this->edge_[e]] * (level + this->lower_to_zero(out)));
+                rest -= shares[this->edge_[e]];
             }
             if (rest > 1e-12) {
                 const double top =

@@ -148,14 +148,15 @@ class TreeDual : public TreeMessages<Real> {
             double* const p = work.p.data();
             const auto done = [&](Index e, double information, double energy) {
                 sum.add(-(this->rho_[e] * information + energy));
-                energies[e] = energy;
-                informations[e] = information;
+                energies[this->edge_[e]] = energy;
+                informations[this->edge_[e]] = information;
             };
             for (Index i = task * rows; i < std::min(this->n_, (task + 1) * rows); ++i) {
-                exponentials_of(logs + i * this->n_labels_, this->n_labels_, p);
+                const double* const own = logs + this->row(i);
+                exponentials_of(own, this->n_labels_, p);
                 for (Index a = 0; a < this->n_labels_; ++a)
                     if (p[a] > 0)
-                        sum.add(-p[a] * (this->weight(i) * logs[i * this->n_labels_ + a] +
+                        sum.add(-p[a] * (this->weight(i) * own[a] +
                                          this->unary_[i * this->n_labels_ + a]));
                 for (Index k = this->first_later_[i]; k < this->arc_starts_[i + 1]; ++k) {
                     if (this->is_plain_) {
@@ -174,10 +175,10 @@ class TreeDual : public TreeMessages<Real> {
     }
 
     // The mu_e (L, L) of an edge, as `dual` has it.
-    void pair_marginal(Index e, const double* logs, double* marginal) const {
+    void pair_marginal(Index edge, const double* logs, double* marginal) const {
         PairWork work(this->n_labels_);
-        const Index arc = 2 * e;
-        exponentials_of(logs + this->pairs_.head(arc ^ 1) * this->n_labels_, this->n_labels_,
+        const Index e = this->rank_[edge], arc = 2 * e;
+        exponentials_of(logs + this->row(this->pairs_.head(arc ^ 1)), this->n_labels_,
                         work.p.data());
         pair_of(arc, logs, work);
         const double lacking = sum_of(work.column.data(), this->n_labels_);
@@ -194,8 +195,8 @@ class TreeDual : public TreeMessages<Real> {
   private:
     void add_row(Index arc, const double* logs, PairRows& pairs) const {
         const Index n = this->n_labels_, at = pairs.count * n, e = arc >> 1;
-        const double* const tail = logs + this->pairs_.head(arc ^ 1) * n;
-        const double* const head = logs + this->pairs_.head(arc) * n;
+        const double* const tail = logs + this->row(this->pairs_.head(arc ^ 1));
+        const double* const head = logs + this->row(this->pairs_.head(arc));
         const Real* const message = this->message(arc);
         for (Index a = 0; a < n; ++a) {
             pairs.tail[at + a] = tail[a];
@@ -223,14 +224,14 @@ class TreeDual : public TreeMessages<Real> {
     PairValue value_of(Index arc, const double* logs, PairWork& work) const {
         const Index e = arc >> 1;
         if (this->n_labels_ != 2 || this->table_at_[e] >= 0) return pair_of(arc, logs, work);
-        exponentials_of(logs + this->pairs_.head(arc) * 2, 2, work.q.data());
+        exponentials_of(logs + this->row(this->pairs_.head(arc)), 2, work.q.data());
         return binary_pair(work.p.data(), work.q.data(), this->change_[e],
                            this->pairs_.weight(arc));
     }
 
     PairValue pair_of(Index arc, const double* logs, PairWork& work) const {
         const Index e = arc >> 1;
-        const double* const head = logs + this->pairs_.head(arc) * this->n_labels_;
+        const double* const head = logs + this->row(this->pairs_.head(arc));
         const Real* const message = this->message(arc);
         const Index n = this->n_labels_;
         exponentials_of(head, n, work.q.data());

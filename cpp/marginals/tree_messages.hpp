@@ -1,5 +1,6 @@
 // The state of a bound by trees: variables in the order of their elimination, the shares of edges, and
-// what goes along each arc (tree_bound.hpp says what for). Messages are kept in Real and summed in
+// what goes along each arc (tree_bound.hpp says what for). Inside, variables are numbered in that order,
+// and edges as they come in it: what a pass reads lies one after the other. Messages are kept in Real and summed in
 // double. Those to later variables are rounded up where they are kept: a bound rises with them, and one
 // with any messages back holds, so that it does in single precision too.
 #pragma once
@@ -8,7 +9,9 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "fields/pair_energies.hpp"
@@ -27,16 +30,20 @@ class TreeMessages {
     TreeMessages(const double* unary, Index n, Index n_labels)
         : n_(n), n_labels_(n_labels), unary_(unary, unary + n * n_labels), pairs_(n, n_labels) {
         pairs_.close();
+        order_.resize(static_cast<std::size_t>(n));
+        std::iota(order_.begin(), order_.end(), Index(0));
     }
 
     Index n() const { return n_; }
     Index n_labels() const { return n_labels_; }
     Index edges() const { return pairs_.edges(); }
     PairEnergies& pairs() { return pairs_; }
-    std::vector<Real>& messages() { return messages_; }
+    // Both messages (2, L) of an edge.
+    Real* messages_of(Index e) { return messages_.data() + 2 * rank_[e] * n_labels_; }
 
     void set_unary(const double* unary) {
-        std::copy(unary, unary + n_ * n_labels_, unary_.begin());
+        for (Index i = 0; i < n_; ++i)
+            std::copy(unary + row(i), unary + row(i) + n_labels_, unary_.begin() + i * n_labels_);
     }
 
     // To be called when all pairs are added: the order of elimination (N,) in blocks, flat messages.
@@ -47,14 +54,15 @@ class TreeMessages {
         position_.resize(static_cast<std::size_t>(n_));
         for (Index k = 0; k < n_; ++k) position_[order_[k]] = k;
         set_runs();
+        renumber();
         first_later_.resize(static_cast<std::size_t>(n_ + 1));
         arc_starts_.assign(1, 0);
         for (Index i = 0; i < n_; ++i) {
             for (const Index* arc = pairs_.begin(i); arc != pairs_.end(i); ++arc)
-                if (!is_later(*arc)) arcs_.push_back(*arc);
+                if (pairs_.head(*arc) < i) arcs_.push_back(*arc);
             first_later_[i] = static_cast<Index>(arcs_.size());
             for (const Index* arc = pairs_.begin(i); arc != pairs_.end(i); ++arc)
-                if (is_later(*arc)) arcs_.push_back(*arc);
+                if (pairs_.head(*arc) > i) arcs_.push_back(*arc);
             arc_starts_.push_back(static_cast<Index>(arcs_.size()));
         }
         set_levels();
@@ -64,7 +72,8 @@ class TreeMessages {
 
     // The share (E,) of each edge; of those to later variables at most 1 a variable.
     void set_shares(const double* rho) {
-        rho_.assign(rho, rho + edges());
+        rho_.resize(static_cast<std::size_t>(edges()));
+        for (Index e = 0; e < edges(); ++e) rho_[rank_[e]] = rho[e];
         const Index size = n_labels_ * n_labels_;
         change_.resize(rho_.size());
         least_.assign(rho_.size(), 0.0);
@@ -92,7 +101,10 @@ class TreeMessages {
 
     // What part (N,) of a variable's entropy is the trees', from here on; the edges to later variables
     // then share out at most so much.
-    void set_weights(const double* weights) { weights_.assign(weights, weights + n_); }
+    void set_weights(const double* weights) {
+        weights_.resize(static_cast<std::size_t>(n_));
+        for (Index i = 0; i < n_; ++i) weights_[i] = weights[order_[i]];
+    }
 
   protected:
     static constexpr Index rows = 1024;  // a task
@@ -126,9 +138,8 @@ class TreeMessages {
 
     double weight(Index i) const { return weights_.empty() ? 1.0 : weights_[i]; }
     Index tasks() const { return (n_ + rows - 1) / rows; }
-    bool is_later(Index arc) const {
-        return position_[pairs_.head(arc)] > position_[pairs_.head(arc ^ 1)];
-    }
+    // Where the row (L,) of a variable is in the caller's arrays.
+    Index row(Index i) const { return order_[i] * n_labels_; }
     Real* message(Index arc) { return messages_.data() + arc * n_labels_; }
     const Real* message(Index arc) const { return messages_.data() + arc * n_labels_; }
 
@@ -173,16 +184,32 @@ class TreeMessages {
         }
     }
 
+    // From here on variables and edges have the numbers of the order.
+    void renumber() {
+        std::vector<double> unary(unary_.size());
+        edge_.clear();
+        for (Index i = 0; i < n_; ++i) {
+            std::copy(unary_.begin() + row(i), unary_.begin() + row(i) + n_labels_,
+                      unary.begin() + i * n_labels_);
+            for (const Index* arc = pairs_.begin(order_[i]); arc != pairs_.end(order_[i]); ++arc)
+                if (position_[pairs_.head(*arc)] > i) edge_.push_back(*arc >> 1);
+        }
+        unary_ = std::move(unary);
+        rank_.resize(edge_.size());
+        for (Index e = 0; e < edges(); ++e) rank_[edge_[e]] = e;
+        pairs_ = pairs_.renumbered(edge_, position_);
+    }
+
     // A block's level is above those of all blocks that its variables have earlier neighbours in.
     void set_levels() {
         const auto blocks = static_cast<Index>(block_starts_.size()) - 1;
         std::vector<Index> block_of(static_cast<std::size_t>(n_)), level(block_starts_.size(), 0);
         Index highest = -1;
         for (Index block = 0; block < blocks; ++block) {
-            for (Index k = block_starts_[block]; k < block_starts_[block + 1]; ++k)
-                block_of[order_[k]] = block;
-            for (Index k = block_starts_[block]; k < block_starts_[block + 1]; ++k)
-                for (Index a = arc_starts_[order_[k]]; a < first_later_[order_[k]]; ++a) {
+            for (Index i = block_starts_[block]; i < block_starts_[block + 1]; ++i)
+                block_of[i] = block;
+            for (Index i = block_starts_[block]; i < block_starts_[block + 1]; ++i)
+                for (Index a = arc_starts_[i]; a < first_later_[i]; ++a) {
                     const Index other = block_of[pairs_.head(arcs_[a])];
                     if (other != block) level[block] = std::max(level[block], level[other] + 1);
                 }
@@ -309,7 +336,9 @@ class TreeMessages {
     Index n_, n_labels_;
     std::vector<double> unary_;
     PairEnergies pairs_;
-    std::vector<Index> order_, position_, block_starts_, level_starts_, by_level_;
+    std::vector<Index> order_, position_;  // (N,): variables by number, numbers by variable
+    std::vector<Index> edge_, rank_;       // (E,): the same of edges
+    std::vector<Index> block_starts_, level_starts_, by_level_;
     std::vector<Index> run_starts_, block_runs_;  // runs of each block
     std::vector<Index> arcs_, arc_starts_,
         first_later_;                           // a variable's arcs: to earlier ones first
