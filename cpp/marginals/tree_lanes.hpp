@@ -91,6 +91,47 @@ SETWISE_VECTORIZED inline void normalize_rows(double* b, std::int64_t n, Eight* 
         for (std::int64_t a = 0; a < n; ++a) b[k * n + a] -= level[k];
 }
 
+// What eight variables send on along Potts edges, of b: mass = exp(b - top), message = log(change (sum -
+// mass) + mass), its largest entry, the level, taken off. For three rows (8, L).
+SETWISE_VECTORIZED inline void send_rows(const double* b, const double* changes, std::int64_t n,
+                                         Eight* work, double* mass, double* message, double* tops,
+                                         double* levels) {
+    const Eight change = load_eight(changes);
+    Eight top;
+    for (std::int64_t a = 0; a < n; ++a) work[a] = loops::column(b, n, a);
+    const Eight sum = loops::masses_of(work, n, top);
+    Eight level = all_eight(-700.0);
+    for (std::int64_t a = 0; a < n; ++a) {
+        loops::put_column(work[a], n, a, mass);
+        work[a] = logarithm(loops::positive(change * (sum - work[a]) + work[a]));
+        level = higher_of(level, work[a]);
+    }
+    for (std::int64_t a = 0; a < n; ++a) loops::put_column(work[a] - level, n, a, message);
+    store_eight(top, tops);
+    store_eight(level, levels);
+}
+
+// What eight variables have when those that they sent to have q: mass times the sums of K q / (K' mass), of
+// sum 1. For three rows (8, L).
+SETWISE_VECTORIZED inline void receive_rows(const double* mass, const double* q,
+                                            const double* changes, std::int64_t n, Eight* work,
+                                            double* fresh) {
+    const Eight change = load_eight(changes), stay = 1.0 - change;
+    Eight sum = all_eight(0.0), all = sum, whole = sum;
+    for (std::int64_t a = 0; a < n; ++a) sum = sum + loops::column(mass, n, a);
+    for (std::int64_t a = 0; a < n; ++a) {
+        const Eight own = loops::column(mass, n, a);
+        work[a] = loops::column(q, n, a) / loops::positive(change * (sum - own) + own);
+        all = all + work[a];
+    }
+    for (std::int64_t a = 0; a < n; ++a) {
+        work[a] = loops::column(mass, n, a) * (change * all + stay * work[a]);
+        whole = whole + work[a];
+    }
+    const Eight scale = 1.0 / loops::positive(whole);
+    for (std::int64_t a = 0; a < n; ++a) loops::put_column(work[a] * scale, n, a, fresh);
+}
+
 // Eight Potts edges of a dual (tree_dual.hpp): rows (8, L) of log mu at the tail and at the head, and of
 // the message to the head; what the edges have.
 struct PairRows {
