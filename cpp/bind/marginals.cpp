@@ -1,7 +1,9 @@
 // Mean field, belief propagation, tree bounds and elimination, for setwise.inference. Sizes and index ranges are checked here.
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 
 #include "bind/bind.hpp"
@@ -262,12 +264,13 @@ void bind_tree_bound(nb::module_& m, const char* name) {
             "n_threads"_a, Unlocked())
         .def(
             "backward",
-            [](State& state, double step, Out2<double> logs, Index n_threads) {
-                require_field(state, logs);
+            [](State& state, double step, std::optional<Out2<double>> logs, Index n_threads) {
+                if (logs) require_field(state, *logs);
                 require(step > 0 && step <= 1, "step must lie in (0, 1]");
-                state.backward(step, logs.data(), threads(n_threads), poll_signals);
+                state.backward(step, logs ? logs->data() : nullptr, threads(n_threads),
+                               poll_signals);
             },
-            "step"_a, "logs"_a.noconvert(), "n_threads"_a, Unlocked())
+            "step"_a, "logs"_a.noconvert().none(), "n_threads"_a, Unlocked())
         .def(
             "beliefs",
             [](const State& state, Out2<double> logs, Index n_threads) {
@@ -284,17 +287,14 @@ void bind_tree_bound(nb::module_& m, const char* name) {
             "logs"_a.noconvert(), "n_threads"_a, Unlocked())
         .def(
             "dual",
-            [](const State& state, In2<double> logs, Out<double> energies, Out<double> informations,
-               Index n_threads) {
+            [](const State& state, In2<double> logs, Out<double> informations, Index n_threads) {
                 require_field(state, logs);
-                require(static_cast<Index>(energies.size()) == state.edges() &&
-                            static_cast<Index>(informations.size()) == state.edges(),
-                        "energies and informations must have an entry for each edge");
-                return state.dual(logs.data(), energies.data(), informations.data(),
-                                  threads(n_threads), poll_signals);
+                require(static_cast<Index>(informations.size()) == state.edges(),
+                        "informations must have an entry for each edge");
+                return state.dual(logs.data(), informations.data(), threads(n_threads),
+                                  poll_signals);
             },
-            "logs"_a.noconvert(), "energies"_a.noconvert(), "informations"_a.noconvert(),
-            "n_threads"_a, Unlocked())
+            "logs"_a.noconvert(), "informations"_a.noconvert(), "n_threads"_a, Unlocked())
         .def(
             "set_weights",
             [](State& state, In<double> weights) {

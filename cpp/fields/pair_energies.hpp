@@ -54,6 +54,9 @@ class PairEnergies {
                             const std::vector<Index>& position) const {
         PairEnergies fresh(n_, n_labels_);
         fresh.tables_ = tables_;
+        fresh.ends_.reserve(ends_.size());
+        fresh.weight_.reserve(weight_.size());
+        fresh.table_.reserve(table_.size());
         for (const Index e : order) {
             fresh.ends_.push_back(position[ends_[2 * e]]);
             fresh.ends_.push_back(position[ends_[2 * e + 1]]);

@@ -140,23 +140,29 @@ class ForestField : public MeanField {
         color_starts_.assign(1, 0);
         run_starts_.assign(1, 0);
         task_runs_.assign(1, 0);
+        std::vector<std::vector<Index>> by_depth;
         const auto end_task = [&] {
-            const auto first = order_.begin() + task_starts_.back();
-            if (first == order_.end()) return;
-            std::stable_sort(first, order_.end(),
-                             [&](Index a, Index b) { return depth[a] < depth[b]; });
-            for (Index k = task_starts_.back() + 1; k < static_cast<Index>(order_.size()); ++k)
-                if (depth[order_[k]] != depth[order_[k - 1]]) run_starts_.push_back(k);
+            if (by_depth.empty()) return;
+            for (const auto& run : by_depth) {
+                order_.insert(order_.end(), run.begin(), run.end());
+                run_starts_.push_back(static_cast<Index>(order_.size()));
+            }
+            by_depth.clear();
             task_starts_.push_back(static_cast<Index>(order_.size()));
-            run_starts_.push_back(task_starts_.back());
             task_runs_.push_back(static_cast<Index>(run_starts_.size()) - 1);
         };
         for (const auto& components : of_color) {
+            Index size = 0;
             for (const Index c : components) {
-                order_.insert(order_.end(), by_component.begin() + starts[c],
-                              by_component.begin() + starts[c + 1]);
-                if (static_cast<Index>(order_.size()) - task_starts_.back() >= variables_a_task)
-                    end_task();
+                for (Index k = starts[c]; k < starts[c + 1]; ++k) {
+                    const auto at = static_cast<std::size_t>(depth[by_component[k]]);
+                    if (at == by_depth.size()) by_depth.emplace_back();
+                    by_depth[at].push_back(by_component[k]);
+                }
+                size += starts[c + 1] - starts[c];
+                if (size < variables_a_task) continue;
+                end_task();
+                size = 0;
             }
             end_task();
             color_starts_.push_back(static_cast<Index>(task_starts_.size()) - 1);

@@ -135,37 +135,41 @@ class TreeDual : public TreeMessages<Real> {
     using typename Base::Index;
 
     // The value of the dual at mu_i = exp(logs) (N, L), mu_e near the messages' own, scaled to its ends'
-    // mu and rounded so as to meet them. Energies (E,) and informations (E,) are those of the mu_e.
-    double dual(const double* logs, double* energies, double* informations, int n_threads,
-                Poll poll) const {
+    // mu and rounded so as to meet them. Informations (E,) are those of the mu_e.
+    double dual(const double* logs, double* informations, int n_threads, Poll poll) const {
         std::vector<Sum> parts(static_cast<std::size_t>(this->tasks()));
         std::vector<PairWork> works(static_cast<std::size_t>(n_threads), PairWork(this->n_labels_));
         std::vector<PairRows> rows_of(works.size(), PairRows(this->n_labels_));
+        std::vector<double> ordered(this->unary_.size());  // as the variables are numbered
+        for (Index i = 0; i < this->n_; ++i)
+            std::copy_n(logs + this->row(i), this->n_labels_,
+                        ordered.begin() + i * this->n_labels_);
         each_task(this->tasks(), n_threads, poll, [&](Index task, int worker) {
             Sum sum;
             PairWork& work = works[worker];
             PairRows& pairs = rows_of[worker];
             double* const p = work.p.data();
-            const auto done = [&](Index e, double information, double energy) {
-                sum.add(-(this->rho_[e] * information + energy));
-                energies[this->edge_[e]] = energy;
-                informations[this->edge_[e]] = information;
+            const auto done = [&](Index e, const PairValue& pair) {
+                sum.add(-(this->rho_[e] * pair.information + pair.energy));
+                informations[this->edge_[e]] = pair.information;
             };
             for (Index i = task * rows; i < std::min(this->n_, (task + 1) * rows); ++i) {
-                const double* const own = logs + this->row(i);
+                const double* const own = ordered.data() + i * this->n_labels_;
                 exponentials_of(own, this->n_labels_, p);
                 for (Index a = 0; a < this->n_labels_; ++a)
                     if (p[a] > 0)
                         sum.add(-p[a] * (this->weight(i) * own[a] +
                                          this->unary_[i * this->n_labels_ + a]));
                 for (Index k = this->first_later_[i]; k < this->arc_starts_[i + 1]; ++k) {
+                    const Index arc = this->arcs_[k];
+                    const double* const head =
+                        ordered.data() + this->pairs_.head(arc) * this->n_labels_;
                     if (this->is_plain_) {
-                        add_row(this->arcs_[k], logs, pairs);
+                        add_row(arc, own, head, pairs);
                         if (pairs.count == eight) value_rows(pairs, done);
-                        continue;
+                    } else {
+                        done(arc >> 1, value_of(arc, head, work));
                     }
-                    const PairValue pair = value_of(this->arcs_[k], logs, work);
-                    done(this->arcs_[k] >> 1, pair.information, pair.energy);
                 }
             }
             value_rows(pairs, done);
@@ -180,7 +184,7 @@ class TreeDual : public TreeMessages<Real> {
         const Index e = this->rank_[edge], arc = 2 * e;
         exponentials_of(logs + this->row(this->pairs_.head(arc ^ 1)), this->n_labels_,
                         work.p.data());
-        pair_of(arc, logs, work);
+        pair_of(arc, logs + this->row(this->pairs_.head(arc)), work);
         const double lacking = sum_of(work.column.data(), this->n_labels_);
         const double scale = lacking > 0 ? 1 / lacking : 0;
         for (Index x = 0; x < this->n_labels_; ++x)
@@ -193,10 +197,8 @@ class TreeDual : public TreeMessages<Real> {
     }
 
   private:
-    void add_row(Index arc, const double* logs, PairRows& pairs) const {
+    void add_row(Index arc, const double* tail, const double* head, PairRows& pairs) const {
         const Index n = this->n_labels_, at = pairs.count * n, e = arc >> 1;
-        const double* const tail = logs + this->row(this->pairs_.head(arc ^ 1));
-        const double* const head = logs + this->row(this->pairs_.head(arc));
         const Real* const message = this->message(arc);
         for (Index a = 0; a < n; ++a) {
             pairs.tail[at + a] = tail[a];
@@ -217,21 +219,21 @@ class TreeDual : public TreeMessages<Real> {
         else
             potts_pairs(pairs, this->n_labels_);
         for (int k = 0; k < pairs.count; ++k)
-            done(pairs.edge[k], pairs.information[k], pairs.energy[k]);
+            done(pairs.edge[k], PairValue{pairs.information[k], pairs.energy[k]});
         pairs.count = 0;
     }
 
-    PairValue value_of(Index arc, const double* logs, PairWork& work) const {
+    // work.p is exp(logs) at the tail, head log mu (L,) at the head.
+    PairValue value_of(Index arc, const double* head, PairWork& work) const {
         const Index e = arc >> 1;
-        if (this->n_labels_ != 2 || this->table_at_[e] >= 0) return pair_of(arc, logs, work);
-        exponentials_of(logs + this->row(this->pairs_.head(arc)), 2, work.q.data());
+        if (this->n_labels_ != 2 || this->table_at_[e] >= 0) return pair_of(arc, head, work);
+        exponentials_of(head, 2, work.q.data());
         return binary_pair(work.p.data(), work.q.data(), this->change_[e],
                            this->pairs_.weight(arc));
     }
 
-    PairValue pair_of(Index arc, const double* logs, PairWork& work) const {
+    PairValue pair_of(Index arc, const double* head, PairWork& work) const {
         const Index e = arc >> 1;
-        const double* const head = logs + this->row(this->pairs_.head(arc));
         const Real* const message = this->message(arc);
         const Index n = this->n_labels_;
         exponentials_of(head, n, work.q.data());

@@ -57,6 +57,8 @@ class TreeMessages {
         renumber();
         first_later_.resize(static_cast<std::size_t>(n_ + 1));
         arc_starts_.assign(1, 0);
+        arc_starts_.reserve(first_later_.size());
+        arcs_.reserve(static_cast<std::size_t>(2 * edges()));
         for (Index i = 0; i < n_; ++i) {
             for (const Index* arc = pairs_.begin(i); arc != pairs_.end(i); ++arc)
                 if (pairs_.head(*arc) < i) arcs_.push_back(*arc);
@@ -188,6 +190,7 @@ class TreeMessages {
     void renumber() {
         std::vector<double> unary(unary_.size());
         edge_.clear();
+        edge_.reserve(static_cast<std::size_t>(edges()));
         for (Index i = 0; i < n_; ++i) {
             std::copy(unary_.begin() + row(i), unary_.begin() + row(i) + n_labels_,
                       unary.begin() + i * n_labels_);

@@ -84,7 +84,6 @@ class CountDescent:
         self._least = float(unary.min(axis=1).sum()) / temperature
         self._step = self._move = 1.0
         self._logs: FloatArray = np.zeros(unary.shape)
-        self._energies: FloatArray = np.empty(len(pairs.edges))
         self.informations: FloatArray = np.zeros(len(pairs.edges))
         """(E,): of the ends of a pair about each other, in nats, at the marginals last measured"""
         self.history: list[float] = []
@@ -340,7 +339,7 @@ class CountDescent:
         self.relative_gap = self._relative(self.gap)
 
     def _dual_at(self, logs: FloatArray) -> float:
-        of_trees = self.kernel.dual(logs, self._energies, self.informations, self._threads)
+        of_trees = self.kernel.dual(logs, self.informations, self._threads)
         laws, counted, kappa = self.laws, self.counted, self._parts.now
         mu = self._probabilities_inside(np.exp(logs))
         more, less = np.maximum(mu - laws.q, 0.0), np.maximum(laws.q - mu, 0.0)

@@ -21,6 +21,9 @@ from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._marginals._elimination_order import Pairs, pairs_of
 from setwise.inference._marginals._lower_bound import SWEEPS, Factorized, Raised, Terms
 
+LARGE = 20_000  # entries of the unaries: beyond, sweeps take as long as those of the upper bound
+SETTLED = 1e-3  # of the interval: a sweep that gains less is the last
+SETTLED_LARGE = 1e-2  # in large fields
 STEEPEST = 600.0  # times t: what an edge of a tree may cost, so that no exponential is 0
 
 
@@ -96,8 +99,10 @@ def forest_bound(
 ) -> Raised:
     """A lower bound on log Z of trees, raised from q by a few sweeps, and the marginals of Q.
 
-    They end when one raises it by less than a thousandth of what there is to ``upper``.
+    They end when one raises it by less than a thousandth of what there is to ``upper``, in large
+    fields a hundredth: the interval is hardly wider, and the call takes a third less time.
     """
+    settled = SETTLED_LARGE if q.size > LARGE else SETTLED
     forest = Forested(field, q, temperature, strengths, n_threads)
     best = Raised(-np.inf, q)
     for _ in range(sweeps):  # no generator: Python loses a Ctrl-C that comes while it closes one
@@ -105,6 +110,6 @@ def forest_bound(
         value, before = forest.bound(), best.bound
         if value > before:
             best = Raised(value, forest.probabilities)
-        if change <= 1e-3 or value - before <= 1e-3 * (upper - value):
+        if change <= 1e-3 or value - before <= settled * (upper - value):
             break
     return best

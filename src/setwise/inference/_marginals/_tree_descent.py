@@ -92,7 +92,6 @@ class TreeDescent:
         elif self._relaxation.groups:  # one label: blocks where they start are as good as any
             self._relaxation.fill(_core.RelaxationState, np.zeros(unary.shape)).scores(self._s)
         self._reset_blocks()
-        self._energies: FloatArray = np.empty(len(pairs.edges))
         self.informations: FloatArray = np.zeros(len(pairs.edges))
         """(E,): of the ends of a pair about each other, in nats, at the marginals last measured"""
         self._move = self._step = self._theta = 1.0
@@ -223,7 +222,7 @@ class TreeDescent:
                     self._theta = 1.0  # no momentum: nobody looks whether the bound falls
                     self._move_blocks()
             self._kernel.beliefs(self._logs, 1)
-            self._kernel.dual(self._logs, self._energies, self.informations, 1)
+            self._kernel.dual(self._logs, self.informations, 1)
             forest = strongest_forest(self._edges, self.informations, len(self._unary))
             most = float(forest.shares @ self.informations)
             if most - float(shares @ self.informations) <= ENOUGH * most:
@@ -240,7 +239,8 @@ class TreeDescent:
 
     def sweep(self) -> None:
         """One pass."""
-        self._kernel.backward(self._step, self._logs, self._threads)
+        logs = None if self._blocks is None else self._logs
+        self._kernel.backward(self._step, logs, self._threads)
         if self._blocks is not None:
             self._move_blocks()
         value = self._eliminate()
@@ -302,7 +302,7 @@ class TreeDescent:
         marginals of variables and pairs that agree, E with the Lovász extension of other terms.
         """
         self._kernel.beliefs(self._logs, self._threads)
-        dual = self._kernel.dual(self._logs, self._energies, self.informations, self._threads)
+        dual = self._kernel.dual(self._logs, self.informations, self._threads)
         if self._blocks is not None:
             dual -= max(0.0, self._blocks.gap(np.exp(self._logs), self._threads)) / self._t
         self._dual = max(self._dual, dual)
