@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "marginals/forest_layout.hpp"
 #include "marginals/mean_field.hpp"
 #include "marginals/tree_lanes.hpp"
 #include "numeric/compensated_sum.hpp"
@@ -31,9 +32,9 @@ class ForestField : public MeanField {
     void set_forest(const std::uint8_t* kept, double temperature) {
         kept_.assign(kept, kept + pairs_.edges());
         set_tables(temperature);
-        arrange();
+        layout_ = ForestLayout(pairs_, kept_, n_, variables_a_task);
         set_arcs();
-        inner_.assign(task_starts_.size() - 1, 0.0);
+        inner_.assign(layout_.task_starts.size() - 1, 0.0);
         // the loops over eight rows read beyond the last
         b_.assign(q_.size() + static_cast<std::size_t>(eight * n_labels_), 0.0);
         given_.assign(q_.size(), 0.0);
@@ -46,12 +47,13 @@ class ForestField : public MeanField {
         refresh_means();
         std::vector<Work> works(static_cast<std::size_t>(n_threads), Work(n_labels_));
         std::vector<double> changes(inner_.size());
-        for (std::size_t k = 0; k + 1 < color_starts_.size(); ++k) {
-            const Index first = color_starts_[k], tasks = color_starts_[k + 1] - first;
+        for (std::size_t k = 0; k + 1 < layout_.color_starts.size(); ++k) {
+            const Index first = layout_.color_starts[k],
+                        tasks = layout_.color_starts[k + 1] - first;
             each_task(tasks, n_threads, poll, [&](Index task, int worker) {
                 changes[first + task] = update_trees(first + task, temperature, works[worker]);
             });
-            follow(task_starts_[first], task_starts_[first + tasks], n_threads, poll);
+            follow(layout_.task_starts[first], layout_.task_starts[first + tasks], n_threads, poll);
         }
         return changes.empty() ? 0.0 : *std::max_element(changes.begin(), changes.end());
     }
@@ -107,101 +109,11 @@ class ForestField : public MeanField {
         double weight;
     };
 
-    // Components of one colour have no edges between them; tasks are some of one colour, their variables
-    // by depth, the tops first: a run has no edges inside.
-    void arrange() {
-        const auto n = static_cast<std::size_t>(n_);
-        std::vector<Index> by_component, starts(1, 0), depth(n, -1), component(n);
-        std::vector<Index> up(n, -1);  // the arc to what is above
-        for (Index top = 0; top < n_; ++top) {
-            if (depth[top] >= 0) continue;
-            depth[top] = 0;
-            by_component.push_back(top);
-            for (Index k = starts.back(); k < static_cast<Index>(by_component.size()); ++k) {
-                const Index i = by_component[k];
-                component[i] = static_cast<Index>(starts.size()) - 1;
-                for (const Index* arc = pairs_.begin(i); arc != pairs_.end(i); ++arc) {
-                    const Index j = pairs_.head(*arc);
-                    if (!kept_[*arc >> 1] || depth[j] >= 0) continue;
-                    depth[j] = depth[i] + 1;
-                    up[j] = *arc ^ 1;
-                    by_component.push_back(j);
-                }
-            }
-            starts.push_back(static_cast<Index>(by_component.size()));
-        }
-        const std::vector<Index> color = colors(by_component, starts, component);
-        const Index most = color.empty() ? -1 : *std::max_element(color.begin(), color.end());
-        std::vector<std::vector<Index>> of_color(static_cast<std::size_t>(most + 1));
-        for (std::size_t c = 0; c < color.size(); ++c)
-            of_color[color[c]].push_back(static_cast<Index>(c));
-        order_.clear();
-        task_starts_.assign(1, 0);
-        color_starts_.assign(1, 0);
-        run_starts_.assign(1, 0);
-        task_runs_.assign(1, 0);
-        std::vector<std::vector<Index>> by_depth;
-        const auto end_task = [&] {
-            if (by_depth.empty()) return;
-            for (const auto& run : by_depth) {
-                order_.insert(order_.end(), run.begin(), run.end());
-                run_starts_.push_back(static_cast<Index>(order_.size()));
-            }
-            by_depth.clear();
-            task_starts_.push_back(static_cast<Index>(order_.size()));
-            task_runs_.push_back(static_cast<Index>(run_starts_.size()) - 1);
-        };
-        for (const auto& components : of_color) {
-            Index size = 0;
-            for (const Index c : components) {
-                for (Index k = starts[c]; k < starts[c + 1]; ++k) {
-                    const auto at = static_cast<std::size_t>(depth[by_component[k]]);
-                    if (at == by_depth.size()) by_depth.emplace_back();
-                    by_depth[at].push_back(by_component[k]);
-                }
-                size += starts[c + 1] - starts[c];
-                if (size < variables_a_task) continue;
-                end_task();
-                size = 0;
-            }
-            end_task();
-            color_starts_.push_back(static_cast<Index>(task_starts_.size()) - 1);
-        }
-        std::vector<Index> position(n);
-        for (Index k = 0; k < n_; ++k) position[order_[k]] = k;
-        up_.resize(n);
-        above_.resize(n);
-        for (Index k = 0; k < n_; ++k) {
-            up_[k] = up[order_[k]];
-            above_[k] = up_[k] < 0 ? -1 : position[pairs_.head(up_[k])];
-        }
-    }
-
-    // (C,): the first colour that no neighbour has yet.
-    std::vector<Index> colors(const std::vector<Index>& variables, const std::vector<Index>& starts,
-                              const std::vector<Index>& component) const {
-        std::vector<Index> color(starts.size() - 1, -1);
-        std::vector<Index> taken;  // by the component that was the last to see a colour near it
-        for (Index c = 0; c < static_cast<Index>(color.size()); ++c) {
-            for (Index k = starts[c]; k < starts[c + 1]; ++k)
-                for (const Index* arc = pairs_.begin(variables[k]); arc != pairs_.end(variables[k]);
-                     ++arc) {
-                    const Index near = color[component[pairs_.head(*arc)]];
-                    if (near >= 0) taken[near] = c;
-                }
-            Index free = 0;
-            while (free < static_cast<Index>(taken.size()) && taken[free] == c) ++free;
-            if (free == static_cast<Index>(taken.size())) taken.push_back(-1);
-            color[c] = free;
-        }
-        return color;
-    }
-
     // The edges of each variable to other components, in the order of the variables.
     void set_arcs() {
         crossings_.clear();
         crossing_starts_.assign(1, 0);
-        for (const Index i : order_) {
+        for (const Index i : layout_.order) {
             for (const Index* arc = pairs_.begin(i); arc != pairs_.end(i); ++arc)
                 if (!kept_[*arc >> 1])
                     crossings_.push_back({pairs_.head(*arc), pairs_.is_table(*arc) ? *arc : -1,
@@ -214,7 +126,8 @@ class ForestField : public MeanField {
     void follow(Index begin, Index end, int n_threads, Poll poll) {
         const auto each_variable = [&](const auto& body) {
             for (Index k = begin; k < end; ++k)
-                body(order_[k], q_.data() + order_[k] * n_labels_, fresh_.data() + k * n_labels_);
+                body(layout_.order[k], q_.data() + layout_.order[k] * n_labels_,
+                     fresh_.data() + k * n_labels_);
         };
         each_task(counts(), n_threads, poll, [&](Index f, int) {
             each_variable([&](Index i, const double* q, const double* fresh) {
@@ -264,7 +177,7 @@ class ForestField : public MeanField {
     }
 
     double update_trees(Index task, double temperature, Work& work) {
-        const Index first = task_starts_[task], last = task_starts_[task + 1];
+        const Index first = layout_.task_starts[task], last = layout_.task_starts[task + 1];
         for (Index k = first; k < last; ++k) {
             double* const b = b_.data() + k * n_labels_;
             expected_energies(k, b);
@@ -273,13 +186,13 @@ class ForestField : public MeanField {
             std::copy(b, b + n_labels_, given_.begin() + k * n_labels_);
         }
         CompensatedSum<double, 2> inner;
-        for (Index run = task_runs_[task + 1]; run-- > task_runs_[task];)
+        for (Index run = layout_.task_runs[task + 1]; run-- > layout_.task_runs[task];)
             each_eight(run, [&](Index begin, Index end) { send(begin, end, work, inner); });
         double largest = 0;
-        for (Index run = task_runs_[task]; run < task_runs_[task + 1]; ++run)
+        for (Index run = layout_.task_runs[task]; run < layout_.task_runs[task + 1]; ++run)
             each_eight(run, [&](Index begin, Index end) { receive(begin, end, work); });
         for (Index k = first; k < last; ++k) {
-            const double* const q = q_.data() + order_[k] * n_labels_;
+            const double* const q = q_.data() + layout_.order[k] * n_labels_;
             const double* const fresh = fresh_.data() + k * n_labels_;
             double paid = 0;
             for (Index j = 0; j < n_labels_; ++j) {
@@ -294,7 +207,7 @@ class ForestField : public MeanField {
 
     // b (L,) becomes the expected energies of a variable's labels but for the edges of its tree.
     void expected_energies(Index k, double* b) {
-        const Index i = order_[k];
+        const Index i = layout_.order[k];
         std::copy(unary_.begin() + i * n_labels_, unary_.begin() + (i + 1) * n_labels_, b);
         for (Index c = crossing_starts_[k]; c < crossing_starts_[k + 1]; ++c) {
             const Crossing& crossing = crossings_[c];
@@ -313,8 +226,8 @@ class ForestField : public MeanField {
 
     template <class Body>
     void each_eight(Index run, const Body& body) const {
-        for (Index k = run_starts_[run]; k < run_starts_[run + 1]; k += eight)
-            body(k, std::min(k + eight, run_starts_[run + 1]));
+        for (Index k = layout_.run_starts[run]; k < layout_.run_starts[run + 1]; k += eight)
+            body(k, std::min(k + eight, layout_.run_starts[run + 1]));
     }
 
     // The messages of a few variables without edges between them are added to b of those above, the
@@ -323,19 +236,19 @@ class ForestField : public MeanField {
     void send(Index begin, Index end, Work& work, CompensatedSum<double, 2>& inner) {
         double* const b = b_.data() + begin * n_labels_;
         for (Index k = begin; k < end; ++k)
-            work.changes[k - begin] = up_[k] < 0 ? 1.0 : change_[up_[k] >> 1];
+            work.changes[k - begin] = layout_.up[k] < 0 ? 1.0 : change_[layout_.up[k] >> 1];
         send_rows(b, work.changes, n_labels_, work.turned.data(), work.mass.data(),
                   work.message.data(), work.tops, work.levels);
         std::copy(work.mass.begin(), work.mass.begin() + (end - begin) * n_labels_, b);
         for (Index k = begin; k < end; ++k) {
             double* const message = work.message.data() + (k - begin) * n_labels_;
-            const bool by_table = up_[k] >= 0 && table_at_[up_[k] >> 1] >= 0;
-            const double level =
-                by_table ? send_table(up_[k], b_.data() + k * n_labels_, message)
-                         : work.levels[k - begin];
+            const bool by_table = layout_.up[k] >= 0 && table_at_[layout_.up[k] >> 1] >= 0;
+            const double level = by_table
+                                     ? send_table(layout_.up[k], b_.data() + k * n_labels_, message)
+                                     : work.levels[k - begin];
             inner.add(work.tops[k - begin] + level);
-            if (above_[k] >= 0)
-                add_scaled(1.0, message, n_labels_, b_.data() + above_[k] * n_labels_);
+            if (layout_.above[k] >= 0)
+                add_scaled(1.0, message, n_labels_, b_.data() + layout_.above[k] * n_labels_);
         }
     }
 
@@ -355,9 +268,9 @@ class ForestField : public MeanField {
         double* const fresh = fresh_.data() + begin * n_labels_;
         for (Index k = begin; k < end; ++k) {
             double* const q = work.above.data() + (k - begin) * n_labels_;
-            work.changes[k - begin] = up_[k] < 0 ? 1.0 : change_[up_[k] >> 1];
-            if (above_[k] >= 0)
-                std::copy_n(fresh_.begin() + above_[k] * n_labels_, n_labels_, q);
+            work.changes[k - begin] = layout_.up[k] < 0 ? 1.0 : change_[layout_.up[k] >> 1];
+            if (layout_.above[k] >= 0)
+                std::copy_n(fresh_.begin() + layout_.above[k] * n_labels_, n_labels_, q);
             else
                 std::fill(q, q + n_labels_, 1.0);
         }
@@ -365,8 +278,8 @@ class ForestField : public MeanField {
                      work.turned.data(), work.message.data());
         std::copy(work.message.begin(), work.message.begin() + (end - begin) * n_labels_, fresh);
         for (Index k = begin; k < end; ++k)
-            if (up_[k] >= 0 && table_at_[up_[k] >> 1] >= 0)
-                receive_table(up_[k], b_.data() + k * n_labels_,
+            if (layout_.up[k] >= 0 && table_at_[layout_.up[k] >> 1] >= 0)
+                receive_table(layout_.up[k], b_.data() + k * n_labels_,
                               work.above.data() + (k - begin) * n_labels_,
                               fresh_.data() + k * n_labels_);
     }
@@ -387,15 +300,13 @@ class ForestField : public MeanField {
     }
 
     std::vector<std::uint8_t> kept_;
-    std::vector<Index> order_;                    // variables by colour, task and depth
-    std::vector<Index> up_, above_;               // (N,): the arc to the variable above, and its place
-    std::vector<Index> task_starts_, color_starts_, run_starts_, task_runs_;
+    ForestLayout layout_;
     std::vector<Crossing> crossings_;
     std::vector<Index> crossing_starts_;
-    std::vector<double> inner_;                   // of each task: H(Q_c) - E[edges of c] / t, added up
+    std::vector<double> inner_;    // of each task: H(Q_c) - E[edges of c] / t, added up
     std::vector<double> change_, least_,
-        tables_;                                  // of the trees' edges: exp(-w / t); tables over t
-    std::vector<Index> table_at_;                 // (E,): -1 for Potts
+        tables_;                   // of the trees' edges: exp(-w / t); tables over t
+    std::vector<Index> table_at_;  // (E,): -1 for Potts
     std::vector<double> b_, given_, fresh_, used_;  // the first three in the order of the variables
 };
 

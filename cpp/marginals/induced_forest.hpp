@@ -19,7 +19,8 @@ class JoinedPairs {
     enum Edges : std::uint64_t { none = 0, one = 1, several = 2 };
 
     JoinedPairs(Index n, Index pairs) : n_(n) {
-        while ((std::size_t(1) << (64 - shift_)) < static_cast<std::size_t>(2 * pairs + 16)) --shift_;
+        while ((std::size_t(1) << (64 - shift_)) < static_cast<std::size_t>(2 * pairs + 16))
+            --shift_;
         slots_.assign(std::size_t(1) << (64 - shift_), empty);
     }
 
@@ -58,10 +59,13 @@ class JoinedPairs {
         return static_cast<std::uint64_t>(low) * static_cast<std::uint64_t>(n_) +
                static_cast<std::uint64_t>(high);
     }
-    std::size_t home(std::uint64_t wanted) const { return (wanted * 0x9E3779B97F4A7C15u) >> shift_; }
+    std::size_t home(std::uint64_t wanted) const {
+        return (wanted * 0x9E3779B97F4A7C15u) >> shift_;
+    }
     std::size_t place(std::uint64_t wanted) const {
         std::size_t at = home(wanted);
-        while (slots_[at] != empty && slots_[at] >> 2 != wanted) at = (at + 1) & (slots_.size() - 1);
+        while (slots_[at] != empty && slots_[at] >> 2 != wanted)
+            at = (at + 1) & (slots_.size() - 1);
         return at;
     }
 

@@ -51,8 +51,7 @@ class TreeBound : public TreeDual<Real> {
                     this->keep_up(arc, out);
                 };
                 each_run(block, [&](Index begin, Index end) {
-                    for (Index k = begin; k < end; ++k)
-                        sum.add(eliminate(k, work, done));
+                    for (Index k = begin; k < end; ++k) sum.add(eliminate(k, work, done));
                     this->pass_waiting(work, done);
                 });
                 parts[block] = sum;
@@ -139,7 +138,9 @@ class TreeBound : public TreeDual<Real> {
             }
             for (Index a = this->arc_starts_[i]; a < this->arc_starts_[i + 1]; ++a) {
                 const Index e = this->arcs_[a] >> 1;
-                if (!(shares[this->edge_[e]] > 0) || position[this->pairs_.head(this->arcs_[a])] < k) continue;
+                if (!(shares[this->edge_[e]] > 0) ||
+                    position[this->pairs_.head(this->arcs_[a])] < k)
+                    continue;
                 double* const out = sent.data() + e * this->n_labels_;
                 const double level = this->pass(this->arcs_[a], work, out);
                 add_scaled(-1.0, this->message(this->arcs_[a]), this->n_labels_, out);
@@ -166,7 +167,9 @@ class TreeBound : public TreeDual<Real> {
     class Rows {
       public:
         explicit Rows(Index n_labels)
-            : n_labels_(n_labels), b_(static_cast<std::size_t>(eight * n_labels)), turned_(n_labels) {}
+            : n_labels_(n_labels),
+              b_(static_cast<std::size_t>(eight * n_labels)),
+              turned_(n_labels) {}
 
         void add(Index i, const double* b, double* logs) {
             std::copy(b, b + n_labels_, b_.begin() + count_ * n_labels_);

@@ -158,8 +158,8 @@ class TreeDual : public TreeMessages<Real> {
                 exponentials_of(own, this->n_labels_, p);
                 for (Index a = 0; a < this->n_labels_; ++a)
                     if (p[a] > 0)
-                        sum.add(-p[a] * (this->weight(i) * own[a] +
-                                         this->unary_[i * this->n_labels_ + a]));
+                        sum.add(-p[a] *
+                                (this->weight(i) * own[a] + this->unary_[i * this->n_labels_ + a]));
                 for (Index k = this->first_later_[i]; k < this->arc_starts_[i + 1]; ++k) {
                     const Index arc = this->arcs_[k];
                     const double* const head =

@@ -14,7 +14,7 @@
 
 namespace setwise {
 
-constexpr int few_rows = 2;  // that the loops over labels are faster for
+constexpr int few_rows = 2;            // that the loops over labels are faster for
 constexpr double least_mass = 1e-290;  // what is less has no quotients
 
 namespace loops {
@@ -77,8 +77,8 @@ SETWISE_VECTORIZED inline void potts_messages(const double* x, const double* cha
     const Eight sum = loops::masses_of(work, n, top);
     const Eight taken = logarithm(change * (sum - 1.0) + 1.0);
     for (std::int64_t a = 0; a < n; ++a)
-        loops::put_column(
-            logarithm(loops::positive(change * (sum - work[a]) + work[a])) - taken, n, a, out);
+        loops::put_column(logarithm(loops::positive(change * (sum - work[a]) + work[a])) - taken, n,
+                          a, out);
     store_eight(top + taken, level);
 }
 

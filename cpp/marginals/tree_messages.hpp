@@ -293,9 +293,9 @@ class TreeMessages {
         if (work.count <= few_rows) {
             for (int k = 0; k < work.count; ++k) {
                 const Index at = k * n_labels_;
-                work.levels[k] = potts_message(work.rows_in.data() + at, work.zero.data(),
-                                               work.changes[k], n_labels_, work.mass.data(),
-                                               work.rows_out.data() + at);
+                work.levels[k] =
+                    potts_message(work.rows_in.data() + at, work.zero.data(), work.changes[k],
+                                  n_labels_, work.mass.data(), work.rows_out.data() + at);
             }
         } else {
             potts_messages(work.rows_in.data(), work.changes, n_labels_, work.turned.data(),
@@ -339,18 +339,18 @@ class TreeMessages {
     Index n_, n_labels_;
     std::vector<double> unary_;
     PairEnergies pairs_;
-    std::vector<Index> order_, position_;  // (N,): variables by number, numbers by variable
-    std::vector<Index> edge_, rank_;       // (E,): the same of edges
+    std::vector<Index> order_, position_;         // (N,): variables by number, numbers by variable
+    std::vector<Index> edge_, rank_;              // (E,): the same of edges
     std::vector<Index> block_starts_, level_starts_, by_level_;
     std::vector<Index> run_starts_, block_runs_;  // runs of each block
     std::vector<Index> arcs_, arc_starts_,
-        first_later_;                           // a variable's arcs: to earlier ones first
-    std::vector<Real> messages_;                // (2 E, L): what went along each arc
-    std::vector<double> rho_, change_, least_;  // (E,)
-    bool is_plain_ = true;                      // no tables, and no change too dear for masses
-    std::vector<double> weights_;               // (N,): none if all are 1
-    std::vector<Index> table_at_;               // (E,): -1 for Potts
-    std::vector<double> tables_;                // exp((least - theta) / rho)
+        first_later_;                             // a variable's arcs: to earlier ones first
+    std::vector<Real> messages_;                  // (2 E, L): what went along each arc
+    std::vector<double> rho_, change_, least_;    // (E,)
+    bool is_plain_ = true;                        // no tables, and no change too dear for masses
+    std::vector<double> weights_;                 // (N,): none if all are 1
+    std::vector<Index> table_at_;                 // (E,): -1 for Potts
+    std::vector<double> tables_;                  // exp((least - theta) / rho)
 };
 
 }  // namespace setwise
