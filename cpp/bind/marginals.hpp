@@ -5,8 +5,8 @@
 #include "bind/bind.hpp"
 #include "bind/field_arguments.hpp"
 
-void bind_mean_field(nb::module_& m);
-void bind_tree_bound(nb::module_& m);
+void bind_mean_field(nanobind::module_& m);
+void bind_tree_bound(nanobind::module_& m);
 
 namespace setwise::bind {
 
