@@ -1,6 +1,8 @@
 // Belief propagation and elimination, for setwise.inference. Sizes and index ranges are checked here.
-#include "bind/marginals.hpp"
+#include <nanobind/stl/pair.h>
+
 #include "bind/bind.hpp"
+#include "bind/marginals.hpp"
 #include "marginals/junction_tree.hpp"
 #include "marginals/sum_product.hpp"
 

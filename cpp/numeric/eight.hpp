@@ -33,21 +33,21 @@ struct EightOf {
 using Eight = EightOf<double>;
 using EightBits = EightOf<std::uint64_t>;
 
-#define SETWISE_EIGHT_OPERATOR(sign)                                              \
-    template <class Number>                                                       \
-    EightOf<Number> operator sign(EightOf<Number> x, const EightOf<Number>& y) {  \
-        for (int k = 0; k < eight; ++k) x.of[k] = x.of[k] sign y.of[k];           \
-        return x;                                                                 \
-    }                                                                             \
-    template <class Number, class Other>                                          \
-    EightOf<Number> operator sign(EightOf<Number> x, Other y) {                   \
-        for (int k = 0; k < eight; ++k) x.of[k] = x.of[k] sign Number(y);         \
-        return x;                                                                 \
-    }                                                                             \
-    template <class Number, class Other>                                          \
-    EightOf<Number> operator sign(Other x, EightOf<Number> y) {                   \
-        for (int k = 0; k < eight; ++k) y.of[k] = Number(x) sign y.of[k];         \
-        return y;                                                                 \
+#define SETWISE_EIGHT_OPERATOR(sign)                                             \
+    template <class Number>                                                      \
+    EightOf<Number> operator sign(EightOf<Number> x, const EightOf<Number>& y) { \
+        for (int k = 0; k < eight; ++k) x.of[k] = x.of[k] sign y.of[k];          \
+        return x;                                                                \
+    }                                                                            \
+    template <class Number, class Other>                                         \
+    EightOf<Number> operator sign(EightOf<Number> x, Other y) {                  \
+        for (int k = 0; k < eight; ++k) x.of[k] = x.of[k] sign Number(y);        \
+        return x;                                                                \
+    }                                                                            \
+    template <class Number, class Other>                                         \
+    EightOf<Number> operator sign(Other x, EightOf<Number> y) {                  \
+        for (int k = 0; k < eight; ++k) y.of[k] = Number(x) sign y.of[k];        \
+        return y;                                                                \
     }
 SETWISE_EIGHT_OPERATOR(+)
 SETWISE_EIGHT_OPERATOR(-)
