@@ -17,7 +17,8 @@ namespace setwise {
 
 constexpr int eight = 8;
 
-#if defined(__GNUC__)
+// Where functions are not inlined for sure, as under the sanitizers, vectors would change how they are called.
+#if defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 typedef double Eight __attribute__((vector_size(64)));
 typedef std::uint64_t EightBits __attribute__((vector_size(64)));
 
