@@ -292,17 +292,16 @@ def main() -> None:
         parts = json.loads((RESULTS / "marginals.json").read_text(encoding="utf-8"))["data"]
     for part in args.part or PARTS:
         parts[part] = PARTS[part](args.quick)
-    known = [parts[part] for part in PARTS if part in parts]
-    report(
-        "marginals",
-        [
-            ["field", "method", *(f"gap {gap:g}" for gap in GAPS)],
-            *(row for rows, _, _ in known for row in rows),
-        ],
-        {part: parts[part] for part in PARTS if part in parts},
-        notes=[note for _, notes, _ in known for note in notes],
-        quick=args.quick,
-    )
+        write(parts, args.quick)
+
+
+def write(parts, quick):
+    """What is known so far."""
+    known = {part: parts[part] for part in PARTS if part in parts}
+    table = [["field", "method", *(f"gap {gap:g}" for gap in GAPS)]]
+    table += [row for rows, _, _ in known.values() for row in rows]
+    notes = [note for _, notes, _ in known.values() for note in notes]
+    report("marginals", table, known, notes=notes, quick=quick)
 
 
 if __name__ == "__main__":
