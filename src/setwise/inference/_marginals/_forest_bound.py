@@ -19,11 +19,14 @@ from setwise._foundation._arguments import FloatArray
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._marginals._elimination_order import Pairs, pairs_of
-from setwise.inference._marginals._lower_bound import SWEEPS, Factorized, Raised, Terms
+from setwise.inference._marginals._lower_bound import (
+    SWEEPS,
+    Factorized,
+    Raised,
+    Terms,
+    settled,
+)
 
-LARGE = 20_000  # entries of the unaries: beyond, sweeps take as long as those of the upper bound
-SETTLED = 1e-3  # of the interval: a sweep that gains less is the last
-SETTLED_LARGE = 1e-2  # in large fields
 STEEPEST = 600.0  # times t: what an edge of a tree may cost, so that no exponential is 0
 
 
@@ -102,7 +105,6 @@ def forest_bound(
     They end when one raises it by less than a thousandth of what there is to ``upper``, in large
     fields a hundredth: the interval is hardly wider, and the call takes a third less time.
     """
-    settled = SETTLED_LARGE if q.size > LARGE else SETTLED
     forest = Forested(field, q, temperature, strengths, n_threads)
     best = Raised(-np.inf, q)
     for _ in range(sweeps):  # no generator: Python loses a Ctrl-C that comes while it closes one
@@ -110,6 +112,6 @@ def forest_bound(
         value, before = forest.bound(), best.bound
         if value > before:
             best = Raised(value, forest.probabilities)
-        if change <= 1e-3 or value - before <= settled * (upper - value):
+        if change <= 1e-3 or value - before <= settled(q) * (upper - value):
             break
     return best
