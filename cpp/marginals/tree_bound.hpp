@@ -46,8 +46,8 @@ class TreeBound : public TreeDual<Real> {
             each_block(level, n_threads, poll, [&](Index block, int worker) {
                 Sum sum;
                 Work& work = works[worker];
-                const auto done = [&](Index arc, const double* out, double level) {
-                    sum.add(this->rho_[arc >> 1] * level);
+                const auto done = [&](Index arc, const double* out, double height) {
+                    sum.add(this->rho_[arc >> 1] * height);
                     this->keep_up(arc, out);
                 };
                 each_run(block, [&](Index begin, Index end) {
