@@ -7,11 +7,14 @@ CPU seconds of one thread until the relative duality gap is reached, the lower b
 out. Targets: 1e-3 within 2 seconds and 1e-4 within 5 on two threads, by trees 1e-3 within 3;
 Frank-Wolfe takes 20 times as long to the same upper bound; two labels exactly within half a second;
 time linear in pixels, labels and layers; memory at most 1.5 times the state. How wide is the
-interval around log Z after the whole call, and what do trees have in projection's time?
+interval around log Z after the whole call, and what do trees have in projection's time? ``--part``
+measures a part alone, and takes the others from the results that are there.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -23,13 +26,16 @@ import setwise as sw
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.shared.fields import image
-from benchmarks.shared.measure import RESULTS, arguments, report
+from benchmarks.shared.measure import RESULTS, report
 
 GAPS = (1e-2, 1e-3, 1e-4)
 
 
-def seconds_to_gaps(field, method, limit):
-    """(seconds, passes) at each gap, or None; seconds and upper bound after each pass."""
+def seconds_to_gaps(field, method, limit, enough=-np.inf):
+    """(seconds, passes) at each gap, or None; seconds and upper bound after each pass.
+
+    As far as a bound that is ``enough``.
+    """
     start = process_time()
     reached, path = {}, []
 
@@ -38,7 +44,8 @@ def seconds_to_gaps(field, method, limit):
         for gap in GAPS:
             if now.relative_gap <= gap:
                 reached.setdefault(gap, (process_time() - start, now.n_iter))
-        return process_time() - start > limit or now.relative_gap <= GAPS[-1]
+        is_late = process_time() - start > limit
+        return is_late or now.relative_gap <= GAPS[-1] or now.value <= enough
 
     sw.marginals(field, method, tol=0.0, n_jobs=1, callback=look)
     return [reached.get(gap) for gap in GAPS], path
@@ -158,26 +165,29 @@ def arrays_at_peak(side, labels, method, dtype):
     return float(run.stdout)
 
 
-def main() -> None:
-    args = arguments(__doc__.splitlines()[0])
-    shape = (40, 60) if args.quick else (213, 320)
-    limit = 2.0 if args.quick else 150.0
-    many = image(*shape, 5 if args.quick else 21, (500, 300, 100), np.random.default_rng(0))
-    two = image(*shape, 2, (), np.random.default_rng(0))
-    table = [["field", "method", *(f"gap {gap:g}" for gap in GAPS)]]
-    data, notes = [], []
+def many_labels(quick):
+    shape = (40, 60) if quick else (213, 320)
+    return image(*shape, 5 if quick else 21, (500, 300, 100), np.random.default_rng(0))
+
+
+def gaps(quick):
+    """Seconds of one thread to each gap."""
+    limit = 2.0 if quick else 150.0
+    many = many_labels(quick)
+    two = image(*((40, 60) if quick else (213, 320)), 2, (), np.random.default_rng(0))
+    rows, data, notes = [], [], []
     for name, field, most in (
         (f"{many.n_labels} labels, grid and three layers", many, limit),
         ("2 labels, grid", two, limit / 10),
     ):
-        paths = {}
+        paths, value = {}, -np.inf
         for method in ("projection", "trees", "frank_wolfe"):
             if method == "trees":
                 reached = seconds_of_trees(field)
             else:
-                reached, paths[method] = seconds_to_gaps(field, method, most)
+                reached, paths[method] = seconds_to_gaps(field, method, most, value)
             cells = [f"{at[0]:.2f} s, {at[1]} passes" if at else "" for at in reached]
-            table.append([name, method, *cells])
+            rows.append([name, method, *cells])
             data.append({"field": name, "method": method, "reached": reached})
             if method == "projection":
                 seconds, value = reached[1][0], paths[method][reached[1][1] - 1][1]
@@ -192,8 +202,15 @@ def main() -> None:
     exact = sw.marginals(two, "exact_binary", n_jobs=1)
     seconds = process_time() - start
     cells = [f"{seconds:.2f} s, {exact.n_iter} levels"] * len(GAPS)
-    table.append(["2 labels, grid", "exact_binary", *cells])
+    rows.append(["2 labels, grid", "exact_binary", *cells])
     data.append({"field": "2 labels, grid", "method": "exact_binary", "seconds": seconds})
+    return rows, notes, data
+
+
+def threads(quick):
+    """Seconds on the clock."""
+    many = many_labels(quick)
+    notes, data = [], []
     goals = (("projection", 1e-3, 2.0), ("projection", 1e-4, 5.0), ("trees", 1e-3, 3.0))
     for method, gap, target in goals:
         wall = two_threads(many, gap, method)
@@ -203,23 +220,39 @@ def main() -> None:
             f"{met}"
         )
         data.append({"method": method, "threads": 2, "gap": gap, "wall": wall})
-    grown = growth(args.quick)
-    data.append({"growth": grown})
-    if not args.quick:
-        plot(grown)
-    if sys.platform == "linux":
-        kinds = [("projection", "float64"), ("trees", "float64"), ("trees", "float32")]
-        for method, dtype in kinds:
-            # trees on a smaller image: their messages are four arrays more
-            side = 100 if args.quick else 1000 if method == "projection" else 500
-            arrays = arrays_at_peak(side, 5 if args.quick else 21, method, dtype)
-            notes.append(
-                f"memory at peak, grid and three layers, {method}, {dtype}: {arrays:.1f} arrays of "
-                "N L float64 beyond the field"
-            )
-            data.append({"method": method, "dtype": dtype, "arrays at peak": arrays})
+    return [], notes, data
+
+
+def grown(quick):
+    """Seconds a pass, by size."""
+    by_size = growth(quick)
+    if not quick:
+        plot(by_size)
+    return [], [], [{"growth": by_size}]
+
+
+def memory(quick):
+    """At the peak."""
+    notes, data = [], []
+    kinds = [("projection", "float64"), ("trees", "float64"), ("trees", "float32")]
+    for method, dtype in kinds if sys.platform == "linux" else ():
+        # trees on a smaller image: their messages are four arrays more
+        side = 100 if quick else 1000 if method == "projection" else 500
+        arrays = arrays_at_peak(side, 5 if quick else 21, method, dtype)
+        notes.append(
+            f"memory at peak, grid and three layers, {method}, {dtype}: {arrays:.1f} arrays of "
+            "N L float64 beyond the field"
+        )
+        data.append({"method": method, "dtype": dtype, "arrays at peak": arrays})
+    return [], notes, data
+
+
+def intervals(quick):
+    """Nats between the bounds, and the seconds of whole calls."""
+    notes, data = [], []
     for layers in ((), (500, 300, 100)):
-        for n_labels in (2, 5) if args.quick else (2, 5, 21):
+        for n_labels in (2, 5) if quick else (2, 5, 21):
+            shape = (40, 60) if quick else (213, 320)
             field = image(*shape, n_labels, layers, np.random.default_rng(0))
             flat, trees, short = widths(field)
             notes.append(
@@ -237,7 +270,38 @@ def main() -> None:
                     "trees, few passes": short,
                 }
             )
-    report("marginals", table, data, notes=notes, quick=args.quick)
+    return [], notes, data
+
+
+PARTS = {
+    "gaps": gaps,
+    "threads": threads,
+    "growth": grown,
+    "memory": memory,
+    "intervals": intervals,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a few seconds, nothing written")
+    parser.add_argument("--part", choices=PARTS, action="append", help="these alone")
+    args = parser.parse_args()
+    parts = {}
+    if args.part and not args.quick:
+        parts = json.loads((RESULTS / "marginals.json").read_text(encoding="utf-8"))["data"]
+    for part in args.part or PARTS:
+        parts[part] = PARTS[part](args.quick)
+        write(parts, args.quick)
+
+
+def write(parts, quick):
+    """What is known so far."""
+    known = {part: parts[part] for part in PARTS if part in parts}
+    table = [["field", "method", *(f"gap {gap:g}" for gap in GAPS)]]
+    table += [row for rows, _, _ in known.values() for row in rows]
+    notes = [note for _, notes, _ in known.values() for note in notes]
+    report("marginals", table, known, notes=notes, quick=quick)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from strategies import arrays, edges, numbers
 
 import setwise as sw
 from setwise.fields import CardinalityPotential, Field, LabelCost, Pairwise, Potts
-from setwise.inference._marginals._count_factors import Counted, CountFactor, count_laws
+from setwise.inference._marginals._counts._count_factors import Counted, CountFactor, count_laws
 from setwise.inference._marginals._methods import METHODS
 
 

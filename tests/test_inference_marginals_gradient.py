@@ -7,7 +7,7 @@ import pytest
 from marginals_cases import close, small_grid
 
 import setwise as sw
-from setwise.inference._marginals._count_descent import CountDescent
+from setwise.inference._marginals._counts._count_descent import CountDescent
 
 
 def scaled(field: sw.fields.Field, k: int, factor: float) -> sw.fields.Field:

@@ -49,6 +49,24 @@ class PairEnergies {
         for (Index a = 0; a < static_cast<Index>(ends_.size()); ++a) arcs_[next[ends_[a]]++] = a;
     }
 
+    // The same energies, variable i as number position[i], and edge order[k] as edge k.
+    PairEnergies renumbered(const std::vector<Index>& order,
+                            const std::vector<Index>& position) const {
+        PairEnergies fresh(n_, n_labels_);
+        fresh.tables_ = tables_;
+        fresh.ends_.reserve(ends_.size());
+        fresh.weight_.reserve(weight_.size());
+        fresh.table_.reserve(table_.size());
+        for (const Index e : order) {
+            fresh.ends_.push_back(position[ends_[2 * e]]);
+            fresh.ends_.push_back(position[ends_[2 * e + 1]]);
+            fresh.weight_.push_back(weight_[e]);
+            fresh.table_.push_back(table_[e]);
+        }
+        fresh.close();
+        return fresh;
+    }
+
     const Index* begin(Index i) const { return arcs_.data() + starts_[i]; }
     const Index* end(Index i) const { return arcs_.data() + starts_[i + 1]; }
     Index head(Index arc) const { return ends_[arc ^ 1]; }

@@ -15,8 +15,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "marginals/forest_layout.hpp"
 #include "marginals/mean_field.hpp"
-#include "marginals/tree_loops.hpp"
+#include "marginals/tree_lanes.hpp"
 #include "numeric/compensated_sum.hpp"
 #include "numeric/threads.hpp"
 
@@ -31,31 +32,13 @@ class ForestField : public MeanField {
     void set_forest(const std::uint8_t* kept, double temperature) {
         kept_.assign(kept, kept + pairs_.edges());
         set_tables(temperature);
-        up_.assign(static_cast<std::size_t>(n_), -1);
-        order_.clear();
-        starts_.assign(1, 0);
-        std::vector<bool> seen(static_cast<std::size_t>(n_));
-        for (Index top = 0; top < n_; ++top) {
-            if (seen[top]) continue;
-            seen[top] = true;
-            order_.push_back(top);
-            for (Index k = starts_.back(); k < static_cast<Index>(order_.size()); ++k)
-                for (const Index* arc = pairs_.begin(order_[k]); arc != pairs_.end(order_[k]);
-                     ++arc) {
-                    const Index j = pairs_.head(*arc);
-                    if (!kept_[*arc >> 1] || seen[j]) continue;
-                    seen[j] = true;
-                    up_[j] = *arc ^ 1;
-                    order_.push_back(j);
-                }
-            starts_.push_back(static_cast<Index>(order_.size()));
-        }
-        color();
-        inner_.assign(starts_.size() - 1, 0.0);
-        b_.assign(q_.size(), 0.0);
-        message_.assign(q_.size(), 0.0);
+        layout_ = ForestLayout(pairs_, kept_, n_, variables_a_task);
+        set_arcs();
+        inner_.assign(layout_.task_starts.size() - 1, 0.0);
+        // the loops over eight rows read beyond the last
+        b_.assign(q_.size() + static_cast<std::size_t>(eight * n_labels_), 0.0);
+        given_.assign(q_.size(), 0.0);
         fresh_.assign(q_.size(), 0.0);
-        level_.assign(static_cast<std::size_t>(n_), 0.0);
     }
 
     // Every component once; returns the largest change of a probability. An interrupted sweep leaves
@@ -64,14 +47,13 @@ class ForestField : public MeanField {
         refresh_means();
         std::vector<Work> works(static_cast<std::size_t>(n_threads), Work(n_labels_));
         std::vector<double> changes(inner_.size());
-        for (std::size_t k = 0; k + 1 < color_starts_.size(); ++k) {
-            const Index first = color_starts_[k], tasks = color_starts_[k + 1] - first;
+        for (std::size_t k = 0; k + 1 < layout_.color_starts.size(); ++k) {
+            const Index first = layout_.color_starts[k],
+                        tasks = layout_.color_starts[k + 1] - first;
             each_task(tasks, n_threads, poll, [&](Index task, int worker) {
-                for (Index at = task_starts_[first + task]; at < task_starts_[first + task + 1];
-                     ++at)
-                    changes[by_color_[at]] = update_tree(by_color_[at], temperature, works[worker]);
+                changes[first + task] = update_trees(first + task, temperature, works[worker]);
             });
-            follow(task_starts_[first], task_starts_[first + tasks], n_threads, poll);
+            follow(layout_.task_starts[first], layout_.task_starts[first + tasks], n_threads, poll);
         }
         return changes.empty() ? 0.0 : *std::max_element(changes.begin(), changes.end());
     }
@@ -108,62 +90,44 @@ class ForestField : public MeanField {
     }
 
   private:
-    static constexpr Index variables_a_task = 1024;
+    static constexpr Index variables_a_task = 2048;
 
     struct Work {
         explicit Work(Index n_labels)
-            : zero(static_cast<std::size_t>(n_labels), 0.0), mass(zero), above(zero) {}
-        std::vector<double> zero, mass, above, expected;
+            : mass(static_cast<std::size_t>(eight * n_labels)),
+              message(mass),
+              above(mass),
+              turned(n_labels) {}
+        std::vector<double> mass, message, above;
+        Eights turned;
+        double changes[eight] = {}, tops[eight], levels[eight];
     };
 
-    // Components of one colour have no edges between them; tasks are some of one colour.
-    void color() {
-        const auto components = static_cast<Index>(starts_.size()) - 1;
-        std::vector<Index> component(static_cast<std::size_t>(n_)), color(starts_.size(), -1);
-        for (Index c = 0; c < components; ++c)
-            for (Index k = starts_[c]; k < starts_[c + 1]; ++k) component[order_[k]] = c;
-        Index colors = 0;
-        std::vector<Index> taken;  // by the component that was the last to see a colour near it
-        for (Index c = 0; c < components; ++c) {
-            for (Index k = starts_[c]; k < starts_[c + 1]; ++k)
-                for (const Index* arc = pairs_.begin(order_[k]); arc != pairs_.end(order_[k]);
-                     ++arc) {
-                    const Index near = color[component[pairs_.head(*arc)]];
-                    if (near >= 0) taken[near] = c;
-                }
-            Index free = 0;
-            while (free < colors && taken[free] == c) ++free;
-            if (free == colors) {
-                ++colors;
-                taken.push_back(-1);
-            }
-            color[c] = free;
-        }
-        by_color_.clear();
-        task_starts_.assign(1, 0);
-        color_starts_.assign(1, 0);
-        for (Index k = 0; k < colors; ++k) {
-            Index size = 0;
-            for (Index c = 0; c < components; ++c) {
-                if (color[c] != k) continue;
-                by_color_.push_back(c);
-                size += starts_[c + 1] - starts_[c];
-                if (size < variables_a_task) continue;
-                task_starts_.push_back(static_cast<Index>(by_color_.size()));
-                size = 0;
-            }
-            if (size > 0) task_starts_.push_back(static_cast<Index>(by_color_.size()));
-            color_starts_.push_back(static_cast<Index>(task_starts_.size()) - 1);
+    // An edge to another component: its weight, or the arc of its table.
+    struct Crossing {
+        Index head, arc;
+        double weight;
+    };
+
+    // The edges of each variable to other components, in the order of the variables.
+    void set_arcs() {
+        crossings_.clear();
+        crossing_starts_.assign(1, 0);
+        for (const Index i : layout_.order) {
+            for (const Index* arc = pairs_.begin(i); arc != pairs_.end(i); ++arc)
+                if (!kept_[*arc >> 1])
+                    crossings_.push_back({pairs_.head(*arc), pairs_.is_table(*arc) ? *arc : -1,
+                                          pairs_.weight(*arc)});
+            crossing_starts_.push_back(static_cast<Index>(crossings_.size()));
         }
     }
 
-    // The fresh probabilities of components by_color[begin, end) become Q, and the counts follow.
+    // The fresh probabilities of variables order[begin, end) become Q, and the counts follow.
     void follow(Index begin, Index end, int n_threads, Poll poll) {
         const auto each_variable = [&](const auto& body) {
-            for (Index at = begin; at < end; ++at)
-                for (Index k = starts_[by_color_[at]]; k < starts_[by_color_[at] + 1]; ++k)
-                    body(order_[k], q_.data() + order_[k] * n_labels_,
-                         fresh_.data() + order_[k] * n_labels_);
+            for (Index k = begin; k < end; ++k)
+                body(layout_.order[k], q_.data() + layout_.order[k] * n_labels_,
+                     fresh_.data() + k * n_labels_);
         };
         each_task(counts(), n_threads, poll, [&](Index f, int) {
             each_variable([&](Index i, const double* q, const double* fresh) {
@@ -207,114 +171,143 @@ class ForestField : public MeanField {
                 used_[c] += 1 - costs_[c].avoided(q_.data() + i * n_labels_);
     }
 
-    // out(y) = log sum_x exp(b(x) - theta(x, y) / t), x at the tail of the arc.
-    void send(Index arc, const double* b, Work& work, double* out) const {
-        const double* const mass = work.mass.data();
-        const double top = masses(b, work.zero.data(), n_labels_, work.mass.data());
-        const Index e = arc >> 1;
-        if (table_at_[e] < 0) {
-            potts_logs(mass, sum_of(mass, n_labels_), change_[e], -top, n_labels_, out);
-            return;
-        }
-        for (Index y = 0; y < n_labels_; ++y) {
-            double sum = 0;
-            for (Index x = 0; x < n_labels_; ++x) sum += mass[x] * kernel(arc, x, y);
-            out[y] = std::log(sum) + (top - least_[e]);
-        }
-    }
-
     double kernel(Index arc, Index x, Index y) const {
         const double* const table = tables_.data() + table_at_[arc >> 1];
         return arc & 1 ? table[y * n_labels_ + x] : table[x * n_labels_ + y];
     }
 
-    double update_tree(Index c, double temperature, Work& work) {
-        const Index first = starts_[c], last = starts_[c + 1];
-        // b: minus the expected energies; then messages from the leaves
+    double update_trees(Index task, double temperature, Work& work) {
+        const Index first = layout_.task_starts[task], last = layout_.task_starts[task + 1];
         for (Index k = first; k < last; ++k) {
-            const Index i = order_[k];
-            double* const b = b_.data() + i * n_labels_;
-            std::copy(unary_.begin() + i * n_labels_, unary_.begin() + (i + 1) * n_labels_, b);
-            for (const Index* arc = pairs_.begin(i); arc != pairs_.end(i); ++arc)
-                if (!kept_[*arc >> 1])
-                    pairs_.add_expected(*arc, q_.data() + pairs_.head(*arc) * n_labels_, b);
-            for (auto& counts : counts_) add_slopes(counts, i, b);
-            for (std::size_t s = 0; s < costs_.size(); ++s)
-                if (used_[s] < 1)
-                    for (Index j = 0; j < n_labels_; ++j)
-                        b[j] += costs_[s].labels[j] ? costs_[s].cost : 0.0;
+            double* const b = b_.data() + k * n_labels_;
+            expected_energies(k, b);
             for (Index j = 0; j < n_labels_; ++j) b[j] /= -temperature;
+            // what <energies, q> / t will be taken off: messages are added to b
+            std::copy(b, b + n_labels_, given_.begin() + k * n_labels_);
         }
-        // what <energies, q> / t will be taken off: q changes below, the energies do not
-        work.expected.resize(static_cast<std::size_t>((last - first) * n_labels_));
-        for (Index k = first; k < last; ++k)
-            std::copy(b_.begin() + order_[k] * n_labels_, b_.begin() + (order_[k] + 1) * n_labels_,
-                      work.expected.begin() + (k - first) * n_labels_);
         CompensatedSum<double, 2> inner;
-        for (Index k = last; k-- > first + 1;) {
-            const Index i = order_[k], up = up_[i];
-            double* const message = message_.data() + i * n_labels_;
-            send(up, b_.data() + i * n_labels_, work, message);
-            // the largest entry taken off: messages that grew along a chain would lose digits
-            level_[i] = *std::max_element(message, message + n_labels_);
-            for (Index j = 0; j < n_labels_; ++j) message[j] -= level_[i];
-            inner.add(level_[i]);
-            add_scaled(1.0, message, n_labels_, b_.data() + pairs_.head(up) * n_labels_);
-        }
+        for (Index run = layout_.task_runs[task + 1]; run-- > layout_.task_runs[task];)
+            each_eight(run, [&](Index begin, Index end) { send(begin, end, work, inner); });
         double largest = 0;
+        for (Index run = layout_.task_runs[task]; run < layout_.task_runs[task + 1]; ++run)
+            each_eight(run, [&](Index begin, Index end) { receive(begin, end, work); });
         for (Index k = first; k < last; ++k) {
-            const Index i = order_[k], up = up_[i];
-            const double* const b = b_.data() + i * n_labels_;
-            double* const fresh = fresh_.data() + i * n_labels_;
-            const double top = masses(b, work.zero.data(), n_labels_, work.mass.data());
-            if (up < 0) {
-                const double sum = sum_of(work.mass.data(), n_labels_);
-                inner.add(top + std::log(sum));
-                for (Index j = 0; j < n_labels_; ++j) fresh[j] = work.mass[j] / sum;
-            } else {
-                descend(up, top - level_[i], work, fresh);
-            }
-            const double* const given = work.expected.data() + (k - first) * n_labels_;
-            const double* const q = q_.data() + i * n_labels_;
+            const double* const q = q_.data() + layout_.order[k] * n_labels_;
+            const double* const fresh = fresh_.data() + k * n_labels_;
+            double paid = 0;
             for (Index j = 0; j < n_labels_; ++j) {
-                if (fresh[j] > 0) inner.add(-fresh[j] * given[j]);
+                if (fresh[j] > 0) paid += fresh[j] * given_[k * n_labels_ + j];
                 largest = std::max(largest, std::abs(fresh[j] - q[j]));
             }
+            inner.add(-paid);
         }
-        inner_[c] = inner.value();
+        inner_[task] = inner.value();
         return largest;
     }
 
-    // fresh(x) = sum_y fresh(y) exp(b(x) - theta(x, y) / t - message(y)), y at the head, done before;
-    // work.mass is exp(b) and e^-top, but for what was taken off the message.
-    void descend(Index up, double top, Work& work, double* fresh) const {
-        const Index e = up >> 1;
-        const double* const q = fresh_.data() + pairs_.head(up) * n_labels_;
-        const double* const message = message_.data() + pairs_.head(up ^ 1) * n_labels_;
-        const double shift = table_at_[e] < 0 ? top : top - least_[e];
-        double* const above = work.above.data();
-        weigh_exponentials(q, shift, message, n_labels_, above);
-        double sum = 0;
-        const double all = sum_of(above, n_labels_);
+    // b (L,) becomes the expected energies of a variable's labels but for the edges of its tree.
+    void expected_energies(Index k, double* b) {
+        const Index i = layout_.order[k];
+        std::copy(unary_.begin() + i * n_labels_, unary_.begin() + (i + 1) * n_labels_, b);
+        for (Index c = crossing_starts_[k]; c < crossing_starts_[k + 1]; ++c) {
+            const Crossing& crossing = crossings_[c];
+            const double* const q = q_.data() + crossing.head * n_labels_;
+            if (crossing.arc >= 0)
+                pairs_.add_expected(crossing.arc, q, b);
+            else
+                for (Index j = 0; j < n_labels_; ++j) b[j] += crossing.weight * (1 - q[j]);
+        }
+        for (auto& counts : counts_) add_slopes(counts, i, b);
+        for (std::size_t s = 0; s < costs_.size(); ++s)
+            if (used_[s] < 1)
+                for (Index j = 0; j < n_labels_; ++j)
+                    b[j] += costs_[s].labels[j] ? costs_[s].cost : 0.0;
+    }
+
+    template <class Body>
+    void each_eight(Index run, const Body& body) const {
+        for (Index k = layout_.run_starts[run]; k < layout_.run_starts[run + 1]; k += eight)
+            body(k, std::min(k + eight, layout_.run_starts[run + 1]));
+    }
+
+    // The messages of a few variables without edges between them are added to b of those above, the
+    // largest entries taken off: those that grew along a chain would lose digits. Their own b becomes
+    // exp(b), but for a factor. Tops have the sum of it as their message: that of an edge of change 1.
+    void send(Index begin, Index end, Work& work, CompensatedSum<double, 2>& inner) {
+        double* const b = b_.data() + begin * n_labels_;
+        for (Index k = begin; k < end; ++k)
+            work.changes[k - begin] = layout_.up[k] < 0 ? 1.0 : change_[layout_.up[k] >> 1];
+        send_rows(b, work.changes, n_labels_, work.turned.data(), work.mass.data(),
+                  work.message.data(), work.tops, work.levels);
+        std::copy(work.mass.begin(), work.mass.begin() + (end - begin) * n_labels_, b);
+        for (Index k = begin; k < end; ++k) {
+            double* const message = work.message.data() + (k - begin) * n_labels_;
+            const bool by_table = layout_.up[k] >= 0 && table_at_[layout_.up[k] >> 1] >= 0;
+            const double level = by_table
+                                     ? send_table(layout_.up[k], b_.data() + k * n_labels_, message)
+                                     : work.levels[k - begin];
+            inner.add(work.tops[k - begin] + level);
+            if (layout_.above[k] >= 0)
+                add_scaled(1.0, message, n_labels_, b_.data() + layout_.above[k] * n_labels_);
+        }
+    }
+
+    double send_table(Index up, const double* mass, double* message) const {
+        for (Index y = 0; y < n_labels_; ++y) {
+            double sum = 0;
+            for (Index x = 0; x < n_labels_; ++x) sum += mass[x] * kernel(up, x, y);
+            message[y] = std::log(sum);
+        }
+        const double level = *std::max_element(message, message + n_labels_);
+        for (Index y = 0; y < n_labels_; ++y) message[y] -= level;
+        return level - least_[up >> 1];
+    }
+
+    // The probabilities of a few variables, those above them done before.
+    void receive(Index begin, Index end, Work& work) {
+        double* const fresh = fresh_.data() + begin * n_labels_;
+        for (Index k = begin; k < end; ++k) {
+            double* const q = work.above.data() + (k - begin) * n_labels_;
+            work.changes[k - begin] = layout_.up[k] < 0 ? 1.0 : change_[layout_.up[k] >> 1];
+            if (layout_.above[k] >= 0)
+                std::copy_n(fresh_.begin() + layout_.above[k] * n_labels_, n_labels_, q);
+            else
+                std::fill(q, q + n_labels_, 1.0);
+        }
+        receive_rows(b_.data() + begin * n_labels_, work.above.data(), work.changes, n_labels_,
+                     work.turned.data(), work.message.data());
+        std::copy(work.message.begin(), work.message.begin() + (end - begin) * n_labels_, fresh);
+        for (Index k = begin; k < end; ++k)
+            if (layout_.up[k] >= 0 && table_at_[layout_.up[k] >> 1] >= 0)
+                receive_table(layout_.up[k], b_.data() + k * n_labels_,
+                              work.above.data() + (k - begin) * n_labels_,
+                              fresh_.data() + k * n_labels_);
+    }
+
+    void receive_table(Index up, const double* mass, double* above, double* fresh) const {
+        for (Index y = 0; y < n_labels_; ++y) {
+            double sum = 0;
+            for (Index x = 0; x < n_labels_; ++x) sum += mass[x] * kernel(up, x, y);
+            above[y] /= sum;
+        }
+        double whole = 0;
         for (Index x = 0; x < n_labels_; ++x) {
             double value = 0;
-            if (table_at_[e] < 0)
-                value = change_[e] * all + (1 - change_[e]) * above[x];
-            else
-                for (Index y = 0; y < n_labels_; ++y) value += kernel(up, x, y) * above[y];
-            sum += fresh[x] = work.mass[x] * value;
+            for (Index y = 0; y < n_labels_; ++y) value += kernel(up, x, y) * above[y];
+            whole += fresh[x] = mass[x] * value;
         }
-        for (Index x = 0; x < n_labels_; ++x) fresh[x] /= sum;
+        for (Index x = 0; x < n_labels_; ++x) fresh[x] /= whole;
     }
 
     std::vector<std::uint8_t> kept_;
-    std::vector<Index> up_, order_, starts_;  // each component from its top down
-    std::vector<Index> by_color_, task_starts_, color_starts_;
-    std::vector<double> inner_;               // (C,): H(Q_c) - E[edges of c] / t
+    ForestLayout layout_;
+    std::vector<Crossing> crossings_;
+    std::vector<Index> crossing_starts_;
+    std::vector<double> inner_;    // of each task: H(Q_c) - E[edges of c] / t, added up
     std::vector<double> change_, least_,
-        tables_;                              // of the trees' edges: exp(-w / t); tables over t
-    std::vector<Index> table_at_;             // (E,): -1 for Potts
-    std::vector<double> b_, message_, level_, fresh_, used_;
+        tables_;                   // of the trees' edges: exp(-w / t); tables over t
+    std::vector<Index> table_at_;  // (E,): -1 for Potts
+    std::vector<double> b_, given_, fresh_, used_;  // the first three in the order of the variables
 };
 
 }  // namespace setwise

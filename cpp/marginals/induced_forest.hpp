@@ -11,66 +11,66 @@
 
 namespace setwise {
 
-// Numbers of pairs of components, in one table: a map for each component is several times as slow.
-class PairCounts {
+// Which pairs of components have an edge between them, and which of them several: one table, without a gap
+// where a pair was taken out, so that it never grows.
+class JoinedPairs {
   public:
     using Index = std::int64_t;
+    enum Edges : std::uint64_t { none = 0, one = 1, several = 2 };
 
-    PairCounts(Index n, Index pairs) : n_(n) { reset(static_cast<std::size_t>(4 * pairs + 16)); }
-
-    Index get(Index a, Index b) const { return slots_[place(key(a, b))].count; }
-    // Whether the pair had none before; count > 0.
-    bool add(Index a, Index b, Index count) {
-        if (2 * (used_ + 1) > slots_.size()) grow();
-        const std::uint64_t wanted = key(a, b);
-        Slot& slot = slots_[place(wanted)];
-        used_ += slot.key == none;
-        slot.key = wanted;
-        slot.count += count;
-        return slot.count == count;
+    JoinedPairs(Index n, Index pairs) : n_(n) {
+        while ((std::size_t(1) << (64 - shift_)) < static_cast<std::size_t>(2 * pairs + 16))
+            --shift_;
+        slots_.assign(std::size_t(1) << (64 - shift_), empty);
     }
-    Index take(Index a, Index b) { return std::exchange(slots_[place(key(a, b))].count, 0); }
+
+    Edges get(Index a, Index b) const {
+        const std::uint64_t slot = slots_[place(key(a, b))];
+        return slot == empty ? none : static_cast<Edges>(slot & 3);
+    }
+    // Whether the pair had none before.
+    bool add(Index a, Index b, Edges edges) {
+        const std::uint64_t wanted = key(a, b);
+        std::uint64_t& slot = slots_[place(wanted)];
+        const bool is_new = slot == empty;
+        slot = wanted << 2 | (is_new ? edges : several);
+        return is_new;
+    }
+    // What the pair had; it has none any more.
+    Edges take(Index a, Index b) {
+        std::size_t gap = place(key(a, b));
+        if (slots_[gap] == empty) return none;
+        const auto edges = static_cast<Edges>(slots_[gap] & 3);
+        const std::size_t mask = slots_.size() - 1;
+        for (std::size_t at = (gap + 1) & mask; slots_[at] != empty; at = (at + 1) & mask)
+            if (((at - home(slots_[at] >> 2)) & mask) >= ((at - gap) & mask)) {
+                slots_[gap] = slots_[at];
+                gap = at;
+            }
+        slots_[gap] = empty;
+        return edges;
+    }
 
   private:
-    struct Slot {
-        std::uint64_t key;
-        Index count;
-    };
-    static constexpr std::uint64_t none = ~std::uint64_t(0);
+    static constexpr std::uint64_t empty = ~std::uint64_t(0);
 
     std::uint64_t key(Index a, Index b) const {
         const auto [low, high] = std::minmax(a, b);
         return static_cast<std::uint64_t>(low) * static_cast<std::uint64_t>(n_) +
                static_cast<std::uint64_t>(high);
     }
+    std::size_t home(std::uint64_t wanted) const {
+        return (wanted * 0x9E3779B97F4A7C15u) >> shift_;
+    }
     std::size_t place(std::uint64_t wanted) const {
-        std::size_t at = (wanted * 0x9E3779B97F4A7C15u) >> shift_;
-        while (slots_[at].key != wanted && slots_[at].key != none)
+        std::size_t at = home(wanted);
+        while (slots_[at] != empty && slots_[at] >> 2 != wanted)
             at = (at + 1) & (slots_.size() - 1);
         return at;
     }
-    void reset(std::size_t least) {
-        shift_ = 63;
-        while ((std::size_t(1) << (64 - shift_)) < least) --shift_;
-        slots_.assign(std::size_t(1) << (64 - shift_), {none, 0});
-        used_ = 0;
-    }
-    // A larger table, or the same one without pairs that were taken.
-    void grow() {
-        std::vector<Slot> before = std::move(slots_);
-        std::size_t live = 0;
-        for (const Slot& slot : before) live += slot.count > 0;
-        reset(4 * live + 16);
-        for (const Slot& slot : before)
-            if (slot.count > 0) {
-                slots_[place(slot.key)] = slot;
-                ++used_;
-            }
-    }
 
     Index n_;
-    std::vector<Slot> slots_;
-    std::size_t used_ = 0;
+    std::vector<std::uint64_t> slots_;  // a pair's key and, in the last two bits, its edges
     int shift_ = 63;
 };
 
@@ -79,32 +79,44 @@ class PairCounts {
 inline void induced_forest(std::int64_t n, const std::int64_t* edges, std::int64_t count,
                            const std::int64_t* order, std::int64_t ordered, std::uint8_t* kept) {
     using Index = std::int64_t;
+    struct Neighbour {
+        Index component, next;
+    };
     std::vector<Index> parent(static_cast<std::size_t>(n));
     std::iota(parent.begin(), parent.end(), Index(0));
     const auto root = [&](Index i) {
         while (parent[i] != i) i = parent[i] = parent[parent[i]];
         return i;
     };
-    PairCounts between(n, count);
-    // of each component, some that are no more
-    std::vector<std::vector<Index>> neighbours(static_cast<std::size_t>(n));
-    const auto join = [&](Index a, Index b, Index edges_there) {
-        if (!between.add(a, b, edges_there)) return;
-        neighbours[a].push_back(b);
-        neighbours[b].push_back(a);
+    JoinedPairs between(n, count);
+    // lists of each component, with some that are no more
+    std::vector<Neighbour> neighbours;
+    neighbours.reserve(static_cast<std::size_t>(3 * count));
+    std::vector<Index> first(parent.size(), -1), length(parent.size(), 0);
+    const auto add_to = [&](Index a, Index b) {
+        neighbours.push_back({b, first[a]});
+        first[a] = static_cast<Index>(neighbours.size()) - 1;
+        ++length[a];
     };
-    for (Index e = 0; e < count; ++e) join(edges[2 * e], edges[2 * e + 1], 1);
+    const auto join = [&](Index a, Index b, JoinedPairs::Edges edges_there) {
+        if (!between.add(a, b, edges_there)) return;
+        add_to(a, b);
+        add_to(b, a);
+    };
+    for (Index e = 0; e < count; ++e) join(edges[2 * e], edges[2 * e + 1], JoinedPairs::one);
     std::fill(kept, kept + count, std::uint8_t(0));
     for (Index k = 0; k < ordered; ++k) {
         const Index e = order[k];
         Index a = root(edges[2 * e]), b = root(edges[2 * e + 1]);
-        kept[e] = a != b && between.get(a, b) == 1;
+        kept[e] = a != b && between.get(a, b) == JoinedPairs::one;
         if (!kept[e]) continue;
-        if (neighbours[a].size() < neighbours[b].size()) std::swap(a, b);
+        if (length[a] < length[b]) std::swap(a, b);
         between.take(a, b);
-        for (const Index other : neighbours[b])
-            if (const Index there = other == a ? 0 : between.take(b, other)) join(a, other, there);
-        std::vector<Index>().swap(neighbours[b]);
+        for (Index at = first[b]; at >= 0; at = neighbours[at].next) {
+            const Index other = neighbours[at].component;
+            const auto there = other == a ? JoinedPairs::none : between.take(b, other);
+            if (there != JoinedPairs::none) join(a, other, there);
+        }
         parent[b] = a;
     }
 }

@@ -45,35 +45,55 @@ class TreeBound : public TreeDual<Real> {
         for (std::size_t level = 0; level + 1 < this->level_starts_.size(); ++level)
             each_block(level, n_threads, poll, [&](Index block, int worker) {
                 Sum sum;
-                for (Index k = this->block_starts_[block]; k < this->block_starts_[block + 1]; ++k)
-                    sum.add(eliminate(this->order_[k], works[worker]));
+                Work& work = works[worker];
+                const auto done = [&](Index arc, const double* out, double height) {
+                    sum.add(this->rho_[arc >> 1] * height);
+                    this->keep_up(arc, out);
+                };
+                each_run(block, [&](Index begin, Index end) {
+                    for (Index k = begin; k < end; ++k) sum.add(eliminate(k, work, done));
+                    this->pass_waiting(work, done);
+                });
                 parts[block] = sum;
             });
         return total_of(parts);
     }
 
     // The messages back, last variable first, each a step of this size from what it was; and log p
-    // (N, L) of each variable.
+    // (N, L) of each variable, if anybody asks.
     void backward(double step, double* logs, int n_threads, Poll poll) {
         std::vector<Work> works(static_cast<std::size_t>(n_threads), Work(this->n_labels_));
+        std::vector<Rows> rows_of(works.size(), Rows(this->n_labels_));
         for (std::size_t level = this->level_starts_.size() - 1; level-- > 0;)
             each_block(level, n_threads, poll, [&](Index block, int worker) {
-                for (Index k = this->block_starts_[block + 1]; k-- > this->block_starts_[block];)
-                    send_all_back(this->order_[k], step, works[worker],
-                                  logs + this->order_[k] * this->n_labels_);
+                Work& work = works[worker];
+                const auto done = [&](Index arc, const double* out, double) {
+                    keep_back(arc, step, out);
+                };
+                each_run_back(block, [&](Index begin, Index end) {
+                    for (Index i = begin; i < end; ++i) {
+                        this->gather(i, work.b.data());
+                        for (Index a = this->arc_starts_[i]; a < this->first_later_[i]; ++a)
+                            send_back(this->arcs_[a], work, done);
+                        if (logs) rows_of[worker].add(this->order_[i], work.b.data(), logs);
+                    }
+                    this->pass_waiting(work, done);
+                });
+                rows_of[worker].finish(logs);
             });
     }
 
     // log p (N, L) of the messages as they are.
     void beliefs(double* logs, int n_threads, Poll poll) const {
         std::vector<Work> works(static_cast<std::size_t>(n_threads), Work(this->n_labels_));
+        std::vector<Rows> rows_of(works.size(), Rows(this->n_labels_));
         each_task(tasks(), n_threads, poll, [&](Index task, int worker) {
             Work& work = works[worker];
             for (Index i = task * rows; i < std::min(this->n_, (task + 1) * rows); ++i) {
                 this->gather(i, work.b.data());
-                normalize(work.b.data(), this->n_labels_, work.mass.data(),
-                          logs + i * this->n_labels_);
+                rows_of[worker].add(this->order_[i], work.b.data(), logs);
             }
+            rows_of[worker].finish(logs);
         });
     }
 
@@ -83,12 +103,16 @@ class TreeBound : public TreeDual<Real> {
         std::vector<Work> works(static_cast<std::size_t>(n_threads), Work(this->n_labels_));
         each_task(tasks(), n_threads, poll, [&](Index task, int worker) {
             Work& work = works[worker];
+            const auto done = [&](Index arc, const double* out, double) {
+                keep_back(arc, 1.0, out);
+            };
             for (Index i = task * rows; i < std::min(this->n_, (task + 1) * rows); ++i) {
-                std::copy(logs + i * this->n_labels_, logs + (i + 1) * this->n_labels_,
-                          work.b.begin());
+                const double* const given = logs + this->row(i);
+                std::copy(given, given + this->n_labels_, work.b.begin());
                 for (Index k = this->arc_starts_[i]; k < this->first_later_[i]; ++k)
-                    send_back(this->arcs_[k], 1.0, work);
+                    send_back(this->arcs_[k], work, done);
             }
+            this->pass_waiting(work, done);
         });
     }
 
@@ -97,29 +121,31 @@ class TreeBound : public TreeDual<Real> {
     // edge. Where rho is the mean of several such shares, the mean of their bounds is one on log Z.
     double cover_bound(const Index* order, const double* shares, Poll poll) const {
         std::vector<Index> position(static_cast<std::size_t>(this->n_));
-        for (Index k = 0; k < this->n_; ++k) position[order[k]] = k;
+        for (Index k = 0; k < this->n_; ++k) position[this->position_[order[k]]] = k;
         std::vector<double> sent(static_cast<std::size_t>(edges() * this->n_labels_));
         Work work(this->n_labels_);
         Sum bound;
         for (Index k = 0; k < this->n_; ++k) {
-            const Index i = order[k];
+            const Index i = this->position_[order[k]];
             double rest = this->weight(i);
             const double scale = 1 / rest;
             this->gather(i, work.b.data());
             for (Index a = this->arc_starts_[i]; a < this->arc_starts_[i + 1]; ++a) {
                 const Index e = this->arcs_[a] >> 1;
-                if (shares[e] > 0 && position[this->pairs_.head(this->arcs_[a])] < k)
-                    add_scaled(scale * shares[e], sent.data() + e * this->n_labels_,
+                if (shares[this->edge_[e]] > 0 && position[this->pairs_.head(this->arcs_[a])] < k)
+                    add_scaled(scale * shares[this->edge_[e]], sent.data() + e * this->n_labels_,
                                this->n_labels_, work.b.data());
             }
             for (Index a = this->arc_starts_[i]; a < this->arc_starts_[i + 1]; ++a) {
                 const Index e = this->arcs_[a] >> 1;
-                if (!(shares[e] > 0) || position[this->pairs_.head(this->arcs_[a])] < k) continue;
+                if (!(shares[this->edge_[e]] > 0) ||
+                    position[this->pairs_.head(this->arcs_[a])] < k)
+                    continue;
                 double* const out = sent.data() + e * this->n_labels_;
                 const double level = this->pass(this->arcs_[a], work, out);
                 add_scaled(-1.0, this->message(this->arcs_[a]), this->n_labels_, out);
-                bound.add(shares[e] * (level + this->lower_to_zero(out)));
-                rest -= shares[e];
+                bound.add(shares[this->edge_[e]] * (level + this->lower_to_zero(out)));
+                rest -= shares[this->edge_[e]];
             }
             if (rest > 1e-12) {
                 const double top =
@@ -137,14 +163,60 @@ class TreeBound : public TreeDual<Real> {
     using Base::tasks;
     using Base::total_of;
 
-    double eliminate(Index i, Work& work) {
+    // Rows of log p, normalised eight at a time.
+    class Rows {
+      public:
+        explicit Rows(Index n_labels)
+            : n_labels_(n_labels),
+              b_(static_cast<std::size_t>(eight * n_labels)),
+              turned_(n_labels) {}
+
+        void add(Index i, const double* b, double* logs) {
+            std::copy(b, b + n_labels_, b_.begin() + count_ * n_labels_);
+            variables_[count_] = i;
+            if (++count_ == eight) finish(logs);
+        }
+        void finish(double* logs) {
+            if (count_ > 0) normalize_rows(b_.data(), n_labels_, turned_.data());
+            for (int k = 0; k < count_; ++k)
+                std::copy(b_.begin() + k * n_labels_, b_.begin() + (k + 1) * n_labels_,
+                          logs + variables_[k] * n_labels_);
+            count_ = 0;
+        }
+
+      private:
+        Index n_labels_;
+        std::vector<double> b_;
+        Eights turned_;
+        Index variables_[eight];
+        int count_ = 0;
+    };
+
+    template <class Body>
+    void each_run(Index block, const Body& body) const {
+        for (Index run = this->block_runs_[block]; run < this->block_runs_[block + 1]; ++run)
+            body(this->run_starts_[run], this->run_starts_[run + 1]);
+    }
+    template <class Body>
+    void each_run_back(Index block, const Body& body) const {
+        for (Index run = this->block_runs_[block + 1]; run-- > this->block_runs_[block];)
+            body(this->run_starts_[run], this->run_starts_[run + 1]);
+    }
+
+    // What a variable adds to the bound but for the messages that wait.
+    template <class Done>
+    double eliminate(Index i, Work& work, const Done& done) {
         this->gather(i, work.b.data());
         double bound = 0, rest = this->weight(i);
         for (Index k = this->first_later_[i]; k < this->arc_starts_[i + 1]; ++k) {
-            const double rho = this->rho_[this->arcs_[k] >> 1];
-            bound += rho * this->pass(this->arcs_[k], work, work.out.data());
-            this->keep_up(this->arcs_[k], work.out.data());
-            rest -= rho;
+            const Index arc = this->arcs_[k];
+            rest -= this->rho_[arc >> 1];
+            if (this->is_plain_) {
+                this->pass_later(arc, work, done);
+            } else {
+                const double level = this->pass(arc, work, work.out.data());
+                done(arc, work.out.data(), level);
+            }
         }
         if (rest > 1e-12) {
             const double top =
@@ -154,20 +226,21 @@ class TreeBound : public TreeDual<Real> {
         return bound;
     }
 
-    void send_all_back(Index i, double step, Work& work, double* logs) {
-        this->gather(i, work.b.data());
-        for (Index k = this->arc_starts_[i]; k < this->first_later_[i]; ++k)
-            send_back(this->arcs_[k], step, work);
-        normalize(work.b.data(), this->n_labels_, work.mass.data(), logs);
+    template <class Done>
+    void send_back(Index arc, Work& work, const Done& done) const {
+        if (this->is_plain_) {
+            this->pass_later(arc, work, done);
+            return;
+        }
+        this->pass(arc, work, work.out.data());
+        done(arc, work.out.data(), 0.0);
     }
 
-    void send_back(Index arc, double step, Work& work) {
-        this->pass(arc, work, work.out.data());
+    void keep_back(Index arc, double step, const double* out) {
         Real* const kept = this->message(arc);
         for (Index a = 0; a < this->n_labels_; ++a) {
             const auto before = static_cast<double>(kept[a]);
-            kept[a] =
-                static_cast<Real>(step < 1 ? before + step * (work.out[a] - before) : work.out[a]);
+            kept[a] = static_cast<Real>(step < 1 ? before + step * (out[a] - before) : out[a]);
         }
     }
 };

@@ -33,8 +33,6 @@ struct PairWork {
     std::vector<double> p, q, a, b, scale_a, scale_b, row, column, logs;
 };
 
-constexpr double least_mass = 1e-290;  // what is less has no quotients
-
 // log(part / (whole mass)), also where the product is too small for a number.
 inline double log_odds(double part, double whole, double mass) {
     const double product = whole * mass;
@@ -137,41 +135,56 @@ class TreeDual : public TreeMessages<Real> {
     using typename Base::Index;
 
     // The value of the dual at mu_i = exp(logs) (N, L), mu_e near the messages' own, scaled to its ends'
-    // mu and rounded so as to meet them. Energies (E,) and informations (E,) are those of the mu_e.
-    double dual(const double* logs, double* energies, double* informations, int n_threads,
-                Poll poll) const {
+    // mu and rounded so as to meet them. Informations (E,) are those of the mu_e.
+    double dual(const double* logs, double* informations, int n_threads, Poll poll) const {
         std::vector<Sum> parts(static_cast<std::size_t>(this->tasks()));
         std::vector<PairWork> works(static_cast<std::size_t>(n_threads), PairWork(this->n_labels_));
+        std::vector<PairRows> rows_of(works.size(), PairRows(this->n_labels_));
+        std::vector<double> ordered(this->unary_.size());  // as the variables are numbered
+        for (Index i = 0; i < this->n_; ++i)
+            std::copy_n(logs + this->row(i), this->n_labels_,
+                        ordered.begin() + i * this->n_labels_);
         each_task(this->tasks(), n_threads, poll, [&](Index task, int worker) {
             Sum sum;
             PairWork& work = works[worker];
+            PairRows& pairs = rows_of[worker];
             double* const p = work.p.data();
+            const auto done = [&](Index e, const PairValue& pair) {
+                sum.add(-(this->rho_[e] * pair.information + pair.energy));
+                informations[this->edge_[e]] = pair.information;
+            };
             for (Index i = task * rows; i < std::min(this->n_, (task + 1) * rows); ++i) {
-                exponentials_of(logs + i * this->n_labels_, this->n_labels_, p);
+                const double* const own = ordered.data() + i * this->n_labels_;
+                exponentials_of(own, this->n_labels_, p);
                 for (Index a = 0; a < this->n_labels_; ++a)
                     if (p[a] > 0)
-                        sum.add(-p[a] * (this->weight(i) * logs[i * this->n_labels_ + a] +
-                                         this->unary_[i * this->n_labels_ + a]));
+                        sum.add(-p[a] *
+                                (this->weight(i) * own[a] + this->unary_[i * this->n_labels_ + a]));
                 for (Index k = this->first_later_[i]; k < this->arc_starts_[i + 1]; ++k) {
-                    const PairValue pair = value_of(this->arcs_[k], logs, work);
-                    const Index e = this->arcs_[k] >> 1;
-                    sum.add(-(this->rho_[e] * pair.information + pair.energy));
-                    energies[e] = pair.energy;
-                    informations[e] = pair.information;
+                    const Index arc = this->arcs_[k];
+                    const double* const head =
+                        ordered.data() + this->pairs_.head(arc) * this->n_labels_;
+                    if (this->is_plain_) {
+                        add_row(arc, own, head, pairs);
+                        if (pairs.count == eight) value_rows(pairs, done);
+                    } else {
+                        done(arc >> 1, value_of(arc, head, work));
+                    }
                 }
             }
+            value_rows(pairs, done);
             parts[task] = sum;
         });
         return Base::total_of(parts);
     }
 
     // The mu_e (L, L) of an edge, as `dual` has it.
-    void pair_marginal(Index e, const double* logs, double* marginal) const {
+    void pair_marginal(Index edge, const double* logs, double* marginal) const {
         PairWork work(this->n_labels_);
-        const Index arc = 2 * e;
-        exponentials_of(logs + this->pairs_.head(arc ^ 1) * this->n_labels_, this->n_labels_,
+        const Index e = this->rank_[edge], arc = 2 * e;
+        exponentials_of(logs + this->row(this->pairs_.head(arc ^ 1)), this->n_labels_,
                         work.p.data());
-        pair_of(arc, logs, work);
+        pair_of(arc, logs + this->row(this->pairs_.head(arc)), work);
         const double lacking = sum_of(work.column.data(), this->n_labels_);
         const double scale = lacking > 0 ? 1 / lacking : 0;
         for (Index x = 0; x < this->n_labels_; ++x)
@@ -184,17 +197,43 @@ class TreeDual : public TreeMessages<Real> {
     }
 
   private:
-    PairValue value_of(Index arc, const double* logs, PairWork& work) const {
+    void add_row(Index arc, const double* tail, const double* head, PairRows& pairs) const {
+        const Index n = this->n_labels_, at = pairs.count * n, e = arc >> 1;
+        const Real* const message = this->message(arc);
+        for (Index a = 0; a < n; ++a) {
+            pairs.tail[at + a] = tail[a];
+            pairs.head[at + a] = head[a];
+            pairs.message[at + a] = static_cast<double>(message[a]);
+        }
+        pairs.edge[pairs.count] = e;
+        pairs.change[pairs.count] = this->change_[e];
+        pairs.weight[pairs.count] = this->pairs_.weight(arc);
+        pairs.share[pairs.count++] = this->rho_[e];
+    }
+
+    template <class Done>
+    void value_rows(PairRows& pairs, const Done& done) const {
+        if (pairs.count == 0) return;
+        if (this->n_labels_ == 2)
+            binary_pairs(pairs);
+        else
+            potts_pairs(pairs, this->n_labels_);
+        for (int k = 0; k < pairs.count; ++k)
+            done(pairs.edge[k], PairValue{pairs.information[k], pairs.energy[k]});
+        pairs.count = 0;
+    }
+
+    // work.p is exp(logs) at the tail, head log mu (L,) at the head.
+    PairValue value_of(Index arc, const double* head, PairWork& work) const {
         const Index e = arc >> 1;
-        if (this->n_labels_ != 2 || this->table_at_[e] >= 0) return pair_of(arc, logs, work);
-        exponentials_of(logs + this->pairs_.head(arc) * 2, 2, work.q.data());
+        if (this->n_labels_ != 2 || this->table_at_[e] >= 0) return pair_of(arc, head, work);
+        exponentials_of(head, 2, work.q.data());
         return binary_pair(work.p.data(), work.q.data(), this->change_[e],
                            this->pairs_.weight(arc));
     }
 
-    PairValue pair_of(Index arc, const double* logs, PairWork& work) const {
+    PairValue pair_of(Index arc, const double* head, PairWork& work) const {
         const Index e = arc >> 1;
-        const double* const head = logs + this->pairs_.head(arc) * this->n_labels_;
         const Real* const message = this->message(arc);
         const Index n = this->n_labels_;
         exponentials_of(head, n, work.q.data());

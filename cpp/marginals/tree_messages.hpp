@@ -1,5 +1,6 @@
 // The state of a bound by trees: variables in the order of their elimination, the shares of edges, and
-// what goes along each arc (tree_bound.hpp says what for). Messages are kept in Real and summed in
+// what goes along each arc (tree_bound.hpp says what for). Inside, variables are numbered in that order,
+// and edges as they come in it: what a pass reads lies one after the other. Messages are kept in Real and summed in
 // double. Those to later variables are rounded up where they are kept: a bound rises with them, and one
 // with any messages back holds, so that it does in single precision too.
 #pragma once
@@ -8,11 +9,13 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "fields/pair_energies.hpp"
-#include "marginals/tree_loops.hpp"
+#include "marginals/tree_lanes.hpp"
 #include "numeric/compensated_sum.hpp"
 #include "numeric/poll.hpp"
 #include "numeric/threads.hpp"
@@ -27,16 +30,20 @@ class TreeMessages {
     TreeMessages(const double* unary, Index n, Index n_labels)
         : n_(n), n_labels_(n_labels), unary_(unary, unary + n * n_labels), pairs_(n, n_labels) {
         pairs_.close();
+        order_.resize(static_cast<std::size_t>(n));
+        std::iota(order_.begin(), order_.end(), Index(0));
     }
 
     Index n() const { return n_; }
     Index n_labels() const { return n_labels_; }
     Index edges() const { return pairs_.edges(); }
     PairEnergies& pairs() { return pairs_; }
-    std::vector<Real>& messages() { return messages_; }
+    // Both messages (2, L) of an edge.
+    Real* messages_of(Index e) { return messages_.data() + 2 * rank_[e] * n_labels_; }
 
     void set_unary(const double* unary) {
-        std::copy(unary, unary + n_ * n_labels_, unary_.begin());
+        for (Index i = 0; i < n_; ++i)
+            std::copy(unary + row(i), unary + row(i) + n_labels_, unary_.begin() + i * n_labels_);
     }
 
     // To be called when all pairs are added: the order of elimination (N,) in blocks, flat messages.
@@ -46,14 +53,18 @@ class TreeMessages {
         block_starts_.assign(starts, starts + blocks + 1);
         position_.resize(static_cast<std::size_t>(n_));
         for (Index k = 0; k < n_; ++k) position_[order_[k]] = k;
+        set_runs();
+        renumber();
         first_later_.resize(static_cast<std::size_t>(n_ + 1));
         arc_starts_.assign(1, 0);
+        arc_starts_.reserve(first_later_.size());
+        arcs_.reserve(static_cast<std::size_t>(2 * edges()));
         for (Index i = 0; i < n_; ++i) {
             for (const Index* arc = pairs_.begin(i); arc != pairs_.end(i); ++arc)
-                if (!is_later(*arc)) arcs_.push_back(*arc);
+                if (pairs_.head(*arc) < i) arcs_.push_back(*arc);
             first_later_[i] = static_cast<Index>(arcs_.size());
             for (const Index* arc = pairs_.begin(i); arc != pairs_.end(i); ++arc)
-                if (is_later(*arc)) arcs_.push_back(*arc);
+                if (pairs_.head(*arc) > i) arcs_.push_back(*arc);
             arc_starts_.push_back(static_cast<Index>(arcs_.size()));
         }
         set_levels();
@@ -63,14 +74,17 @@ class TreeMessages {
 
     // The share (E,) of each edge; of those to later variables at most 1 a variable.
     void set_shares(const double* rho) {
-        rho_.assign(rho, rho + edges());
+        rho_.resize(static_cast<std::size_t>(edges()));
+        for (Index e = 0; e < edges(); ++e) rho_[rank_[e]] = rho[e];
         const Index size = n_labels_ * n_labels_;
         change_.resize(rho_.size());
         least_.assign(rho_.size(), 0.0);
         table_at_.assign(rho_.size(), -1);
         tables_.clear();
+        is_plain_ = true;
         for (Index e = 0; e < edges(); ++e) {
             change_[e] = std::exp(-pairs_.weight(2 * e) / rho_[e]);
+            is_plain_ = is_plain_ && !pairs_.is_table(2 * e) && change_[e] > least_change;
             if (!pairs_.is_table(2 * e)) continue;
             table_at_[e] = static_cast<Index>(tables_.size());
             tables_.resize(tables_.size() + static_cast<std::size_t>(size));
@@ -89,15 +103,31 @@ class TreeMessages {
 
     // What part (N,) of a variable's entropy is the trees', from here on; the edges to later variables
     // then share out at most so much.
-    void set_weights(const double* weights) { weights_.assign(weights, weights + n_); }
+    void set_weights(const double* weights) {
+        weights_.resize(static_cast<std::size_t>(n_));
+        for (Index i = 0; i < n_; ++i) weights_[i] = weights[order_[i]];
+    }
 
   protected:
     static constexpr Index rows = 1024;  // a task
+    static constexpr double least_change = 1e-260;
 
     struct Work {
         explicit Work(Index n_labels)
-            : b(static_cast<std::size_t>(n_labels)), mass(b), out(b), zero(b.size(), 0.0) {}
+            : b(static_cast<std::size_t>(n_labels)),
+              mass(b),
+              out(b),
+              zero(b.size(), 0.0),
+              rows_in(static_cast<std::size_t>(eight * n_labels)),
+              rows_out(rows_in),
+              turned(n_labels) {}
         std::vector<double> b, mass, out, zero;
+        // messages that wait until there are eight
+        std::vector<double> rows_in, rows_out;
+        Eights turned;
+        Index arcs[eight];
+        double changes[eight] = {}, levels[eight];
+        int count = 0;
     };
 
     // Of as many logarithms as there are variables: a plain one loses digits for each of them.
@@ -110,9 +140,8 @@ class TreeMessages {
 
     double weight(Index i) const { return weights_.empty() ? 1.0 : weights_[i]; }
     Index tasks() const { return (n_ + rows - 1) / rows; }
-    bool is_later(Index arc) const {
-        return position_[pairs_.head(arc)] > position_[pairs_.head(arc ^ 1)];
-    }
+    // Where the row (L,) of a variable is in the caller's arrays.
+    Index row(Index i) const { return order_[i] * n_labels_; }
     Real* message(Index arc) { return messages_.data() + arc * n_labels_; }
     const Real* message(Index arc) const { return messages_.data() + arc * n_labels_; }
 
@@ -128,16 +157,62 @@ class TreeMessages {
         }
     }
 
+    // Runs of variables without edges between them, one after the other in each block: by the longest
+    // way there from its first ones. Any order in which neighbours keep theirs is as good as another.
+    void set_runs() {
+        std::vector<Index> depth(static_cast<std::size_t>(n_)), starts, kept;
+        run_starts_.assign(1, 0);
+        block_runs_.assign(1, 0);
+        for (std::size_t block = 0; block + 1 < block_starts_.size(); ++block) {
+            const Index begin = block_starts_[block], end = block_starts_[block + 1];
+            Index highest = 0;
+            for (Index k = begin; k < end; ++k) {
+                const Index i = order_[k];
+                for (const Index* arc = pairs_.begin(i); arc != pairs_.end(i); ++arc) {
+                    const Index j = pairs_.head(*arc);
+                    if (position_[j] >= begin && position_[j] < k)
+                        depth[i] = std::max(depth[i], depth[j] + 1);
+                }
+                highest = std::max(highest, depth[i]);
+            }
+            starts.assign(static_cast<std::size_t>(highest + 2), 0);
+            for (Index k = begin; k < end; ++k) ++starts[depth[order_[k]] + 1];
+            for (Index k = 0; k <= highest; ++k) starts[k + 1] += starts[k];
+            for (Index k = 1; k <= highest + 1; ++k) run_starts_.push_back(begin + starts[k]);
+            block_runs_.push_back(static_cast<Index>(run_starts_.size()) - 1);
+            kept.assign(order_.begin() + begin, order_.begin() + end);
+            for (const Index i : kept) order_[begin + starts[depth[i]]++] = i;
+            for (Index k = begin; k < end; ++k) position_[order_[k]] = k;
+        }
+    }
+
+    // From here on variables and edges have the numbers of the order.
+    void renumber() {
+        std::vector<double> unary(unary_.size());
+        edge_.clear();
+        edge_.reserve(static_cast<std::size_t>(edges()));
+        for (Index i = 0; i < n_; ++i) {
+            std::copy(unary_.begin() + row(i), unary_.begin() + row(i) + n_labels_,
+                      unary.begin() + i * n_labels_);
+            for (const Index* arc = pairs_.begin(order_[i]); arc != pairs_.end(order_[i]); ++arc)
+                if (position_[pairs_.head(*arc)] > i) edge_.push_back(*arc >> 1);
+        }
+        unary_ = std::move(unary);
+        rank_.resize(edge_.size());
+        for (Index e = 0; e < edges(); ++e) rank_[edge_[e]] = e;
+        pairs_ = pairs_.renumbered(edge_, position_);
+    }
+
     // A block's level is above those of all blocks that its variables have earlier neighbours in.
     void set_levels() {
         const auto blocks = static_cast<Index>(block_starts_.size()) - 1;
         std::vector<Index> block_of(static_cast<std::size_t>(n_)), level(block_starts_.size(), 0);
         Index highest = -1;
         for (Index block = 0; block < blocks; ++block) {
-            for (Index k = block_starts_[block]; k < block_starts_[block + 1]; ++k)
-                block_of[order_[k]] = block;
-            for (Index k = block_starts_[block]; k < block_starts_[block + 1]; ++k)
-                for (Index a = arc_starts_[order_[k]]; a < first_later_[order_[k]]; ++a) {
+            for (Index i = block_starts_[block]; i < block_starts_[block + 1]; ++i)
+                block_of[i] = block;
+            for (Index i = block_starts_[block]; i < block_starts_[block + 1]; ++i)
+                for (Index a = arc_starts_[i]; a < first_later_[i]; ++a) {
                     const Index other = block_of[pairs_.head(arcs_[a])];
                     if (other != block) level[block] = std::max(level[block], level[other] + 1);
                 }
@@ -183,7 +258,7 @@ class TreeMessages {
         const Index e = arc >> 1;
         const Real* const back = message(arc ^ 1);
         const double change = change_[e];
-        if (table_at_[e] < 0 && change > 1e-260)
+        if (table_at_[e] < 0 && change > least_change)
             return potts_message(work.b.data(), back, change, n_labels_, work.mass.data(), out);
         const double top = masses(work.b.data(), back, n_labels_, work.mass.data());
         if (table_at_[e] >= 0) return top + pass_table(arc, work.mass.data(), out);
@@ -199,6 +274,36 @@ class TreeMessages {
             out[a] = high + std::log1p(std::exp(low - high)) - level;
         }
         return top + level;
+    }
+
+    // Has the message along an arc wait for others, then all of them computed: done(arc, out, level)
+    // takes each. Only where all edges are plain.
+    template <class Done>
+    void pass_later(Index arc, Work& work, const Done& done) const {
+        const Real* const back = message(arc ^ 1);
+        double* const row = work.rows_in.data() + work.count * n_labels_;
+        for (Index a = 0; a < n_labels_; ++a) row[a] = work.b[a] - static_cast<double>(back[a]);
+        work.arcs[work.count] = arc;
+        work.changes[work.count] = change_[arc >> 1];
+        if (++work.count == eight) pass_waiting(work, done);
+    }
+
+    template <class Done>
+    void pass_waiting(Work& work, const Done& done) const {
+        if (work.count <= few_rows) {
+            for (int k = 0; k < work.count; ++k) {
+                const Index at = k * n_labels_;
+                work.levels[k] =
+                    potts_message(work.rows_in.data() + at, work.zero.data(), work.changes[k],
+                                  n_labels_, work.mass.data(), work.rows_out.data() + at);
+            }
+        } else {
+            potts_messages(work.rows_in.data(), work.changes, n_labels_, work.turned.data(),
+                           work.rows_out.data(), work.levels);
+        }
+        for (int k = 0; k < work.count; ++k)
+            done(work.arcs[k], work.rows_out.data() + k * n_labels_, work.levels[k]);
+        work.count = 0;
     }
 
     double pass_table(Index arc, const double* mass, double* out) const {
@@ -234,14 +339,18 @@ class TreeMessages {
     Index n_, n_labels_;
     std::vector<double> unary_;
     PairEnergies pairs_;
-    std::vector<Index> order_, position_, block_starts_, level_starts_, by_level_;
+    std::vector<Index> order_, position_;         // (N,): variables by number, numbers by variable
+    std::vector<Index> edge_, rank_;              // (E,): the same of edges
+    std::vector<Index> block_starts_, level_starts_, by_level_;
+    std::vector<Index> run_starts_, block_runs_;  // runs of each block
     std::vector<Index> arcs_, arc_starts_,
-        first_later_;                           // a variable's arcs: to earlier ones first
-    std::vector<Real> messages_;                // (2 E, L): what went along each arc
-    std::vector<double> rho_, change_, least_;  // (E,)
-    std::vector<double> weights_;               // (N,): none if all are 1
-    std::vector<Index> table_at_;               // (E,): -1 for Potts
-    std::vector<double> tables_;                // exp((least - theta) / rho)
+        first_later_;                             // a variable's arcs: to earlier ones first
+    std::vector<Real> messages_;                  // (2 E, L): what went along each arc
+    std::vector<double> rho_, change_, least_;    // (E,)
+    bool is_plain_ = true;                        // no tables, and no change too dear for masses
+    std::vector<double> weights_;                 // (N,): none if all are 1
+    std::vector<Index> table_at_;                 // (E,): -1 for Potts
+    std::vector<double> tables_;                  // exp((least - theta) / rho)
 };
 
 }  // namespace setwise

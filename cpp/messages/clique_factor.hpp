@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "messages/labeled_factor.hpp"
 #include "messages/release.hpp"
 
 namespace setwise {
 
 // Minima by meeting every cell: O(labels^size), and the min-marginals size times that.
-class CliqueFactor {
+class CliqueFactor : public LabeledFactor {
   public:
     // Costs are (size, labels), +inf where a label is forbidden; the table, with the last variable
     // fastest, must outlive its use here.
@@ -51,17 +52,6 @@ class CliqueFactor {
         return best;
     }
 
-    // The labels of the last minimiser, in order.
-    const std::vector<std::size_t>& chosen() const { return chosen_; }
-
-    double least(const std::vector<double>&) const { return 0; }
-    double at_minimizer(const std::vector<double>& steps) const {
-        double sum = 0;
-        for (std::size_t i = 0; i < count_; ++i) sum += steps[i * labels_ + chosen_[i]];
-        return sum;
-    }
-    double size() const { return static_cast<double>(count_); }
-
   private:
     // visit(table plus costs) at every cell, whose labels are in at_.
     template <class Visit>
@@ -80,10 +70,9 @@ class CliqueFactor {
         }
     }
 
-    std::size_t labels_ = 0, count_ = 0;
     const double* table_ = nullptr;
     std::vector<double> sums_;
-    std::vector<std::size_t> at_, chosen_;
+    std::vector<std::size_t> at_;
 };
 
 }  // namespace setwise

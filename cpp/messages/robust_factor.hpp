@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "messages/labeled_factor.hpp"
 #include "messages/release.hpp"
 #include "numeric/compensated_sum.hpp"
 
@@ -14,7 +15,7 @@ namespace setwise {
 // The energy is the least of L + 1 sums over the variables: for each label j the costs plus
 // weight / truncation for every variable that differs from j, and the costs plus weight. So a
 // minimum is O(K L), and so are all min-marginals: leave one variable out of each sum.
-class RobustFactor {
+class RobustFactor : public LabeledFactor {
   public:
     // Costs are (K, labels), +inf where a label is forbidden.
     void reset(std::size_t labels, double weight, double truncation) {
@@ -69,17 +70,6 @@ class RobustFactor {
         return best;
     }
 
-    // The labels of the last minimiser, in order.
-    const std::vector<std::size_t>& chosen() const { return chosen_; }
-
-    double least(const std::vector<double>&) const { return 0; }
-    double at_minimizer(const std::vector<double>& steps) const {
-        double sum = 0;
-        for (std::size_t i = 0; i < count_; ++i) sum += steps[i * labels_ + chosen_[i]];
-        return sum;
-    }
-    double size() const { return static_cast<double>(count_); }
-
   private:
     using Sum = CompensatedSum<double, 2>;
 
@@ -97,11 +87,10 @@ class RobustFactor {
         for (std::size_t j = 0; j <= labels_; ++j) sums_[j] = sums[j].value();
     }
 
-    std::size_t labels_ = 0, count_ = 0, mode_ = 0;
+    std::size_t mode_ = 0;
     double weight_ = 0, differ_ = 0;
     std::vector<double> sums_, rest_;
     std::vector<Sum> running_;
-    std::vector<std::size_t> chosen_;
 };
 
 }  // namespace setwise

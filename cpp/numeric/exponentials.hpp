@@ -1,11 +1,12 @@
-// exp and log without branches, calls or tables, so that a compiler turns loops over arrays into vector
-// instructions; inlined however large the loop is. Both are within two units in the last place of the
-// true value.
+// exp and log without branches, calls or tables, of one number or of eight, so that a compiler turns loops
+// over arrays into vector instructions; inlined however large the loop is. Both are within two units in
+// the last place of the true value.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 
+#include "numeric/eight.hpp"
 #include "numeric/vectorized.hpp"
 
 namespace setwise {
@@ -27,14 +28,14 @@ constexpr double log_2_high =
 constexpr double log_2_low = 0x1.cf79abc9e3b3ap-40;
 
 // exp(x) for -708 <= x <= 708: 2^k exp(r) with |r| <= log(2) / 2, and the series of exp(r).
-SETWISE_INLINED double exponential(double x) {
+template <class Number>
+SETWISE_INLINED Number exponential(Number x) {
     constexpr double shift =
         0x1.8p52;  // what is added to it is rounded to an integer, in the last bits
-    const double shifted = x * 0x1.71547652b82fep0 + shift;
-    const double k = shifted - shift;
-    const double r = (x - k * log_2_high) - k * log_2_low;
-    double p = 1.0 / 6227020800.0;
-    p = p * r + 1.0 / 479001600.0;
+    const Number shifted = x * 0x1.71547652b82fep0 + shift;
+    const Number k = shifted - shift;
+    const Number r = (x - k * log_2_high) - k * log_2_low;
+    Number p = (1.0 / 6227020800.0) * r + 1.0 / 479001600.0;
     p = p * r + 1.0 / 39916800.0;
     p = p * r + 1.0 / 3628800.0;
     p = p * r + 1.0 / 362880.0;
@@ -50,22 +51,23 @@ SETWISE_INLINED double exponential(double x) {
 }
 
 // exp(x) for x <= 708, 0 below -limit.
-SETWISE_INLINED double exponential_above(double limit, double x) {
-    const double inside = x < -limit ? -limit : x;
-    const double value = exponential(inside);
-    return x < -limit ? 0.0 : value;
+template <class Number>
+SETWISE_INLINED Number exponential_above(double limit, Number x) {
+    const Number least = Number{} - limit;
+    const Number value = exponential(where_below(x, least, least, x));
+    return where_below(x, least, Number{}, value);
 }
 
 // log(x) for a normal x > 0: x = 2^k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), and
 // log(1 + f) = 2 artanh(s) with s = f / (2 + f), so 2 s = f - s f.
-SETWISE_INLINED double logarithm(double x) {
+template <class Number>
+SETWISE_INLINED Number logarithm(Number x) {
     constexpr std::uint64_t root_half = 0x3fe6a09e667f3bcd, one = std::uint64_t(1) << 52;
-    const std::uint64_t exponent = (bits_of(x) - root_half + 1024 * one) >> 52;  // k + 1024
-    const double k = from_bits(0x4330000000000000 | exponent) - (0x1p52 + 1024.0);
-    const double f = from_bits(bits_of(x) - (exponent << 52) + 1024 * one) - 1.0;
-    const double s = f / (2.0 + f), z = s * s;
-    double p = 2.0 / 23.0;
-    p = p * z + 2.0 / 21.0;
+    const auto exponent = (bits_of(x) - root_half + 1024 * one) >> 52;  // k + 1024
+    const Number k = from_bits(std::uint64_t(0x4330000000000000) | exponent) - (0x1p52 + 1024.0);
+    const Number f = from_bits(bits_of(x) - (exponent << 52) + 1024 * one) - 1.0;
+    const Number s = f / (2.0 + f), z = s * s;
+    Number p = (2.0 / 23.0) * z + 2.0 / 21.0;
     p = p * z + 2.0 / 19.0;
     p = p * z + 2.0 / 17.0;
     p = p * z + 2.0 / 15.0;

@@ -178,12 +178,11 @@ inline void check_trees(std::mt19937& random, std::int64_t n, int n_threads) {
     above.close(order.data(), starts.data(), static_cast<std::int64_t>(starts.size()) - 1);
     const std::vector<double> rho(static_cast<std::size_t>(count), 1.0);
     above.set_shares(rho.data());
-    std::vector<double> logs(field.unary.size()), energies(rho), informations(rho);
+    std::vector<double> logs(field.unary.size()), informations(rho);
     double bound = above.forward(n_threads, [] {});
     above.backward(1.0, logs.data(), n_threads, [] {});
     bound = above.forward(n_threads, [] {});
-    const double dual =
-        above.dual(logs.data(), energies.data(), informations.data(), n_threads, [] {});
+    const double dual = above.dual(logs.data(), informations.data(), n_threads, [] {});
     const double slack = 1e-9 * static_cast<double>(1 + n);
     if (std::abs(bound - dual) > slack) throw std::runtime_error("a gap on a path");
     if (std::abs(above.cover_bound(order.data(), rho.data(), [] {}) - bound) > slack)

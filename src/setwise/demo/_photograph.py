@@ -31,6 +31,8 @@ class Segmentation:
     """(H, W)"""
     best: MapResult
     post: MarginalsResult
+    flat: MarginalsResult
+    """By projection, which keeps no pairs: how wide the interval around log Z would be."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -54,6 +56,7 @@ def segment(side: int) -> Segmentation:
         superpixels,
         solve_map(field, tol=TOL),
         marginals(field, tol=TOL),
+        marginals(field, "projection", tol=TOL),
     )
 
 

@@ -118,6 +118,9 @@ def _photograph_figures(segmented: Segmentation) -> dict[str, str]:
         "energy_gap": f"{np.ceil(1e4 * best.relative_gap) / 100:.2f}",
         "log_lower": f"{np.floor(post.log_partition_lower):,.0f}",
         "log_upper": f"{np.ceil(post.log_partition_upper):,.0f}",
+        "log_width": f"{post.width / (height * width):.3f}",
+        "log_flat_width": f"{segmented.flat.width / (height * width):.3f}",
+        "log_times": f"{segmented.flat.width / post.width:.0f}",
         "log_gap": f"{np.ceil(post.gap):,.0f}",
         "mean_entropy": f"{post.entropy.mean():.2f}",
         "most_entropy": f"{np.log(N_LABELS):.2f}",
@@ -129,7 +132,9 @@ def _photograph_summary(segmented: Segmentation) -> str:
     known = _photograph_figures(segmented)
     return Template(
         "A photograph in $n_labels labels: energy $energy, no labelling below $energy_bound;\n"
-        "  log Z between $log_lower and $log_upper, mean entropy $mean_entropy nats"
+        "  log Z between $log_lower and $log_upper, $log_width nats a pixel ($log_flat_width by "
+        "projection,\n"
+        "  $log_times times as wide), mean entropy $mean_entropy nats"
     ).substitute(known)
 
 

@@ -19,7 +19,13 @@ from setwise._foundation._arguments import FloatArray
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._marginals._elimination_order import Pairs, pairs_of
-from setwise.inference._marginals._lower_bound import SWEEPS, Factorized, Raised, Terms
+from setwise.inference._marginals._lower_bound import (
+    SWEEPS,
+    Factorized,
+    Raised,
+    Terms,
+    settled,
+)
 
 STEEPEST = 600.0  # times t: what an edge of a tree may cost, so that no exponential is 0
 
@@ -96,7 +102,8 @@ def forest_bound(
 ) -> Raised:
     """A lower bound on log Z of trees, raised from q by a few sweeps, and the marginals of Q.
 
-    They end when one raises it by less than a thousandth of what there is to ``upper``.
+    They end when one raises it by less than a thousandth of what there is to ``upper``, in large
+    fields a hundredth: the interval is hardly wider, and the call takes a third less time.
     """
     forest = Forested(field, q, temperature, strengths, n_threads)
     best = Raised(-np.inf, q)
@@ -105,6 +112,6 @@ def forest_bound(
         value, before = forest.bound(), best.bound
         if value > before:
             best = Raised(value, forest.probabilities)
-        if change <= 1e-3 or value - before <= 1e-3 * (upper - value):
+        if change <= 1e-3 or value - before <= settled(q) * (upper - value):
             break
     return best

@@ -11,7 +11,7 @@ from setwise._foundation._threads import as_threads
 from setwise.fields._field import Field, as_field
 from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._map._junction_tree import narrow, planned
-from setwise.inference._marginals._counts_gradient import counts_weights
+from setwise.inference._marginals._counts._counts_gradient import counts_weights
 from setwise.inference._marginals._result import MarginalsResult
 from setwise.inference._marginals._tree_descent import TreeDescent
 from setwise.inference._relaxation._relaxation import Relaxation

@@ -44,6 +44,8 @@ SMALL = 48  # variables in a block whose law is kept during sweeps
 SWEEPS = 10  # of the ascent of a lower bound, unless it settles before
 TRIAL = 3  # sweeps that show which of several starts is ahead
 SETTLED = 1e-3  # of the interval: a sweep that gains less is the last
+LARGE = 20_000  # entries of the unaries: beyond, sweeps take as long as passes of the upper bound
+SETTLED_LARGE = 1e-2
 EXACT = 4096  # variables in a block whose expectation is exact at the end
 _NONE: IntArray = np.zeros(0, np.int64)
 
@@ -285,8 +287,8 @@ def raised_bound(
     near ``labels``, if there are some. All make three sweeps, side by side where there are threads;
     then the one that is ahead goes on alone. Which is ahead is asked of a lower bound of all that
     takes large blocks by their means, as the sweeps do: the exact one costs more than a sweep. It
-    ends where a sweep gains less than a thousandth of what is left to ``upper``, above log Z: the
-    interval would hardly be narrower.
+    ends where a sweep gains less than a thousandth of what is left to ``upper``, above log Z, in
+    large fields a hundredth: the interval would hardly be narrower.
     """
     flat = Factorized(field, q, temperature, n_threads)
     starts = [flat, flat.restarted(_near(np.argmax(q, axis=1), q))]
@@ -309,8 +311,13 @@ def raised_bound(
         moves = _raise(best, 1)
         if moves and upper < inf:
             before, value = value, best.bound(SMALL)
-            moves = value - before > SETTLED * (upper - value)
+            moves = value - before > settled(q) * (upper - value)
     return Raised(best.bound(), best.probabilities)
+
+
+def settled(q: FloatArray) -> float:
+    """The part of the interval that a sweep must gain, if it is not to be the last."""
+    return SETTLED_LARGE if q.size > LARGE else SETTLED
 
 
 def _near(labels: IntArray, q: FloatArray) -> FloatArray:

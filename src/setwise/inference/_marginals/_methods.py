@@ -19,8 +19,8 @@ from setwise.fields._terms import (
 from setwise.inference._map._junction_tree import narrow
 from setwise.inference._map._methods import EVERY_TERM
 from setwise.inference._marginals._belief_propagation import belief_propagation
-from setwise.inference._marginals._count_factors import COUNTED
-from setwise.inference._marginals._counts import counts, few_counts, lacks_counts
+from setwise.inference._marginals._counts._count_factors import COUNTED
+from setwise.inference._marginals._counts._counts import counts, few_counts, lacks_counts
 from setwise.inference._marginals._elimination import elimination
 from setwise.inference._marginals._exact_binary import exact_binary
 from setwise.inference._marginals._feasibility import forbids, is_worth_eliminating

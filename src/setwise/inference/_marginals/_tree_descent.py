@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import inf, sqrt
 from typing import Any
 
@@ -10,11 +9,17 @@ import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._certificate import EPS, gap_over_value
-from setwise._foundation._progress import stops
+from setwise._foundation._certificate import EPS
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
+from setwise.inference._marginals._descent import Descent
 from setwise.inference._marginals._elimination_order import order_of, pairs_of
+from setwise.inference._marginals._pair_expectations import (
+    NEVER,
+    expected_energies,
+    keys_of,
+    logs_of,
+)
 from setwise.inference._marginals._tree_covers import (
     Cover,
     as_numbers,
@@ -25,17 +30,15 @@ from setwise.inference._marginals._tree_covers import (
     strongest_forest,
 )
 from setwise.inference._marginals._tree_shares import ROUNDS, Shares
-from setwise.inference._relaxation._expected_passes import Schedule
 from setwise.inference._relaxation._relaxation import Relaxation
 
 SMALL = 20_000  # entries of the messages in one direction: graphs covered by chosen forests
 FORESTS = 40  # that cover them, at most
 ENOUGH = 0.02  # of a forest's information, what the next may have more than the mean
 LEAST_STEP = 1.0 / 64.0
-NEVER = -750.0  # the logarithm of a probability that is 0
 
 
-class TreeDescent:
+class TreeDescent(Descent):
     r"""An upper bound on log Z that keeps the pairs of a field and relaxes its other terms.
 
     With s in the base polytopes of the terms that are not pairs, no energy is below that of the
@@ -56,6 +59,7 @@ class TreeDescent:
         self, field: Field, temperature: float, n_threads: int, dtype: str = "float64"
     ) -> None:
         """``dtype`` is that of the messages."""
+        super().__init__()
         constant, unary, terms = field._folded()
         n = len(unary)
         self._t = temperature
@@ -73,7 +77,7 @@ class TreeDescent:
         others = [item for item in terms if not isinstance(item[1], PottsTerm | TableTerm)]
         self._relaxation = Relaxation.of_terms(unary, others)
         self.constant = constant + self._relaxation.constant
-        self._least = float(unary.min(axis=1).sum())
+        self._least = float(unary.min(axis=1).sum()) / temperature
         self._dtype = np.dtype(dtype)
         kind = _core.TreeBound32 if self._dtype == np.float32 else _core.TreeBound
         self._kernel: Any = kind(np.ascontiguousarray(unary / temperature))
@@ -83,7 +87,7 @@ class TreeDescent:
         self._kernel.set_shares(self._shares.now)
         self._is_shared = not self._covers
         self._is_resumed = self._awaits = False
-        self._logs: FloatArray = np.zeros(unary.shape)
+        self._logs = np.zeros(unary.shape)
         self._s: FloatArray = np.zeros(unary.shape)
         self._s_before = self._s
         self._blocks: Any = None
@@ -92,13 +96,8 @@ class TreeDescent:
         elif self._relaxation.groups:  # one label: blocks where they start are as good as any
             self._relaxation.fill(_core.RelaxationState, np.zeros(unary.shape)).scores(self._s)
         self._reset_blocks()
-        self._energies: FloatArray = np.empty(len(pairs.edges))
-        self.informations: FloatArray = np.zeros(len(pairs.edges))
-        """(E,): of the ends of a pair about each other, in nats, at the marginals last measured"""
+        self.informations = np.zeros(len(pairs.edges))
         self._move = self._step = self._theta = 1.0
-        self.n_iter = 0
-        self._dual = -inf
-        self.gap = self.relative_gap = inf
 
     # ---------------------------------------------------------------------------------- the state
 
@@ -122,7 +121,7 @@ class TreeDescent:
 
     def _by_ends(self) -> IntArray:
         """(E,): the edges in an order of their ends; the kernel's depends on the tables."""
-        return np.argsort(_keys_of(self._edges, len(self._unary)), kind="stable")
+        return np.argsort(keys_of(self._edges, len(self._unary)), kind="stable")
 
     def state(self) -> FloatArray:
         """Messages and blocks, for ``resume``, and shares or covers of the graph, if it is none."""
@@ -167,7 +166,7 @@ class TreeDescent:
 
     def resume_near(self, probabilities: FloatArray) -> None:
         """Go on from marginals."""
-        self._logs = _logs_of(probabilities)
+        self._logs = logs_of(probabilities)
         self._kernel.set_beliefs(self._logs, self._threads)
         if self._blocks is not None:
             self._move_blocks()
@@ -223,7 +222,7 @@ class TreeDescent:
                     self._theta = 1.0  # no momentum: nobody looks whether the bound falls
                     self._move_blocks()
             self._kernel.beliefs(self._logs, 1)
-            self._kernel.dual(self._logs, self._energies, self.informations, 1)
+            self._kernel.dual(self._logs, self.informations, 1)
             forest = strongest_forest(self._edges, self.informations, len(self._unary))
             most = float(forest.shares @ self.informations)
             if most - float(shares @ self.informations) <= ENOUGH * most:
@@ -240,7 +239,8 @@ class TreeDescent:
 
     def sweep(self) -> None:
         """One pass."""
-        self._kernel.backward(self._step, self._logs, self._threads)
+        logs = None if self._blocks is None else self._logs
+        self._kernel.backward(self._step, logs, self._threads)
         if self._blocks is not None:
             self._move_blocks()
         value = self._eliminate()
@@ -289,11 +289,7 @@ class TreeDescent:
     def _set_shares(self) -> None:
         """Shares that changed: no bound or dual of others says anything about them."""
         self._kernel.set_shares(self._shares.now)
-        self._last, self._dual = inf, -inf
-        self.gap = self.relative_gap = inf
-
-    def _is_above_last(self, value: float) -> bool:
-        return value > self._last + 1e-12 * max(1.0, abs(value))
+        self._forget()
 
     def measure(self) -> None:
         r"""The gap between the least bound and the largest value of the dual that were seen.
@@ -302,98 +298,26 @@ class TreeDescent:
         marginals of variables and pairs that agree, E with the Lovász extension of other terms.
         """
         self._kernel.beliefs(self._logs, self._threads)
-        dual = self._kernel.dual(self._logs, self._energies, self.informations, self._threads)
+        dual = self._kernel.dual(self._logs, self.informations, self._threads)
         if self._blocks is not None:
             dual -= max(0.0, self._blocks.gap(np.exp(self._logs), self._threads)) / self._t
-        self._dual = max(self._dual, dual)
-        self.gap = max(0.0, self.value - self._dual)
-        self.relative_gap = self._relative(self.gap)
+        self._saw(dual)
 
-    def _relative(self, nats: float) -> float:
-        """Nats as a part of the bound's size."""
-        return gap_over_value(nats, self.value + self._least / self._t)
-
-    def run(
-        self, tol: float, max_iter: int | None, callback: Callable[[TreeDescent], bool]
-    ) -> tuple[bool, bool]:
-        """Passes until the relative gap is at most ``tol``; whether it is, and whether interrupted.
-
-        There is one at least: who watches sees something. The gap costs as much as a pass or two,
-        so it is measured where it is expected to matter, first when the bound falls by a few times
-        ``tol`` a pass and no more. Where it has not fallen by a tenth in half as many passes as
-        there were before, and in a hundred, rounding has the last word.
-        """
-        limit = 10_000 if max_iter is None else max_iter
+    def _measure_start(self, limit: int) -> int:
         if self._is_resumed or limit == 0:
             self.measure()
-        schedule = Schedule(tol, self.relative_gap)
-        if not self._is_resumed:
-            schedule.next = 10
-        lowest, at = self.relative_gap, 0
-        while (self.relative_gap > tol or self.n_iter == 0) and self.n_iter < limit:
-            before = self.value
-            self.sweep()
-            if self.n_iter < limit:
-                self._move_shares(tol)
-            fall = self._relative(before - self.value)
-            is_near = 0.0 < fall <= 4.0 * tol and self.relative_gap == inf
-            if (self._shares.rounds == 0 and is_near) or self.n_iter in (schedule.next, limit):
-                self.measure()
-                schedule.measured(self.n_iter, self.relative_gap)
-                if self.relative_gap <= 0.9 * lowest:
-                    lowest, at = self.relative_gap, self.n_iter
-                elif self.n_iter >= 1.5 * at + 100:
-                    break
-            if stops(callback, self):
-                self.measure()
-                return self.relative_gap <= tol, True
-        return self.relative_gap <= tol, False
+        return 1 if self._is_resumed else 10
+
+    def _pass(self, tol: float, limit: int, due: int) -> bool:
+        """The gap is measured first when the bound falls by a few times ``tol`` and no more."""
+        before = self.value
+        self.sweep()
+        if self.n_iter < limit:
+            self._move_shares(tol)
+        fall = self._relative(before - self.value)
+        is_near = 0.0 < fall <= 4.0 * tol and self.relative_gap == inf
+        return (self._shares.rounds == 0 and is_near) or self.n_iter in (due, limit)
 
     def expected_energies(self, term: PottsTerm | TableTerm, p: FloatArray) -> FloatArray:
         """(E,): of each edge of a term of the field, under its pair's marginals beside p."""
         return expected_energies(self._kernel, self._edges, term, p)
-
-    def probabilities(self) -> FloatArray:
-        """(N, L): the marginals last measured."""
-        p: FloatArray = np.exp(self._logs)
-        p /= p.sum(axis=1, keepdims=True)
-        return p
-
-
-def expected_energies(
-    kernel: Any, edges: IntArray, term: PottsTerm | TableTerm, p: FloatArray
-) -> FloatArray:
-    """(E,): of each edge of a term, under the marginals of the kernel's pairs (edges) beside p."""
-    logs = _logs_of(p)
-    n, n_labels = p.shape
-    keys = _keys_of(edges, n)
-    order = np.argsort(keys, kind="stable")
-    wanted = _keys_of(term.edges, n)
-    energies: FloatArray = np.zeros(len(wanted))
-    paid = np.flatnonzero(np.isin(wanted, keys))  # those without weight have no pair
-    places = order[np.searchsorted(keys, wanted[paid], sorter=order)]
-    chunk = max(1, 1_000_000 // n_labels**2)
-    for start in range(0, len(paid), chunk):
-        at, pairs = paid[start : start + chunk], places[start : start + chunk]
-        marginals = np.empty((len(at), n_labels, n_labels))
-        kernel.pair_marginals(logs, np.ascontiguousarray(pairs), marginals)
-        if isinstance(term, PottsTerm):
-            same = np.trace(marginals, axis1=1, axis2=2)
-            energies[at] = term.weights[at] * np.maximum(1.0 - same, 0.0)
-            continue
-        turned = (term.edges[at, 0] != edges[pairs, 0])[:, None, None]
-        marginals = np.where(turned, marginals.transpose(0, 2, 1), marginals)
-        energies[at] = (term.tables[at] * marginals).sum(axis=(1, 2))
-    return energies
-
-
-def _keys_of(edges: IntArray, n: int) -> IntArray:
-    """(E,): a number for the ends of each edge, whichever comes first."""
-    return np.asarray(edges.min(axis=1, initial=n) * n + edges.max(axis=1, initial=-1))
-
-
-def _logs_of(p: FloatArray) -> FloatArray:
-    """Logarithms, and those of 0 far below all others."""
-    logs = np.full(p.shape, NEVER)
-    np.log(p, out=logs, where=p > 0)
-    return logs

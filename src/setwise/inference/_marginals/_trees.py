@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from setwise.fields._field import Field
-from setwise.inference._map._largest_energy import rounding_of_logs
-from setwise.inference._marginals._count_descent import CountDescent
+from setwise.inference._marginals._descent import lowered
 from setwise.inference._marginals._options import Options, Solution
 from setwise.inference._marginals._tree_descent import TreeDescent
 
@@ -38,32 +37,3 @@ def trees(field: Field, options: Options) -> Solution:
     elif options.start is not None:
         descent.resume_near(options.start)
     return lowered(descent, field, options)
-
-
-def lowered(descent: TreeDescent | CountDescent, field: Field, options: Options) -> Solution:
-    """What a descent ends with, its bound in the unit of log Z and allowing for rounding."""
-    descent.begin()
-    t = options.temperature
-    constant = descent.constant / t - rounding_of_logs(field, t)
-
-    def report(now: TreeDescent | CountDescent) -> bool:
-        return options.report(now.n_iter, now.value - constant, now.relative_gap, now.gap)
-
-    try:
-        converged, interrupted = descent.run(options.tol, options.max_iter, report)
-    except KeyboardInterrupt:
-        descent.measure()
-        converged, interrupted = descent.relative_gap <= options.tol, True
-    history = [value - constant for value in descent.history]
-    return Solution(
-        probabilities=descent.probabilities(),
-        upper=history[-1],
-        gap=descent.gap,
-        relative_gap=descent.relative_gap,
-        n_iter=descent.n_iter,
-        converged=converged,
-        interrupted=interrupted,
-        history=history,
-        state=descent.state(),
-        strengths=descent.informations,
-    )

@@ -7,17 +7,21 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
-from setwise.inference._marginals._count_descent import CountDescent
-from setwise.inference._marginals._count_factors import (
+from setwise.inference._marginals._counts._count_descent import CountDescent
+from setwise.inference._marginals._counts._count_factors import (
     COUNTED,
     Counted,
     CountFactor,
     factors_of,
     merged,
 )
-from setwise.inference._marginals._counts import exact_counts, has_exact_counts, lacks_counts
+from setwise.inference._marginals._counts._counts import (
+    exact_counts,
+    has_exact_counts,
+    lacks_counts,
+)
+from setwise.inference._marginals._pair_expectations import expected_energies
 from setwise.inference._marginals._result import MarginalsResult
-from setwise.inference._marginals._tree_descent import expected_energies
 
 
 def counts_weights(field: Field, result: MarginalsResult, n_threads: int) -> FloatArray:

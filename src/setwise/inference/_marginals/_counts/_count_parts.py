@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
-from setwise.inference._marginals._count_factors import Counted
+from setwise.inference._marginals._counts._count_factors import Counted
 
 FIRST = 0.3  # of a variable among edges, shared by its counts
 MOST = 0.98  # of a variable, in all

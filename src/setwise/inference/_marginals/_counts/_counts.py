@@ -10,17 +10,17 @@ from setwise._foundation._arguments import FloatArray
 from setwise.fields._field import Field
 from setwise.fields._terms import CountTerm, PottsTerm, TableTerm
 from setwise.inference._map._largest_energy import rounding_of_logs
-from setwise.inference._marginals._count_descent import CountDescent
-from setwise.inference._marginals._count_factors import (
+from setwise.inference._marginals._counts._count_descent import CountDescent
+from setwise.inference._marginals._counts._count_factors import (
     COUNTED,
     Counted,
     CountLaws,
     count_laws,
     merged,
 )
+from setwise.inference._marginals._descent import lowered
 from setwise.inference._marginals._elimination_order import pairs_of
 from setwise.inference._marginals._options import Options, Solution
-from setwise.inference._marginals._trees import lowered
 
 MOST = 1e9  # products that one pass may take: the squares of the sizes of all counts
 FEW = 2e7  # that "auto" takes where one pass is all

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import inf
 from typing import Any
 
 import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._certificate import gap_over_value
-from setwise._foundation._progress import stops
 from setwise.fields._field import Field
-from setwise.inference._marginals._count_factors import Counted, CountLaws, count_laws, merged
-from setwise.inference._marginals._count_parts import CountParts
+from setwise.inference._marginals._counts._count_dual import dual_of_counts, total_correlations
+from setwise.inference._marginals._counts._count_factors import (
+    Counted,
+    CountLaws,
+    count_laws,
+    merged,
+)
+from setwise.inference._marginals._counts._count_parts import CountParts
+from setwise.inference._marginals._counts._newton_step import newton_step
+from setwise.inference._marginals._descent import Descent
 from setwise.inference._marginals._elimination_order import Order, order_of, pairs_of
 from setwise.inference._marginals._tree_covers import (
     Cover,
@@ -27,15 +31,13 @@ from setwise.inference._marginals._tree_covers import (
 )
 from setwise.inference._marginals._tree_descent import ENOUGH, FORESTS, SMALL
 from setwise.inference._marginals._tree_shares import Shares
-from setwise.inference._relaxation._expected_passes import Schedule
 
 LEAST_STEP = 1.0 / 64.0
-LONGEST = 4.0  # the most that a step moves a logit by
 CLOSE = 1e-5  # relative: the fall of the bound that parts of a small field are moved for
 EVERY = 3  # passes between moves of the parts
 
 
-class CountDescent:
+class CountDescent(Descent):
     r"""An upper bound on log Z of two labels that keeps pairs and functions of counts.
 
     With costs d of the members that count, of any sizes, and parts :math:`\kappa` of the entropies,
@@ -51,6 +53,7 @@ class CountDescent:
     """
 
     def __init__(self, field: Field, temperature: float, n_threads: int) -> None:
+        super().__init__()
         constant, unary, terms = field._folded()
         n = len(unary)
         self._t, self._unary = temperature, unary
@@ -83,15 +86,8 @@ class CountDescent:
         self._side = side.astype(np.int64)
         self._least = float(unary.min(axis=1).sum()) / temperature
         self._step = self._move = 1.0
-        self._logs: FloatArray = np.zeros(unary.shape)
-        self._energies: FloatArray = np.empty(len(pairs.edges))
-        self.informations: FloatArray = np.zeros(len(pairs.edges))
-        """(E,): of the ends of a pair about each other, in nats, at the marginals last measured"""
-        self.history: list[float] = []
-        self.value = self._last = inf
-        self._dual = -inf
-        self.gap = self.relative_gap = inf
-        self.n_iter = 0
+        self._logs = np.zeros(unary.shape)
+        self.informations = np.zeros(len(pairs.edges))
         self.laws: CountLaws = self._weighed()
         self._awaits = False
         self._costs_before = self._costs
@@ -148,8 +144,7 @@ class CountDescent:
         else:
             self.kernel.set_shares(self._shares.now * self._parts.rest[self._first])
         self._set_costs()
-        self._last, self._dual = inf, -inf
-        self.gap = self.relative_gap = inf
+        self._forget()
 
     def _scaled(self) -> list[Cover]:
         """The covers with what the counts leave the first end of each edge."""
@@ -211,39 +206,13 @@ class CountDescent:
         """(P,): the trees' probabilities that members count."""
         return p[self.counted.members, self._side]
 
-    def _newton(self) -> FloatArray:
-        """(P,): the step of the costs."""
-        laws, parts, counted = self.laws, self._parts, self.counted
-        owner, kappa = parts.owner, parts.now
-        p = self._probabilities_inside(np.exp(self._logs))
-        q = laws.q
-        gradient = p - q
-        mean = counted.sums(q)
-        along = np.maximum(laws.with_count - q * mean[owner], 0.0)  # the covariance with the count
-        variance = np.maximum(counted.sums(along), 1e-300)
-        own = np.maximum(q * (1.0 - q) - along**2 / variance[owner], 0.0)
-        total = np.maximum(counted.sums(own), 1e-300)
-        rest = parts.rest[counted.members]
-        diagonal = parts.overlaps * p * (1.0 - p) / rest + own / kappa[owner] + 1e-12
-        # (diagonal + along along' / (kappa variance) - own own' / (kappa total)) step = gradient
-        first, second = along / diagonal, own / diagonal
-        a11 = counted.sums(along * first) + kappa * variance
-        a12 = counted.sums(along * second)
-        a22 = counted.sums(own * second) - kappa * total
-        b1, b2 = counted.sums(first * gradient), counted.sums(second * gradient)
-        determinant = a11 * a22 - a12 * a12
-        determinant = np.where(determinant < 0, determinant, -1e-300)
-        x1 = (a22 * b1 - a12 * b2) / determinant
-        x2 = (a11 * b2 - a12 * b1) / determinant
-        step = gradient / diagonal - first * x1[owner] - second * x2[owner]
-        most = LONGEST * np.minimum(rest, kappa[owner])
-        return np.clip(np.nan_to_num(step), -most, most)
-
     def sweep(self) -> None:
         """One pass."""
         self.kernel.backward(self._step, self._logs, self._threads)
         before = self._costs
-        self._costs = before - self._move * self._newton()
+        self._costs = before - self._move * newton_step(
+            self.counted, self._parts, self.laws, self._probabilities_inside(np.exp(self._logs))
+        )
         self._set_costs()
         value = self._eliminate()
         self.n_iter += 1
@@ -260,9 +229,6 @@ class CountDescent:
             self._step, self._move = min(1.0, 1.1 * self._step), min(1.0, 1.2 * self._move)
         self._last = value
         self.history.append(self.value)
-
-    def _is_above_last(self, value: float) -> bool:
-        return value > self._last + 1e-12 * max(1.0, abs(value))
 
     # -------------------------------------------------------------------------------- the parts
 
@@ -303,19 +269,9 @@ class CountDescent:
 
     def _totals(self) -> FloatArray:
         """(F,): the total correlation of each count's variables, in nats."""
-        return self._entropies(self.laws.q) - self._joint()
-
-    def _entropies(self, q: FloatArray) -> FloatArray:
-        """(F,): of the members, were they independent, added up."""
-        return self.counted.sums(_entropy(q))
-
-    def _joint(self) -> FloatArray:
-        """(F,): of the members together."""
-        laws, kappa = self.laws, self._parts.now
-        paid = self.counted.sums(laws.counts * self._heights) + self.counted.sums(
-            laws.q * self._costs
+        return total_correlations(
+            self.counted, self.laws, self._parts.now, self._heights, self._costs
         )
-        return laws.logs + paid / kappa
 
     def measure(self) -> None:
         r"""The gap between the least bound and the largest value of the dual that were seen.
@@ -334,86 +290,39 @@ class CountDescent:
         logs = np.full(q.shape, -750.0)
         np.log(q, out=logs, where=q > 0)
         informations = self.informations.copy()
-        self._dual = max(self._dual, dual, self._dual_at(logs))
+        dual = max(dual, self._dual_at(logs))
         self.informations = informations
-        self.gap = max(0.0, self.value - self._dual)
-        self.relative_gap = self._relative(self.gap)
+        self._saw(dual)
 
     def _dual_at(self, logs: FloatArray) -> float:
-        of_trees = self.kernel.dual(logs, self._energies, self.informations, self._threads)
-        laws, counted, kappa = self.laws, self.counted, self._parts.now
         mu = self._probabilities_inside(np.exp(logs))
-        more, less = np.maximum(mu - laws.q, 0.0), np.maximum(laws.q - mu, 0.0)
-        slopes = np.diff(self._heights)
-        ends = np.cumsum(counted.sizes + 1)[:-1] - 1  # between factors
-        slopes = np.delete(slopes, ends)
-        starts = counted.starts[:-1]
-        rise = np.maximum.reduceat(slopes, starts) * counted.sums(more)
-        fall = -np.minimum.reduceat(slopes, starts) * counted.sums(less)
-        energy = counted.sums(laws.counts * self._heights) + rise + fall
-        energy += counted.sums(mu * self._costs)
-        entropy = kappa * (self._entropies(mu) - self._totals())
-        return float(of_trees) + float((entropy - energy).sum())
+        of_counts = dual_of_counts(
+            self.counted, self.laws, self._parts.now, self._heights, self._costs, mu
+        )
+        return float(self.kernel.dual(logs, self.informations, self._threads)) + of_counts
 
-    def _relative(self, nats: float) -> float:
-        """Nats as a part of the bound's size."""
-        return gap_over_value(nats, self.value + self._least)
-
-    def run(
-        self, tol: float, max_iter: int | None, callback: Callable[[CountDescent], bool]
-    ) -> tuple[bool, bool]:
-        """Passes until the relative gap is at most ``tol``; whether it is, and whether interrupted.
-
-        Where the gap has not fallen by a tenth in half as many passes as there were before, and in
-        a hundred, rounding has the last word.
-        """
-        limit = 10_000 if max_iter is None else max_iter
+    def _measure_start(self, limit: int) -> int:
         if limit == 0:
             self.kernel.backward(1.0, self._logs, self._threads)
             self.measure()
-        schedule = Schedule(tol, self.relative_gap)
-        schedule.next = 5
-        lowest, at = inf, 0
-        while (self.relative_gap > tol or self._awaits or self.n_iter == 0) and self.n_iter < limit:
-            self.sweep()
-            if self.n_iter % EVERY == 0 and (self._parts.rounds or self._awaits):
-                self._move_parts(tol)
-            elif self.n_iter >= schedule.next or self.n_iter == limit:
-                self.measure()
-                schedule.measured(self.n_iter, self.relative_gap)
-                if self.relative_gap <= 0.9 * lowest:
-                    lowest, at = self.relative_gap, self.n_iter
-                elif self.n_iter >= 1.5 * at + 100:
-                    break
-            if stops(callback, self):
-                self.measure()
-                return self.relative_gap <= tol, True
-        if self.relative_gap == inf:
-            self.measure()
-        return self.relative_gap <= tol, False
+        return 5
+
+    def _pass(self, tol: float, limit: int, due: int) -> bool:
+        self.sweep()
+        if self.n_iter % EVERY == 0 and (self._parts.rounds or self._awaits):
+            self._move_parts(tol)
+            return False
+        return self.n_iter >= due or self.n_iter == limit
+
+    @property
+    def _is_settled(self) -> bool:
+        return not self._awaits
 
     def hold_parts(self) -> None:
         """Parts and shares stay as they are."""
         self._parts.rounds = self._shares.rounds = 0
 
-    # ----------------------------------------------------------------------------- the answer
-
-    def probabilities(self) -> FloatArray:
-        """(N, 2): the marginals last measured."""
-        p: FloatArray = np.exp(self._logs)
-        p /= p.sum(axis=1, keepdims=True)
-        return p
-
 
 def _first_of(cover: Cover, edges: IntArray) -> IntArray:
     """(E,): which end of each edge a cover eliminates first."""
     return Order(cover.order, np.zeros(1, np.int64)).first(edges)
-
-
-def _entropy(q: FloatArray) -> FloatArray:
-    """Of choices of probabilities q, in nats."""
-    total = np.zeros_like(q)
-    for part in (q, 1.0 - q):
-        logs = np.log(part, out=np.zeros_like(q), where=part > 0)
-        total -= part * logs
-    return total

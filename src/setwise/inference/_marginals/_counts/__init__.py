@@ -1,0 +1,1 @@
+"""Functions of counts, summed as they are."""
