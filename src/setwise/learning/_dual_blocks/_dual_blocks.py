@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from itertools import pairwise
-from typing import ClassVar, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +12,17 @@ from numpy.typing import NDArray
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._progress import Progress
-from setwise.learning._cutting_planes._fit import Dual, Fit, Planes, PlaneShares
+from setwise.learning._cutting_planes._fit import Dual, Fit, Planes
 from setwise.learning._cutting_planes._search import Search
 from setwise.learning._dual_blocks._acceleration import Acceleration
 from setwise.learning._dual_blocks._blocks import ENOUGH, Blocks, PulledBlocks
 from setwise.learning._dual_blocks._central_path import hinge_path
+from setwise.learning._dual_blocks._element_blocks import ElementBlocks, PolymatroidBlocks
 from setwise.learning._dual_blocks._extrapolation import LEAST, WIDE, Extrapolation
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.learning._dual_blocks._path_blocks import PathBlocks, dense
 from setwise.learning._dual_blocks._plane_blocks import PlaneBlocks
+from setwise.learning._dual_blocks._splitting import SplitBlocks
 from setwise.losses._families import Polymatroids
 
 T = TypeVar("T", bound=np.generic)
@@ -34,80 +35,6 @@ _STEPS = 6
 _NEAR = 12.0
 # Labels that are not done after so many passes get Newton's steps, where these have room.
 _BEFORE_STEPS, _STEP_COLUMNS, _STEP_NUMBERS = 300, 1500, 1 << 22
-
-
-class ElementBlocks(Blocks):
-    """b in C c_i times the polymatroid of each set, and W = sum of (y * b) x'."""
-
-    name = "dual_blocks"
-
-    # Whether the dual is a sum over the labels.
-    _separable: ClassVar[bool] = False
-
-    def __init__(self, sets: LinearSets) -> None:
-        self.features = sets.features
-        labels = sets.labels
-        self._shape, self._weights = (sets.n, sets.p), sets.weights
-        self._signs = np.where(labels.positive.view(np.bool_), 1.0, -1.0)
-        self.b = np.zeros(len(labels.positive))
-        self.W, self.total = np.zeros((sets.p, sets.columns)), 0.0
-        self.inner = self.W
-
-    @abstractmethod
-    def _inside(self, b: FloatArray) -> FloatArray:
-        """The nearest dual."""
-
-    def _begin(self, start: Dual | None, before: float, C: float) -> None:
-        """From the dual of another price: its shares, or what of it is still allowed.
-
-        The first where most elements are at their bounds, the second where most are not; each as
-        far along its ray as the dual rises, and the best in between.
-        """
-        if start is None:
-            return
-        if isinstance(start, PlaneShares):
-            start = self._inside(C * self._of_planes(start)) / C
-        candidates = [C * start]
-        if before > C:
-            candidates.append(self._inside(before * start))
-        kept: list[tuple[FloatArray, FloatArray]] = []
-        for self.b in candidates:
-            self.renew()
-            b = self.b.reshape(self._shape)
-            part = _best_part(self._summed(b.sum(axis=0)), self._summed(_products(self.W, self.W)))
-            kept.append((part * b, part[:, None] * self.W))
-        b, W = kept[0]
-        for other, weights in kept[1:]:
-            gain = self._summed((other - b).sum(axis=0) - _products(W, weights - W))
-            part = _best_part(gain, self._summed(_products(weights - W, weights - W)))
-            b, W = b + part * (other - b), W + part[:, None] * (weights - W)
-        self.b, self.W, self.total = b.ravel(), W, float(b.sum())
-        self.inner = self.W
-
-    def _of_planes(self, start: PlaneShares) -> FloatArray:
-        """b / C as a mixture of planes, whose slopes are -y b and heights b(V)."""
-        n, p = self._shape
-        sets = np.repeat(np.arange(n), start.counts)
-        b = np.zeros(self._shape)
-        np.add.at(b, sets, start.shares[:, None] * np.abs(start.slopes.reshape(-1, p)))
-        of_weights: FloatArray = (self._weights[:, None] * b).ravel()
-        return of_weights
-
-    def _summed(self, by_label: FloatArray) -> FloatArray:
-        """Over the labels, unless each stands for itself."""
-        return by_label if self._separable else by_label.sum(keepdims=True)
-
-    def renew(self) -> None:
-        """From b."""
-        self.W = self.features.weights(self._signed())
-        self.total = float(self.b.sum())
-
-    def _signed(self) -> FloatArray:
-        return (self._signs * self.b).reshape(self._shape)
-
-    def dual(self, C: float) -> Dual:
-        """b, divided by C."""
-        return self.b / C
 
 
 class LabelBlocks(ElementBlocks):
@@ -168,7 +95,7 @@ class LabelBlocks(ElementBlocks):
         return np.array(flat.reshape(self._shape).T, order="C")
 
 
-class SetBlocks(ElementBlocks, PulledBlocks):
+class SetBlocks(PolymatroidBlocks, PulledBlocks):
     """Polymatroids in general, one set after the other on one thread."""
 
     def __init__(
@@ -181,12 +108,9 @@ class SetBlocks(ElementBlocks, PulledBlocks):
         C: float = 1.0,
         near: FloatArray | None = None,
     ) -> None:
-        super().__init__(sets)
+        super().__init__(sets, found, scales)
         labels = sets.labels
         self._of_labels = sets.by_label
-        self._sets = _core.SetBlocks(
-            labels.positive, labels.offsets, scales, found.kind, found.tables, found.starts
-        )
         self._begin(start, before, C)
         squares = self.features.squares()
         price = float(scales.mean() * squares.mean()) if len(scales) else 0.0
@@ -265,15 +189,6 @@ class SetBlocks(ElementBlocks, PulledBlocks):
         """The dual of b, whose state this is."""
         return float(self.b.sum()) - 0.5 * self.features.squared(self._signed(), state)
 
-    def _inside(self, b: FloatArray) -> FloatArray:
-        inside = np.empty_like(b)
-        _core.project_sets(self._sets, b, inside)
-        return inside
-
-    def excess(self) -> float:
-        """As the kernel of the family measures it."""
-        return _core.largest_excess(self._sets, self.b)
-
 
 def dual_blocks(
     sets: LinearSets,
@@ -285,7 +200,7 @@ def dual_blocks(
     time_limit: float | None = None,
     init: Fit | None = None,
     most_passes: int = 1 << 40,
-    by_steps: bool = False,
+    by: Literal["passes", "steps", "splitting"] = "passes",
 ) -> Fit:
     r"""Minimise 1/2 |W|^2 + C risk(W) by exact steps of the dual, set by set.
 
@@ -301,16 +216,17 @@ def dual_blocks(
 
     Any other convex surrogate of the labels of a row has the dual over planes below it, of which
     some are kept for each set (``PlaneBlocks``). ``init`` is a fit of the same risk at any C, whose
-    dual is a start; ``most_passes`` ends the fit as ``max_iter`` does. ``by_steps``: Newton's steps
-    for all sets together instead (``PathBlocks``), whose number hardly depends on C.
+    dual is a start; ``most_passes`` ends the fit as ``max_iter`` does. ``by`` steps: Newton's, for
+    all sets together instead (``PathBlocks``), whose number hardly depends on C; by splitting:
+    weights and dual in turn, from a fit of a price nearby (``SplitBlocks``).
     """
     search = Search(sets.dimension, C, tol, max_iter, callback, time_limit=time_limit)
     blocks: Blocks
-    if by_steps:
+    if by == "steps":
         start = None if init is None else init.dual
         blocks = PathBlocks(sets, search.C, start, _gap_at(init, search.C))
     else:
-        blocks = _blocks(sets, search.C, init)
+        blocks = _blocks(sets, search.C, init, by == "splitting")
     known = -np.inf
     excess: float | None = None
     try:
@@ -373,7 +289,7 @@ def goes_straight(sets: LinearSets, found: Polymatroids) -> bool:
     return sets.by_label and LEAST <= sets.n / max(sets.columns, 1) <= WIDE
 
 
-def _blocks(sets: LinearSets, C: float, init: Fit | None) -> Blocks:
+def _blocks(sets: LinearSets, C: float, init: Fit | None, splits: bool) -> Blocks:
     start, before = (None, C) if init is None else (init.dual, init.C)
     answer = sets.surrogate._polymatroids(sets.labels)
     near = None
@@ -388,25 +304,14 @@ def _blocks(sets: LinearSets, C: float, init: Fit | None) -> Blocks:
         blocks = LabelBlocks(sets, most)
         blocks._begin(start, before, C)
         return blocks
+    if splits and init is not None:
+        return SplitBlocks(sets, found, scales, C, init)
     return SetBlocks(sets, found, scales, start, before, C, near)
 
 
 def is_near(init: Fit, C: float) -> bool:
     """Whether the weights of another price are a place to be pulled to."""
     return C != init.C and 1.0 / _NEAR <= C / init.C <= _NEAR
-
-
-def _products(W: FloatArray, V: FloatArray) -> FloatArray:
-    """Of the weights of each label."""
-    products: FloatArray = np.einsum("jd,jd->j", W, V)
-    return products
-
-
-def _best_part(gain: FloatArray, squares: FloatArray) -> FloatArray:
-    """The t in [0, 1] with the largest t gain - t^2 squares / 2."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        best = np.where(squares > 0.0, gain / squares, np.where(gain > 0.0, 1.0, 0.0))
-    return np.clip(best, 0.0, 1.0)
 
 
 def _largest(squares: FloatArray, offsets: IntArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -59,15 +60,31 @@ class Features:
             W[:, features] = signed.sum(axis=0)
         return W
 
+    def scores(self, W: FloatArray) -> FloatArray:
+        """W x of each example: (p, D) to (n, p)."""
+        features = self._X.shape[1]
+        scores = np.asarray(self._X @ np.ascontiguousarray(W[:, :features].T))
+        return scores + W[:, features] if self._intercept else scores
+
+    @cached_property
+    def square(self) -> FloatArray:
+        """The inner products of all examples, where they are kept, else X'X with the intercept."""
+        if self.gram:
+            return self._products
+        X, features = self._X, self._X.shape[1]
+        square = np.empty((self.columns, self.columns))
+        products = X.T @ X
+        square[:features, :features] = products.toarray() if self._sparse else products
+        if self._intercept:
+            square[features, :features] = square[:features, features] = X.sum(axis=0)
+            square[features, features] = self.n
+        return square
+
     def state(self, W: FloatArray) -> FloatArray:
         """What the kernels keep of the weights, for all labels: a fresh array."""
         if not self.gram:
             return np.array(W.T if self._sparse else W, order="C")
-        features = self._X.shape[1]
-        scores = np.asarray(self._X @ np.ascontiguousarray(W[:, :features].T))
-        if self._intercept:
-            scores = scores + W[:, features]
-        return np.array(scores.T, order="C")
+        return np.array(self.scores(W).T, order="C")
 
     def state_of(self, signed: FloatArray) -> FloatArray:
         """The state of the weights that (n, p) makes, without them where inner products are."""
