@@ -34,9 +34,12 @@ class Blocks(ABC):
         Made so far.
     stuck : bool
         Whether more of them would change nothing.
+    begin_warm : int
+        The passes of the first round of a fit that starts from another.
     """
 
     name: ClassVar[str]
+    begin_warm: ClassVar[int] = 16
     features: Features
     W: FloatArray
     total: float

@@ -28,7 +28,7 @@ from setwise.losses._families import Polymatroids
 T = TypeVar("T", bound=np.generic)
 
 # The passes of the first round, and the most; in between half as many as all before.
-_BEGIN, _BEGIN_WARM, _MOST = 4, 16, 100
+_BEGIN, _MOST = 4, 100
 # Passes between extrapolations.
 _STEPS = 6
 # The weights of a price within this factor are nearly those of another.
@@ -246,7 +246,7 @@ def dual_blocks(
                 break
             if blocks.passes >= most_passes or blocks.stuck:
                 break
-            first = _BEGIN if init is None else _BEGIN_WARM
+            first = _BEGIN if init is None else blocks.begin_warm
             passes = min(max(first, blocks.passes // 2), _MOST, most_passes - blocks.passes)
             excess = None
             blocks.improve(passes, search.tol, search.room)

@@ -35,10 +35,7 @@ class Features:
     def _rows(self) -> Any:
         X = self._X
         if self.gram:
-            products = X @ X.T
-            dense = products.toarray() if self._sparse else np.asarray(products)
-            self._products = np.ascontiguousarray(dense + float(self._intercept))
-            return _core.GramRows(self._products)
+            return _core.GramRows(self.products)
         if self._sparse:
             starts, columns = X.indptr.astype(np.int64), X.indices.astype(np.int64)
             return _core.SparseRows(starts, columns, X.data, X.shape[1], self._intercept)
@@ -66,19 +63,17 @@ class Features:
         scores = np.asarray(self._X @ np.ascontiguousarray(W[:, :features].T))
         return scores + W[:, features] if self._intercept else scores
 
+    @property
+    def has_products(self) -> bool:
+        """Whether ``products`` has room, and not many times the entries of X."""
+        return self.gram or (not self._sparse and self.n**2 <= _MOST_PRODUCTS)
+
     @cached_property
-    def square(self) -> FloatArray:
-        """The inner products of all examples, where they are kept, else X'X with the intercept."""
-        if self.gram:
-            return self._products
-        X, features = self._X, self._X.shape[1]
-        square = np.empty((self.columns, self.columns))
-        products = X.T @ X
-        square[:features, :features] = products.toarray() if self._sparse else products
-        if self._intercept:
-            square[features, :features] = square[:features, features] = X.sum(axis=0)
-            square[features, features] = self.n
-        return square
+    def products(self) -> FloatArray:
+        """The inner products of all examples, (n, n)."""
+        products = self._X @ self._X.T
+        dense = products.toarray() if self._sparse else np.asarray(products)
+        return np.ascontiguousarray(dense + float(self._intercept))
 
     def state(self, W: FloatArray) -> FloatArray:
         """What the kernels keep of the weights, for all labels: a fresh array."""
@@ -89,7 +84,7 @@ class Features:
     def state_of(self, signed: FloatArray) -> FloatArray:
         """The state of the weights that (n, p) makes, without them where inner products are."""
         if self.gram:
-            return np.array((self._products @ signed).T, order="C")
+            return np.array((self.products @ signed).T, order="C")
         return self.state(self.weights(signed))
 
     def squared(self, signed: FloatArray, state: FloatArray) -> float:

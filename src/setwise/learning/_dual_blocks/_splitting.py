@@ -5,19 +5,23 @@ from __future__ import annotations
 from math import inf, log
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from numpy.linalg import LinAlgError
+from scipy.linalg.lapack import dpotrf
 
+from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import FloatArray
 from setwise.learning._cutting_planes._fit import Fit, PlaneShares
-from setwise.learning._dual_blocks._blocks import ENOUGH
 from setwise.learning._dual_blocks._element_blocks import PolymatroidBlocks
 from setwise.learning._dual_blocks._linear_sets import LinearSets
+from setwise.learning._room import room_of
 from setwise.losses._families import Polymatroids
 
 # How far a step goes beyond the middle of both: 1 is safe, 2 the limit.
 _RELAXED = 1.8
 # Slacks count at least as so much of the scores: all are 0 where every example is a support vector.
 _LEAST_SLACKS = 0.1
+# Of the tolerance: the gap is that of the weights and the dual but for rounding.
+_ENOUGH = 0.98
 # Passes before the first look at the gap, and over which their rate is measured.
 _FIRST, _WINDOW = 6, 6
 # The most passes: where more seem to be needed, steps set by set go on.
@@ -27,11 +31,11 @@ _FACTOR_WORK = 40.0
 
 
 def takes_splitting(sets: LinearSets) -> bool:
-    """Whether the matrix of a split is small beside the passes that it saves."""
-    if not sets.by_label:
+    """Whether all inner products have room, and their factor takes no longer than some passes."""
+    if not (sets.by_label and sets.features.has_products):
         return False
-    rows = sets.n if sets.features.gram else sets.columns
-    return rows**3 / 3 <= _FACTOR_WORK * sets.n * sets.p * min(sets.n, 2 * sets.columns)
+    n, p, columns = sets.n, sets.p, sets.columns
+    return n**3 / 3 <= _FACTOR_WORK * n * p * min(n, 2 * columns)
 
 
 class SplitBlocks(PolymatroidBlocks):
@@ -49,13 +53,14 @@ class SplitBlocks(PolymatroidBlocks):
     dual lacks. Here both are about as good. How many passes there are depends on :math:`\rho`,
     which ought to be as large as b is beside the slacks: a fit of a price nearby tells.
 
-    A pass is a projection of each set and two triangular solutions, O(n^2 p), or O(n d p + d^2 p)
-    where the features are few; before the first comes a factor of K or X'X.
+    A pass is a projection of each set and two triangular systems, O(n^2 p + n p log p); before the
+    first, K is factored, O(n^3).
 
     P.-L. Lions, B. Mercier, Splitting algorithms for the sum of two nonlinear operators, 1979.
     """
 
     name = "splitting"
+    begin_warm = 32
 
     def __init__(
         self, sets: LinearSets, found: Polymatroids, scales: FloatArray, C: float, init: Fit
@@ -63,6 +68,7 @@ class SplitBlocks(PolymatroidBlocks):
         super().__init__(sets, found, scales)
         self._prices = C * sets.weights
         self._linear = sets
+        self._zero = C * init.risk_at_zero
         self.inner = init.w.reshape(self.W.shape)
         self._y = self._signs.reshape(self._shape)
         scores = self.features.scores(self.inner)
@@ -75,31 +81,34 @@ class SplitBlocks(PolymatroidBlocks):
         self._rho = float(np.linalg.norm(b)) / max(apart, 1e-300)
         self.stuck = not 0.0 < self._rho < inf
         self._z = b + self._rho * slacks
-        self._sizes: list[float] = []
+        self._sizes = np.empty(0)
         self._next = inf
         if not self.stuck:
-            square = self.features.square.copy()
-            square[np.diag_indices(len(square))] += 1.0 / self._rho
-            self._factor = cho_factor(square, True, True, False)
+            self._factor = _factored(self.features.products, 1.0 / self._rho)
 
     def improve(self, passes: int, tol: float, room: float) -> None:
         """Passes, until a look at the gap shows that they are enough or would be too many."""
-        y, rho = self._y, self._rho
-        last = self.passes + passes
-        while self.passes < last:
-            z = self._z
-            b = self._inside(z.ravel()).reshape(z.shape)
-            toward = (2.0 * b - z) / rho
-            a = self._solved(y * (1.0 + toward))
-            step = y * a - b
-            self._z = z + _RELAXED * step
+        end = self.passes + passes
+        b, a = np.empty(self._shape), np.empty(self._shape)
+        while self.passes < end:
+            sizes = np.empty(end - self.passes)
+            done = _core.split_passes(
+                self._sets,
+                self._factor,
+                self._rho,
+                _RELAXED,
+                _FIRST - self.passes,
+                self._next,
+                self._z,
+                b,
+                a,
+                sizes,
+            )
             self.b = b.ravel()
-            self.passes += 1
-            self._sizes.append(float(np.linalg.norm(step)))
-            if self.passes < _FIRST or self._sizes[-1] > self._next:
-                continue
-            gap, value = self._measured(a, b, y * a / rho - toward, step)
-            target = ENOUGH * tol * min(room, value)
+            self.passes += done
+            self._sizes = np.append(self._sizes, sizes[:done])
+            gap, value = self._measured(a, b)
+            target = _ENOUGH * tol * min(room, room_of(value, value - gap, self._zero))
             if gap <= target:
                 break
             self._next = self._sizes[-1] * target / gap  # the gap is in proportion to the steps
@@ -107,29 +116,36 @@ class SplitBlocks(PolymatroidBlocks):
                 self.stuck = True
                 break
         self.renew()
-        self.inner = self.features.weights(a)
+        self.inner = self.W + self._apart
 
-    def _solved(self, right: FloatArray) -> FloatArray:
-        """(K + 1 / rho)^-1 of it."""
-        if self.features.gram:
-            return np.asarray(cho_solve(self._factor, right, True, False))
-        inner = cho_solve(self._factor, self.features.weights(right).T, True, False)
-        return self._rho * (right - self.features.scores(inner.T))
+    def candidates(self) -> tuple[FloatArray, ...]:
+        """The weights of a, which are the better ones."""
+        return (self.inner,)
 
-    def _measured(
-        self, a: FloatArray, b: FloatArray, slacks: FloatArray, step: FloatArray
-    ) -> tuple[float, float]:
-        """P - D of the weights of a and the dual b, and P: no bound, which comes from W itself."""
+    def _measured(self, a: FloatArray, b: FloatArray) -> tuple[float, float]:
+        """P - D of the weights of a and the dual b, and P, nearly: W itself proves them later."""
+        step = self._y * a - b
+        slacks = (self._z + (1.0 - _RELAXED) * step - b) / self._rho
         scores = self._y * (1.0 - slacks)
         values, _ = self._linear.surrogate._of_labels(self._linear.labels, scores)
         paid = float(self._prices @ np.asarray(values))
-        apart = self.features.weights(self._y * step)
-        gap = paid - float(np.vdot(b, slacks)) + 0.5 * float(np.vdot(apart, apart))
+        self._apart = self.features.weights(self._y * step)
+        gap = paid - float(np.vdot(b, slacks)) + 0.5 * float(np.vdot(self._apart, self._apart))
         return gap, paid + 0.5 * float(np.vdot(a, scores))
 
     def _left(self, share: float) -> float:
         """How many passes take the gap down to a share of it, as it went lately."""
-        sizes = self._sizes
-        before = sizes[max(len(sizes) - 1 - _WINDOW, 0)]
-        rate = log(before / sizes[-1]) / min(_WINDOW, len(sizes) - 1) if sizes[-1] > 0.0 else inf
-        return -log(share) / rate if rate > 0.0 else inf
+        sizes = self._sizes[-1 - _WINDOW :]
+        if len(sizes) < 2 or not 0.0 < sizes[-1] < sizes[0]:
+            return inf
+        return -log(share) * (len(sizes) - 1) / log(sizes[0] / sizes[-1])
+
+
+def _factored(products: FloatArray, added: float) -> FloatArray:
+    """U of K + added = U'U, above the diagonal and on it."""
+    square = products.copy()
+    square[np.diag_indices(len(square))] += added
+    lower, failed = dpotrf(square.T, lower=1, clean=0, overwrite_a=1)
+    if failed:
+        raise LinAlgError("not positive definite")
+    return np.ascontiguousarray(lower.T)
