@@ -70,14 +70,19 @@ struct JaccardCounts {
 // Few numbers are sorted by their ranks, counted without a branch: how many come before each.
 constexpr std::int64_t few_items = 40;
 
-SETWISE_VECTORIZED inline void count_ranks(const double* __restrict z, std::int64_t n,
+// Whether no two are equal; else the ranks are none.
+SETWISE_VECTORIZED inline bool count_ranks(const double* __restrict z, std::int64_t n,
                                            std::int64_t* __restrict ranks) {
-    for (std::int64_t i = 0; i < n; ++i) ranks[i] = 0;
-    for (std::int64_t j = 0; j < n; ++j) {
-        const double other = z[j];
-        for (std::int64_t i = 0; i < j; ++i) ranks[i] += other > z[i] ? 1 : 0;
-        for (std::int64_t i = j + 1; i < n; ++i) ranks[i] += other >= z[i] ? 1 : 0;
+    const std::int64_t padded = (n + 7) & ~std::int64_t{7};
+    for (std::int64_t first = 0; first < padded; first += 8) {
+        std::int64_t counts[8] = {};
+        for (std::int64_t j = 0; j < n; ++j)
+            for (int i = 0; i < 8; ++i) counts[i] += z[j] > z[first + i] ? 1 : 0;
+        for (int i = 0; i < 8; ++i) ranks[first + i] = counts[i];
     }
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < n; ++i) sum += ranks[i];
+    return 2 * sum == n * (n - 1);
 }
 
 // The elements with z > 0, by decreasing z; equal ones by their index.
@@ -94,10 +99,11 @@ inline void sort_above_zero(const double* z, std::int64_t p, PolymatroidWork& wo
             index[n] = static_cast<std::uint32_t>(i);
             n += z[i] > 0;
         }
-        count_ranks(above, n, ranks);
-        items.resize(static_cast<std::size_t>(n));
-        for (std::int64_t i = 0; i < n; ++i) items[ranks[i]] = {above[i], index[i]};
-        return;
+        if (count_ranks(above, n, ranks)) {
+            items.resize(static_cast<std::size_t>(n));
+            for (std::int64_t i = 0; i < n; ++i) items[ranks[i]] = {above[i], index[i]};
+            return;
+        }
     }
     for (std::int64_t i = 0; i < p; ++i)
         if (z[i] > 0) items.push_back({z[i], static_cast<std::uint32_t>(i)});

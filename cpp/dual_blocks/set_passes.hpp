@@ -144,7 +144,7 @@ constexpr double least_step = 1e-13;
 
 // Passes over the sets in random order, until their gaps as they were met add up to `target`; the
 // answer is the number of passes. Gaps that decide nothing, of a target of 0, are those of the last pass
-// alone. All that is in the state changes in place.
+// alone, and none below 0. All that is in the state changes in place.
 template <class Steps>
 std::int64_t set_passes(const Steps& steps, double target, std::int64_t passes, std::int64_t first,
                         const SetState& state, Poll poll) {
@@ -158,7 +158,7 @@ std::int64_t set_passes(const Steps& steps, double target, std::int64_t passes, 
         for (std::int64_t i = 0; i < problem.n; ++i) work.order[i] = static_cast<std::int32_t>(i);
         Shuffle{static_cast<std::uint64_t>(first + done)}(work.order.data(), problem.n);
         std::int64_t visits = 0;
-        const bool measured = target > 0 || done + 1 == passes;
+        const bool measured = target > 0 || (target == 0 && done + 1 == passes);
         for (const std::int32_t i : work.order) {
             if (rest.sleeps(i)) continue;
             const std::int64_t p = problem.size(i);

@@ -93,11 +93,12 @@ class PulledBlocks(Blocks):
         pulled = self._acceleration
         while self.passes < end:
             most, target = end - self.passes, ENOUGH * tol * room
+            near = pulled.near and self.passes < _FEW
             if pulled.pull:
                 target = pulled.accuracy
                 most = min(most, _STAGE if target else _FIRST)
-                if pulled.near and self.passes < _FEW:
-                    most, target = min(most, self._short), 0.0
+                if near:
+                    most, target = min(most, self._short), self._unmeasured()
             self._stage(most, target)
             self.renew()
             self.inner = pulled.end(self.W)
@@ -106,6 +107,25 @@ class PulledBlocks(Blocks):
             # The objective of w less the dual of W is this much, or a tenth less: the sets were met
             # before the last steps. It is more if many of them were left out.
             apart = self.W - self.inner
-            if self._gap_met() + 0.5 * float(np.vdot(apart, apart)) <= self._trust * tol * room:
+            gap = self._gap_met() + 0.5 * float(np.vdot(apart, apart))
+            if near:
+                gap = self._mixed(gap)
+            if gap <= self._trust * tol * min(room, self._room()):
                 self._trust /= 2  # if it was not enough
                 break
+        self._take_mixture()
+
+    def _unmeasured(self) -> float:
+        """The target of a stage that ends by its number of passes."""
+        return 0.0
+
+    def _mixed(self, gap: float) -> float:
+        """The gap to a mixture of the duals of all stages, from that to the last."""
+        return gap
+
+    def _room(self) -> float:
+        """What the gap may be measured against by now, if less than at the beginning."""
+        return np.inf
+
+    def _take_mixture(self) -> None:
+        """It is the dual, where it is better."""

@@ -17,7 +17,11 @@ from setwise.learning._cutting_planes._search import Search
 from setwise.learning._dual_blocks._acceleration import Acceleration
 from setwise.learning._dual_blocks._blocks import ENOUGH, Blocks, PulledBlocks
 from setwise.learning._dual_blocks._central_path import hinge_path
-from setwise.learning._dual_blocks._element_blocks import ElementBlocks, PolymatroidBlocks
+from setwise.learning._dual_blocks._element_blocks import (
+    ElementBlocks,
+    PolymatroidBlocks,
+    best_part,
+)
 from setwise.learning._dual_blocks._extrapolation import LEAST, WIDE, Extrapolation
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.learning._dual_blocks._path_blocks import PathBlocks, dense
@@ -31,6 +35,9 @@ T = TypeVar("T", bound=np.generic)
 _BEGIN, _MOST = 4, 100
 # Passes between extrapolations.
 _STEPS = 6
+# Where weights are nearly known: passes before the first look at a gap, and what the gap of one pass
+# alone is beside that after it.
+_UNSEEN, _BEFORE = 3, 1.5
 # The weights of a price within this factor are nearly those of another.
 _NEAR = 12.0
 # Labels that are not done after so many passes get Newton's steps, where these have room.
@@ -96,7 +103,13 @@ class LabelBlocks(ElementBlocks):
 
 
 class SetBlocks(PolymatroidBlocks, PulledBlocks):
-    """Polymatroids in general, one set after the other on one thread."""
+    """Polymatroids in general, one set after the other on one thread.
+
+    Stages that pull towards weights which are nearly known have one pass each. Their duals swing
+    about the best one as the pull moves on: what counts is the best mixture, found as it grows.
+    """
+
+    _short = 1
 
     def __init__(
         self,
@@ -107,8 +120,10 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
         before: float = 1.0,
         C: float = 1.0,
         near: FloatArray | None = None,
+        zero: float = np.inf,
     ) -> None:
         super().__init__(sets, found, scales)
+        self._zero = zero
         labels = sets.labels
         self._of_labels = sets.by_label
         self._begin(start, before, C)
@@ -125,9 +140,34 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
         self._gaps = np.full(labels.n, np.inf)
         self._rest = np.zeros((labels.n, 2), np.int32)
         self._path, self._trust = Extrapolation(_STEPS), 1.0
+        self._mixture: tuple[FloatArray, FloatArray, float] | None = None
 
     def _gap_met(self) -> float:
         return float(self._gaps.sum())
+
+    def _unmeasured(self) -> float:
+        """The first passes are never enough: their gaps are not asked for."""
+        return -1.0 if self.passes < _UNSEEN else 0.0
+
+    def _mixed(self, gap: float) -> float:
+        if self._mixture is None:
+            self._mixture = self.b.copy(), self.W, self.total
+            return gap / _BEFORE
+        b, W, total = self._mixture
+        toward = self.W - W
+        gain = self.total - total - float(np.vdot(W, toward))
+        part = float(best_part(np.array(gain), np.array(float(np.vdot(toward, toward)))))
+        b += part * (self.b - b)
+        self._mixture = b, W + part * toward, total + part * (self.total - total)
+        return (gap + _dual(self.W, self.total) - _dual(*self._mixture[1:])) / _BEFORE
+
+    def _room(self) -> float:
+        return self._zero - _dual(self.W, self.total)
+
+    def _take_mixture(self) -> None:
+        if self._mixture is not None and _dual(*self._mixture[1:]) > _dual(self.W, self.total):
+            self.b = self._mixture[0].copy()
+            self.renew()
 
     def _stage(self, most: int, target: float) -> None:
         state = self.features.state(self._acceleration.begin(self.W)).ravel()
@@ -306,12 +346,17 @@ def _blocks(sets: LinearSets, C: float, init: Fit | None, splits: bool) -> Block
         return blocks
     if splits and init is not None:
         return SplitBlocks(sets, found, scales, C, init)
-    return SetBlocks(sets, found, scales, start, before, C, near)
+    zero = np.inf if init is None else C * init.risk_at_zero
+    return SetBlocks(sets, found, scales, start, before, C, near, zero)
 
 
 def is_near(init: Fit, C: float) -> bool:
     """Whether the weights of another price are a place to be pulled to."""
     return C != init.C and 1.0 / _NEAR <= C / init.C <= _NEAR
+
+
+def _dual(W: FloatArray, total: float) -> float:
+    return total - 0.5 * float(np.vdot(W, W))
 
 
 def _largest(squares: FloatArray, offsets: IntArray) -> FloatArray:

@@ -53,12 +53,12 @@ class ElementBlocks(Blocks):
         for self.b in candidates:
             self.renew()
             b = self.b.reshape(self._shape)
-            part = _best_part(self._summed(b.sum(axis=0)), self._summed(_products(self.W, self.W)))
+            part = best_part(self._summed(b.sum(axis=0)), self._summed(_products(self.W, self.W)))
             kept.append((part * b, part[:, None] * self.W))
         b, W = kept[0]
         for other, weights in kept[1:]:
             gain = self._summed((other - b).sum(axis=0) - _products(W, weights - W))
-            part = _best_part(gain, self._summed(_products(weights - W, weights - W)))
+            part = best_part(gain, self._summed(_products(weights - W, weights - W)))
             b, W = b + part * (other - b), W + part[:, None] * (weights - W)
         self.b, self.W, self.total = b.ravel(), W, float(b.sum())
         self.inner = self.W
@@ -115,7 +115,7 @@ def _products(W: FloatArray, V: FloatArray) -> FloatArray:
     return products
 
 
-def _best_part(gain: FloatArray, squares: FloatArray) -> FloatArray:
+def best_part(gain: FloatArray, squares: FloatArray) -> FloatArray:
     """The t in [0, 1] with the largest t gain - t^2 squares / 2."""
     with np.errstate(divide="ignore", invalid="ignore"):
         best = np.where(squares > 0.0, gain / squares, np.where(gain > 0.0, 1.0, 0.0))
