@@ -100,7 +100,10 @@ class PulledBlocks(Blocks):
                 if near:
                     most, target = min(most, self._short), self._unmeasured()
             self._stage(most, target)
-            self.renew()
+            if near:
+                self._renew_near()
+            else:
+                self.renew()
             self.inner = pulled.end(self.W)
             if not pulled.pull:
                 break
@@ -113,7 +116,11 @@ class PulledBlocks(Blocks):
             if gap <= self._trust * tol * min(room, self._room()):
                 self._trust /= 2  # if it was not enough
                 break
-        self._take_mixture()
+        self._end_stages()
+
+    def _renew_near(self) -> None:
+        """W and total, after a short stage; what rounding adds is gone at the end of all stages."""
+        self.renew()
 
     def _unmeasured(self) -> float:
         """The target of a stage that ends by its number of passes."""
@@ -127,5 +134,5 @@ class PulledBlocks(Blocks):
         """What the gap may be measured against by now, if less than at the beginning."""
         return np.inf
 
-    def _take_mixture(self) -> None:
-        """It is the dual, where it is better."""
+    def _end_stages(self) -> None:
+        """The dual is the mixture, where that is better."""

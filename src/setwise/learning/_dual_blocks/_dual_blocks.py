@@ -35,8 +35,8 @@ T = TypeVar("T", bound=np.generic)
 _BEGIN, _MOST = 4, 100
 # Passes between extrapolations.
 _STEPS = 6
-# Where weights are nearly known: passes before the first look at a gap, and what the gap of one pass
-# alone is beside that after it.
+# Where weights are nearly known: passes before the first look at a gap, and what a gap is beside
+# that of the next pass.
 _UNSEEN, _BEFORE = 3, 1.5
 # The weights of a price within this factor are nearly those of another.
 _NEAR = 12.0
@@ -164,10 +164,19 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
     def _room(self) -> float:
         return self._zero - _dual(self.W, self.total)
 
-    def _take_mixture(self) -> None:
-        if self._mixture is not None and _dual(*self._mixture[1:]) > _dual(self.W, self.total):
-            self.b = self._mixture[0].copy()
+    def _renew_near(self) -> None:
+        if self.features.keeps_weights:
+            self.W = self._acceleration.undo(self._state.reshape(self.W.shape))
+            self.total = float(self.b.sum())
+        else:
             self.renew()
+
+    def _end_stages(self) -> None:
+        if self._mixture is None:
+            return
+        if _dual(*self._mixture[1:]) > _dual(self.W, self.total):
+            self.b = self._mixture[0].copy()
+        self.renew()
 
     def _stage(self, most: int, target: float) -> None:
         state = self.features.state(self._acceleration.begin(self.W)).ravel()
@@ -175,6 +184,7 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
             self._extrapolated(most, target, state)
         else:
             self._pass(most, target, self.passes, state)
+            self._state = state
 
     def _pass(self, most: int, target: float, order: int, state: FloatArray) -> None:
         """So many passes, or fewer if the gap as it was met is within the target."""
@@ -329,7 +339,7 @@ def goes_straight(sets: LinearSets, found: Polymatroids) -> bool:
     return sets.by_label and LEAST <= sets.n / max(sets.columns, 1) <= WIDE
 
 
-def _blocks(sets: LinearSets, C: float, init: Fit | None, splits: bool) -> Blocks:
+def _blocks(sets: LinearSets, C: float, init: Fit | None, splits: bool = False) -> Blocks:
     start, before = (None, C) if init is None else (init.dual, init.C)
     answer = sets.surrogate._polymatroids(sets.labels)
     near = None

@@ -64,6 +64,11 @@ class Features:
         return scores + W[:, features] if self._intercept else scores
 
     @property
+    def keeps_weights(self) -> bool:
+        """Whether the state is W, (p, D)."""
+        return not (self.gram or self._sparse)
+
+    @property
     def has_products(self) -> bool:
         """Whether ``products`` has room, and not many times the entries of X."""
         return self.gram or (not self._sparse and self.n**2 <= _MOST_PRODUCTS)

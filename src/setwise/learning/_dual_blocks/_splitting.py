@@ -5,12 +5,11 @@ from __future__ import annotations
 from math import inf, log
 
 import numpy as np
-from numpy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf
 
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import FloatArray
-from setwise.learning._cutting_planes._fit import Fit, PlaneShares
+from setwise.learning._cutting_planes._fit import Dual, Fit, PlaneShares
 from setwise.learning._dual_blocks._element_blocks import PolymatroidBlocks
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.learning._room import room_of
@@ -83,8 +82,10 @@ class SplitBlocks(PolymatroidBlocks):
         self._z = b + self._rho * slacks
         self._sizes = np.empty(0)
         self._next = inf
+        self._factor, self._start = np.empty((0, 0)), init.dual
         if not self.stuck:
-            self._factor = _factored(self.features.products, 1.0 / self._rho)
+            self._factor, failed = _factored(self.features.products, 1.0 / self._rho)
+            self.stuck = failed
 
     def improve(self, passes: int, tol: float, room: float) -> None:
         """Passes, until a look at the gap shows that they are enough or would be too many."""
@@ -122,6 +123,11 @@ class SplitBlocks(PolymatroidBlocks):
         """The weights of a, which are the better ones."""
         return (self.inner,)
 
+    def dual(self, C: float) -> Dual:
+        """b, divided by C; before the first pass what it started from."""
+        started = self.passes > 0 or self._start is None
+        return super().dual(C) if started else self._start
+
     def _measured(self, a: FloatArray, b: FloatArray) -> tuple[float, float]:
         """P - D of the weights of a and the dual b, and P, nearly: W itself proves them later."""
         step = self._y * a - b
@@ -141,11 +147,9 @@ class SplitBlocks(PolymatroidBlocks):
         return -log(share) * (len(sizes) - 1) / log(sizes[0] / sizes[-1])
 
 
-def _factored(products: FloatArray, added: float) -> FloatArray:
-    """U of K + added = U'U, above the diagonal and on it."""
+def _factored(products: FloatArray, added: float) -> tuple[FloatArray, bool]:
+    """U of K + added = U'U, above the diagonal and on it; whether rounding left none."""
     square = products.copy()
     square[np.diag_indices(len(square))] += added
     lower, failed = dpotrf(square.T, lower=1, clean=0, overwrite_a=1)
-    if failed:
-        raise LinAlgError("not positive definite")
-    return np.ascontiguousarray(lower.T)
+    return np.ascontiguousarray(lower.T), failed != 0
