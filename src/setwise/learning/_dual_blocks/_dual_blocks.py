@@ -35,9 +35,9 @@ T = TypeVar("T", bound=np.generic)
 _BEGIN, _MOST = 4, 100
 # Passes between extrapolations.
 _STEPS = 6
-# Where weights are nearly known: passes before the first look at a gap, and what a gap is beside
-# that of the next pass.
-_UNSEEN, _BEFORE = 3, 1.5
+# Where weights are nearly known: passes before the first look at a gap, and what is left of a gap at
+# the most after the pass that met it.
+_UNSEEN, _AFTER = 3, 2 / 3
 # The weights of a price within this factor are nearly those of another.
 _NEAR = 12.0
 # Labels that are not done after so many passes get Newton's steps, where these have room.
@@ -141,6 +141,7 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
         self._rest = np.zeros((labels.n, 2), np.int32)
         self._path, self._trust = Extrapolation(_STEPS), 1.0
         self._mixture: tuple[FloatArray, FloatArray, float] | None = None
+        self._met = np.inf
 
     def _gap_met(self) -> float:
         return float(self._gaps.sum())
@@ -152,14 +153,19 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
     def _mixed(self, gap: float) -> float:
         if self._mixture is None:
             self._mixture = self.b.copy(), self.W, self.total
-            return gap / _BEFORE
+            return self._after(gap)
         b, W, total = self._mixture
         toward = self.W - W
         gain = self.total - total - float(np.vdot(W, toward))
         part = float(best_part(np.array(gain), np.array(float(np.vdot(toward, toward)))))
         b += part * (self.b - b)
         self._mixture = b, W + part * toward, total + part * (self.total - total)
-        return (gap + _dual(self.W, self.total) - _dual(*self._mixture[1:])) / _BEFORE
+        return self._after(gap + _dual(self.W, self.total) - _dual(*self._mixture[1:]))
+
+    def _after(self, met: float) -> float:
+        """The gap after a pass: what the next one would meet, if it fell as from the last."""
+        before, self._met = self._met, met
+        return met * (min(met / before, _AFTER) if before < np.inf else _AFTER)
 
     def _room(self) -> float:
         return self._zero - _dual(self.W, self.total)
