@@ -219,7 +219,7 @@ inline double largest_share(const JaccardCounts& F, double scale, std::int64_t A
         const double sum = work.positives[beyond.a] + work.negatives[beyond.q];
         const double share = sum / (scale * F.value(beyond.a, beyond.q));
         if (!(share > most)) return most;
-        most = share;
+        most = share * (1 + 4 * std::numeric_limits<double>::epsilon());  // not again for rounding
     }
 }
 

@@ -35,8 +35,8 @@ T = TypeVar("T", bound=np.generic)
 _BEGIN, _MOST = 4, 100
 # Passes between extrapolations.
 _STEPS = 6
-# Where weights are nearly known: passes before the first look at a gap, and what is left of a gap at
-# the most after the pass that met it.
+# Where weights are nearly known: passes before the first look at a gap, and what is left of a gap
+# after the pass that met it, at the most.
 _UNSEEN, _AFTER = 3, 2 / 3
 # The weights of a price within this factor are nearly those of another.
 _NEAR = 12.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf, log
 
 import numpy as np
+from numpy.linalg import norm
 from scipy.linalg.lapack import dpotrf
 
 from setwise._foundation import _kernels as _core
@@ -76,8 +77,8 @@ class SplitBlocks(PolymatroidBlocks):
         if isinstance(start, PlaneShares):
             start = self._of_planes(start)
         b = np.zeros(self._shape) if start is None else init.C * start.reshape(self._shape)
-        apart = max(float(np.linalg.norm(slacks)), _LEAST_SLACKS * float(np.linalg.norm(scores)))
-        self._rho = float(np.linalg.norm(b)) / max(apart, 1e-300)
+        apart = max(norm(slacks), _LEAST_SLACKS * norm(scores))
+        self._rho = norm(b) / max(apart, 1e-300)
         self.stuck = not 0.0 < self._rho < inf
         self._z = b + self._rho * slacks
         self._sizes = np.empty(0)
