@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "dual_blocks/features.hpp"
@@ -154,6 +155,13 @@ std::int64_t set_passes(const Steps& steps, double target, std::int64_t passes, 
     work.order.resize(static_cast<std::size_t>(problem.n));
     std::int64_t done = 0;
     double small = 0;  // a gap that the next passes can leave as it is
+    const auto share_of_gaps = [&](double share) {
+        double left = 0;
+        for (std::int64_t i = 0; i < problem.n; ++i) left += state.gaps[i];
+        return std::make_pair(left, share * left / static_cast<double>(problem.n));
+    };
+    if (target == 0 && problem.n > 0) small = share_of_gaps(0.1).second;
+    if (!std::isfinite(small)) small = 0;  // no gaps are known yet
     while (done < passes) {
         for (std::int64_t i = 0; i < problem.n; ++i) work.order[i] = static_cast<std::int32_t>(i);
         Shuffle{static_cast<std::uint64_t>(first + done)}(work.order.data(), problem.n);
@@ -191,10 +199,9 @@ std::int64_t set_passes(const Steps& steps, double target, std::int64_t passes, 
         ++done;
         poll();
         if (!measured) continue;
-        double left = 0;
-        for (std::int64_t i = 0; i < problem.n; ++i) left += state.gaps[i];
+        const auto [left, share] = share_of_gaps(0.3);
         if (left <= target) break;
-        small = 0.3 * left / static_cast<double>(problem.n);
+        small = share;
     }
     return done;
 }

@@ -194,7 +194,8 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
 
     def _pass(self, most: int, target: float, order: int, state: FloatArray) -> None:
         """So many passes, or fewer if the gap as it was met is within the target."""
-        self._rest[:, 0] = 0
+        if target > 0.0:  # else the passes of one call are part of those of many
+            self._rest[:, 0] = 0
         self.passes += _core.set_passes(
             self.features.rows,
             self._sets,
