@@ -7,7 +7,7 @@ from setwise import _core
 from setwise.estimators._sets._set_risk import LinearRisk
 from setwise.learning import Serial, Threads
 from setwise.learning._dual_blocks import _splitting
-from setwise.learning._dual_blocks._dual_blocks import dual_blocks
+from setwise.learning._dual_blocks._dual_blocks import _blocks, dual_blocks
 from setwise.learning._dual_blocks._learn_linear import learn_linear
 from setwise.losses import CountsLoss, Exponential, Jaccard
 from setwise.losses._scoring._layout import arrange
@@ -107,6 +107,32 @@ def test_without_a_factor_or_a_dual_passes_start_where_it_would(monkeypatch, los
         monkeypatch.setattr(_splitting, "norm", lambda array: 0.0)
     fit = learn_linear(sets, 0.3, init=first)
     assert fit.learner == "splitting, dual_blocks"
+    assert fit.converged
+    assert fit.bound <= learn_linear(sets, 0.3).value
+
+
+def test_what_passes_go_on_from_is_no_worse_than_the_start(monkeypatch):
+    """At a high price the first passes are far off, and their dual may be below 0."""
+    sets = linear_sets(*draw(90, 32, 4), Jaccard())
+    first = learn_linear(sets, 30.0)
+    monkeypatch.setattr(_splitting, "MOST_SPLITS", 6)
+    left = dual_blocks(
+        sets, 100.0, tol=1e-6, max_iter=300, callback=None, init=first, by="splitting"
+    )
+    assert left.learner == "splitting"
+    assert not left.converged
+    blocks, start = _blocks(sets, 100.0, left), _blocks(sets, 100.0, first)
+    duals = [of.total - 0.5 * np.vdot(of.W, of.W) for of in (blocks, start)]
+    assert duals[0] >= duals[1] * (1 - 1e-9)
+    fit = learn_linear(sets, 100.0, init=first)
+    assert fit.converged
+
+
+def test_a_large_matrix_is_left_to_passes(monkeypatch):
+    monkeypatch.setattr(_splitting, "_FACTOR_WORK", 0.0)
+    sets = linear_sets(*draw(60, 25, 4), Jaccard())
+    fit = learn_linear(sets, 0.3, init=learn_linear(sets, 0.1))
+    assert fit.learner == "dual_blocks"
     assert fit.converged
     assert fit.bound <= learn_linear(sets, 0.3).value
 

@@ -93,7 +93,7 @@ class PulledBlocks(Blocks):
         pulled = self._acceleration
         while self.passes < end:
             most, target = end - self.passes, ENOUGH * tol * room
-            near = pulled.near and self.passes < _FEW
+            near = pulled.pull > 0.0 and pulled.near and self.passes < _FEW
             if pulled.pull:
                 target = pulled.accuracy
                 most = min(most, _STAGE if target else _FIRST)

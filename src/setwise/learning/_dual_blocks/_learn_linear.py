@@ -186,9 +186,9 @@ def stages(sets: LinearSets, init: Fit | None = None) -> tuple[Stage, ...]:
         return _steps_after(sets, 2, _OF_WIDE)
     if answer[0].kind == Polymatroids.MODULAR:  # whose labels have steps of their own
         return _STRAIGHT
-    passes = _with_steps(sets, ("blocks", _passes_before_steps(sets)), _STRAIGHT)
-    near = init is not None and takes_splitting(sets)
-    return (("splits", MOST_SPLITS), *passes) if near else passes
+    straight = _with_steps(sets, ("blocks", _passes_before_steps(sets)), _STRAIGHT)
+    splits = init is not None and takes_splitting(sets)
+    return (("splits", MOST_SPLITS), *straight) if splits else straight
 
 
 def _rounds_before_steps(sets: LinearSets) -> int:

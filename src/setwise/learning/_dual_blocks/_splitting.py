@@ -11,7 +11,7 @@ from scipy.linalg.lapack import dpotrf
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import FloatArray
 from setwise.learning._cutting_planes._fit import Dual, Fit, PlaneShares
-from setwise.learning._dual_blocks._element_blocks import PolymatroidBlocks
+from setwise.learning._dual_blocks._element_blocks import PolymatroidBlocks, best_part
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.learning._room import room_of
 from setwise.losses._families import Polymatroids
@@ -77,8 +77,8 @@ class SplitBlocks(PolymatroidBlocks):
         if isinstance(start, PlaneShares):
             start = self._of_planes(start)
         b = np.zeros(self._shape) if start is None else init.C * start.reshape(self._shape)
-        apart = max(norm(slacks), _LEAST_SLACKS * norm(scores))
-        self._rho = norm(b) / max(apart, 1e-300)
+        apart = max(float(norm(slacks)), _LEAST_SLACKS * float(norm(scores)), 1e-300)
+        self._rho = float(norm(b)) / apart
         self.stuck = not 0.0 < self._rho < inf
         self._z = b + self._rho * slacks
         self._sizes = np.empty(0)
@@ -125,9 +125,21 @@ class SplitBlocks(PolymatroidBlocks):
         return (self.inner,)
 
     def dual(self, C: float) -> Dual:
-        """b, divided by C; before the first pass what it started from."""
-        started = self.passes > 0 or self._start is None
-        return super().dual(C) if started else self._start
+        """b, divided by C; or what it started from, where passes had better go on from there."""
+        if self._start is not None and (self.passes == 0 or (self.stuck and self._is_worse(C))):
+            return self._start
+        return super().dual(C)
+
+    def _is_worse(self, C: float) -> bool:
+        """Whether the dual is lower than that of the start's shares, as far as they are best."""
+        start = self._start
+        if not isinstance(start, np.ndarray):
+            return False
+        W = self.features.weights(C * self._y * start.reshape(self._shape))
+        total, squares = C * float(start.sum()), float(np.vdot(W, W))
+        part = float(best_part(np.array(total), np.array(squares)))
+        now = self.total - 0.5 * float(np.vdot(self.W, self.W))
+        return now < part * (total - 0.5 * part * squares)
 
     def _measured(self, a: FloatArray, b: FloatArray) -> tuple[float, float]:
         """P - D of the weights of a and the dual b, and P, nearly: W itself proves them later."""
