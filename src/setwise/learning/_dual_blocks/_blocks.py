@@ -72,7 +72,7 @@ class PulledBlocks(Blocks):
     """Passes over all sets at once, in stages that are pulled back where the price is high."""
 
     _acceleration: Acceleration
-    _short: ClassVar[int] = 2
+    _short: int = 2
     _trust = 1.0
 
     @abstractmethod

@@ -105,11 +105,10 @@ class LabelBlocks(ElementBlocks):
 class SetBlocks(PolymatroidBlocks, PulledBlocks):
     """Polymatroids in general, one set after the other on one thread.
 
-    Stages that pull towards weights which are nearly known have one pass each. Their duals swing
-    about the best one as the pull moves on: what counts is the best mixture, found as it grows.
+    Stages that pull towards weights which are nearly known have one pass each, where sets are rows
+    and no boxes. Their duals swing about the best one as the pull moves on: what counts is the best
+    mixture, found as it grows.
     """
-
-    _short = 1
 
     def __init__(
         self,
@@ -140,6 +139,8 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
         self._gaps = np.full(labels.n, np.inf)
         self._rest = np.zeros((labels.n, 2), np.int32)
         self._path, self._trust = Extrapolation(_STEPS), 1.0
+        self._mixes = sets.by_label and found.kind != Polymatroids.MODULAR
+        self._short = 1 if self._mixes else 2
         self._mixture: tuple[FloatArray, FloatArray, float] | None = None
         self._met = np.inf
 
@@ -148,9 +149,11 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
 
     def _unmeasured(self) -> float:
         """The first passes are never enough: their gaps are not asked for."""
-        return -1.0 if self.passes < _UNSEEN else 0.0
+        return -1.0 if self._mixes and self.passes < _UNSEEN else 0.0
 
     def _mixed(self, gap: float) -> float:
+        if not self._mixes:
+            return gap
         if self._mixture is None:
             self._mixture = self.b.copy(), self.W, self.total
             return self._after(gap)
@@ -178,11 +181,10 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
             self.renew()
 
     def _end_stages(self) -> None:
-        if self._mixture is None:
-            return
-        if _dual(*self._mixture[1:]) > _dual(self.W, self.total):
+        if self._mixture is not None and _dual(*self._mixture[1:]) > _dual(self.W, self.total):
             self.b = self._mixture[0].copy()
-        self.renew()
+        if self._acceleration.near:
+            self.renew()
 
     def _stage(self, most: int, target: float) -> None:
         state = self.features.state(self._acceleration.begin(self.W)).ravel()
