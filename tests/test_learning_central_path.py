@@ -41,7 +41,7 @@ def linear_sets(n, d, p, surrogate, loss, *, sparse=False, weight=None):
 
 
 def by_steps(sets, C, **options):
-    options = {"tol": 1e-3, "max_iter": 100, "callback": None, "by_steps": True, **options}
+    options = {"tol": 1e-3, "max_iter": 100, "callback": None, "by": "steps", **options}
     return dual_blocks(sets, C, **options)
 
 
@@ -104,7 +104,7 @@ def test_the_path_ends_at_the_minimum_over_its_planes():
 def test_passes_and_steps_go_on_from_each_other(surrogate, loss):
     sets = linear_sets(30, 12, 3, surrogate, loss)
     if surrogate != "lovasz":
-        passes = by_steps(sets, 20.0, by_steps=False, most_passes=30)
+        passes = by_steps(sets, 20.0, by="passes", most_passes=30)
         assert not passes.converged
         cold, warm = by_steps(sets, 20.0), by_steps(sets, 20.0, init=passes)
         assert warm.converged

@@ -4,6 +4,7 @@
 #include "dual_blocks/hinge_passes.hpp"
 #include "dual_blocks/kept_planes.hpp"
 #include "dual_blocks/set_passes.hpp"
+#include "dual_blocks/splitting.hpp"
 
 namespace {
 
@@ -163,6 +164,21 @@ void project_sets(const SetBlocks& sets, In<double> z, Out<double> b) {
         problem.set(i).project(z.data() + problem.begin(i), b.data() + problem.begin(i), work);
 }
 
+Index split_passes(const SetBlocks& sets, In2<double> factor, double rho, double relaxed, Index least,
+                   double size, Out2<double> z, Out2<double> b, Out2<double> a, Out<double> sizes) {
+    const Index n = sets.n(), p = static_cast<Index>(z.shape(1));
+    for (const auto& array : {z, b, a})
+        require(static_cast<Index>(array.shape(0)) == n && static_cast<Index>(array.shape(1)) == p,
+                "z, b and a must have a row for each set");
+    for (Index i = 0; i < n; ++i) require(sets.size(i) == p, "sets must have one size");
+    require(static_cast<Index>(factor.shape(0)) == n && static_cast<Index>(factor.shape(1)) == n,
+            "factor must have a row and a column for each set");
+    require(rho > 0, "rho must be positive");
+    return setwise::split_passes(
+        sets.view(), p, static_cast<Index>(sizes.size()), least, size,
+        {factor.data(), rho, relaxed, z.data(), b.data(), a.data(), sizes.data()}, poll_signals);
+}
+
 // The sets are the labels of the rows; the state is that of all their labels.
 template <class Rows>
 void check_planes(const Rows& rows, const setwise::KeptPlanes& planes, std::size_t state) {
@@ -314,6 +330,9 @@ void bind_dual_blocks(nb::module_& m) {
     bind_passes<SparseRows>(m);
     bind_passes<GramRows>(m);
     m.def("largest_excess", &largest_excess, "sets"_a, "b"_a.noconvert(), Unlocked());
+    m.def("split_passes", &split_passes, "sets"_a, "factor"_a.noconvert(), "rho"_a, "relaxed"_a,
+          "least"_a, "size"_a, "z"_a.noconvert(), "b"_a.noconvert(), "a"_a.noconvert(),
+          "sizes"_a.noconvert(), Unlocked());
     m.def("project_sets", &project_sets, "sets"_a, "z"_a.noconvert(), "b"_a.noconvert(),
           Unlocked());
 }

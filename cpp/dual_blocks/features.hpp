@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "numeric/vectorized.hpp"
 #include "relaxation/label_loops.hpp"
 
 namespace setwise {
@@ -22,6 +23,30 @@ SETWISE_INLINED double dot_product(const double* __restrict x, const double* __r
     for (; i < n; ++i) rest += x[i] * w[i];
     return ((sums[0] + sums[4]) + (sums[1] + sums[5])) +
            ((sums[2] + sums[6]) + (sums[3] + sums[7])) + rest;
+}
+
+// The same of four rows w, one after the other `size` apart, which share what is read of x.
+SETWISE_INLINED void four_dot_products(const double* __restrict x, const double* __restrict w,
+                                       std::int64_t size, std::int64_t n, double* __restrict out) {
+    Four low[4] = {}, high[4] = {};
+    std::int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        Four x_low, x_high, of_row;
+        load(x + i, x_low);
+        load(x + i + 4, x_high);
+        for (int r = 0; r < 4; ++r) {
+            load(w + r * size + i, of_row);
+            low[r] = low[r] + x_low * of_row;
+            load(w + r * size + i + 4, of_row);
+            high[r] = high[r] + x_high * of_row;
+        }
+    }
+    for (int r = 0; r < 4; ++r) {
+        const Four sums = low[r] + high[r];
+        double rest = 0;
+        for (std::int64_t k = i; k < n; ++k) rest += x[k] * w[r * size + k];
+        out[r] = (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest;
+    }
 }
 
 SETWISE_INLINED void add_multiple(double factor, const double* __restrict x, double* __restrict w,
@@ -43,10 +68,11 @@ SETWISE_VECTORIZED inline void add_multiple(double factor, const double* x, doub
 SETWISE_VECTORIZED inline void dense_scores(const double* x, std::int64_t d, bool intercept,
                                             const double* W, std::int64_t p, double* out) {
     const std::int64_t size = d + intercept;
-    for (std::int64_t j = 0; j < p; ++j) {
-        const double* const w = W + j * size;
-        out[j] = loops::dot_product(x, w, d) + (intercept ? w[d] : 0.0);
-    }
+    std::int64_t j = 0;
+    for (; j + 4 <= p; j += 4) loops::four_dot_products(x, W + j * size, size, d, out + j);
+    for (; j < p; ++j) out[j] = loops::dot_product(x, W + j * size, d);
+    if (!intercept) return;
+    for (j = 0; j < p; ++j) out[j] += W[j * size + d];
 }
 SETWISE_VECTORIZED inline void dense_add(const double* x, std::int64_t d, bool intercept,
                                          const double* delta, std::int64_t p, double* W) {

@@ -70,14 +70,19 @@ struct JaccardCounts {
 // Few numbers are sorted by their ranks, counted without a branch: how many come before each.
 constexpr std::int64_t few_items = 40;
 
-SETWISE_VECTORIZED inline void count_ranks(const double* __restrict z, std::int64_t n,
+// Whether no two are equal; else the ranks are none.
+SETWISE_VECTORIZED inline bool count_ranks(const double* __restrict z, std::int64_t n,
                                            std::int64_t* __restrict ranks) {
-    for (std::int64_t i = 0; i < n; ++i) ranks[i] = 0;
-    for (std::int64_t j = 0; j < n; ++j) {
-        const double other = z[j];
-        for (std::int64_t i = 0; i < j; ++i) ranks[i] += other > z[i] ? 1 : 0;
-        for (std::int64_t i = j + 1; i < n; ++i) ranks[i] += other >= z[i] ? 1 : 0;
+    const std::int64_t padded = (n + 7) & ~std::int64_t{7};
+    for (std::int64_t first = 0; first < padded; first += 8) {
+        std::int64_t counts[8] = {};
+        for (std::int64_t j = 0; j < n; ++j)
+            for (int i = 0; i < 8; ++i) counts[i] += z[j] > z[first + i] ? 1 : 0;
+        for (int i = 0; i < 8; ++i) ranks[first + i] = counts[i];
     }
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < n; ++i) sum += ranks[i];
+    return 2 * sum == n * (n - 1);
 }
 
 // The elements with z > 0, by decreasing z; equal ones by their index.
@@ -94,10 +99,11 @@ inline void sort_above_zero(const double* z, std::int64_t p, PolymatroidWork& wo
             index[n] = static_cast<std::uint32_t>(i);
             n += z[i] > 0;
         }
-        count_ranks(above, n, ranks);
-        items.resize(static_cast<std::size_t>(n));
-        for (std::int64_t i = 0; i < n; ++i) items[ranks[i]] = {above[i], index[i]};
-        return;
+        if (count_ranks(above, n, ranks)) {
+            items.resize(static_cast<std::size_t>(n));
+            for (std::int64_t i = 0; i < n; ++i) items[ranks[i]] = {above[i], index[i]};
+            return;
+        }
     }
     for (std::int64_t i = 0; i < p; ++i)
         if (z[i] > 0) items.push_back({z[i], static_cast<std::uint32_t>(i)});
@@ -187,6 +193,34 @@ inline CountsMinimum least_counts(const JaccardCounts& F, double scale,
     }
     best.value -= start;
     return best;
+}
+
+// The largest (sum of b over a set) / (scale F of it), or 1 if it is less; sums as part_by_label has them.
+template <class Counts>
+double largest_share(const Counts& F, double scale, std::int64_t A, std::int64_t Q,
+                     const PolymatroidWork& work) {
+    double most = 1.0;
+    for (std::int64_t q = 0; q <= Q; ++q)
+        for (std::int64_t a = 0; a <= A; ++a) {
+            const double sum = work.positives[a] + work.negatives[q];
+            const double limit = scale * (F.value(a, q) - F.value(0, 0));
+            if (a + q > 0 && sum > most * limit) most = sum / limit;
+        }
+    return most;
+}
+
+// Where a minimum takes O(p), so does this: a set beyond a share has a larger one, until none is left.
+inline double largest_share(const JaccardCounts& F, double scale, std::int64_t A, std::int64_t Q,
+                            const PolymatroidWork& work) {
+    double most = 1.0;
+    while (true) {
+        const CountsMinimum beyond = least_counts(F, most * scale, {0, A, 0, Q, 0.0}, 0.0, work);
+        if (!(beyond.value < 0)) return most;
+        const double sum = work.positives[beyond.a] + work.negatives[beyond.q];
+        const double share = sum / (scale * F.value(beyond.a, beyond.q));
+        if (!(share > most)) return most;
+        most = share * (1 + 4 * std::numeric_limits<double>::epsilon());  // not again for rounding
+    }
 }
 
 // The elements above 0, positives and negatives apart, with the sums of the largest of them; how many.
@@ -401,29 +435,19 @@ struct Polymatroid {
         if (families.kind == SetFamilies::modular) return 1.0;
         sort_above_zero(b, p, work);
         if (work.items.empty()) return 1.0;
-        double most = 1.0;
-        const auto hold = [&](double sum, double limit) {
-            if (sum > scale * limit) most = std::max(most, sum / (scale * limit));
-        };
-        const auto counts = part_by_label(positive, work);
-        const std::int64_t A = counts.first, Q = counts.second;
-        visit(
+        const auto [A, Q] = part_by_label(positive, work);
+        return visit(
             work,
-            [&](const auto& F) {
-                for (std::int64_t q = 0; q <= Q; ++q)
-                    for (std::int64_t a = 0; a <= A; ++a)
-                        if (a + q > 0)
-                            hold(work.positives[a] + work.negatives[q],
-                                 F.value(a, q) - F.value(0, 0));
-            },
+            [&, a = A, q = Q](const auto& F) { return largest_share(F, scale, a, q, work); },
             [&](const double* table) {
-                double sum = 0;
+                double most = 1.0, sum = 0;
                 for (std::size_t k = 0; k < work.items.size(); ++k) {
                     sum += work.items[k].z;
-                    hold(sum, is_any() ? 1.0 : table[k + 1] - table[0]);
+                    const double limit = scale * (is_any() ? 1.0 : table[k + 1] - table[0]);
+                    if (sum > most * limit) most = sum / limit;
                 }
+                return most;
             });
-        return most;
     }
 
   private:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "dual_blocks/features.hpp"
@@ -144,7 +145,7 @@ constexpr double least_step = 1e-13;
 
 // Passes over the sets in random order, until their gaps as they were met add up to `target`; the
 // answer is the number of passes. Gaps that decide nothing, of a target of 0, are those of the last pass
-// alone. All that is in the state changes in place.
+// alone, and none below 0. All that is in the state changes in place.
 template <class Steps>
 std::int64_t set_passes(const Steps& steps, double target, std::int64_t passes, std::int64_t first,
                         const SetState& state, Poll poll) {
@@ -154,11 +155,18 @@ std::int64_t set_passes(const Steps& steps, double target, std::int64_t passes, 
     work.order.resize(static_cast<std::size_t>(problem.n));
     std::int64_t done = 0;
     double small = 0;  // a gap that the next passes can leave as it is
+    const auto share_of_gaps = [&](double share) {
+        double left = 0;
+        for (std::int64_t i = 0; i < problem.n; ++i) left += state.gaps[i];
+        return std::make_pair(left, share * left / static_cast<double>(problem.n));
+    };
+    if (target == 0 && problem.n > 0) small = share_of_gaps(0.1).second;
+    if (!std::isfinite(small)) small = 0;  // no gaps are known yet
     while (done < passes) {
         for (std::int64_t i = 0; i < problem.n; ++i) work.order[i] = static_cast<std::int32_t>(i);
         Shuffle{static_cast<std::uint64_t>(first + done)}(work.order.data(), problem.n);
         std::int64_t visits = 0;
-        const bool measured = target > 0 || done + 1 == passes;
+        const bool measured = target > 0 || (target == 0 && done + 1 == passes);
         for (const std::int32_t i : work.order) {
             if (rest.sleeps(i)) continue;
             const std::int64_t p = problem.size(i);
@@ -191,10 +199,9 @@ std::int64_t set_passes(const Steps& steps, double target, std::int64_t passes, 
         ++done;
         poll();
         if (!measured) continue;
-        double left = 0;
-        for (std::int64_t i = 0; i < problem.n; ++i) left += state.gaps[i];
+        const auto [left, share] = share_of_gaps(0.3);
         if (left <= target) break;
-        small = 0.3 * left / static_cast<double>(problem.n);
+        small = share;
     }
     return done;
 }

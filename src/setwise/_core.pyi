@@ -760,6 +760,18 @@ def set_passes(
 ) -> int: ...
 def largest_excess(sets: SetBlocks, b: _Doubles) -> float: ...
 def project_sets(sets: SetBlocks, z: _Doubles, b: _Doubles) -> None: ...
+def split_passes(
+    sets: SetBlocks,
+    factor: _Doubles,
+    rho: float,
+    relaxed: float,
+    least: int,
+    size: float,
+    z: _Doubles,
+    b: _Doubles,
+    a: _Doubles,
+    sizes: _Doubles,
+) -> int: ...
 
 class PlaneProgram:
     def __init__(self) -> None: ...

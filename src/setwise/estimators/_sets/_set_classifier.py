@@ -121,8 +121,8 @@ class SetClassifier(LinearModel):
         Whether the surrogate is known to be convex and was computed exactly, so that ``gap_`` is a
         certificate.
     learner_ : str
-        Which learner ran, "dual_blocks", "kept_planes", "interior_point" or "one_slack", or
-        several, in this order.
+        Which learner ran, "dual_blocks", "splitting", "kept_planes", "interior_point" or
+        "one_slack", or several, in this order.
     n_iter_ : int
         Rounds.
     interrupted_ : bool

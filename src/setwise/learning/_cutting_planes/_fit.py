@@ -74,8 +74,8 @@ class Fit(Measured):
     rounding : float
         The rounding error of the sums that value and bound are: a smaller gap is none.
     learner : str
-        Which one ran: "one_slack", "n_slack", "block_frank_wolfe", "dual_blocks", "kept_planes" or
-        "interior_point".
+        Which one ran: "one_slack", "n_slack", "block_frank_wolfe", "dual_blocks", "splitting",
+        "kept_planes" or "interior_point".
     dual : array, PlaneShares or None
         Where the learner keeps it, a start for any other C: the share of each element in the
         weights, divided by C, or the shares of planes of each set.

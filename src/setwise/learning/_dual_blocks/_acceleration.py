@@ -56,6 +56,10 @@ class Acceleration:
         """The weights of a stage, for those of b alone."""
         return self.gain * (W + self.pull * self._toward) if self.pull else W
 
+    def undo(self, now: FloatArray) -> FloatArray:
+        """The weights of b alone, for those of a stage."""
+        return now / self.gain - self.pull * self._toward
+
     def end(self, W: FloatArray) -> FloatArray:
         """The weights that a stage ended with; the next one pulls further on."""
         if not self.pull:

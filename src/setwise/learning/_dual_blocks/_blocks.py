@@ -34,9 +34,12 @@ class Blocks(ABC):
         Made so far.
     stuck : bool
         Whether more of them would change nothing.
+    begin_warm : int
+        The passes of the first round of a fit that starts from another.
     """
 
     name: ClassVar[str]
+    begin_warm: ClassVar[int] = 16
     features: Features
     W: FloatArray
     total: float
@@ -69,7 +72,7 @@ class PulledBlocks(Blocks):
     """Passes over all sets at once, in stages that are pulled back where the price is high."""
 
     _acceleration: Acceleration
-    _short: ClassVar[int] = 2
+    _short: int = 2
     _trust = 1.0
 
     @abstractmethod
@@ -90,19 +93,46 @@ class PulledBlocks(Blocks):
         pulled = self._acceleration
         while self.passes < end:
             most, target = end - self.passes, ENOUGH * tol * room
+            near = pulled.pull > 0.0 and pulled.near and self.passes < _FEW
             if pulled.pull:
                 target = pulled.accuracy
                 most = min(most, _STAGE if target else _FIRST)
-                if pulled.near and self.passes < _FEW:
-                    most, target = min(most, self._short), 0.0
+                if near:
+                    most, target = min(most, self._short), self._unmeasured()
             self._stage(most, target)
-            self.renew()
+            if near:
+                self._renew_near()
+            else:
+                self.renew()
             self.inner = pulled.end(self.W)
             if not pulled.pull:
                 break
             # The objective of w less the dual of W is this much, or a tenth less: the sets were met
             # before the last steps. It is more if many of them were left out.
             apart = self.W - self.inner
-            if self._gap_met() + 0.5 * float(np.vdot(apart, apart)) <= self._trust * tol * room:
+            gap = self._gap_met() + 0.5 * float(np.vdot(apart, apart))
+            if near:
+                gap = self._mixed(gap)
+            if gap <= self._trust * tol * min(room, self._room()):
                 self._trust /= 2  # if it was not enough
                 break
+        self._end_stages()
+
+    def _renew_near(self) -> None:
+        """W and total, after a short stage; what rounding adds is gone at the end of all stages."""
+        self.renew()
+
+    def _unmeasured(self) -> float:
+        """The target of a stage that ends by its number of passes."""
+        return 0.0
+
+    def _mixed(self, gap: float) -> float:
+        """The gap to a mixture of the duals of all stages, from that to the last."""
+        return gap
+
+    def _room(self) -> float:
+        """What the gap may be measured against by now, if less than at the beginning."""
+        return np.inf
+
+    def _end_stages(self) -> None:
+        """The dual is the mixture, where that is better."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from itertools import pairwise
-from typing import ClassVar, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,101 +12,36 @@ from numpy.typing import NDArray
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._progress import Progress
-from setwise.learning._cutting_planes._fit import Dual, Fit, Planes, PlaneShares
+from setwise.learning._cutting_planes._fit import Dual, Fit, Planes
 from setwise.learning._cutting_planes._search import Search
 from setwise.learning._dual_blocks._acceleration import Acceleration
 from setwise.learning._dual_blocks._blocks import ENOUGH, Blocks, PulledBlocks
 from setwise.learning._dual_blocks._central_path import hinge_path
+from setwise.learning._dual_blocks._element_blocks import (
+    ElementBlocks,
+    PolymatroidBlocks,
+    best_part,
+)
 from setwise.learning._dual_blocks._extrapolation import LEAST, WIDE, Extrapolation
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.learning._dual_blocks._path_blocks import PathBlocks, dense
 from setwise.learning._dual_blocks._plane_blocks import PlaneBlocks
+from setwise.learning._dual_blocks._splitting import SplitBlocks
 from setwise.losses._families import Polymatroids
 
 T = TypeVar("T", bound=np.generic)
 
 # The passes of the first round, and the most; in between half as many as all before.
-_BEGIN, _BEGIN_WARM, _MOST = 4, 16, 100
+_BEGIN, _MOST = 4, 100
 # Passes between extrapolations.
 _STEPS = 6
+# Where weights are nearly known: passes before the first look at a gap, and what is left of a gap
+# after the pass that met it, at the most.
+_UNSEEN, _AFTER = 3, 2 / 3
 # The weights of a price within this factor are nearly those of another.
 _NEAR = 12.0
 # Labels that are not done after so many passes get Newton's steps, where these have room.
 _BEFORE_STEPS, _STEP_COLUMNS, _STEP_NUMBERS = 300, 1500, 1 << 22
-
-
-class ElementBlocks(Blocks):
-    """b in C c_i times the polymatroid of each set, and W = sum of (y * b) x'."""
-
-    name = "dual_blocks"
-
-    # Whether the dual is a sum over the labels.
-    _separable: ClassVar[bool] = False
-
-    def __init__(self, sets: LinearSets) -> None:
-        self.features = sets.features
-        labels = sets.labels
-        self._shape, self._weights = (sets.n, sets.p), sets.weights
-        self._signs = np.where(labels.positive.view(np.bool_), 1.0, -1.0)
-        self.b = np.zeros(len(labels.positive))
-        self.W, self.total = np.zeros((sets.p, sets.columns)), 0.0
-        self.inner = self.W
-
-    @abstractmethod
-    def _inside(self, b: FloatArray) -> FloatArray:
-        """The nearest dual."""
-
-    def _begin(self, start: Dual | None, before: float, C: float) -> None:
-        """From the dual of another price: its shares, or what of it is still allowed.
-
-        The first where most elements are at their bounds, the second where most are not; each as
-        far along its ray as the dual rises, and the best in between.
-        """
-        if start is None:
-            return
-        if isinstance(start, PlaneShares):
-            start = self._inside(C * self._of_planes(start)) / C
-        candidates = [C * start]
-        if before > C:
-            candidates.append(self._inside(before * start))
-        kept: list[tuple[FloatArray, FloatArray]] = []
-        for self.b in candidates:
-            self.renew()
-            b = self.b.reshape(self._shape)
-            part = _best_part(self._summed(b.sum(axis=0)), self._summed(_products(self.W, self.W)))
-            kept.append((part * b, part[:, None] * self.W))
-        b, W = kept[0]
-        for other, weights in kept[1:]:
-            gain = self._summed((other - b).sum(axis=0) - _products(W, weights - W))
-            part = _best_part(gain, self._summed(_products(weights - W, weights - W)))
-            b, W = b + part * (other - b), W + part[:, None] * (weights - W)
-        self.b, self.W, self.total = b.ravel(), W, float(b.sum())
-        self.inner = self.W
-
-    def _of_planes(self, start: PlaneShares) -> FloatArray:
-        """b / C as a mixture of planes, whose slopes are -y b and heights b(V)."""
-        n, p = self._shape
-        sets = np.repeat(np.arange(n), start.counts)
-        b = np.zeros(self._shape)
-        np.add.at(b, sets, start.shares[:, None] * np.abs(start.slopes.reshape(-1, p)))
-        of_weights: FloatArray = (self._weights[:, None] * b).ravel()
-        return of_weights
-
-    def _summed(self, by_label: FloatArray) -> FloatArray:
-        """Over the labels, unless each stands for itself."""
-        return by_label if self._separable else by_label.sum(keepdims=True)
-
-    def renew(self) -> None:
-        """From b."""
-        self.W = self.features.weights(self._signed())
-        self.total = float(self.b.sum())
-
-    def _signed(self) -> FloatArray:
-        return (self._signs * self.b).reshape(self._shape)
-
-    def dual(self, C: float) -> Dual:
-        """b, divided by C."""
-        return self.b / C
 
 
 class LabelBlocks(ElementBlocks):
@@ -168,8 +102,13 @@ class LabelBlocks(ElementBlocks):
         return np.array(flat.reshape(self._shape).T, order="C")
 
 
-class SetBlocks(ElementBlocks, PulledBlocks):
-    """Polymatroids in general, one set after the other on one thread."""
+class SetBlocks(PolymatroidBlocks, PulledBlocks):
+    """Polymatroids in general, one set after the other on one thread.
+
+    Stages that pull towards weights which are nearly known have one pass each, where sets are rows
+    and no boxes. Their duals swing about the best one as the pull moves on: what counts is the best
+    mixture, found as it grows.
+    """
 
     def __init__(
         self,
@@ -180,13 +119,12 @@ class SetBlocks(ElementBlocks, PulledBlocks):
         before: float = 1.0,
         C: float = 1.0,
         near: FloatArray | None = None,
+        zero: float = np.inf,
     ) -> None:
-        super().__init__(sets)
+        super().__init__(sets, found, scales)
+        self._zero = zero
         labels = sets.labels
         self._of_labels = sets.by_label
-        self._sets = _core.SetBlocks(
-            labels.positive, labels.offsets, scales, found.kind, found.tables, found.starts
-        )
         self._begin(start, before, C)
         squares = self.features.squares()
         price = float(scales.mean() * squares.mean()) if len(scales) else 0.0
@@ -201,9 +139,52 @@ class SetBlocks(ElementBlocks, PulledBlocks):
         self._gaps = np.full(labels.n, np.inf)
         self._rest = np.zeros((labels.n, 2), np.int32)
         self._path, self._trust = Extrapolation(_STEPS), 1.0
+        self._mixes = sets.by_label and found.kind != Polymatroids.MODULAR
+        self._short = 1 if self._mixes else 2
+        self._mixture: tuple[FloatArray, FloatArray, float] | None = None
+        self._met = np.inf
 
     def _gap_met(self) -> float:
         return float(self._gaps.sum())
+
+    def _unmeasured(self) -> float:
+        """The first passes are never enough: their gaps are not asked for."""
+        return -1.0 if self._mixes and self.passes < _UNSEEN else 0.0
+
+    def _mixed(self, gap: float) -> float:
+        if not self._mixes:
+            return gap
+        if self._mixture is None:
+            self._mixture = self.b.copy(), self.W, self.total
+            return self._after(gap)
+        b, W, total = self._mixture
+        toward = self.W - W
+        gain = self.total - total - float(np.vdot(W, toward))
+        part = float(best_part(np.array(gain), np.array(float(np.vdot(toward, toward)))))
+        b += part * (self.b - b)
+        self._mixture = b, W + part * toward, total + part * (self.total - total)
+        return self._after(gap + _dual(self.W, self.total) - _dual(*self._mixture[1:]))
+
+    def _after(self, met: float) -> float:
+        """The gap after a pass: what the next one would meet, if it fell as from the last."""
+        before, self._met = self._met, met
+        return met * (min(met / before, _AFTER) if before < np.inf else _AFTER)
+
+    def _room(self) -> float:
+        return self._zero - _dual(self.W, self.total)
+
+    def _renew_near(self) -> None:
+        if self.features.keeps_weights:
+            self.W = self._acceleration.undo(self._state.reshape(self.W.shape))
+            self.total = float(self.b.sum())
+        else:
+            self.renew()
+
+    def _end_stages(self) -> None:
+        if self._mixture is not None and _dual(*self._mixture[1:]) > _dual(self.W, self.total):
+            self.b = self._mixture[0].copy()
+        if self._acceleration.near:
+            self.renew()
 
     def _stage(self, most: int, target: float) -> None:
         state = self.features.state(self._acceleration.begin(self.W)).ravel()
@@ -211,10 +192,12 @@ class SetBlocks(ElementBlocks, PulledBlocks):
             self._extrapolated(most, target, state)
         else:
             self._pass(most, target, self.passes, state)
+            self._state = state
 
     def _pass(self, most: int, target: float, order: int, state: FloatArray) -> None:
         """So many passes, or fewer if the gap as it was met is within the target."""
-        self._rest[:, 0] = 0
+        if target > 0.0:  # else the passes of one call are part of those of many
+            self._rest[:, 0] = 0
         self.passes += _core.set_passes(
             self.features.rows,
             self._sets,
@@ -265,15 +248,6 @@ class SetBlocks(ElementBlocks, PulledBlocks):
         """The dual of b, whose state this is."""
         return float(self.b.sum()) - 0.5 * self.features.squared(self._signed(), state)
 
-    def _inside(self, b: FloatArray) -> FloatArray:
-        inside = np.empty_like(b)
-        _core.project_sets(self._sets, b, inside)
-        return inside
-
-    def excess(self) -> float:
-        """As the kernel of the family measures it."""
-        return _core.largest_excess(self._sets, self.b)
-
 
 def dual_blocks(
     sets: LinearSets,
@@ -285,7 +259,7 @@ def dual_blocks(
     time_limit: float | None = None,
     init: Fit | None = None,
     most_passes: int = 1 << 40,
-    by_steps: bool = False,
+    by: Literal["passes", "steps", "splitting"] = "passes",
 ) -> Fit:
     r"""Minimise 1/2 |W|^2 + C risk(W) by exact steps of the dual, set by set.
 
@@ -301,16 +275,17 @@ def dual_blocks(
 
     Any other convex surrogate of the labels of a row has the dual over planes below it, of which
     some are kept for each set (``PlaneBlocks``). ``init`` is a fit of the same risk at any C, whose
-    dual is a start; ``most_passes`` ends the fit as ``max_iter`` does. ``by_steps``: Newton's steps
-    for all sets together instead (``PathBlocks``), whose number hardly depends on C.
+    dual is a start; ``most_passes`` ends the fit as ``max_iter`` does. ``by`` steps: Newton's, for
+    all sets together instead (``PathBlocks``), whose number hardly depends on C; by splitting:
+    weights and dual in turn, from a fit of a price nearby (``SplitBlocks``).
     """
     search = Search(sets.dimension, C, tol, max_iter, callback, time_limit=time_limit)
     blocks: Blocks
-    if by_steps:
+    if by == "steps":
         start = None if init is None else init.dual
         blocks = PathBlocks(sets, search.C, start, _gap_at(init, search.C))
     else:
-        blocks = _blocks(sets, search.C, init)
+        blocks = _blocks(sets, search.C, init, by == "splitting")
     known = -np.inf
     excess: float | None = None
     try:
@@ -330,7 +305,7 @@ def dual_blocks(
                 break
             if blocks.passes >= most_passes or blocks.stuck:
                 break
-            first = _BEGIN if init is None else _BEGIN_WARM
+            first = _BEGIN if init is None else blocks.begin_warm
             passes = min(max(first, blocks.passes // 2), _MOST, most_passes - blocks.passes)
             excess = None
             blocks.improve(passes, search.tol, search.room)
@@ -373,7 +348,7 @@ def goes_straight(sets: LinearSets, found: Polymatroids) -> bool:
     return sets.by_label and LEAST <= sets.n / max(sets.columns, 1) <= WIDE
 
 
-def _blocks(sets: LinearSets, C: float, init: Fit | None) -> Blocks:
+def _blocks(sets: LinearSets, C: float, init: Fit | None, splits: bool = False) -> Blocks:
     start, before = (None, C) if init is None else (init.dual, init.C)
     answer = sets.surrogate._polymatroids(sets.labels)
     near = None
@@ -388,7 +363,10 @@ def _blocks(sets: LinearSets, C: float, init: Fit | None) -> Blocks:
         blocks = LabelBlocks(sets, most)
         blocks._begin(start, before, C)
         return blocks
-    return SetBlocks(sets, found, scales, start, before, C, near)
+    if splits and init is not None:
+        return SplitBlocks(sets, found, scales, C, init)
+    zero = np.inf if init is None else C * init.risk_at_zero
+    return SetBlocks(sets, found, scales, start, before, C, near, zero)
 
 
 def is_near(init: Fit, C: float) -> bool:
@@ -396,17 +374,8 @@ def is_near(init: Fit, C: float) -> bool:
     return C != init.C and 1.0 / _NEAR <= C / init.C <= _NEAR
 
 
-def _products(W: FloatArray, V: FloatArray) -> FloatArray:
-    """Of the weights of each label."""
-    products: FloatArray = np.einsum("jd,jd->j", W, V)
-    return products
-
-
-def _best_part(gain: FloatArray, squares: FloatArray) -> FloatArray:
-    """The t in [0, 1] with the largest t gain - t^2 squares / 2."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        best = np.where(squares > 0.0, gain / squares, np.where(gain > 0.0, 1.0, 0.0))
-    return np.clip(best, 0.0, 1.0)
+def _dual(W: FloatArray, total: float) -> float:
+    return total - 0.5 * float(np.vdot(W, W))
 
 
 def _largest(squares: FloatArray, offsets: IntArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,10 +35,7 @@ class Features:
     def _rows(self) -> Any:
         X = self._X
         if self.gram:
-            products = X @ X.T
-            dense = products.toarray() if self._sparse else np.asarray(products)
-            self._products = np.ascontiguousarray(dense + float(self._intercept))
-            return _core.GramRows(self._products)
+            return _core.GramRows(self.products)
         if self._sparse:
             starts, columns = X.indptr.astype(np.int64), X.indices.astype(np.int64)
             return _core.SparseRows(starts, columns, X.data, X.shape[1], self._intercept)
@@ -59,20 +57,39 @@ class Features:
             W[:, features] = signed.sum(axis=0)
         return W
 
+    def scores(self, W: FloatArray) -> FloatArray:
+        """W x of each example: (p, D) to (n, p)."""
+        features = self._X.shape[1]
+        scores = np.asarray(self._X @ np.ascontiguousarray(W[:, :features].T))
+        return scores + W[:, features] if self._intercept else scores
+
+    @property
+    def keeps_weights(self) -> bool:
+        """Whether the state is W, (p, D)."""
+        return not (self.gram or self._sparse)
+
+    @property
+    def has_products(self) -> bool:
+        """Whether ``products`` has room, and not many times the entries of X."""
+        return self.gram or (not self._sparse and self.n**2 <= _MOST_PRODUCTS)
+
+    @cached_property
+    def products(self) -> FloatArray:
+        """The inner products of all examples, (n, n)."""
+        products = self._X @ self._X.T
+        dense = products.toarray() if self._sparse else np.asarray(products)
+        return np.ascontiguousarray(dense + float(self._intercept))
+
     def state(self, W: FloatArray) -> FloatArray:
         """What the kernels keep of the weights, for all labels: a fresh array."""
         if not self.gram:
             return np.array(W.T if self._sparse else W, order="C")
-        features = self._X.shape[1]
-        scores = np.asarray(self._X @ np.ascontiguousarray(W[:, :features].T))
-        if self._intercept:
-            scores = scores + W[:, features]
-        return np.array(scores.T, order="C")
+        return np.array(self.scores(W).T, order="C")
 
     def state_of(self, signed: FloatArray) -> FloatArray:
         """The state of the weights that (n, p) makes, without them where inner products are."""
         if self.gram:
-            return np.array((self._products @ signed).T, order="C")
+            return np.array((self.products @ signed).T, order="C")
         return self.state(self.weights(signed))
 
     def squared(self, signed: FloatArray, state: FloatArray) -> float:

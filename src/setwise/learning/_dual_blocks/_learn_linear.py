@@ -18,10 +18,14 @@ from setwise.learning._dual_blocks._dual_blocks import dual_blocks, goes_straigh
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.learning._dual_blocks._path_blocks import takes_steps
 from setwise.learning._dual_blocks._plane_blocks import takes_planes
+from setwise.learning._dual_blocks._splitting import MOST_SPLITS, takes_splitting
 from setwise.learning._history import History
 from setwise.losses._families import Polymatroids
 
-Stage = tuple[Literal["planes", "blocks", "steps"], int]
+Stage = tuple[Literal["planes", "blocks", "steps", "splits"], int]
+
+_BY: dict[str, Literal["passes", "steps", "splitting"]]
+_BY = {"blocks": "passes", "steps": "steps", "splits": "splitting"}
 
 # Of so many examples a feature, planes need few rounds, whatever C; from so many on, no others are
 # tried, nor for so few weights. Features count by what they weigh: one that is large beside the
@@ -123,7 +127,7 @@ def learn_linear(
                     init=start,
                     callback=told,
                     most_passes=most,
-                    by_steps=kind == "steps",
+                    by=_BY[kind],
                 )
             else:
                 fit = one_slack(
@@ -182,7 +186,9 @@ def stages(sets: LinearSets, init: Fit | None = None) -> tuple[Stage, ...]:
         return _steps_after(sets, 2, _OF_WIDE)
     if answer[0].kind == Polymatroids.MODULAR:  # whose labels have steps of their own
         return _STRAIGHT
-    return _with_steps(sets, ("blocks", _passes_before_steps(sets)), _STRAIGHT)
+    straight = _with_steps(sets, ("blocks", _passes_before_steps(sets)), _STRAIGHT)
+    splits = init is not None and takes_splitting(sets)
+    return (("splits", MOST_SPLITS), *straight) if splits else straight
 
 
 def _rounds_before_steps(sets: LinearSets) -> int:
