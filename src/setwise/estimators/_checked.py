@@ -82,6 +82,7 @@ def checked_labels(y: Any) -> Any:
     if y is None:  # scikit-learn's own checks look for these words
         raise ValueError("fit requires y to be passed, but the target y is None")
     if issparse(y):
+        check_sparse_labels(y)
         return y.tocsr()
     labels = as_array(y, "y")
     if labels.ndim == 2 and labels.shape[1] == 1:
@@ -102,8 +103,16 @@ def checked_labels(y: Any) -> Any:
     return labels
 
 
+def check_sparse_labels(y: Any) -> None:
+    """Raise unless sparse labels are a matrix: not every SciPy can change the format of a row."""
+    if y.ndim != 2:
+        raise ValueError(f"y must have shape (n, p) when it is sparse, got {y.shape}")
+
+
 def check_targets(y: Any) -> None:
     """Raise unless y holds classes rather than measurements."""
+    if issparse(y):
+        check_sparse_labels(y)
     try:
         check_classification_targets(y)
     except (TypeError, ValueError) as error:
