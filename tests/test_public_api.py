@@ -33,11 +33,11 @@ WORDS = {
     "rng": rf"(?!{ESTIMATOR}$).*",
     "ignore_index": r"setwise\.torch\..*",
     "ignore": r"(?!setwise\.torch\.).*",
-    "n_iter_no_change": r".*\.StructBoost(Classifier|Ranker)",
+    "n_iter_no_change": r".*\.(Dask)?StructBoost(Classifier|Ranker)",
     "patience": r".*\.StructBoostTracker",
-    "measure": r".*\.Field(SVM|Boost)",
+    "measure": r".*\.(Dask)?Field(SVM|Boost)",
     "proved": r"setwise\.dask\..*",
-    **dict.fromkeys(("metric", "seed", "n_threads", "criterion"), r"(?!)"),
+    **dict.fromkeys(("metric", "seed", "n_threads"), r"(?!)"),
 }
 
 
