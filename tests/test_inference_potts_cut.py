@@ -109,9 +109,7 @@ def test_a_grid_is_cut_as_its_edges_are_and_as_by_moves(shape, neighbors, seed):
     ],
 )
 @pytest.mark.parametrize("whole", [True, False])
-def test_slabs_are_cut_as_the_whole_on_any_number_of_threads(
-    shape, neighbors, whole, monkeypatch
-):
+def test_slabs_are_cut_as_the_whole_on_any_number_of_threads(shape, neighbors, whole, monkeypatch):
     for seed in range(4):
         rng = np.random.default_rng(seed)
         unary, edges, weights = random_parts(rng, shape, neighbors, whole=whole)

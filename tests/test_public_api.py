@@ -42,7 +42,7 @@ WORDS = {
 
 
 def uses() -> Iterator[tuple[str, str]]:
-    """Every parameter and field of the listed interface, after the public name that it belongs to."""
+    """Every parameter and field of the listed interface, after the public name that has it."""
     owner = ""
     for line in LISTING.read_text(encoding="utf-8").splitlines():
         if not line.startswith(" "):
