@@ -26,6 +26,8 @@ def checked(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) ->
     """
     refuse_masked(X, "X")
     refuse_masked(y, "y")
+    if issparse(y) and options.get("multi_output"):
+        check_sparse_labels(y)
     try:
         return validate_data(estimator, X, y, **options)
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
@@ -111,8 +113,6 @@ def check_sparse_labels(y: Any) -> None:
 
 def check_targets(y: Any) -> None:
     """Raise unless y holds classes rather than measurements."""
-    if issparse(y):
-        check_sparse_labels(y)
     try:
         check_classification_targets(y)
     except (TypeError, ValueError) as error:
