@@ -353,9 +353,12 @@ class MaxFlow {
         everywhere_ = true;
         Trees& trees = trees_[sink];
         trees.restart();
-        for (Node& v : here()) v.label = free;
-        for (FlowNode v = low_; v < high_; ++v)
-            if (supply<sink>(node(v)) < 0) plant<sink>(trees, v);
+        for (FlowNode v = low_; v < high_; ++v) {
+            if (supply<sink>(node(v)) < 0)
+                plant<sink>(trees, v);
+            else
+                node(v).label = free;
+        }
         search<sink, free>(seeds);
     }
 
@@ -431,6 +434,7 @@ class MaxFlow {
         trees.work += trees.level.size();
         for (std::size_t k = 0; k < trees.level.size(); ++k) {
             if ((++steps_ & 4095) == 0) poll_();
+            if (k + 8 < trees.level.size()) prefetch_place(g, trees.level[k + 8]);
             const FlowNode u = trees.level[k];
             if (node(u).label != here) continue;
             const FlowArc end = g.end(u);
@@ -461,6 +465,11 @@ class MaxFlow {
         trees.growing = false;
         trees.level.swap(trees.next_level);
         ++trees.depth;
+    }
+
+    void prefetch_place(const Rows& g, FlowNode v) const {
+        prefetch(first_ + v);
+        prefetch(arcs_ + g.begin(v));
     }
 
     // Brings an excess or a deficit nearer to zero. Rounding does not matter where much is left.
