@@ -214,7 +214,8 @@ def test_flows_are_those_of_scipy(answered: Answered, monkeypatch: pytest.Monkey
     lines = [f"a {i + 1} {j + 1} {c}" for (i, j), c in zip(arcs, capacities, strict=True)]
     text = "\n".join(["c a graph", f"p max 12 {len(arcs)}", "n 1 s", "n 12 t", *lines, ""])
     Path("graph.max").write_text(text)
-    graph = coo_array((capacities, arcs.T), shape=(12, 12)).tocsr().astype(np.int32)
+    graph = coo_array((capacities, arcs.T.astype(np.int32)), shape=(12, 12)).tocsr()
+    graph = graph.astype(np.int32)
     value = maximum_flow(graph, 0, 11).flow_value
     assert answered.json("flow", "graph.max")["value"] == value
     on_stdin(monkeypatch, gzip.compress(text.encode()))

@@ -50,6 +50,7 @@ MULTILABEL = {
 
 
 @pytest.mark.parametrize(("estimator", "check"), CHECKS)
+@pytest.mark.filterwarnings("ignore:The least populated class")  # ten rows of scikit-learn 1.6
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 

@@ -135,7 +135,7 @@ def test_tuning_over_superpixels_and_its_end():
         both,
         {"a": [0.1, 0.3], "b": [1.0]},
         m=3,
-        metric="iou",
+        scoring="iou",
         regions=regions,
         callback=lambda step: True,
     )
@@ -150,7 +150,7 @@ FIELD = fields.Field(np.zeros((3, 2)))
 @pytest.mark.parametrize(
     ("call", "error", "sentence"),
     [
-        (lambda: oracle_accuracy([[0, 1]], [0, 1], "dice"), ValueError, "metric must be one of"),
+        (lambda: oracle_accuracy([[0, 1]], [0, 1], "dice"), ValueError, "scoring must be one of"),
         (lambda: oracle_accuracy([0, 1], [0, 1]), ValueError, r"labelings must have shape \(m, N"),
         (lambda: oracle_accuracy([[0, 1]], 3), ValueError, r"truth must have shape \(N,\)"),
         (lambda: oracle_accuracy([[0, 1]], [0, 1, 1]), ValueError, r"shape \(m, 3\) with m at"),

@@ -1,5 +1,7 @@
 """Two labels and Potts edges: a cut straight from the arrays, against brute force and moves."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import reference
@@ -88,6 +90,38 @@ def test_a_grid_is_cut_as_its_edges_are_and_as_by_moves(shape, neighbors, seed):
         assert other.value == pytest.approx(grid.value, rel=1e-13)
         assert other.bound == pytest.approx(grid.bound, rel=1e-13)
         assert other.exact
+
+
+@pytest.mark.parametrize(
+    ("shape", "neighbors"),
+    [
+        ((80,), 2),
+        ((9, 11), 4),
+        ((40, 3), 4),
+        ((33, 4), 8),
+        ((40, 2), 8),
+        ((33, 9), [[0, -1], [2, 1], [1, -3]]),
+        ((33, 9), [[-1, 0], [0, 1], [-1, 2]]),
+        ((17, 3, 4), 6),
+        ((16, 1, 5), 6),
+        ((2, 9, 4), 6),
+        ((16, 2, 2, 2), [[0, 0, 0, 1], [0, 0, -1, 0], [0, 1, 0, 0], [-1, 0, 0, 0]]),
+    ],
+)
+@pytest.mark.parametrize("whole", [True, False])
+def test_slabs_are_cut_as_the_whole_on_any_number_of_threads(shape, neighbors, whole, monkeypatch):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        unary, edges, weights = random_parts(rng, shape, neighbors, whole=whole)
+        field = fields.Field(unary) + fields.Potts(edges, weights)
+        whole_cut = sw.solve_map(field, n_jobs=1)
+        with monkeypatch.context() as patched:
+            patched.setattr(_core, "cut_grid", partial(_core.cut_grid, small_slabs=True))
+            found = [_potts_cut.cut_potts(unary, [(edges, weights)], jobs) for jobs in (1, 2, 5)]
+        for slabs in found:
+            assert slabs.labels.tolist() == whole_cut.labels.tolist()
+            assert slabs[1:] == found[0][1:]
+            assert slabs.value == whole_cut.value
 
 
 @given(st.integers(0, 2**32 - 1))

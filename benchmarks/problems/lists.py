@@ -128,20 +128,20 @@ def wide() -> Iterator[Problem]:
     truths = [rng.integers(-1, 3, 30) for _ in range(2)]
     labelings = rng.integers(0, 3, (5, 30))
     pixels = [rng.integers(0, 30, (12, 12)) for _ in range(2)]
-    for metric in ("accuracy", "iou"):
+    for scoring in ("accuracy", "iou"):
         for name in ("oracle_accuracy", "oracle_items"):
             yield (
-                f"{name} {metric}",
-                partial(getattr(inference, name), labelings, truths[0], metric, ignore=-1),
+                f"{name} {scoring}",
+                partial(getattr(inference, name), labelings, truths[0], scoring, ignore=-1),
             )
         for kind, make, grid in (
             ("ball", d.HammingBall, {"weight": [0.5, 5.0], "gamma": [0.1, 0.5]}),
             ("div-m-best", d.DivMBest, {"weight": [0.1, 0.5, 1.0]}),
         ):
             yield (
-                f"tune {kind} {metric}",
-                lambda make=make, grid=grid, metric=metric: inference.tune_diversity(
-                    [field(), field()], truths, make, grid, m=3, metric=metric, n_jobs=1
+                f"tune {kind} {scoring}",
+                lambda make=make, grid=grid, scoring=scoring: inference.tune_diversity(
+                    [field(), field()], truths, make, grid, m=3, scoring=scoring, n_jobs=1
                 ),
             )
     yield (

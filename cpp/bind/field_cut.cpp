@@ -27,7 +27,7 @@ Index require_field(const In2<double>& unary, const Out<Index>& labels) {
 
 // Whether the grid's edges have few distances, as those of most grids do: else nothing is done.
 bool cut_grid(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> weights,
-              Out<Index> labels, Out<double> answer, int threads) {
+              Out<Index> labels, Out<double> answer, int threads, bool small_slabs) {
     const Index n = require_field(unary, labels);
     Index pixels = 1;
     for (std::size_t i = 0; i < sides.size(); ++i) {
@@ -42,7 +42,7 @@ bool cut_grid(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> w
     setwise::FieldCut cut;
     const auto offer = [&](auto solve) {
         return solve(grid, n, unary.data(), weights.data(), labels.data(), cut, poll_signals,
-                     threads);
+                     threads, small_slabs ? 1 : setwise::Slabs::least_nodes);
     };
     if (!offer(setwise::cut_grid<1>) && !offer(setwise::cut_grid<2>) &&
         !offer(setwise::cut_grid<3>) && !offer(setwise::cut_grid<4>))
@@ -94,7 +94,7 @@ void bind_field_cut(nb::module_& m) {
           "there"_a.noconvert(), "back"_a.noconvert(), nb::rv_policy::take_ownership, Unlocked());
     m.def("cut_grid", &cut_grid, "unary"_a.noconvert(), "sides"_a.noconvert(),
           "steps"_a.noconvert(), "weights"_a.noconvert(), "labels"_a.noconvert(),
-          "answer"_a.noconvert(), "threads"_a, Unlocked());
+          "answer"_a.noconvert(), "threads"_a, "small_slabs"_a = false, Unlocked());
     m.def("cut_edges", &cut_edges, "unary"_a.noconvert(), "edges"_a.noconvert(),
           "weights"_a.noconvert(), "labels"_a.noconvert(), "answer"_a.noconvert(), "threads"_a,
           Unlocked());

@@ -90,7 +90,7 @@ class ChangingCutOf final : public ChangingCut {
                 solve_in_blocks(flow_, poll, n_threads);  // what flows already goes on flowing
             else
                 flow_.solve_again(wrong_, poll);
-            found = read();
+            found = read(poll, n_threads);
         }
         double limit = unlimited;
         if (found.lost > most * found.paid) {
@@ -163,11 +163,12 @@ class ChangingCutOf final : public ChangingCut {
             flow_.excess(v) = costs_[static_cast<std::size_t>(v)];
         flow_.forget_lost();
         solve_in_blocks(flow_, poll, n_threads);
-        return read();
+        return read(poll, n_threads);
     }
 
-    ChangedCut read() {
-        read_least_sink_side(flow_, sides_);
+    ChangedCut read(Poll poll, int n_threads) {
+        const Slabs slabs(nodes(), flow_.topology().margin());
+        read_least_sink_side(flow_, sides_, slabs, n_threads, poll);
         const auto g = flow_.topology().rows();
         ChangedCut found;
         double border = 0;

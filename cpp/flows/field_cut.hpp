@@ -19,8 +19,10 @@
 #include "flows/grid_numbering.hpp"
 #include "flows/least_side.hpp"
 #include "flows/maxflow.hpp"
+#include "flows/slabs.hpp"
 #include "numeric/compensated_sum.hpp"
 #include "numeric/poll.hpp"
+#include "numeric/threads.hpp"
 
 namespace setwise {
 
@@ -37,7 +39,6 @@ template <class Flow>
 class WeightWriter {
   public:
     explicit WeightWriter(Flow& flow) : flow_(flow) {}
-    ~WeightWriter() { flow_.lose(lost_); }
 
     // Arc a from tail to head, and arc b back.
     void write(FlowNode tail, FlowNode head, FlowArc a, FlowArc b, double weight) {
@@ -59,57 +60,107 @@ class WeightWriter {
                  (std::abs(beside) <= 16 * amount ? of_head : 0.0);
     }
     double sent() const { return sent_; }
+    double lost() const { return lost_; }
 
   private:
     Flow& flow_;
     double sent_ = 0, lost_ = 0;
 };
 
-// unary (n, 2), where +inf forbids a label. `write(flow)` writes the weights and returns what flowed on
-// the way; `border(sides, pay)` calls pay(weight) for every edge between two sides, in the order of
-// the edges. What the flow was before does not matter.
-template <class Topology, class Write, class Border>
-FieldCut cut_field(MaxFlow<Topology, double>& flow, const double* unary, Write write, Border border,
-                   std::int64_t* labels, Poll poll, int n_threads) {
-    const FlowNode n = flow.topology().nodes();
-    flow.forget_lost();
-    for (FlowNode v = 0; v < n; ++v) flow.excess(v) = unary[2 * v + 1] - unary[2 * v];
+// What flowed while weights were written.
+struct Written {
     CompensatedSum<double> sent;
-    sent.add(write(flow));
-    sent.add(solve_in_blocks(flow, poll, n_threads));
+    double lost = 0;
+
+    template <class Flow>
+    void add(const WeightWriter<Flow>& writer) {
+        sent.add(writer.sent());
+        lost += writer.lost();
+    }
+    void add(const Written& other) {
+        sent.add(other.sent);
+        lost += other.lost;
+    }
+};
+
+// unary (n, 2), where +inf forbids a label. `write(k)` writes the weights of slab k's edges,
+// `write_between(k)` those from slab k to the one before, and each says what flowed on the way;
+// `border(sides, pay)` calls pay(weight or zero) for the edges, in their order, with the weights of
+// all that lie between two sides. What the flow was before does not matter.
+template <class Topology, class Write, class Between, class Border>
+FieldCut cut_field(MaxFlow<Topology, double>& flow, const double* unary, const Slabs& slabs,
+                   Write write, Between write_between, Border border, std::int64_t* labels,
+                   Poll poll, int n_threads) {
+    const FlowNode n = flow.topology().nodes();
+    const std::int64_t count = slabs.count();
+    flow.forget_lost();
+    std::vector<Written> written(static_cast<std::size_t>(2 * count));
+    each_task(count, n_threads, poll, [&](std::int64_t k, int) {
+        for (FlowNode v = slabs.first(k); v < slabs.first(k + 1); ++v)
+            flow.excess(v) = unary[2 * v + 1] - unary[2 * v];
+        written[static_cast<std::size_t>(k)] = write(k);
+    });
+    each_task(count - 1, n_threads, poll, [&](std::int64_t k, int) {
+        written[static_cast<std::size_t>(count + k)] = write_between(k + 1);
+    });
+    Written all;
+    for (const Written& part : written) all.add(part);
+    flow.lose(all.lost);
+    all.sent.add(solve_in_blocks(flow, poll, n_threads));
     FieldCut answer;
-    answer.sent = sent.value();
+    answer.sent = all.sent.value();
     answer.lost = unproved(flow, answer.sent);
 
     std::vector<Side> sides(static_cast<std::size_t>(n));
-    read_least_sink_side(flow, sides);
-    for (FlowNode v = 0; v < n; ++v) {
-        const std::int64_t x = sides[static_cast<std::size_t>(v)];
-        const double mine = unary[2 * v + x], other = unary[2 * v + 1 - x];
-        labels[v] = x;
-        answer.unary += mine;
-        answer.paid += std::max(0.0, mine - other);
-    }
-    border(sides.data(), [&](double weight) { answer.edges += weight; });
-    answer.paid += answer.edges;
+    read_least_sink_side(flow, sides, slabs, n_threads, poll);
+    each_task(count, n_threads, poll, [&](std::int64_t k, int) {
+        for (FlowNode v = slabs.first(k); v < slabs.first(k + 1); ++v)
+            labels[v] = sides[static_cast<std::size_t>(v)];
+    });
+    // Sums in the order of the arrays, so on one thread each.
+    double paid = 0;
+    each_task(2, count == 1 ? 1 : n_threads, poll, [&](std::int64_t what, int) {
+        if (what == 1) {
+            double sum = 0;
+            border(sides.data(), [&](double weight) { sum += weight; });
+            answer.edges = sum;
+            return;
+        }
+        double sum = 0;
+        for (FlowNode v = 0; v < n; ++v) {
+            const std::int64_t x = sides[static_cast<std::size_t>(v)];
+            const double mine = unary[2 * v + x], other = unary[2 * v + 1 - x];
+            sum += mine;
+            paid += std::max(0.0, mine - other);
+        }
+        answer.unary = sum;
+    });
+    answer.paid = paid + answer.edges;
     return answer;
 }
 
 // False, and nothing is done, where the grid has not the form that a compact graph needs.
 template <int pairs>
 bool cut_grid(const GridNumbering& grid, std::int64_t n, const double* unary, const double* weights,
-              std::int64_t* labels, FieldCut& answer, Poll poll, int n_threads = 1) {
+              std::int64_t* labels, FieldCut& answer, Poll poll, int n_threads = 1,
+              std::int64_t least_slab = Slabs::least_nodes) {
     if (grid.distances().size() != pairs) return false;
     auto topology = OffsetTopology<pairs>::of(n, grid.count(), grid.distances().data());
     if (!topology) return false;
-    const auto write = [&](auto& flow) {
+    MaxFlow<OffsetTopology<pairs>, double> flow(
+        std::make_shared<const OffsetTopology<pairs>>(std::move(*topology)));
+    const Slabs slabs(n, flow.topology().margin(), grid.row(), least_slab);
+    // The runs of edges that begin in these rows and that `chosen(first tail, first head)` chooses.
+    const auto write = [&](std::int64_t first_row, std::int64_t last_row, auto chosen) {
         const auto g = flow.topology().rows();
-        CompensatedSum<double> sent;
-        grid.for_runs(
+        Written written;
+        grid.for_runs_of(
+            first_row, last_row,
             [&](std::size_t k, const auto&, std::int64_t first, std::int64_t e, std::int64_t size) {
                 const std::int64_t slot = grid.directions()[k].slot;
                 const auto by = static_cast<FlowNode>(grid.directions()[k].offset);
                 const auto tail = static_cast<FlowNode>(first), count = static_cast<FlowNode>(size);
+                if (!chosen(tail, tail + by)) return;
                 const FlowArc a = g.begin(tail) + static_cast<FlowArc>(2 * slot + (by < 0));
                 const FlowArc b = g.begin(tail + by) + static_cast<FlowArc>(2 * slot + (by > 0));
                 // Edges that meet wait for each other: so those of every other stretch come first.
@@ -119,9 +170,21 @@ bool cut_grid(const GridNumbering& grid, std::int64_t n, const double* unary, co
                     for (FlowNode c = begin; c < count; c += stretch)
                         writer.write(tail + c, tail + c + by, a + 2 * pairs * c, b + 2 * pairs * c,
                                      weights[e + c]);
-                sent.add(writer.sent());
+                written.add(writer);
             });
-        return sent.value();
+        return written;
+    };
+    const auto within = [&](std::int64_t k) {
+        const FlowNode low = slabs.first(k), high = slabs.first(k + 1);
+        return write(slabs.first_row(k), slabs.first_row(k + 1),
+                     [=](FlowNode, FlowNode head) { return low <= head && head < high; });
+    };
+    const auto between = [&](std::int64_t k) {
+        const FlowNode border = slabs.first(k);
+        const std::int64_t row = grid.row();
+        return write(
+            slabs.before(k) / row, (slabs.after(k) + row - 1) / row,
+            [=](FlowNode tail, FlowNode head) { return (tail < border) != (head < border); });
     };
     const auto border = [&](const Side* sides, auto pay) {
         grid.for_runs_in_order([&](std::size_t k, const auto&, std::int64_t first, std::int64_t e,
@@ -135,14 +198,11 @@ bool cut_grid(const GridNumbering& grid, std::int64_t n, const double* unary, co
                     std::memcpy(&there, y + c, sizeof there);
                     if (here == there) c = end;
                 }
-                for (; c < end; ++c)
-                    if (x[c] != y[c]) pay(weights[e + c]);
+                for (; c < end; ++c) pay(x[c] != y[c] ? weights[e + c] : 0.0);
             }
         });
     };
-    MaxFlow<OffsetTopology<pairs>, double> flow(
-        std::make_shared<const OffsetTopology<pairs>>(std::move(*topology)));
-    answer = cut_field(flow, unary, write, border, labels, poll, n_threads);
+    answer = cut_field(flow, unary, slabs, within, between, border, labels, poll, n_threads);
     return true;
 }
 
@@ -151,19 +211,23 @@ template <class Topology>
 FieldCut cut_edges(MaxFlow<Topology, double>& flow, EdgeList<std::int64_t> edges,
                    const double* unary, const double* weights, std::int64_t* labels, Poll poll,
                    int n_threads = 1) {
-    const auto write = [&](auto&) {
-        const auto& topology = flow.topology();
+    const auto& topology = flow.topology();
+    const Slabs whole(topology.nodes(), 0);
+    const auto write = [&](std::int64_t) {
         WeightWriter writer(flow);
         for (std::int64_t e = 0; e < edges.count; ++e)
             writer.write(edges.tail(e), edges.head(e), topology.forward(e), topology.reverse(e),
                          weights[e]);
-        return writer.sent();
+        Written written;
+        written.add(writer);
+        return written;
     };
+    const auto between = [](std::int64_t) { return Written(); };
     const auto border = [&](const Side* sides, auto pay) {
         for (std::int64_t e = 0; e < edges.count; ++e)
             if (sides[edges.tail(e)] != sides[edges.head(e)]) pay(weights[e]);
     };
-    return cut_field(flow, unary, write, border, labels, poll, n_threads);
+    return cut_field(flow, unary, whole, write, between, border, labels, poll, n_threads);
 }
 
 // The same in the most compact form that holds them.

@@ -212,7 +212,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
     static constexpr Capacity most_lost = 64 * unit;  // a share of what is sent
 
     struct Terminals {
-        Capacity source = 0, sink = 0;
+        Capacity source, sink;
     };
 
     FlowGraph(const FlowGraph& other)
@@ -551,8 +551,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
     }
 
     MaxFlow<Topology, Capacity> solver_;
-    LargeArray<Capacity> capacity_;
-    LargeArray<Terminals> terminals_;
+    ZeroedArray<Capacity> capacity_;
+    ZeroedArray<Terminals> terminals_;
     std::vector<FlowNode> changed_;
     Sum base_, sent_;              // min(source, sink) of all nodes, and what is sent beyond it
     Capacity total_ = 0, limit_ = unlimited;

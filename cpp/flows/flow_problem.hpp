@@ -14,7 +14,7 @@ namespace setwise {
 // A first flow is found in blocks of nodes. Their number is a power of two, as large as leaves them not
 // too small, nor too thin for what a border disturbs: as thick as their nodes fill rows like the border.
 struct BlockSizes {
-    std::int64_t most_blocks = 16, least_nodes = std::int64_t(1) << 16, least_thickness = 48;
+    std::int64_t most_blocks = 16, least_nodes = std::int64_t(1) << 16, least_thickness = 32;
     std::int64_t deepest = 2;  // how many times the thickness paths may be long
 };
 

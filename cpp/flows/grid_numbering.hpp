@@ -62,12 +62,19 @@ class GridNumbering {
     // of edges along the last axis: pixel row after pixel row, or in the order of the edges.
     template <class Visit>
     void for_runs(Visit visit) const {
-        walk(0, directions_.size(), visit);
+        walk(0, directions_.size(), 0, rows(), visit);
     }
     template <class Visit>
     void for_runs_in_order(Visit visit) const {
-        for (std::size_t k = 0; k < directions_.size(); ++k) walk(k, k + 1, visit);
+        for (std::size_t k = 0; k < directions_.size(); ++k) walk(k, k + 1, 0, rows(), visit);
     }
+    // The same for the runs that begin in some of the pixel rows.
+    template <class Visit>
+    void for_runs_of(std::int64_t first_row, std::int64_t last_row, Visit visit) const {
+        walk(0, directions_.size(), first_row, last_row, visit);
+    }
+    std::int64_t row() const { return sides_.back(); }  // how many pixels
+    std::int64_t rows() const { return pixels_ / row(); }
 
     // The direction and the first pixel of an edge.
     std::pair<std::size_t, std::int64_t> find(std::int64_t e) const {
@@ -84,16 +91,34 @@ class GridNumbering {
     }
 
   private:
+    // How many runs a direction has in the rows before the one with these coordinates.
+    std::int64_t runs_before(const Direction& d, const std::vector<std::int64_t>& at) const {
+        std::int64_t runs = 0, share = 1;  // whether rows with the first coordinates have runs
+        for (std::size_t i = 0; i + 1 < sides_.size(); ++i) {
+            const std::int64_t low = std::max<std::int64_t>(-d.step[i], 0);
+            const std::int64_t high = sides_[i] - std::max<std::int64_t>(d.step[i], 0);
+            const std::int64_t inside = std::max<std::int64_t>(high - low, 0);
+            runs = runs * inside + share * std::clamp<std::int64_t>(at[i] - low, 0, inside);
+            if (at[i] < low || at[i] >= high) share = 0;
+        }
+        return runs;
+    }
+
     template <class Visit>
-    void walk(std::size_t begin, std::size_t end, Visit visit) const {
+    void walk(std::size_t begin, std::size_t end, std::int64_t first_row, std::int64_t last_row,
+              Visit visit) const {
         if (count_ == 0) return;
         const std::size_t last = sides_.size() - 1;
         std::vector<std::int64_t> at(sides_.size(), 0), next;
-        for (const Direction& d : directions_) next.push_back(d.first);
-        for (std::int64_t pixel = 0; pixel < pixels_; pixel += sides_[last]) {
+        std::int64_t rest = first_row;
+        for (std::size_t i = last; i-- > 0; rest /= sides_[i]) at[i] = rest % sides_[i];
+        for (const Direction& d : directions_)
+            next.push_back(d.first + runs_before(d, at) *
+                                         std::max<std::int64_t>(row() - std::abs(d.step[last]), 0));
+        for (std::int64_t pixel = first_row * row(); pixel < last_row * row(); pixel += row()) {
             for (std::size_t k = begin; k < end; ++k) {
                 const Direction& d = directions_[k];
-                const std::int64_t run = sides_[last] - std::abs(d.step[last]);
+                const std::int64_t run = row() - std::abs(d.step[last]);
                 bool inside = run > 0;
                 for (std::size_t i = 0; i < last && inside; ++i)
                     inside = at[i] + d.step[i] >= 0 && at[i] + d.step[i] < sides_[i];

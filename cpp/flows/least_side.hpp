@@ -2,49 +2,85 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "flows/flow_topology.hpp"
+#include "flows/slabs.hpp"
+#include "numeric/poll.hpp"
+#include "numeric/threads.hpp"
 
 namespace setwise {
 
 using Side = unsigned char;  // of the cut: 1 for the sink's
 
 // The nodes that reach a deficit that is left: of those on the sink's side all but the ones that might
-// as well be on the other. sides has an entry for each node.
+// as well be on the other. They are found in each slab by itself, and then from slab to slab.
 template <class Flow>
-void read_least_sink_side(const Flow& flow, std::vector<Side>& sides) {
-    constexpr Side zero = 0, one = 1, either = 2;
-    const FlowNode n = flow.topology().nodes();
-    const Side sink = flow.sink_side_is_least() ? one : either;
-    for (FlowNode v = 0; v < n; ++v)
-        sides[static_cast<std::size_t>(v)] = flow.source_side(v)  ? zero
-                                             : flow.excess(v) < 0 ? one
-                                                                  : sink;
-    if (sink == one) return;
-    const auto g = flow.topology().rows();
-    std::vector<FlowNode> stack;
-    const auto settle = [&](FlowNode v) {
-        sides[static_cast<std::size_t>(v)] = one;
-        stack.push_back(v);
-    };
-    for (FlowNode v = 0; v < n; ++v) {
-        if (sides[static_cast<std::size_t>(v)] != either) continue;
-        for (FlowArc a = g.begin(v); a < g.end(v); ++a)
-            if (flow.residual(a) > 0 && sides[static_cast<std::size_t>(g.head(v, a))] == one) {
-                settle(v);
-                break;
+class LeastSinkSide {
+  public:
+    // sides has an entry for each node.
+    LeastSinkSide(const Flow& flow, std::vector<Side>& sides)
+        : flow_(flow), g_(flow.topology().rows()), sides_(sides) {}
+
+    void read(const Slabs& slabs, int n_threads, Poll poll) {
+        const Side sink = flow_.sink_side_is_least() ? one : either;
+        each_task(slabs.count(), n_threads, poll, [&](std::int64_t k, int) {
+            const FlowNode low = slabs.first(k), high = slabs.first(k + 1);
+            for (FlowNode v = low; v < high; ++v)
+                side(v) = flow_.source_side(v) ? zero : flow_.excess(v) < 0 ? one : sink;
+            if (sink == either) spread(low, high, low, high);
+        });
+        if (sink == one) return;
+        const FlowNode n = flow_.topology().nodes();
+        for (std::int64_t k = 1; k < slabs.count(); ++k)
+            spread(slabs.before(k), slabs.after(k), 0, n);
+        for (Side& side : sides_) side &= one;
+    }
+
+  private:
+    static constexpr Side zero = 0, one = 1, either = 2;
+
+    Side& side(FlowNode v) { return sides_[static_cast<std::size_t>(v)]; }
+
+    // Settles the nodes of [begin, end) that reach a settled one, and all in [low, high) that reach them.
+    void spread(FlowNode begin, FlowNode end, FlowNode low, FlowNode high) {
+        std::vector<FlowNode> stack;
+        const auto inside = [&](FlowNode v) { return low <= v && v < high; };
+        const auto settle = [&](FlowNode v) {
+            side(v) = one;
+            stack.push_back(v);
+        };
+        for (FlowNode v = begin; v < end; ++v) {
+            if (side(v) != either) continue;
+            for (FlowArc a = g_.begin(v); a < g_.end(v); ++a) {
+                const FlowNode w = g_.head(v, a);
+                if (flow_.residual(a) > 0 && inside(w) && side(w) == one) {
+                    settle(v);
+                    break;
+                }
             }
-        while (!stack.empty()) {
-            const FlowNode u = stack.back();
-            stack.pop_back();
-            for (FlowArc a = g.begin(u); a < g.end(u); ++a)
-                if (flow.residual(g.sister(u, a)) > 0 &&
-                    sides[static_cast<std::size_t>(g.head(u, a))] == either)
-                    settle(g.head(u, a));
+            while (!stack.empty()) {
+                const FlowNode u = stack.back();
+                stack.pop_back();
+                for (FlowArc a = g_.begin(u); a < g_.end(u); ++a) {
+                    const FlowNode w = g_.head(u, a);
+                    if (flow_.residual(g_.sister(u, a)) > 0 && inside(w) && side(w) == either)
+                        settle(w);
+                }
+            }
         }
     }
-    for (Side& side : sides) side &= one;
+
+    const Flow& flow_;
+    const typename Flow::Rows g_;
+    std::vector<Side>& sides_;
+};
+
+template <class Flow>
+void read_least_sink_side(const Flow& flow, std::vector<Side>& sides, const Slabs& slabs,
+                          int n_threads, Poll poll) {
+    LeastSinkSide<Flow>(flow, sides).read(slabs, n_threads, poll);
 }
 
 }  // namespace setwise

@@ -52,6 +52,8 @@ namespace setwise {
 template <class Topology, class Capacity>
 class MaxFlow {
   public:
+    using Rows = typename Topology::Rows;
+
     explicit MaxFlow(std::shared_ptr<const Topology> topology)
         : topology_(std::move(topology)),
           nodes_(static_cast<std::size_t>(topology_->nodes() + 2 * topology_->margin())),
@@ -68,8 +70,11 @@ class MaxFlow {
 
     // Makes room for the topology as it is now, if it was laid anew: the state is to be written.
     void fit() {
-        nodes_.resize(static_cast<std::size_t>(topology_->nodes() + 2 * topology_->margin()));
-        residual_.resize(static_cast<std::size_t>(topology_->arcs()));
+        const auto nodes = static_cast<std::size_t>(topology_->nodes() + 2 * topology_->margin()),
+                   arcs = static_cast<std::size_t>(topology_->arcs());
+        if (nodes_.size() < nodes) nodes_ = ZeroedArray<Node>(std::max(nodes, 2 * nodes_.size()));
+        if (residual_.size() < arcs)
+            residual_ = ZeroedArray<Capacity>(std::max(arcs, 2 * residual_.size()));
     }
 
     const Topology& topology() const { return *topology_; }
@@ -116,7 +121,7 @@ class MaxFlow {
         const auto [excesses, deficits] = count_roots();
         const bool seeds = few(excesses, deficits);
         flow_ = {};
-        send_to_neighbors();
+        send_nearby();
         // Trees grow from where there are fewer roots.
         if (deficits <= excesses)
             search_all<true, on_source_side>(seeds);
@@ -163,7 +168,6 @@ class MaxFlow {
     // Twice the distance from the root, and 1 in the trees that lead to deficits; no distance, and
     // the side, outside the trees.
     using Label = std::int32_t;
-    using Rows = typename Topology::Rows;
     static constexpr Label on_source_side = 0, on_sink_side = 1;
     static constexpr FlowArc root = -1, orphan = -2;
     static constexpr FlowNode nobody = -1;
@@ -172,15 +176,17 @@ class MaxFlow {
     static constexpr std::size_t one_sided = 3;
     // For so many nodes to each root it does so from the start.
     static constexpr std::size_t many_nodes = 64;
+    // Through nodes of more arcs nothing is sent before trees are grown.
+    static constexpr std::size_t most_nearby = 32;
 
     // A solver of neighbouring nodes may look at labels and parents at any time. It learns nothing, for
     // nothing can pass.
-    struct Node {
-        Capacity excess = 0;
-        Relaxed<Label> label = on_source_side;
-        Relaxed<FlowArc> parent = orphan;  // the arc to the parent
-        FlowArc current = 0;               // arcs before it lead to no parent of this label
-        FlowNode next = nobody;            // in the list of the orphans of this label
+    struct Node {  // begins as zeros: without excess, on the source side
+        Capacity excess;
+        Relaxed<Label> label;
+        Relaxed<FlowArc> parent;  // the arc to the parent, in a tree
+        FlowArc current;          // arcs before it lead to no parent of this label
+        FlowNode next;            // in the list of the orphans of this label
     };
 
     // Trees of one kind: those with `sink` lead to deficits, those without come from excesses. The
@@ -274,26 +280,56 @@ class MaxFlow {
         }
     };
 
-    // Lets excesses flow to the deficits beside them: much of all that flows goes no further, and this
-    // is one pass over memory in its order, without trees.
-    void send_to_neighbors() {
+    // Lets excesses flow to deficits one arc away, and two arcs away through a node that has and lacks
+    // nothing: much of all that flows goes no further, and this is one pass over memory in its order,
+    // without trees.
+    void send_nearby() {
         const Rows g = topology_->rows();
+        std::array<FlowArc, most_nearby> givers, takers;
         for (FlowNode v = low_; v < high_; ++v) {
             if ((++steps_ & 65535) == 0) poll_();
             Node& x = node(v);
-            if (!(x.excess > 0)) continue;
-            const FlowArc end = g.end(v);
-            for (FlowArc a = g.begin(v); a < end; ++a) {
-                const Capacity passage = arcs_[a];
-                if (passage == 0) continue;  // before a look at what may be another solver's node
-                Node& y = node(g.head(v, a));
-                if (!(y.excess < 0)) continue;
-                const Capacity amount = std::min({x.excess, -y.excess, passage});
-                pass<true>(g, v, a, amount);
-                use<true>(x, -amount);
-                use<true>(y, amount);
+            if (x.excess < 0) continue;
+            const FlowArc begin = g.begin(v), end = g.end(v);
+            if (x.excess > 0) {
+                for (FlowArc a = begin; a < end; ++a) {
+                    const Capacity passage = arcs_[a];
+                    if (passage == 0)
+                        continue;  // before a look at what may be another solver's node
+                    Node& y = node(g.head(v, a));
+                    if (!(y.excess < 0)) continue;
+                    const Capacity amount = std::min({x.excess, -y.excess, passage});
+                    pass<true>(g, v, a, amount);
+                    use<true>(x, -amount);
+                    use<true>(y, amount);
+                    flow_.add(amount);
+                    if (x.excess == 0) break;
+                }
+                continue;
+            }
+            if (end - begin > static_cast<FlowArc>(most_nearby)) continue;
+            std::size_t n_givers = 0, n_takers = 0;
+            for (FlowArc a = begin; a < end; ++a) {
+                const bool out = arcs_[a] > 0, in = arcs_[g.sister(v, a)] > 0;
+                if (!out && !in) continue;
+                const Capacity excess = node(g.head(v, a)).excess;
+                givers[n_givers] = takers[n_takers] = a;
+                n_givers += in && excess > 0;
+                n_takers += out && excess < 0;
+            }
+            for (std::size_t i = 0, j = 0; i < n_givers && j < n_takers;) {
+                const FlowArc a = givers[i], b = takers[j];
+                Node &from = node(g.head(v, a)), &to = node(g.head(v, b));
+                const Capacity in = arcs_[g.sister(v, a)], out = arcs_[b];
+                const Capacity amount = std::min({from.excess, in, -to.excess, out});
+                pass<false>(g, v, a, amount);
+                pass<true>(g, v, b, amount);
+                use<true>(from, -amount);
+                use<true>(to, amount);
                 flow_.add(amount);
-                if (x.excess == 0) break;
+                const bool emptied = from.excess == 0 || in == amount;
+                j += to.excess == 0 || out == amount;
+                i += emptied;
             }
         }
     }
@@ -317,9 +353,12 @@ class MaxFlow {
         everywhere_ = true;
         Trees& trees = trees_[sink];
         trees.restart();
-        for (Node& v : here()) v.label = free;
-        for (FlowNode v = low_; v < high_; ++v)
-            if (supply<sink>(node(v)) < 0) plant<sink>(trees, v);
+        for (FlowNode v = low_; v < high_; ++v) {
+            if (supply<sink>(node(v)) < 0)
+                plant<sink>(trees, v);
+            else
+                node(v).label = free;
+        }
         search<sink, free>(seeds);
     }
 
@@ -395,6 +434,7 @@ class MaxFlow {
         trees.work += trees.level.size();
         for (std::size_t k = 0; k < trees.level.size(); ++k) {
             if ((++steps_ & 4095) == 0) poll_();
+            if (k + 8 < trees.level.size()) prefetch_place(g, trees.level[k + 8]);
             const FlowNode u = trees.level[k];
             if (node(u).label != here) continue;
             const FlowArc end = g.end(u);
@@ -425,6 +465,11 @@ class MaxFlow {
         trees.growing = false;
         trees.level.swap(trees.next_level);
         ++trees.depth;
+    }
+
+    void prefetch_place(const Rows& g, FlowNode v) const {
+        prefetch(first_ + v);
+        prefetch(arcs_ + g.begin(v));
     }
 
     // Brings an excess or a deficit nearer to zero. Rounding does not matter where much is left.
@@ -552,8 +597,8 @@ class MaxFlow {
     }
 
     std::shared_ptr<const Topology> topology_;
-    LargeArray<Node> nodes_;
-    LargeArray<Capacity> residual_;
+    ZeroedArray<Node> nodes_;
+    ZeroedArray<Capacity> residual_;
     std::array<Trees, 2> trees_;
     std::vector<FlowNode> roots_, touched_;
     Sum flow_;

@@ -8,6 +8,7 @@ namespace setwise {
 template <class Number>
 class Relaxed {
   public:
+    Relaxed() = default;
     Relaxed(Number x) : value_(x) {}
     Relaxed(const Relaxed& other) : value_(Number(other)) {}
     Relaxed& operator=(Number x) {

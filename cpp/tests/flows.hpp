@@ -131,7 +131,7 @@ inline void check_field_cut(std::mt19937& random) {
     std::vector<std::int64_t> labels(static_cast<std::size_t>(n)), others(labels);
     FieldCut cut;
     const auto offer = [&](auto solve) {
-        return solve(grid, n, unary.data(), weights.data(), labels.data(), cut, no_poll, 1);
+        return solve(grid, n, unary.data(), weights.data(), labels.data(), cut, no_poll, 2, 1);
     };
     const FieldCut other = cut_edges({ends.data(), grid.count()}, n, unary.data(), weights.data(),
                                      others.data(), no_poll);

@@ -25,6 +25,7 @@ int main() {
     check_steps(random, 3000, 400);
     for (int k = 0; k < 10; ++k) check_flow_copies(random, 4);
     for (int k = 0; k < 20; ++k) check_field_batch(random, 4);
+    for (int k = 0; k < 100; ++k) check_field_cut(random);
     check_block_flow<double>(random, 60, 300, true);
     check_block_flow<double>(random, 40, 200, false);
     check_block_flow<std::int64_t>(random, 50, 300, true);

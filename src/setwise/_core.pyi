@@ -289,6 +289,7 @@ def cut_grid(
     labels: _Ints,
     answer: _Doubles,
     threads: int,
+    small_slabs: bool = False,
 ) -> bool: ...
 def cut_edges(
     unary: _Doubles, edges: _Ints, weights: _Doubles, labels: _Ints, answer: _Doubles, threads: int

@@ -396,7 +396,7 @@ for name in ("oracle_accuracy", "oracle_items"):
         f"inference.{name}",
         labelings=LABELINGS,
         truth=array(0, 1, -1, 2),
-        metric="iou",
+        scoring="iou",
         ignore=-1,
     )
 for name in ("perturbed_list", "sampled_list"):
@@ -417,7 +417,7 @@ listed(
     diversity=diversities.HammingBall,
     grid={"weight": [0.5, 5.0], "gamma": [0.5]},
     m=2,
-    metric="accuracy",
+    scoring="accuracy",
     regions=[array(0, 1, 2, 3)],
     ignore=-1,
     method="auto",

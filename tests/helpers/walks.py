@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from types import FrameType
 
+import setwise
+
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "src"
 PACKAGE = SOURCE / "setwise"
@@ -74,7 +76,13 @@ def visited(call: Callable[[], object]) -> set[Path]:
         call()
     finally:
         sys.setprofile(before)
-    return {Path(file) for file in files}
+    # A wheel's modules lie elsewhere than those that the walks name.
+    installed = Path(setwise.__file__).parent
+    return {
+        PACKAGE / file.relative_to(installed)
+        for file in map(Path, files)
+        if file.is_relative_to(installed)
+    }
 
 
 def has_functions(file: Path) -> bool:

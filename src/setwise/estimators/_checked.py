@@ -26,6 +26,8 @@ def checked(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) ->
     """
     refuse_masked(X, "X")
     refuse_masked(y, "y")
+    if issparse(y) and options.get("multi_output"):
+        check_sparse_labels(y)
     try:
         return validate_data(estimator, X, y, **options)
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
@@ -82,6 +84,7 @@ def checked_labels(y: Any) -> Any:
     if y is None:  # scikit-learn's own checks look for these words
         raise ValueError("fit requires y to be passed, but the target y is None")
     if issparse(y):
+        check_sparse_labels(y)
         return y.tocsr()
     labels = as_array(y, "y")
     if labels.ndim == 2 and labels.shape[1] == 1:
@@ -100,6 +103,12 @@ def checked_labels(y: Any) -> Any:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("Input y contains NaN or infinity")
     return labels
+
+
+def check_sparse_labels(y: Any) -> None:
+    """Raise unless sparse labels are a matrix: not every SciPy can change the format of a row."""
+    if y.ndim != 2:
+        raise ValueError(f"y must have shape (n, p) when it is sparse, got {y.shape}")
 
 
 def check_targets(y: Any) -> None:

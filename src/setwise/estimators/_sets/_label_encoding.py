@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from setwise._foundation._arguments import as_array
 from setwise._foundation._sample_weights import as_sample_weights
-from setwise.estimators._checked import check_targets
+from setwise.estimators._checked import check_sparse_labels, check_targets
 from setwise.losses._labels import read_labels
 from setwise.losses._scoring._scorer import as_label
 
@@ -106,8 +106,7 @@ def _of_matrix(y: Any) -> tuple[Encoding, NDArray[np.bool_]]:
 
 def _stored(y: Any) -> NDArray[np.bool_]:
     """The ones of a sparse matrix of zeros and ones, a byte for every cell."""
-    if y.ndim != 2:
-        raise ValueError(f"y must have shape (n, p) when it is sparse, got {y.shape}")
+    check_sparse_labels(y)
     y = y.tocsr()
     other = y.data[(y.data != 0) & (y.data != 1)]
     if other.size:

@@ -18,13 +18,13 @@ from setwise._foundation._arguments import (
 )
 from setwise.diversities._base import MOST_LABELS
 
-METRICS = ("accuracy", "iou")
+SCORINGS = ("accuracy", "iou")
 
 
 def oracle_accuracy(
     labelings: ArrayLike | Sequence[ArrayLike],
     truth: ArrayLike | Sequence[ArrayLike],
-    metric: str = "accuracy",
+    scoring: str = "accuracy",
     *,
     ignore: int = -1,
 ) -> float:
@@ -45,7 +45,7 @@ def oracle_accuracy(
         A list of labellings; with a sequence of truths one list an image.
     truth : array-like of int, shape (N,), or a sequence of such arrays
         The right labels; ``ignore`` where nobody knows.
-    metric : {"accuracy", "iou"}
+    scoring : {"accuracy", "iou"}
         What is measured.
     ignore : int
         The label of pixels that do not count.
@@ -65,9 +65,9 @@ def oracle_accuracy(
     0.875
     """
     lists, truths = _as_corpus(labelings, truth, ignore)
-    best = _best_items(lists, truths, as_choice(metric, "metric", METRICS), ignore)
+    best = _best_items(lists, truths, as_choice(scoring, "scoring", SCORINGS), ignore)
     chosen = [items[k] for items, k in zip(lists, best, strict=True)]
-    if metric == "accuracy":
+    if scoring == "accuracy":
         scores = [_accuracies(y[None], t, ignore)[0] for y, t in zip(chosen, truths, strict=True)]
         return float(np.mean(scores))
     n_classes = 1 + max(
@@ -83,7 +83,7 @@ def oracle_accuracy(
 def oracle_items(
     labelings: ArrayLike | Sequence[ArrayLike],
     truth: ArrayLike | Sequence[ArrayLike],
-    metric: str = "accuracy",
+    scoring: str = "accuracy",
     *,
     ignore: int = -1,
 ) -> IntArray:
@@ -98,13 +98,13 @@ def oracle_items(
     [1]
     """
     lists, truths = _as_corpus(labelings, truth, ignore)
-    return _best_items(lists, truths, as_choice(metric, "metric", METRICS), ignore)
+    return _best_items(lists, truths, as_choice(scoring, "scoring", SCORINGS), ignore)
 
 
 def _best_items(
-    lists: list[IntArray], truths: list[IntArray], metric: str, ignore: int
+    lists: list[IntArray], truths: list[IntArray], scoring: str, ignore: int
 ) -> IntArray:
-    score = _accuracies if metric == "accuracy" else _mean_overlaps
+    score = _accuracies if scoring == "accuracy" else _mean_overlaps
     best = [int(score(items, t, ignore).argmax()) for items, t in zip(lists, truths, strict=True)]
     return np.array(best, np.int64)
 

@@ -31,7 +31,7 @@ from setwise.diversities._concatenated import Concatenated
 from setwise.fields._field import Field
 from setwise.inference._diverse._diverse import diverse
 from setwise.inference._diverse._oracle_accuracy import (
-    METRICS,
+    SCORINGS,
     as_labels,
     check_ignore,
     oracle_accuracy,
@@ -138,7 +138,7 @@ def tune_diversity(
     grid: Mapping[str, Sequence[object]],
     *,
     m: int,
-    metric: str = "accuracy",
+    scoring: str = "accuracy",
     regions: Sequence[ArrayLike] | None = None,
     ignore: int = -1,
     method: str = "auto",
@@ -161,7 +161,7 @@ def tune_diversity(
         The values to try of each parameter; all combinations are tried.
     m : int
         The length of the lists.
-    metric : {"accuracy", "iou"}
+    scoring : {"accuracy", "iou"}
         That of :func:`oracle_accuracy`.
     regions : sequence of array-like of int, optional
         The variable of each pixel, where fields are over superpixels and truths over pixels.
@@ -217,7 +217,7 @@ def tune_diversity(
         raise TypeError(f"diversity must be callable, got {type(diversity).__name__}")
     if not isinstance(grid, Mapping):
         raise TypeError(f"grid must be a mapping, got {type(grid).__name__}")
-    m, metric = as_count(m, "m", least=1), as_choice(metric, "metric", METRICS)
+    m, scoring = as_count(m, "m", least=1), as_choice(scoring, "scoring", SCORINGS)
     variables = _as_regions(regions, images)
     choices = [as_list(values, f"grid[{key!r}]", "values") for key, values in grid.items()]
     points = [dict(zip(grid, values, strict=True)) for values in product(*choices)]
@@ -233,7 +233,7 @@ def tune_diversity(
                 diversity,
                 dict(zip(grid, choices, strict=True)),
                 m=m,
-                metric=metric,
+                scoring=scoring,
                 regions=regions,
                 ignore=ignore,
                 method=method,
@@ -253,7 +253,7 @@ def tune_diversity(
 
             try:
                 lists = deadline.run(pool.map, listed, range(len(images)))
-                scores.append(oracle_accuracy(lists, truths, metric, ignore=ignore))
+                scores.append(oracle_accuracy(lists, truths, scoring, ignore=ignore))
                 deadline.armed = True  # from now on there is an answer
             except KeyboardInterrupt:
                 if not scores:
