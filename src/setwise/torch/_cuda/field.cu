@@ -1,9 +1,9 @@
 // The upper bound of fields on grids, in one launch.
 //
-// A sweep starts at y = f + beta (f - f before), with Nesterov's beta. Momentum starts anew where a sweep
+// A sweep starts at y = f + beta (f - f before), with Nesterov's beta; where TILED, at
+// f + k / (k + 6) (f - f before) + 0.3 (f - y before) after k sweeps. Momentum starts anew where a sweep
 // turned back: where the steps from y and the way since the sweep before have an obtuse angle, or, where
-// TILED, where the bound at y is above that at the last y. Sweeps are in single precision; the proof in
-// field.cuh is not.
+// TILED, where the bound at y is above that at the last y. Sweeps are in single precision; the proof is not.
 
 __device__ inline float next_theta(float theta) { return 0.5f * (1.0f + sqrtf(1.0f + 4.0f * theta * theta)); }
 __device__ inline float beta_of(float theta) { return (theta - 1.0f) / next_theta(theta); }
@@ -16,11 +16,28 @@ __device__ inline double image_sum(const double* parts, int image, int images, d
     return block_sum(sum, scratch);
 }
 
-// Sweeps until the gap is measured again: the first time as if it fell by the third power of the sweeps,
-// later halfway between a fall by a power and one by a factor a sweep.
+// Sums of four parts of each image that is open, (images, 4), a warp each.
+__device__ inline void sums_of_images(const Arguments& p, const int* open, double* totals) {
+    const int lane = threadIdx.x & 31;
+    for (int k = threadIdx.x >> 5; k < 4 * p.images; k += THREADS / 32) {
+        const int image = k >> 2;
+        if (!open[image]) continue;
+        const double* const parts = p.parts + (k & 3) * i64(gridDim.x);
+        double sum = 0;
+        for (i64 block = image + i64(p.images) * lane; block < gridDim.x; block += i64(p.images) * 32)
+            sum += __ldcg(parts + block);
+        for (int step = 16; step; step >>= 1) sum += __shfl_xor_sync(~0u, sum, step);
+        if (lane == 0) totals[k] = sum;
+    }
+    __syncthreads();
+}
+
+// Sweeps until the gap is measured again: the first time as if it fell by a power of the sweeps, later
+// halfway between a fall by a power and one by a factor a sweep.
 __device__ inline int sweeps_ahead(int sweep, int last, double before, double worst, double tol) {
     double ahead = sweep < 4 ? 2 : sweep / 2 + 1;
-    if (sweep >= 4 && last == 0 && tol > 0) ahead = ceil(sweep * (cbrt(worst / tol) - 1.0));
+    if (sweep >= 4 && last == 0 && tol > 0)
+        return int(fmax(1.0, fmin(ceil(sweep * (pow(worst / tol, 1.0 / 3.5) - 1.0)), 32.0)));
     if (before > worst && last > 0 && sweep > last && tol > 0) {
         const double togo = log(worst / tol), fall = log(before / worst);
         const double factor = togo * (sweep - last) / fall;
@@ -33,7 +50,7 @@ __device__ inline int sweeps_ahead(int sweep, int last, double before, double wo
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     field(const __grid_constant__ Arguments p) {
     __shared__ double scratch[32];
-    __shared__ double totals[4];
+    __shared__ double totals[4 * MOST_IMAGES];
     __shared__ int open[MOST_IMAGES];
     __shared__ float momentum;
     __shared__ double start;  // the bound where the last sweep started
@@ -44,7 +61,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     const i64 own_flows = i64(DIRECTIONS) * flow_size(p);
     u32 round = 0;
     for (int b = threadIdx.x; b < p.images; b += THREADS) open[b] = 1;
-    if (threadIdx.x == 0) momentum = 1.0f, restarted = false;
+    if (threadIdx.x == 0) momentum = TILED ? 0.0f : 1.0f, restarted = false;
     if (!TILED) {
         for (i64 k = image * own_flows + first; k < (image + 1) * own_flows; k += stride) {
             if (!p.warm) p.flow[k] = 0.0f;
@@ -62,8 +79,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         const bool measure = sweep >= next || sweep >= p.limit;
         if (fresh || measure) {
             double sums[4] = {0, 0, 0, 0};
+#if TILED
+            if (open[image]) certify(p, share, flow, sums);
+#else
             if (open[image])
                 for (i64 k = first; k < p.n; k += stride) settle(p, image, k, flow, sums);
+            grid_barrier(p.counter, ++round);
+            if (measure && open[image])
+                for (i64 k = first; k < p.n; k += stride) sums[2] += slack_of(p, image, k, flow);
+#endif
             for (int q = 0; q < 4; ++q) {
                 const double sum = block_sum(sums[q], scratch);
                 if (threadIdx.x == 0) p.parts[q * blocks + blockIdx.x] = sum;
@@ -72,28 +96,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         }
         fresh = false;
         if (measure) {
-            double gap = 0;
-            if (open[image])
-                for (i64 k = first; k < p.n; k += stride) gap += slack_of(p, image, k, flow);
-            gap = block_sum(gap, scratch);
-            if (threadIdx.x == 0) p.parts[2 * blocks + blockIdx.x] = gap;
-            grid_barrier(p.counter, ++round);
             ++checks;
+            sums_of_images(p, open, totals);
             double worst = 0;
             for (int b = 0; b < p.images; ++b) {
                 if (!open[b]) continue;
-                for (int q = 0; q < 4; ++q) {
-                    const double sum = image_sum(p.parts + q * blocks, b, p.images, scratch);
-                    if (threadIdx.x == 0) totals[q] = sum;
+                const double* const of = totals + 4 * b;
+                worst = fmax(worst, of[2] / fmax(1.0, fabs(of[1])));
+                if (blockIdx.x == b && threadIdx.x == 0) {
+                    p.out[4 * b] = of[0] + 1.5e-14 * of[3];
+                    for (int q = 1; q < 4; ++q) p.out[4 * b + q] = of[q];
                 }
-                __syncthreads();
-                const double relative = totals[2] / fmax(1.0, fabs(totals[1]));
-                worst = fmax(worst, relative);
-                if (blockIdx.x == b && threadIdx.x == 0)
-                    for (int q = 0; q < 4; ++q) p.out[4 * b + q] = totals[q];
-                __syncthreads();
-                if (threadIdx.x == 0 && relative <= p.tol) open[b] = 0;
             }
+            __syncthreads();
+            for (int b = threadIdx.x; b < p.images; b += THREADS)
+                if (open[b] && totals[4 * b + 2] / fmax(1.0, fabs(totals[4 * b + 1])) <= p.tol) open[b] = 0;
             __syncthreads();
             // where the gap has ceased to fall, rounding has the last word
             const bool stalled = before >= 0.0 && sweep - last >= 16 && worst > 0.9 * before;
@@ -103,8 +120,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         }
         const float theta = momentum;
         Sweep way;
-        way.open = open[image], way.beta = beta_of(TILED ? next_theta(theta) : theta);
-        if (TILED && restarted) way.beta = 0.0f;
+        way.open = open[image], way.cold = !p.warm && sweep == 0;
+        way.beta = TILED ? (restarted ? 0.0f : theta / (theta + 6.0f)) : beta_of(theta);
+        way.push = restarted ? 0.0f : 0.3f;
         way.least = restarted ? 1.0f : 0.15f;
         way.start = p.before[sweep & 1], way.flow = flow, way.next = p.before[(sweep + 1) & 1];
         const double part = block_sum(sweep_over(p, share, way, round), scratch);
@@ -115,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         grid_barrier(p.counter, ++round);
         const double sum = image_sum(turns, image, p.images, scratch);
         if (threadIdx.x == 0) {
-            momentum = restarted && TILED ? 1.0f : next_theta(theta);
+            momentum = TILED ? (restarted ? 1.0f : theta + 1.0f) : next_theta(theta);
             restarted = TILED ? sweep > 0 && sum > start + 1e-8 * fabs(sum) : sum > 0.0;
             if (restarted && !TILED) momentum = 1.0f;
             start = sum;
@@ -127,4 +145,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         for (i64 k = image * own_flows + first; k < (image + 1) * own_flows; k += stride)
             p.flow[k] = p.before[0][k];
     if (blockIdx.x == 0 && threadIdx.x == 0) p.record[0] = sweep, p.record[1] = checks;
+    if (is_last_block(p.counter + 1) && threadIdx.x < 2) p.counter[threadIdx.x] = 0;
 }

@@ -9,7 +9,7 @@
 
 struct Arguments {
     const LOGIT* theta;  // (B, L, N)
-    const float* half;   // (B, K, N)
+    const WEIGHT* weights;  // (B, K, N)
     float* flow;         // as they are laid out below
     float* before[2];    // flows a sweep before; where TILED, two times where a sweep starts
     float* a[2];         // (B, L, N): scores now and a sweep before, unless TILED
@@ -17,7 +17,7 @@ struct Arguments {
     double* out;         // (B, 4): bound, its grounded value, gap, what sizes were added up
     double* parts;       // (6, blocks)
     int* record;         // (2): sweeps, checks
-    u32* counter;        // barrier
+    u32* counter;        // (2): barrier, and blocks that are done; zero before and after
     double tol;
     i64 n;
     int images, limit, first_check, warm;
@@ -33,7 +33,8 @@ struct Share {
 
 struct Sweep {
     bool open;           // whether the image is still swept
-    float beta;          // of its start, of the next one's where TILED
+    bool cold;           // flows and start are zero, wherever they are, and TILED
+    float beta, push;    // of its start, of the next one's where TILED
     float least;         // at the least what Newton's step divides by: 1 is a step that never climbs
     const float *start, *flow;
     float* next;         // where the next one starts
@@ -50,12 +51,13 @@ struct Sweep {
 #define PLANES (TILED && LABELS == 2 ? 1 : LABELS)
 
 #if TILED
-// Rows are cut into pieces of 32, whose labels follow one another: label j is j * 32 behind label 0.
+// Rows are cut into pieces of 32, whose labels follow one another: label j is j * 32 behind label 0. Those at
+// even places of a piece come first: what moves at once lies together.
 __device__ inline i64 flow_size(const Arguments& p) {
     return i64(p.sides[1]) * ((p.sides[2] + 31) >> 5) * (PLANES * 32);
 }
 __device__ inline i64 flow_at(const Arguments& p, i64 row, u32 x, bool) {
-    return (row * ((p.sides[2] + 31) >> 5) + (x >> 5)) * (PLANES * 32) + (x & 31);
+    return (row * ((p.sides[2] + 31) >> 5) + (x >> 5)) * (PLANES * 32) + ((x & 1) << 4) + (x >> 1 & 15);
 }
 __device__ inline i64 flow_stride(const Arguments&) { return 32; }
 #else
@@ -67,6 +69,12 @@ __device__ inline i64 flow_at(const Arguments& p, i64 row, u32 x, bool along_row
 }
 __device__ inline i64 flow_stride(const Arguments& p) { return p.n; }
 #endif
+
+// Half a weight, rounded down.
+__device__ inline float half_of(const Arguments& p, i64 at) {
+    if (sizeof(WEIGHT) == 8) return __double2float_rd(0.5 * static_cast<double>(p.weights[at]));
+    return 0.5f * static_cast<float>(p.weights[at]);
+}
 
 __device__ inline double flow_of(const Arguments& p, const float* flow, i64 at, int j) {
     if (PLANES == 1) return (j ? 0.5 : -0.5) * static_cast<double>(flow[at]);
@@ -113,59 +121,4 @@ __device__ inline double score(const Arguments& p, const Around& around, i64 own
         a += k & 1 ? counted : -counted;
     }
     return a;
-}
-
-// Probabilities of a pixel, and its scores unless TILED; adds to the bound, its grounded value, and sizes.
-__device__ inline void settle(const Arguments& p, i64 image, i64 pixel, const float* flow, double* sums) {
-    double x[KEPT];
-    const Around around(p, image, u32(pixel));
-    const i64 own = image * LABELS * p.n + pixel;
-    double top = -1e300, best = -1e300;
-    EACH_LABEL {
-        const double a = score(p, around, own, j, flow);
-        if (KEPT == LABELS) x[j] = a;
-        best = fmax(best, static_cast<double>(p.theta[own + j * p.n]));
-        top = fmax(top, a);
-    }
-    double sum = 0;
-    EACH_LABEL {
-        const double a = KEPT == LABELS ? x[j] : score(p, around, own, j, flow);
-        const double mass = exp(a - top);
-        if (!TILED) p.a[0][own + j * p.n] = fmaxf(static_cast<float>(a), -1e30f);
-        if (KEPT == LABELS) x[j] = mass;
-        sum += mass;
-    }
-    const double scale = 1.0 / sum;
-    EACH_LABEL {
-        const double mass = KEPT == LABELS ? x[j] : exp(score(p, around, own, j, flow) - top);
-        p.p[own + j * p.n] = static_cast<float>(mass * scale);
-    }
-    if (!TILED) EACH_LABEL {
-        const double a = score(p, around, own, j, p.before[0]);
-        p.a[1][own + j * p.n] = fmaxf(static_cast<float>(a), -1e30f);
-    }
-    const double value = top + log(sum);
-    sums[0] += value;
-    sums[1] += value - best;
-    sums[3] += fabs(value) + fabs(best);
-}
-
-// What the edges from a pixel add to the gap.
-__device__ inline double slack_of(const Arguments& p, i64 image, i64 pixel, const float* flow) {
-    const Around around(p, image, u32(pixel));
-    const float* const here = p.p + image * LABELS * p.n + pixel;
-    double sum = 0;
-#pragma unroll
-    for (int d = 0; d < DIRECTIONS; ++d) {
-        if (!around.is[2 * d]) continue;
-        const double half = p.half[(image * DIRECTIONS + d) * p.n + pixel];
-        if (!(half > 0.0)) continue;
-        const float* const there = here + around.ahead[d];
-        EACH_LABEL {
-            const double apart = static_cast<double>(here[j * p.n]) - static_cast<double>(there[j * p.n]);
-            sum += half * fabs(apart) - flow_of(p, flow, around.at[2 * d], j) * apart;
-        }
-        sum += 4.8e-7 * half;  // what rounding of p may hide
-    }
-    return sum;
 }

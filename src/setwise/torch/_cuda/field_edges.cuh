@@ -52,7 +52,7 @@ __device__ inline float largest_step(float d) { return fminf(fmaxf(d, -30.0f), 3
 // (y - f)(f - f before). Everything is read before anything is written, so that reads do not wait.
 __device__ inline float relax(const Arguments& p, i64 image, const Edge& e, int direction, float beta) {
     const i64 n = p.n;
-    const float half = p.half[(image * DIRECTIONS + direction) * n + e.tail];
+    const float half = half_of(p, (image * DIRECTIONS + direction) * n + e.tail);
     if (!(half > 0.0f)) return 0.0f;
     float* const tail = p.a[0] + image * LABELS * n + e.tail;
     float* const head = p.a[0] + image * LABELS * n + e.head;
@@ -145,4 +145,59 @@ __device__ inline double sweep_over(const Arguments& p, const Share& share, cons
                 turned += relax(p, image, chosen.at(p, u32(k)), c >> 1, sweep.beta);
     }
     return turned;
+}
+
+// Probabilities of a pixel, and its scores; adds to the bound, its grounded value, and sizes.
+__device__ inline void settle(const Arguments& p, i64 image, i64 pixel, const float* flow, double* sums) {
+    double x[KEPT];
+    const Around around(p, image, u32(pixel));
+    const i64 own = image * LABELS * p.n + pixel;
+    double top = -1e300, best = -1e300;
+    EACH_LABEL {
+        const double a = score(p, around, own, j, flow);
+        if (KEPT == LABELS) x[j] = a;
+        best = fmax(best, static_cast<double>(p.theta[own + j * p.n]));
+        top = fmax(top, a);
+    }
+    double sum = 0;
+    EACH_LABEL {
+        const double a = KEPT == LABELS ? x[j] : score(p, around, own, j, flow);
+        const double mass = exp(a - top);
+        p.a[0][own + j * p.n] = fmaxf(static_cast<float>(a), -1e30f);
+        if (KEPT == LABELS) x[j] = mass;
+        sum += mass;
+    }
+    const double scale = 1.0 / sum;
+    EACH_LABEL {
+        const double mass = KEPT == LABELS ? x[j] : exp(score(p, around, own, j, flow) - top);
+        p.p[own + j * p.n] = static_cast<float>(mass * scale);
+    }
+    EACH_LABEL {
+        const double a = score(p, around, own, j, p.before[0]);
+        p.a[1][own + j * p.n] = fmaxf(static_cast<float>(a), -1e30f);
+    }
+    const double value = top + log(sum);
+    sums[0] += value;
+    sums[1] += value - best;
+    sums[3] += fabs(value) + fabs(best);
+}
+
+// What the edges from a pixel add to the gap.
+__device__ inline double slack_of(const Arguments& p, i64 image, i64 pixel, const float* flow) {
+    const Around around(p, image, u32(pixel));
+    const float* const here = p.p + image * LABELS * p.n + pixel;
+    double sum = 0;
+#pragma unroll
+    for (int d = 0; d < DIRECTIONS; ++d) {
+        if (!around.is[2 * d]) continue;
+        const double half = half_of(p, (image * DIRECTIONS + d) * p.n + pixel);
+        if (!(half > 0.0)) continue;
+        const float* const there = here + around.ahead[d];
+        EACH_LABEL {
+            const double apart = static_cast<double>(here[j * p.n]) - static_cast<double>(there[j * p.n]);
+            sum += half * fabs(apart) - flow_of(p, flow, around.at[2 * d], j) * apart;
+        }
+        sum += 4.8e-7 * half;  // what rounding of p may hide
+    }
+    return sum;
 }
