@@ -72,7 +72,7 @@ def grid_bound(
     record = torch.empty(2, dtype=torch.int32, device=device)
     stream = torch._C._cuda_getCurrentRawStream(device.index)
     scores = 0 if tiled else 4 * batch * labels * n  # bytes of each of two
-    zero, scratch = workspaces(device, stream, 16, 48 * blocks)
+    zero, scratch = workspaces(device, stream, 16, 80 * blocks)
     rest = None if tiled else torch.empty(2 * scores, dtype=torch.uint8, device=device)
     rest_at = 0 if rest is None else rest.data_ptr()
     before_at = before.data_ptr()
@@ -125,14 +125,14 @@ def _plan(
 ) -> _Plan | None:
     tiled = steps == _FOUR and labels <= _IN_REGISTERS
     flows, tiles = (len(steps), labels, prod(sides)), 0
-    shape, shared, split = (256, 4) if labels <= 8 else (128, 3), 0, 1
+    shape, shared = (256, 4) if labels <= 8 else (128, 3), 0
     if tiled:
         planes = 1 if labels == 2 else labels
         of_tiles = (2, sides[0], -(-sides[1] // 32), planes, 32)
         tiled = prod(of_tiles) < 2**31
     if tiled:
-        split, shape, shared = _tile(labels, shared_memory(device))
-        tiles = -(-sides[0] // (shape[0] // (16 * split) - 2)) * -(-sides[1] // 28)
+        shape, shared = _tile(labels, shared_memory(device))
+        tiles = -(-sides[0] // (shape[0] // 16 - 2)) * -(-sides[1] // 28)
         flows = of_tiles
     macros = (
         ("LOGIT", _NUMBERS[logits]),
@@ -143,7 +143,6 @@ def _plan(
         ("MOST_IMAGES", _MOST_IMAGES),
         ("BLOCKS", shape[1]),
         ("TILED", int(tiled)),
-        ("SPLIT", split),
     )
     files = ("field.cuh", "field_tiles.cuh" if tiled else "field_edges.cuh", "field.cu")
     program = kernel(files, "field", macros, shared, device, shape, True)
@@ -156,18 +155,16 @@ def _plan(
     return _Plan(program, struct.Struct(f"<12Qdq{4 + len(geometry)}i{4 * odd}x"), geometry, flows, tiles)
 
 
-def _tile(labels: int, room: int) -> tuple[int, tuple[int, int], int]:
-    """Threads of an edge, of a block, blocks on a multiprocessor; the bytes of a tile.
+def _tile(labels: int, room: int) -> tuple[tuple[int, int], int]:
+    """Threads of a block, blocks on a multiprocessor; the bytes of a tile.
 
     Blocks wait for one another, so that their tiles must be in shared memory all at once, of which
     a T4 has a quarter of what an H100 has.
     """
-    split = 1 if labels <= 8 else 2
-    threads, most = (512, 2) if labels == 2 else (256, 4) if labels <= 8 else (512, 2)
-    rows = threads // (16 * split)
+    threads, most = (512, 2) if labels == 2 else (256, 4) if labels <= 8 else (256, 2)
     planes = 1 if labels == 2 else labels
-    shared = 4 * (33 * rows if split == 1 else 32 * rows + 1) * (planes + 1)
-    return split, (threads, max(1, min(most, room // (shared + 4096)))), shared
+    shared = 4 * 33 * (threads // 16) * (planes + 1)
+    return (threads, max(1, min(most, room // (shared + 4096)))), shared
 
 
 def fits(theta: Tensor, sides: tuple[int, ...], steps: tuple[tuple[int, ...], ...]) -> bool:

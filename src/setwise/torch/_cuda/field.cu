@@ -17,12 +17,13 @@ __device__ inline double image_sum(const double* parts, int image, int images, d
 }
 
 // Sums of four parts of each image that is open, (images, 4), a warp each.
-__device__ inline void sums_of_images(const Arguments& p, const int* open, double* totals) {
+__device__ inline void sums_of_images(const Arguments& p, const double* measured, const int* open,
+                                      double* totals) {
     const int lane = threadIdx.x & 31;
     for (int k = threadIdx.x >> 5; k < 4 * p.images; k += THREADS / 32) {
         const int image = k >> 2;
         if (!open[image]) continue;
-        const double* const parts = p.parts + (k & 3) * i64(gridDim.x);
+        const double* const parts = measured + (k & 3) * i64(gridDim.x);
         double sum = 0;
         for (i64 block = image + i64(p.images) * lane; block < gridDim.x; block += i64(p.images) * 32)
             sum += __ldcg(parts + block);
@@ -38,6 +39,7 @@ __device__ inline int sweeps_ahead(int sweep, int last, double before, double wo
     double ahead = sweep < 4 ? 2 : sweep / 2 + 1;
     if (sweep >= 4 && last == 0 && tol > 0)
         return int(fmax(1.0, fmin(ceil(sweep * (pow(worst / tol, 1.0 / 3.5) - 1.0)), 32.0)));
+    if (sweep > 0 && last == sweep) return 1;
     if (before > worst && last > 0 && sweep > last && tol > 0) {
         const double togo = log(worst / tol), fall = log(before / worst);
         const double factor = togo * (sweep - last) / fall;
@@ -77,10 +79,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     while (true) {
         const float* const flow = TILED && !swept ? p.before[0] : p.flow;
         const bool measure = sweep >= next || sweep >= p.limit;
+        // the first time a part of a large image says enough
+        const bool look = TILED && measure && last == 0 && sweep > 0 && sweep < p.limit && p.tol > 0.0 &&
+                          p.n >= 1 << 15;
+        // two places in turn: a block may be ahead of one that still reads
+        double* const measured = p.parts + (checks & 1) * 4 * blocks;
         if (fresh || measure) {
             double sums[4] = {0, 0, 0, 0};
 #if TILED
-            if (open[image]) certify(p, share, flow, sums);
+            if (open[image]) certify(p, share, flow, look ? 8 : 1, sums);
 #else
             if (open[image])
                 for (i64 k = first; k < p.n; k += stride) settle(p, image, k, flow, sums);
@@ -90,33 +97,39 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #endif
             for (int q = 0; q < 4; ++q) {
                 const double sum = block_sum(sums[q], scratch);
-                if (threadIdx.x == 0) p.parts[q * blocks + blockIdx.x] = sum;
+                if (threadIdx.x == 0) measured[q * blocks + blockIdx.x] = sum;
             }
             grid_barrier(p.counter, ++round);
         }
         fresh = false;
         if (measure) {
-            ++checks;
-            sums_of_images(p, open, totals);
+            sums_of_images(p, measured, open, totals);
             double worst = 0;
             for (int b = 0; b < p.images; ++b) {
                 if (!open[b]) continue;
                 const double* const of = totals + 4 * b;
                 worst = fmax(worst, of[2] / fmax(1.0, fabs(of[1])));
-                if (blockIdx.x == b && threadIdx.x == 0) {
+                if (!look && blockIdx.x == b && threadIdx.x == 0) {
                     p.out[4 * b] = of[0] + 1.5e-14 * of[3];
                     for (int q = 1; q < 4; ++q) p.out[4 * b + q] = of[q];
                 }
             }
             __syncthreads();
-            for (int b = threadIdx.x; b < p.images; b += THREADS)
-                if (open[b] && totals[4 * b + 2] / fmax(1.0, fabs(totals[4 * b + 1])) <= p.tol) open[b] = 0;
-            __syncthreads();
-            // where the gap has ceased to fall, rounding has the last word
-            const bool stalled = before >= 0.0 && sweep - last >= 16 && worst > 0.9 * before;
-            if (worst <= p.tol || sweep >= p.limit || stalled) break;
-            next = sweep + sweeps_ahead(sweep, last, before, worst, p.tol);
-            last = sweep, before = worst;
+            ++checks;
+            if (look) {
+                next = sweep + (worst > p.tol ? sweeps_ahead(sweep, 0, -1.0, worst, p.tol) : 0);
+                last = sweep, before = worst;
+                if (next == sweep) continue;  // all of it now
+            } else {
+                for (int b = threadIdx.x; b < p.images; b += THREADS)
+                    if (open[b] && totals[4 * b + 2] / fmax(1.0, fabs(totals[4 * b + 1])) <= p.tol) open[b] = 0;
+                __syncthreads();
+                // where the gap has ceased to fall, rounding has the last word
+                const bool stalled = before >= 0.0 && sweep - last >= 16 && worst > 0.9 * before;
+                if (worst <= p.tol || sweep >= p.limit || stalled) break;
+                next = sweep + sweeps_ahead(sweep, last, before, worst, p.tol);
+                last = sweep, before = worst;
+            }
         }
         const float theta = momentum;
         Sweep way;
@@ -127,8 +140,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         way.start = p.before[sweep & 1], way.flow = flow, way.next = p.before[(sweep + 1) & 1];
         const double part = block_sum(sweep_over(p, share, way, round), scratch);
         swept = swept || way.open;
-        // two places in turn: a block may be a sweep ahead of one that still reads
-        double* const turns = p.parts + (4 + (sweep & 1)) * blocks;
+        double* const turns = p.parts + (8 + (sweep & 1)) * blocks;
         if (threadIdx.x == 0) turns[blockIdx.x] = part;
         grid_barrier(p.counter, ++round);
         const double sum = image_sum(turns, image, p.images, scratch);

@@ -15,7 +15,7 @@ struct Arguments {
     float* a[2];         // (B, L, N): scores now and a sweep before, unless TILED
     float* p;            // (B, L, N)
     double* out;         // (B, 4): bound, its grounded value, gap, what sizes were added up
-    double* parts;       // (6, blocks)
+    double* parts;       // (10, blocks)
     int* record;         // (2): sweeps, checks
     u32* counter;        // (2): barrier, and blocks that are done; zero before and after
     double tol;
@@ -51,15 +51,21 @@ struct Sweep {
 #define PLANES (TILED && LABELS == 2 ? 1 : LABELS)
 
 #if TILED
-// Rows are cut into pieces of 32, whose labels follow one another: label j is j * 32 behind label 0. Those at
-// even places of a piece come first: what moves at once lies together.
+// Rows are cut into pieces of 32 places, those at even x first: what moves at once lies together. Groups of
+// four labels follow one another, the four of a place side by side, and then the labels that are left.
+constexpr int GROUPS = PLANES / 4;
+__device__ inline int place_of(u32 x) { return int(((x & 1) << 4) + (x >> 1 & 15)); }
+// Where a label is, behind the start of its piece and the place.
+template <class I>
+__device__ inline I label_at(I at, int j) {
+    return j < 4 * GROUPS ? at + 3 * (at & 31) + (j >> 2) * 128 + (j & 3) : at + j * 32;
+}
 __device__ inline i64 flow_size(const Arguments& p) {
     return i64(p.sides[1]) * ((p.sides[2] + 31) >> 5) * (PLANES * 32);
 }
 __device__ inline i64 flow_at(const Arguments& p, i64 row, u32 x, bool) {
-    return (row * ((p.sides[2] + 31) >> 5) + (x >> 5)) * (PLANES * 32) + ((x & 1) << 4) + (x >> 1 & 15);
+    return (row * ((p.sides[2] + 31) >> 5) + (x >> 5)) * (PLANES * 32) + place_of(x);
 }
-__device__ inline i64 flow_stride(const Arguments&) { return 32; }
 #else
 // Flows along rows have those at even places first: what moves at once lies together.
 __device__ inline i64 flow_size(const Arguments& p) { return LABELS * p.n; }
@@ -67,18 +73,21 @@ __device__ inline i64 flow_at(const Arguments& p, i64 row, u32 x, bool along_row
     const u32 width = p.sides[2];
     return row * width + (along_rows ? (x >> 1) + (x & 1 ? (width + 1) >> 1 : 0) : x);
 }
-__device__ inline i64 flow_stride(const Arguments& p) { return p.n; }
 #endif
 
 // Half a weight, rounded down.
-__device__ inline float half_of(const Arguments& p, i64 at) {
-    if (sizeof(WEIGHT) == 8) return __double2float_rd(0.5 * static_cast<double>(p.weights[at]));
-    return 0.5f * static_cast<float>(p.weights[at]);
+__device__ inline float half_of(WEIGHT weight) {
+    if (sizeof(WEIGHT) == 8) return __double2float_rd(0.5 * static_cast<double>(weight));
+    return 0.5f * static_cast<float>(weight);
 }
 
 __device__ inline double flow_of(const Arguments& p, const float* flow, i64 at, int j) {
     if (PLANES == 1) return (j ? 0.5 : -0.5) * static_cast<double>(flow[at]);
-    return static_cast<double>(flow[at + j * flow_stride(p)]);
+#if TILED
+    return static_cast<double>(flow[label_at(at, j)]);
+#else
+    return static_cast<double>(flow[at + j * p.n]);
+#endif
 }
 
 // The edges of a pixel, from it and to it in turn: whether there is one, where its flow of label 0 is, and

@@ -52,7 +52,7 @@ __device__ inline float largest_step(float d) { return fminf(fmaxf(d, -30.0f), 3
 // (y - f)(f - f before). Everything is read before anything is written, so that reads do not wait.
 __device__ inline float relax(const Arguments& p, i64 image, const Edge& e, int direction, float beta) {
     const i64 n = p.n;
-    const float half = half_of(p, (image * DIRECTIONS + direction) * n + e.tail);
+    const float half = half_of(p.weights[(image * DIRECTIONS + direction) * n + e.tail]);
     if (!(half > 0.0f)) return 0.0f;
     float* const tail = p.a[0] + image * LABELS * n + e.tail;
     float* const head = p.a[0] + image * LABELS * n + e.head;
@@ -190,7 +190,7 @@ __device__ inline double slack_of(const Arguments& p, i64 image, i64 pixel, cons
 #pragma unroll
     for (int d = 0; d < DIRECTIONS; ++d) {
         if (!around.is[2 * d]) continue;
-        const double half = half_of(p, (image * DIRECTIONS + d) * p.n + pixel);
+        const double half = half_of(p.weights[(image * DIRECTIONS + d) * p.n + pixel]);
         if (!(half > 0.0)) continue;
         const float* const there = here + around.ahead[d];
         EACH_LABEL {

@@ -12,21 +12,28 @@
 // starts, f + beta (f - f before) + push (f - where it started), which is written along with f: whether
 // momentum starts anew is known a sweep later, from the bounds at the starts.
 //
-// SPLIT threads share an edge, each with its part of the labels. Scores of more than two labels are in
-// units of log 2.
+// Scores of more than two labels are in units of log 2.
 
 #ifndef READS
-#define READS 4
-#endif
-#ifndef KEEP
-#define KEEP 0
+#define READS 2
 #endif
 
-constexpr int WIDE = 32, HIGH = THREADS / (16 * SPLIT), OWN_WIDE = WIDE - 4, OWN_HIGH = HIGH - 2;
-// Rows and labels are as far apart as makes the threads of a warp meet in different banks.
-constexpr int PITCH = SPLIT == 1 ? WIDE + 1 : WIDE, SPACE = PITCH * HIGH + (SPLIT == 1 ? 0 : 1);
-constexpr int MINE = (PLANES + SPLIT - 1) / SPLIT;  // labels of a thread
+constexpr int WIDE = 32, HIGH = THREADS / 16, OWN_WIDE = WIDE - 4, OWN_HIGH = HIGH - 2;
+constexpr int PITCH = WIDE + 1, SPACE = PITCH * HIGH;  // two rows of a warp meet in different banks
 constexpr float LOG2E = 1.44269504f, HALF_LOG2 = 0.34657359f;
+
+// An image, of fewer than 2^31 flows.
+struct Image {
+    const LOGIT* theta;
+    const WEIGHT* weights;
+    int n, width, height, pieces;
+
+    __device__ Image(const Arguments& p, i64 image)
+        : theta(p.theta + image * LABELS * p.n), weights(p.weights + image * 2 * p.n), n(int(p.n)),
+          width(p.sides[2]), height(p.sides[1]), pieces((p.sides[2] + 31) >> 5) {}
+    __device__ int flows() const { return height * pieces * (PLANES * 32); }  // of a direction
+    __device__ int flow(int y, int x) const { return (y * pieces + (x >> 5)) * (PLANES * 32) + place_of(x); }
+};
 
 struct Tile {
     float* a;    // (PLANES, SPACE)
@@ -46,6 +53,15 @@ __device__ inline float log_of_two(float x) {
     return y;
 }
 
+// Flows of four labels, read or written at once.
+struct alignas(16) Four {
+    float v[4];
+};
+__device__ inline Four four_of(const float* flows, int at, int group, bool is) {
+    if (is) return *reinterpret_cast<const Four*>(flows + label_at(at, 4 * group));
+    return {{0.0f, 0.0f, 0.0f, 0.0f}};
+}
+
 // Logits at the least -1e30, of two labels their difference.
 __device__ inline float logit(const LOGIT* theta, i64 n, int plane) {
     const float x = fmaxf(static_cast<float>(theta[PLANES == 1 ? n : plane * n]), -1e30f);
@@ -53,11 +69,11 @@ __device__ inline float logit(const LOGIT* theta, i64 n, int plane) {
 }
 
 // Scores of the tile's pixels at the start of the sweep; adds its own to the bound there.
-__device__ inline void load(const Arguments& p, i64 image, const Tile& tile, const Sweep& sweep, float& value) {
-    constexpr int AHEAD = PLANES < READS ? PLANES : READS;  // labels whose reads are on their way at a time
-    const int height = p.sides[1], width = p.sides[2];
+__device__ inline void load(const Image& image, const Tile& tile, const Sweep& sweep, float& value) {
+    constexpr int AHEAD = GROUPS < 2 ? 1 : READS;  // groups whose reads are on their way at a time
+    const int height = image.height, width = image.width;
     const float* const start = sweep.start;
-    const float* const down = start + flow_size(p);
+    const float* const down = start + image.flows();
     const bool known = !sweep.cold;
 #pragma unroll 1
     for (int s = threadIdx.x; s < WIDE * HIGH; s += THREADS) {
@@ -67,34 +83,42 @@ __device__ inline void load(const Arguments& p, i64 image, const Tile& tile, con
         const bool east = known && x + 1 < width, west = known && x > 0;
         const bool south = known && y + 1 < height, north = known && y > 0;
         const int px = min(max(x, 0), width - 1), py = min(y, height - 1);
-        const LOGIT* const theta = p.theta + image * LABELS * p.n + py * width + px;
-        const int here = int(flow_at(p, py, px, true)), above = int(flow_at(p, max(py - 1, 0), px, false));
-        const int before = int(flow_at(p, py, max(px - 1, 0), true));
+        const LOGIT* const theta = image.theta + py * width + px;
+        const int here = image.flow(py, px), before = image.flow(py, max(px - 1, 0));
+        const int above = here - (py > 0 ? image.pieces * (PLANES * 32) : 0);
         float* const scores = tile.a + row * PITCH + column;
         float top = -3e38f, a = 0.0f;
+        const auto keep = [&](int j, float score) {
+            a = PLANES > 1 ? LOG2E * score : score;
+            scores[j * SPACE] = a;
+            top = fmaxf(top, a);
+        };
 #pragma unroll
-        for (int first = 0; first < PLANES; first += AHEAD) {
-            float read[AHEAD][5];
+        for (int first = 0; first < GROUPS; first += AHEAD) {
+            Four logits[AHEAD], flows[AHEAD][4];
 #pragma unroll
             for (int u = 0; u < AHEAD; ++u) {
-                const int j = first + u;
-                if (j >= PLANES) continue;
-                read[u][0] = logit(theta, p.n, j);
-                read[u][1] = east ? start[here + j * 32] : 0.0f;
-                read[u][2] = west ? start[before + j * 32] : 0.0f;
-                read[u][3] = south ? down[here + j * 32] : 0.0f;
-                read[u][4] = north ? down[above + j * 32] : 0.0f;
+                const int g = first + u;
+                if (g >= GROUPS) continue;
+#pragma unroll
+                for (int k = 0; k < 4; ++k) logits[u].v[k] = logit(theta, image.n, 4 * g + k);
+                flows[u][0] = four_of(start, here, g, east), flows[u][1] = four_of(start, before, g, west);
+                flows[u][2] = four_of(down, here, g, south), flows[u][3] = four_of(down, above, g, north);
             }
 #pragma unroll
             for (int u = 0; u < AHEAD; ++u) {
-                const int j = first + u;
-                if (j >= PLANES) continue;
-                a = read[u][0] - read[u][1] + read[u][2] - read[u][3] + read[u][4];
-                if (PLANES > 1) a *= LOG2E;
-                scores[j * SPACE] = a;
-                top = fmaxf(top, a);
+                if (first + u >= GROUPS) continue;
+#pragma unroll
+                for (int k = 0; k < 4; ++k)
+                    keep(4 * (first + u) + k, logits[u].v[k] - flows[u][0].v[k] + flows[u][1].v[k] -
+                                                  flows[u][2].v[k] + flows[u][3].v[k]);
             }
         }
+#pragma unroll
+        for (int j = 4 * GROUPS; j < PLANES; ++j)
+            keep(j, logit(theta, image.n, j) - (east ? start[label_at(here, j)] : 0.0f) +
+                        (west ? start[label_at(before, j)] : 0.0f) - (south ? down[label_at(here, j)] : 0.0f) +
+                        (north ? down[label_at(above, j)] : 0.0f));
         float lse;
         if (PLANES == 1) {
             lse = 0.5f * fabsf(a) + __logf(1.0f + __expf(-fabsf(a)));
@@ -109,106 +133,106 @@ __device__ inline void load(const Arguments& p, i64 image, const Tile& tile, con
     }
 }
 
-// An edge of a class, SPLIT threads each.
+// An edge of a class, one a thread.
 struct Edge {
     int from, to;  // pixels of the tile
     int at;        // where its flow is
+    int weight;    // and its weight
     bool is, keep;
-    float half;
 
-    __device__ Edge(const Arguments& p, i64 image, const Tile& tile, int direction, int odd) {
+    __device__ Edge(const Image& image, const Tile& tile, int direction, int odd) {
         const bool rows = direction == 0;
-        const int k = threadIdx.x & 15, group = threadIdx.x >> (SPLIT == 1 ? 4 : 5);
-        const int column = 2 * k + (rows ? odd : group & 1), row = rows ? group : (group & ~1) + odd;
+        const int group = threadIdx.x >> 4, column = 2 * (threadIdx.x & 15) + (rows ? odd : group & 1);
+        const int row = rows ? group : (group & ~1) + odd;
         const int x = tile.left + column, y = tile.top + row, right = rows ? 1 : 0, below = 1 - right;
-        is = column + right < WIDE && row + below < HIGH && x >= 0 && x + right < p.sides[2] &&
-             y + below < p.sides[1];
+        is = column + right < WIDE && row + below < HIGH && x >= 0 && x + right < image.width &&
+             y + below < image.height;
         keep = is && column >= 2 && column < 2 + OWN_WIDE && row < OWN_HIGH;
-        from = row * PITCH + column, to = is ? from + (rows ? 1 : PITCH) : from;
+        from = row * PITCH + column, to = from + (rows ? 1 : PITCH);
         const int px = is ? x : 0, py = is ? y : 0;
-        at = int(direction * flow_size(p) + flow_at(p, py, px, rows));
-        half = half_of(p, (image * 2 + direction) * p.n + py * p.sides[2] + px);
+        at = (rows ? 0 : image.flows()) + image.flow(py, px);
+        weight = py * image.width + px;
     }
 };
 
-// The sum over the threads of an edge.
-__device__ inline float all_of(float x) { return SPLIT == 1 ? x : x + __shfl_xor_sync(~0u, x, 16); }
+// Flows of all labels of an edge.
+struct Flows {
+    float v[PLANES];
+
+    __device__ Flows(const float* flows, int at, bool is) {
+#pragma unroll
+        for (int g = 0; g < GROUPS; ++g) {
+            const Four four = four_of(flows, at, g, is);
+#pragma unroll
+            for (int k = 0; k < 4; ++k) v[4 * g + k] = four.v[k];
+        }
+#pragma unroll
+        for (int j = 4 * GROUPS; j < PLANES; ++j) v[j] = is ? flows[label_at(at, j)] : 0.0f;
+    }
+};
 
 // Moves the flows of an edge; `own` are those of the image, and so are the others.
-__device__ inline void relax(const Tile& tile, const Sweep& sweep, float* own, const Edge& e) {
-    const int part = SPLIT == 1 ? 0 : threadIdx.x >> 4 & 1;
-    const auto has = [&](int i) { return i * SPLIT + SPLIT <= PLANES || i * SPLIT + part < PLANES; };
-    const int at = e.at + part * 32;
-    float start[MINE], before[MINE];
-#pragma unroll
-    for (int i = 0; i < MINE; ++i) start[i] = has(i) && !sweep.cold ? sweep.start[at + i * SPLIT * 32] : 0.0f;
-#pragma unroll
-    for (int i = 0; i < MINE; ++i)
-        before[i] = has(i) && e.keep && !sweep.cold ? sweep.flow[at + i * SPLIT * 32] : 0.0f;
-    const float half = e.half, beta = sweep.beta, push = sweep.push;
-    float* const tail = tile.a + e.from + part * SPACE;
-    float* const head = tile.a + e.to + part * SPACE;
-#if PLANES == 1
+__device__ inline void relax(const Tile& tile, const Sweep& sweep, float* own, const Edge& e, float half) {
+    const Flows start(sweep.start, e.at, e.is && !sweep.cold), before(sweep.flow, e.at, e.keep && !sweep.cold);
     if (!e.is) return;
+    float* const tail = tile.a + e.from;
+    float* const head = tile.a + e.to;
+    const auto next = [&](int j, float after) {
+        return after + sweep.beta * (after - before.v[j]) + sweep.push * (after - start.v[j]);
+    };
+#if PLANES == 1
     const float x = *tail, y = *head, limit = 2.0f * half;
-    const float after = fminf(fmaxf(start[0] + 0.5f * (x - y), -limit), limit), d = after - start[0];
+    const float after = fminf(fmaxf(start.v[0] + 0.5f * (x - y), -limit), limit), d = after - start.v[0];
     *tail = x - d, *head = y + d;
-    if (e.keep) {
-        own[at] = after;
-        sweep.next[at] = after + beta * (after - before[0]) + push * d;
-    }
+    if (e.keep) own[e.at] = after, sweep.next[e.at] = next(0, after);
 #else
     const float lse_x = tile.lse[e.from], lse_y = tile.lse[e.to];
     float c = lse_x - lse_y;
     float sum_x = 0.0f, sum_y = 0.0f, free_x = 0.0f, free_y = 0.0f;
-#if KEEP
-    float xs[MINE], ys[MINE];
 #pragma unroll
-    for (int i = 0; i < MINE; ++i) {
-        xs[i] = has(i) ? tail[i * SPLIT * SPACE] : -1e30f;
-        ys[i] = has(i) ? head[i * SPLIT * SPACE] : -1e30f;
-    }
-#define TAIL(i) xs[i]
-#define HEAD(i) ys[i]
-#else
-#define TAIL(i) (has(i) ? tail[i * SPLIT * SPACE] : -1e30f)
-#define HEAD(i) (has(i) ? head[i * SPLIT * SPACE] : -1e30f)
-#endif
-#pragma unroll
-    for (int i = 0; i < MINE; ++i) {
-        const float x = TAIL(i), y = HEAD(i);
-        const float best = start[i] + HALF_LOG2 * (x - y - c);
-        const float d = LOG2E * (fminf(fmaxf(best, -half), half) - start[i]);
+    for (int j = 0; j < LABELS; ++j) {
+        const float x = tail[j * SPACE], y = head[j * SPACE];
+        const float best = start.v[j] + HALF_LOG2 * (x - y - c);
+        const float d = LOG2E * (fminf(fmaxf(best, -half), half) - start.v[j]);
         const float mass_x = power_of_two(x - lse_x - d), mass_y = power_of_two(y - lse_y + d);
         sum_x += mass_x, sum_y += mass_y;
         if (fabsf(best) < half) free_x += mass_x, free_y += mass_y;
     }
-    sum_x = fmaxf(all_of(sum_x), 1e-37f), sum_y = fmaxf(all_of(sum_y), 1e-37f);
-    free_x = all_of(free_x), free_y = all_of(free_y);
+    sum_x = fmaxf(sum_x, 1e-37f), sum_y = fmaxf(sum_y, 1e-37f);
     const float bound = 1.0f - 0.5f * (__fdividef(free_x, sum_x) + __fdividef(free_y, sum_y));
     c += __fdividef(log_of_two(sum_x) - log_of_two(sum_y), fmaxf(bound, sweep.least));
     sum_x = 0.0f, sum_y = 0.0f;
-#pragma unroll
-    for (int i = 0; i < MINE; ++i) {
-        const float x = TAIL(i), y = HEAD(i);
-        const float after = fminf(fmaxf(start[i] + HALF_LOG2 * (x - y - c), -half), half);
-        const float d = after - start[i], lower = x - LOG2E * d, higher = y + LOG2E * d;
+    const auto move = [&](int j) {
+        const float x = tail[j * SPACE], y = head[j * SPACE];
+        const float after = fminf(fmaxf(start.v[j] + HALF_LOG2 * (x - y - c), -half), half);
+        const float d = LOG2E * (after - start.v[j]), lower = x - d, higher = y + d;
         sum_x += power_of_two(lower - lse_x);
         sum_y += power_of_two(higher - lse_y);
-        if (e.is && has(i)) {
-            tail[i * SPLIT * SPACE] = lower;
-            head[i * SPLIT * SPACE] = higher;
+        tail[j * SPACE] = lower;
+        head[j * SPACE] = higher;
+        return after;
+    };
+#pragma unroll
+    for (int g = 0; g < GROUPS; ++g) {
+        Four after, ahead;
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            after.v[k] = move(4 * g + k);
+            ahead.v[k] = next(4 * g + k, after.v[k]);
         }
-        if (e.keep && has(i)) {
-            own[at + i * SPLIT * 32] = after;
-            sweep.next[at + i * SPLIT * 32] = after + beta * (after - before[i]) + push * d;
-        }
+        if (!e.keep) continue;
+        const int at = label_at(e.at, 4 * g);
+        *reinterpret_cast<Four*>(own + at) = after;
+        *reinterpret_cast<Four*>(sweep.next + at) = ahead;
     }
-    sum_x = all_of(sum_x), sum_y = all_of(sum_y);
-    if (e.is && part == 0) {
-        tile.lse[e.from] = lse_x + log_of_two(fmaxf(sum_x, 1e-37f));
-        tile.lse[e.to] = lse_y + log_of_two(fmaxf(sum_y, 1e-37f));
+#pragma unroll
+    for (int j = 4 * GROUPS; j < LABELS; ++j) {
+        const float after = move(j);
+        const int at = label_at(e.at, j);
+        if (e.keep) own[at] = after, sweep.next[at] = next(j, after);
     }
+    tile.lse[e.from] = lse_x + log_of_two(fmaxf(sum_x, 1e-37f));
+    tile.lse[e.to] = lse_y + log_of_two(fmaxf(sum_y, 1e-37f));
 #endif
 }
 
@@ -216,34 +240,44 @@ __device__ inline void relax(const Tile& tile, const Sweep& sweep, float* own, c
 __device__ inline double sweep_over(const Arguments& p, const Share& share, const Sweep& whole, u32&) {
     extern __shared__ float memory[];
     if (!whole.open) return 0.0;
-    const int across = (p.sides[2] + OWN_WIDE - 1) / OWN_WIDE, high = (p.sides[1] + OWN_HIGH - 1) / OWN_HIGH;
+    const Image image(p, share.image);
+    const int across = (image.width + OWN_WIDE - 1) / OWN_WIDE, high = (image.height + OWN_HIGH - 1) / OWN_HIGH;
     const i64 base = share.image * 2 * flow_size(p);
     Sweep sweep = whole;
     sweep.start += base, sweep.flow += base, sweep.next += base;
     double value = 0.0;
     for (int t = int(share.block); t < across * high; t += int(share.blocks)) {
         const Tile tile = {memory, memory + PLANES * SPACE, t % across * OWN_WIDE - 2, t / across * OWN_HIGH};
-        float part = 0.0f;
-        load(p, share.image, tile, sweep, part);
+        float halves[4], part = 0.0f;
+#pragma unroll
+        for (int c = 0; c < 4; ++c) {
+            const Edge e(image, tile, c >> 1, c & 1);
+            halves[c] = half_of(image.weights[(c >> 1) * i64(image.n) + e.weight]);
+        }
+        load(image, tile, sweep, part);
         value += static_cast<double>(part);
         __syncthreads();
 #pragma unroll 1
         for (int c = 0; c < 4; ++c) {
-            relax(tile, sweep, p.flow + base, Edge(p, share.image, tile, c >> 1, c & 1));
+            const float half = c < 2 ? (c == 0 ? halves[0] : halves[1]) : (c == 2 ? halves[2] : halves[3]);
+            relax(tile, sweep, p.flow + base, Edge(image, tile, c >> 1, c & 1), half);
             __syncthreads();
         }
     }
     return value;
 }
 
-// Probabilities of an image, and what they add to the bound, its grounded value, the gap, and sizes. A tile
-// has one more column and row than it adds: there the edges from its own pixels end.
-__device__ inline void certify(const Arguments& p, const Share& share, const float* flow, double* sums) {
+// Probabilities of an image, and what they add to the bound, its grounded value, the gap, and sizes; of one
+// tile in `every`. A tile has one more column and row than it adds: there the edges from its own pixels end.
+__device__ inline void certify(const Arguments& p, const Share& share, const float* flow, int every,
+                               double* sums) {
     extern __shared__ float memory[];
     constexpr int ACROSS = WIDE - 1, DOWN = HIGH - 1;
     const int height = p.sides[1], width = p.sides[2], across = (width + ACROSS - 1) / ACROSS;
     const i64 image = share.image;
-    for (int t = int(share.block); t < across * ((height + DOWN - 1) / DOWN); t += int(share.blocks)) {
+    const int tiles = across * ((height + DOWN - 1) / DOWN);
+    for (int k = int(share.block); k * every < tiles; k += int(share.blocks)) {
+        const int t = min(k * every + k % every, tiles - 1);
         const int left = t % across * ACROSS, top = t / across * DOWN;
         __syncthreads();
 #pragma unroll 1
@@ -290,7 +324,7 @@ __device__ inline void certify(const Arguments& p, const Share& share, const flo
 #pragma unroll
             for (int d = 0; d < 2; ++d) {
                 if (!around.is[2 * d]) continue;
-                const double half = half_of(p, (image * 2 + d) * p.n + pixel);
+                const double half = half_of(p.weights[(image * 2 + d) * p.n + pixel]);
                 if (!(half > 0.0)) continue;
                 const float* const there = here + (d == 0 ? 1 : PITCH);
                 double slack = 9.6e-7 * half;  // what two roundings of p may hide
