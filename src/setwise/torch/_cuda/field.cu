@@ -38,7 +38,7 @@ __device__ inline void sums_of_images(const Arguments& p, const double* measured
 __device__ inline int sweeps_ahead(int sweep, int last, double before, double worst, double tol) {
     double ahead = sweep < 4 ? 2 : sweep / 2 + 1;
     if (sweep >= 4 && last == 0 && tol > 0)
-        return int(fmax(1.0, fmin(ceil(sweep * (pow(worst / tol, 1.0 / 3.5) - 1.0)), 32.0)));
+        return int(fmax(1.0, fmin(ceil(sweep * (pow(worst / tol, 1.0 / 3.8) - 1.0)), 32.0)));
     if (sweep > 0 && last == sweep) return 1;
     if (before > worst && last > 0 && sweep > last && tol > 0) {
         const double togo = log(worst / tol), fall = log(before / worst);
@@ -133,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         }
         const float theta = momentum;
         Sweep way;
-        way.open = open[image], way.cold = !p.warm && sweep == 0;
+        way.open = open[image], way.cold = !p.warm && sweep == 0, way.back = sweep & 1;
         way.beta = TILED ? (restarted ? 0.0f : theta / (theta + 6.0f)) : beta_of(theta);
         way.push = restarted ? 0.0f : 0.3f;
         way.least = restarted ? 1.0f : 0.15f;

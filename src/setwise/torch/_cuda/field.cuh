@@ -33,7 +33,8 @@ struct Share {
 
 struct Sweep {
     bool open;           // whether the image is still swept
-    bool cold;           // flows and start are zero, wherever they are, and TILED
+    bool cold;           // where TILED: flows and start are zero, whatever is there
+    bool back;           // where TILED: from the last tile to the first
     float beta, push;    // of its start, of the next one's where TILED
     float least;         // at the least what Newton's step divides by: 1 is a step that never climbs
     const float *start, *flow;
@@ -79,55 +80,4 @@ __device__ inline i64 flow_at(const Arguments& p, i64 row, u32 x, bool along_row
 __device__ inline float half_of(WEIGHT weight) {
     if (sizeof(WEIGHT) == 8) return __double2float_rd(0.5 * static_cast<double>(weight));
     return 0.5f * static_cast<float>(weight);
-}
-
-__device__ inline double flow_of(const Arguments& p, const float* flow, i64 at, int j) {
-    if (PLANES == 1) return (j ? 0.5 : -0.5) * static_cast<double>(flow[at]);
-#if TILED
-    return static_cast<double>(flow[label_at(at, j)]);
-#else
-    return static_cast<double>(flow[at + j * p.n]);
-#endif
-}
-
-// The edges of a pixel, from it and to it in turn: whether there is one, where its flow of label 0 is, and
-// how far the pixel ahead is.
-struct Around {
-    bool is[2 * DIRECTIONS];
-    i64 at[2 * DIRECTIONS];
-    i64 ahead[DIRECTIONS];
-
-    __device__ Around(const Arguments& p, i64 image, u32 pixel) {
-        const u32 x = pixel % p.sides[2], rest = pixel / p.sides[2];
-        const int place[3] = {int(rest / p.sides[1]), int(rest % p.sides[1]), int(x)};
-#pragma unroll
-        for (int d = 0; d < DIRECTIONS; ++d) {
-            const int* const step = p.steps[d];
-            bool to = true, from = true;
-#pragma unroll
-            for (int k = 0; k < 3; ++k) {
-                const int next = place[k] + step[k], last = place[k] - step[k];
-                to = to && next >= 0 && next < p.sides[k];
-                from = from && last >= 0 && last < p.sides[k];
-            }
-            const i64 base = (image * DIRECTIONS + d) * flow_size(p);
-            const i64 rows = i64(step[0]) * p.sides[1] + step[1];
-            const bool along = !step[0] && !step[1];
-            is[2 * d] = to, is[2 * d + 1] = from;
-            at[2 * d] = base + flow_at(p, rest, x, along);
-            at[2 * d + 1] = from ? base + flow_at(p, rest - rows, x - step[2], along) : at[2 * d];
-            ahead[d] = rows * p.sides[2] + step[2];
-        }
-    }
-};
-
-// theta and the flows, in double precision. All are read, whether they count or not: nothing waits then.
-__device__ inline double score(const Arguments& p, const Around& around, i64 own, int j, const float* flow) {
-    double a = static_cast<double>(p.theta[own + j * p.n]);
-#pragma unroll
-    for (int k = 0; k < 2 * DIRECTIONS; ++k) {
-        const double f = flow_of(p, flow, around.at[k], j), counted = around.is[k] ? f : 0.0;
-        a += k & 1 ? counted : -counted;
-    }
-    return a;
 }

@@ -14,10 +14,6 @@
 //
 // Scores of more than two labels are in units of log 2.
 
-#ifndef READS
-#define READS 2
-#endif
-
 constexpr int WIDE = 32, HIGH = THREADS / 16, OWN_WIDE = WIDE - 4, OWN_HIGH = HIGH - 2;
 constexpr int PITCH = WIDE + 1, SPACE = PITCH * HIGH;  // two rows of a warp meet in different banks
 constexpr float LOG2E = 1.44269504f, HALF_LOG2 = 0.34657359f;
@@ -62,6 +58,20 @@ __device__ inline Four four_of(const float* flows, int at, int group, bool is) {
     return {{0.0f, 0.0f, 0.0f, 0.0f}};
 }
 
+// The flows of the edges of a pixel; of one outside, those of a pixel near.
+struct Cross {
+    int pixel, here, west, north;  // to the east and to the south flows are here
+    bool has_east, has_west, has_south, has_north;
+
+    __device__ Cross(const Image& image, int x, int y) {
+        has_east = x + 1 < image.width, has_west = x > 0, has_south = y + 1 < image.height, has_north = y > 0;
+        const int px = min(max(x, 0), image.width - 1), py = min(y, image.height - 1);
+        pixel = py * image.width + px;
+        here = image.flow(py, px), west = image.flow(py, max(px - 1, 0));
+        north = here - (py > 0 ? image.pieces * (PLANES * 32) : 0);
+    }
+};
+
 // Logits at the least -1e30, of two labels their difference.
 __device__ inline float logit(const LOGIT* theta, i64 n, int plane) {
     const float x = fmaxf(static_cast<float>(theta[PLANES == 1 ? n : plane * n]), -1e30f);
@@ -70,22 +80,16 @@ __device__ inline float logit(const LOGIT* theta, i64 n, int plane) {
 
 // Scores of the tile's pixels at the start of the sweep; adds its own to the bound there.
 __device__ inline void load(const Image& image, const Tile& tile, const Sweep& sweep, float& value) {
-    constexpr int AHEAD = GROUPS < 2 ? 1 : READS;  // groups whose reads are on their way at a time
-    const int height = image.height, width = image.width;
+    constexpr int AHEAD = GROUPS < 2 ? 1 : 2;  // groups whose reads are on their way at a time
     const float* const start = sweep.start;
     const float* const down = start + image.flows();
-    const bool known = !sweep.cold;
 #pragma unroll 1
     for (int s = threadIdx.x; s < WIDE * HIGH; s += THREADS) {
         const int column = s & 31, row = s >> 5, x = tile.left + column, y = tile.top + row;
-        const bool inside = x >= 0 && x < width && y < height;
-        // outside, anything
-        const bool east = known && x + 1 < width, west = known && x > 0;
-        const bool south = known && y + 1 < height, north = known && y > 0;
-        const int px = min(max(x, 0), width - 1), py = min(y, height - 1);
-        const LOGIT* const theta = image.theta + py * width + px;
-        const int here = image.flow(py, px), before = image.flow(py, max(px - 1, 0));
-        const int above = here - (py > 0 ? image.pieces * (PLANES * 32) : 0);
+        const bool inside = x >= 0 && x < image.width && y < image.height;
+        Cross cross(image, x, y);
+        if (sweep.cold) cross.has_east = cross.has_west = cross.has_south = cross.has_north = false;
+        const LOGIT* const theta = image.theta + cross.pixel;
         float* const scores = tile.a + row * PITCH + column;
         float top = -3e38f, a = 0.0f;
         const auto keep = [&](int j, float score) {
@@ -102,8 +106,10 @@ __device__ inline void load(const Image& image, const Tile& tile, const Sweep& s
                 if (g >= GROUPS) continue;
 #pragma unroll
                 for (int k = 0; k < 4; ++k) logits[u].v[k] = logit(theta, image.n, 4 * g + k);
-                flows[u][0] = four_of(start, here, g, east), flows[u][1] = four_of(start, before, g, west);
-                flows[u][2] = four_of(down, here, g, south), flows[u][3] = four_of(down, above, g, north);
+                flows[u][0] = four_of(start, cross.here, g, cross.has_east);
+                flows[u][1] = four_of(start, cross.west, g, cross.has_west);
+                flows[u][2] = four_of(down, cross.here, g, cross.has_south);
+                flows[u][3] = four_of(down, cross.north, g, cross.has_north);
             }
 #pragma unroll
             for (int u = 0; u < AHEAD; ++u) {
@@ -116,9 +122,10 @@ __device__ inline void load(const Image& image, const Tile& tile, const Sweep& s
         }
 #pragma unroll
         for (int j = 4 * GROUPS; j < PLANES; ++j)
-            keep(j, logit(theta, image.n, j) - (east ? start[label_at(here, j)] : 0.0f) +
-                        (west ? start[label_at(before, j)] : 0.0f) - (south ? down[label_at(here, j)] : 0.0f) +
-                        (north ? down[label_at(above, j)] : 0.0f));
+            keep(j, logit(theta, image.n, j) - (cross.has_east ? start[label_at(cross.here, j)] : 0.0f) +
+                        (cross.has_west ? start[label_at(cross.west, j)] : 0.0f) -
+                        (cross.has_south ? down[label_at(cross.here, j)] : 0.0f) +
+                        (cross.has_north ? down[label_at(cross.north, j)] : 0.0f));
         float lse;
         if (PLANES == 1) {
             lse = 0.5f * fabsf(a) + __logf(1.0f + __expf(-fabsf(a)));
@@ -246,26 +253,84 @@ __device__ inline double sweep_over(const Arguments& p, const Share& share, cons
     Sweep sweep = whole;
     sweep.start += base, sweep.flow += base, sweep.next += base;
     double value = 0.0;
-    for (int t = int(share.block); t < across * high; t += int(share.blocks)) {
+    for (int k = int(share.block); k < across * high; k += int(share.blocks)) {
+        // there and back: what came last is still near
+        const int t = sweep.back ? across * high - 1 - k : k;
         const Tile tile = {memory, memory + PLANES * SPACE, t % across * OWN_WIDE - 2, t / across * OWN_HIGH};
         float halves[4], part = 0.0f;
-#pragma unroll
-        for (int c = 0; c < 4; ++c) {
+        const auto half_at = [&](int c) {
             const Edge e(image, tile, c >> 1, c & 1);
-            halves[c] = half_of(image.weights[(c >> 1) * i64(image.n) + e.weight]);
-        }
+            return half_of(image.weights[(c >> 1) * i64(image.n) + e.weight]);
+        };
+#pragma unroll
+        for (int c = 0; c < 4; ++c)
+            if (PLANES > 1) halves[c] = half_at(c);  // in time
         load(image, tile, sweep, part);
         value += static_cast<double>(part);
         __syncthreads();
 #pragma unroll 1
         for (int c = 0; c < 4; ++c) {
-            const float half = c < 2 ? (c == 0 ? halves[0] : halves[1]) : (c == 2 ? halves[2] : halves[3]);
-            relax(tile, sweep, p.flow + base, Edge(image, tile, c >> 1, c & 1), half);
+            const float kept = c < 2 ? (c == 0 ? halves[0] : halves[1]) : (c == 2 ? halves[2] : halves[3]);
+            relax(tile, sweep, p.flow + base, Edge(image, tile, c >> 1, c & 1), PLANES > 1 ? kept : half_at(c));
             __syncthreads();
         }
     }
     return value;
 }
+
+// Scores and flows in double precision, four labels at once or the ones that are left.
+struct Wide {
+    const Image& image;
+    const LOGIT* theta;
+    const float *right, *down;
+    const Cross& cross;
+
+    __device__ static double of(float flow, int j) {
+        return (PLANES > 1 ? 1.0 : j ? 0.5 : -0.5) * static_cast<double>(flow);
+    }
+    __device__ double logit(int j) const { return static_cast<double>(theta[i64(j) * image.n]); }
+    __device__ double score(int j, double logit, float east, float west, float south, float north) const {
+        double a = logit;
+        a -= cross.has_east ? of(east, j) : 0.0, a += cross.has_west ? of(west, j) : 0.0;
+        a -= cross.has_south ? of(south, j) : 0.0, a += cross.has_north ? of(north, j) : 0.0;
+        return a;
+    }
+    // Calls visit(j, score, logit) for every label.
+    template <class Visit>
+    __device__ void each(Visit visit) const {
+#pragma unroll 2
+        for (int g = 0; g < GROUPS; ++g) {
+            const Four east = four_of(right, cross.here, g, true), west = four_of(right, cross.west, g, true);
+            const Four south = four_of(down, cross.here, g, true), north = four_of(down, cross.north, g, true);
+            double logits[4];
+#pragma unroll
+            for (int k = 0; k < 4; ++k) logits[k] = logit(4 * g + k);
+#pragma unroll
+            for (int k = 0; k < 4; ++k)
+                visit(4 * g + k, score(4 * g + k, logits[k], east.v[k], west.v[k], south.v[k], north.v[k]),
+                      logits[k]);
+        }
+#pragma unroll
+        for (int j = 4 * GROUPS; j < LABELS; ++j) {
+            const int plane = PLANES > 1 ? j : 0;
+            const float east = right[label_at(cross.here, plane)], west = right[label_at(cross.west, plane)];
+            const float south = down[label_at(cross.here, plane)], north = down[label_at(cross.north, plane)];
+            visit(j, score(j, logit(j), east, west, south, north), logit(j));
+        }
+    }
+    // The same with the flow to the east or to the south.
+    template <class Visit>
+    __device__ void each_flow(const float* flows, Visit visit) const {
+#pragma unroll 2
+        for (int g = 0; g < GROUPS; ++g) {
+            const Four four = four_of(flows, cross.here, g, true);
+#pragma unroll
+            for (int k = 0; k < 4; ++k) visit(4 * g + k, of(four.v[k], 4 * g + k));
+        }
+#pragma unroll
+        for (int j = 4 * GROUPS; j < LABELS; ++j) visit(j, of(flows[label_at(cross.here, PLANES > 1 ? j : 0)], j));
+    }
+};
 
 // Probabilities of an image, and what they add to the bound, its grounded value, the gap, and sizes; of one
 // tile in `every`. A tile has one more column and row than it adds: there the edges from its own pixels end.
@@ -273,9 +338,12 @@ __device__ inline void certify(const Arguments& p, const Share& share, const flo
                                double* sums) {
     extern __shared__ float memory[];
     constexpr int ACROSS = WIDE - 1, DOWN = HIGH - 1;
-    const int height = p.sides[1], width = p.sides[2], across = (width + ACROSS - 1) / ACROSS;
-    const i64 image = share.image;
-    const int tiles = across * ((height + DOWN - 1) / DOWN);
+    const Image image(p, share.image);
+    const int across = (image.width + ACROSS - 1) / ACROSS;
+    const int tiles = across * ((image.height + DOWN - 1) / DOWN);
+    const float* const right = flow + share.image * 2 * flow_size(p);
+    const float* const down = right + image.flows();
+    float* const found = p.p + share.image * LABELS * p.n;
     for (int k = int(share.block); k * every < tiles; k += int(share.blocks)) {
         const int t = min(k * every + k % every, tiles - 1);
         const int left = t % across * ACROSS, top = t / across * DOWN;
@@ -283,29 +351,26 @@ __device__ inline void certify(const Arguments& p, const Share& share, const flo
 #pragma unroll 1
         for (int s = threadIdx.x; s < WIDE * HIGH; s += THREADS) {
             const int column = s & 31, row = s >> 5, x = left + column, y = top + row;
-            if (x >= width || y >= height) continue;
-            const i64 pixel = i64(y) * width + x, own = image * LABELS * p.n + pixel;
-            const Around around(p, image, u32(pixel));
+            if (x >= image.width || y >= image.height) continue;
+            const Cross cross(image, x, y);
+            const Wide wide = {image, image.theta + cross.pixel, right, down, cross};
             float* const here = memory + row * PITCH + column;
-            const bool counts = column < ACROSS && row < DOWN;
             double highest = -1e300, best = -1e300, sum = 0.0;
-#pragma unroll 7
-            for (int j = 0; j < LABELS; ++j) {
-                highest = fmax(highest, score(p, around, own, j, flow));
-                best = fmax(best, static_cast<double>(p.theta[own + j * p.n]));
-            }
-#pragma unroll 3
-            for (int j = 0; j < LABELS; ++j) {
-                const double mass = exp(score(p, around, own, j, flow) - highest);
+            wide.each([&](int, double score, double logit) {
+                highest = fmax(highest, score), best = fmax(best, logit);
+            });
+            wide.each([&](int j, double score, double) {
+                const double mass = exp(score - highest);
                 here[j * SPACE] = static_cast<float>(mass);
                 sum += mass;
-            }
+            });
+            const bool counts = column < ACROSS && row < DOWN;
             const double scale = 1.0 / sum;
-#pragma unroll 7
+#pragma unroll
             for (int j = 0; j < LABELS; ++j) {
                 const float q = static_cast<float>(static_cast<double>(here[j * SPACE]) * scale);
                 here[j * SPACE] = q;
-                if (counts) p.p[own + j * p.n] = q;
+                if (counts) found[i64(j) * image.n + cross.pixel] = q;
             }
             if (!counts) continue;
             const double value = highest + log(sum);
@@ -317,23 +382,22 @@ __device__ inline void certify(const Arguments& p, const Share& share, const flo
 #pragma unroll 1
         for (int s = threadIdx.x; s < WIDE * HIGH; s += THREADS) {
             const int column = s & 31, row = s >> 5, x = left + column, y = top + row;
-            if (column == ACROSS || row == DOWN || x >= width || y >= height) continue;
-            const i64 pixel = i64(y) * width + x;
-            const Around around(p, image, u32(pixel));
+            if (column == ACROSS || row == DOWN || x >= image.width || y >= image.height) continue;
+            const Cross cross(image, x, y);
+            const Wide wide = {image, image.theta + cross.pixel, right, down, cross};
             const float* const here = memory + row * PITCH + column;
 #pragma unroll
             for (int d = 0; d < 2; ++d) {
-                if (!around.is[2 * d]) continue;
-                const double half = half_of(p.weights[(image * 2 + d) * p.n + pixel]);
+                if (!(d == 0 ? cross.has_east : cross.has_south)) continue;
+                const double half = half_of(image.weights[d * i64(image.n) + cross.pixel]);
                 if (!(half > 0.0)) continue;
                 const float* const there = here + (d == 0 ? 1 : PITCH);
                 double slack = 9.6e-7 * half;  // what two roundings of p may hide
-#pragma unroll 7
-                for (int j = 0; j < LABELS; ++j) {
+                wide.each_flow(d == 0 ? right : down, [&](int j, double f) {
                     const double apart =
                         static_cast<double>(here[j * SPACE]) - static_cast<double>(there[j * SPACE]);
-                    slack += half * fabs(apart) - flow_of(p, flow, around.at[2 * d], j) * apart;
-                }
+                    slack += half * fabs(apart) - f * apart;
+                });
                 sums[2] += slack;
             }
         }
