@@ -71,19 +71,21 @@ def grid_bound(
     out = torch.empty((batch, 4), dtype=torch.float64, device=device)
     record = torch.empty(2, dtype=torch.int32, device=device)
     stream = torch._C._cuda_getCurrentRawStream(device.index)
-    scores = 0 if tiled else 4 * batch * labels * n  # bytes of each of two
     zero, scratch = workspaces(device, stream, 16, 80 * blocks)
-    rest = None if tiled else torch.empty(2 * scores, dtype=torch.uint8, device=device)
-    rest_at = 0 if rest is None else rest.data_ptr()
-    before_at = before.data_ptr()
+    # of 16 bits; or twice the scores
+    rest = torch.empty(
+        flows.shape if tiled else (2, 2, batch, labels, n), dtype=torch.float16, device=device
+    )
+    rest_at, before_at = rest.data_ptr(), before.data_ptr()
     arguments = plan.arguments.pack(
         theta.data_ptr(),
         weights.data_ptr(),
         flows.data_ptr(),
         before_at,
         before_at + (before.stride(0) * 4 if tiled else 0),
-        rest_at,
-        rest_at + scores,
+        rest_at if tiled else 0,
+        0 if tiled else rest_at,
+        0 if tiled else rest_at + rest.nbytes // 2,
         p.data_ptr(),
         out.data_ptr(),
         scratch.data_ptr(),
@@ -152,7 +154,7 @@ def _plan(
     offsets = [step for way in steps for step in ((0,) * (3 - len(way)) + tuple(way))]
     geometry = (*padded, *offsets)
     odd = len(geometry) % 2
-    return _Plan(program, struct.Struct(f"<12Qdq{4 + len(geometry)}i{4 * odd}x"), geometry, flows, tiles)
+    return _Plan(program, struct.Struct(f"<13Qdq{4 + len(geometry)}i{4 * odd}x"), geometry, flows, tiles)
 
 
 def _tile(labels: int, room: int) -> tuple[tuple[int, int], int]:

@@ -133,11 +133,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         }
         const float theta = momentum;
         Sweep way;
-        way.open = open[image], way.cold = !p.warm && sweep == 0, way.back = sweep & 1;
+        way.open = open[image], way.first = sweep == 0, way.cold = way.first && !p.warm;
+        way.measured = sweep + 1 >= next || sweep + 1 >= p.limit;
         way.beta = TILED ? (restarted ? 0.0f : theta / (theta + 6.0f)) : beta_of(theta);
         way.push = restarted ? 0.0f : 0.3f;
         way.least = restarted ? 1.0f : 0.15f;
-        way.start = p.before[sweep & 1], way.flow = flow, way.next = p.before[(sweep + 1) & 1];
+        way.start = p.before[sweep & 1], way.next = p.before[(sweep + 1) & 1];
+        way.flow = p.flow, way.momentum = p.momentum;
         const double part = block_sum(sweep_over(p, share, way, round), scratch);
         swept = swept || way.open;
         double* const turns = p.parts + (8 + (sweep & 1)) * blocks;

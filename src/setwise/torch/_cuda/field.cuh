@@ -12,6 +12,7 @@ struct Arguments {
     const WEIGHT* weights;  // (B, K, N)
     float* flow;         // as they are laid out below
     float* before[2];    // flows a sweep before; where TILED, two times where a sweep starts
+    Half* momentum;      // where TILED: what starts are before flows
     float* a[2];         // (B, L, N): scores now and a sweep before, unless TILED
     float* p;            // (B, L, N)
     double* out;         // (B, 4): bound, its grounded value, gap, what sizes were added up
@@ -33,12 +34,13 @@ struct Share {
 
 struct Sweep {
     bool open;           // whether the image is still swept
-    bool cold;           // where TILED: flows and start are zero, whatever is there
-    bool back;           // where TILED: from the last tile to the first
+    // where TILED: whether the start is zero, whatever is there; whether momentum is; whether flows are measured
+    bool cold, first, measured;
     float beta, push;    // of its start, of the next one's where TILED
     float least;         // at the least what Newton's step divides by: 1 is a step that never climbs
-    const float *start, *flow;
-    float* next;         // where the next one starts
+    const float* start;
+    float *flow, *next;  // where the next one starts
+    Half* momentum;
 };
 
 // Loops over labels are unrolled where their values are in registers.

@@ -9,8 +9,10 @@
 // Edges move in four classes: along rows from even, then odd places, then along columns. A tile holds
 // what its own edges depend on, two columns at each side and two rows below, whose edges it moves too but
 // does not keep; so tiles need not wait for one another. Two pieces of memory are in turn where a sweep
-// starts, f + beta (f - f before) + push (f - where it started), which is written along with f: whether
-// momentum starts anew is known a sweep later, from the bounds at the starts.
+// starts, y = f + m with momentum m; from y to f the sweep moves, and the next momentum is
+// beta (f - f before) + push (f - y) = (beta + push) (f - y) + beta m. So f itself is written only where it is
+// to be measured, and m, which comes to nothing as flows settle, may have 16 bits. Whether momentum starts
+// anew is known a sweep later, from the bounds at the starts.
 //
 // Scores of more than two labels are in units of log 2.
 
@@ -56,6 +58,15 @@ struct alignas(16) Four {
 __device__ inline Four four_of(const float* flows, int at, int group, bool is) {
     if (is) return *reinterpret_cast<const Four*>(flows + label_at(at, 4 * group));
     return {{0.0f, 0.0f, 0.0f, 0.0f}};
+}
+
+struct alignas(8) FourHalves {
+    Half v[4];
+};
+__device__ inline Half half_precision(float x) {
+    Half y;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(fminf(fmaxf(x, -65504.0f), 65504.0f)));
+    return y;
 }
 
 // The flows of the edges of a pixel; of one outside, those of a pixel near.
@@ -178,20 +189,45 @@ struct Flows {
     }
 };
 
-// Moves the flows of an edge; `own` are those of the image, and so are the others.
-__device__ inline void relax(const Tile& tile, const Sweep& sweep, float* own, const Edge& e, float half) {
-    const Flows start(sweep.start, e.at, e.is && !sweep.cold), before(sweep.flow, e.at, e.keep && !sweep.cold);
+// Its momentum.
+struct Momentum {
+    Half v[PLANES];
+
+    __device__ Momentum(const Half* halves, int at, bool is) {
+#pragma unroll
+        for (int g = 0; g < GROUPS; ++g) {
+            FourHalves four = {};
+            if (is) four = *reinterpret_cast<const FourHalves*>(halves + label_at(at, 4 * g));
+#pragma unroll
+            for (int k = 0; k < 4; ++k) v[4 * g + k] = four.v[k];
+        }
+#pragma unroll
+        for (int j = 4 * GROUPS; j < PLANES; ++j) v[j] = is ? halves[label_at(at, j)] : Half{0};
+    }
+};
+
+// Moves the flows of an edge.
+__device__ inline void relax(const Tile& tile, const Sweep& sweep, const Edge& e, float half) {
+    const Flows start(sweep.start, e.at, e.is && !sweep.cold);
+    const Momentum before(sweep.momentum, e.at, e.keep && !sweep.first);
     if (!e.is) return;
     float* const tail = tile.a + e.from;
     float* const head = tile.a + e.to;
     const auto next = [&](int j, float after) {
-        return after + sweep.beta * (after - before.v[j]) + sweep.push * (after - start.v[j]);
+        return (sweep.beta + sweep.push) * (after - start.v[j]) + sweep.beta * static_cast<float>(before.v[j]);
+    };
+    const auto put = [&](int j, float after) {
+        const int at = label_at(e.at, j);
+        const float m = next(j, after);
+        sweep.next[at] = after + m;
+        sweep.momentum[at] = half_precision(m);
+        if (sweep.measured) sweep.flow[at] = after;
     };
 #if PLANES == 1
     const float x = *tail, y = *head, limit = 2.0f * half;
     const float after = fminf(fmaxf(start.v[0] + 0.5f * (x - y), -limit), limit), d = after - start.v[0];
     *tail = x - d, *head = y + d;
-    if (e.keep) own[e.at] = after, sweep.next[e.at] = next(0, after);
+    if (e.keep) put(0, after);
 #else
     const float lse_x = tile.lse[e.from], lse_y = tile.lse[e.to];
     float c = lse_x - lse_y;
@@ -222,21 +258,24 @@ __device__ inline void relax(const Tile& tile, const Sweep& sweep, float* own, c
 #pragma unroll
     for (int g = 0; g < GROUPS; ++g) {
         Four after, ahead;
+        FourHalves momentum;
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
             after.v[k] = move(4 * g + k);
-            ahead.v[k] = next(4 * g + k, after.v[k]);
+            const float m = next(4 * g + k, after.v[k]);
+            ahead.v[k] = after.v[k] + m;
+            momentum.v[k] = half_precision(m);
         }
         if (!e.keep) continue;
         const int at = label_at(e.at, 4 * g);
-        *reinterpret_cast<Four*>(own + at) = after;
         *reinterpret_cast<Four*>(sweep.next + at) = ahead;
+        *reinterpret_cast<FourHalves*>(sweep.momentum + at) = momentum;
+        if (sweep.measured) *reinterpret_cast<Four*>(sweep.flow + at) = after;
     }
 #pragma unroll
     for (int j = 4 * GROUPS; j < LABELS; ++j) {
         const float after = move(j);
-        const int at = label_at(e.at, j);
-        if (e.keep) own[at] = after, sweep.next[at] = next(j, after);
+        if (e.keep) put(j, after);
     }
     tile.lse[e.from] = lse_x + log_of_two(fmaxf(sum_x, 1e-37f));
     tile.lse[e.to] = lse_y + log_of_two(fmaxf(sum_y, 1e-37f));
@@ -251,11 +290,9 @@ __device__ inline double sweep_over(const Arguments& p, const Share& share, cons
     const int across = (image.width + OWN_WIDE - 1) / OWN_WIDE, high = (image.height + OWN_HIGH - 1) / OWN_HIGH;
     const i64 base = share.image * 2 * flow_size(p);
     Sweep sweep = whole;
-    sweep.start += base, sweep.flow += base, sweep.next += base;
+    sweep.start += base, sweep.flow += base, sweep.next += base, sweep.momentum += base;
     double value = 0.0;
-    for (int k = int(share.block); k < across * high; k += int(share.blocks)) {
-        // there and back: what came last is still near
-        const int t = sweep.back ? across * high - 1 - k : k;
+    for (int t = int(share.block); t < across * high; t += int(share.blocks)) {
         const Tile tile = {memory, memory + PLANES * SPACE, t % across * OWN_WIDE - 2, t / across * OWN_HIGH};
         float halves[4], part = 0.0f;
         const auto half_at = [&](int c) {
@@ -271,7 +308,7 @@ __device__ inline double sweep_over(const Arguments& p, const Share& share, cons
 #pragma unroll 1
         for (int c = 0; c < 4; ++c) {
             const float kept = c < 2 ? (c == 0 ? halves[0] : halves[1]) : (c == 2 ? halves[2] : halves[3]);
-            relax(tile, sweep, p.flow + base, Edge(image, tile, c >> 1, c & 1), PLANES > 1 ? kept : half_at(c));
+            relax(tile, sweep, Edge(image, tile, c >> 1, c & 1), PLANES > 1 ? kept : half_at(c));
             __syncthreads();
         }
     }
