@@ -75,7 +75,7 @@ def main() -> None:
 
         found = solve()
         assert found is not None
-        sweeps, checks = found.record[:2].tolist()
+        sweeps, checks = map(int, found.record.amax(0).tolist())
         ms = milliseconds(solve, 9)
         few, many = (
             milliseconds(lambda k=k, solve=solve: solve(tol=0.0, limit=k, first=k), 9)

@@ -31,7 +31,7 @@ class GridAnswer(NamedTuple):
     flow: Tensor
     """float32, as the kernel for such a grid has them"""
     record: Tensor
-    """(2,): sweeps, and how often the gap was measured"""
+    """(B, 2) float64: sweeps, and how often the gap was measured"""
 
 
 def grid_bound(
@@ -68,10 +68,9 @@ def grid_bound(
     elif min(limit, first_check) == 0:
         before.zero_()
     p = torch.empty((batch, labels, n), dtype=torch.float32, device=device)
-    out = torch.empty((batch, 4), dtype=torch.float64, device=device)
-    record = torch.empty(2, dtype=torch.int32, device=device)
+    out = torch.empty((batch, 6), dtype=torch.float64, device=device)
     stream = torch._C._cuda_getCurrentRawStream(device.index)
-    zero, scratch = workspaces(device, stream, 16, 80 * blocks)
+    zero, scratch = workspaces(device, stream, 32 * (batch + 1), 80 * blocks)
     # of 16 bits; or twice the scores
     rest = torch.empty(
         flows.shape if tiled else (2, 2, batch, labels, n), dtype=torch.float16, device=device
@@ -89,7 +88,6 @@ def grid_bound(
         p.data_ptr(),
         out.data_ptr(),
         scratch.data_ptr(),
-        record.data_ptr(),
         zero.data_ptr(),
         tol,
         n,
@@ -100,7 +98,7 @@ def grid_bound(
         *plan.geometry,
     )
     program.launch(arguments, stream, blocks)
-    return GridAnswer(p, out[:, 0], out[:, 2], flows, record)
+    return GridAnswer(p, out[:, 0], out[:, 2], flows, out[:, 4:])
 
 
 class _Plan(NamedTuple):
@@ -142,7 +140,6 @@ def _plan(
         ("LABELS", labels),
         ("KEPT", labels if labels <= _IN_REGISTERS else 1),
         ("DIRECTIONS", len(steps)),
-        ("MOST_IMAGES", _MOST_IMAGES),
         ("BLOCKS", shape[1]),
         ("TILED", int(tiled)),
     )
@@ -154,7 +151,7 @@ def _plan(
     offsets = [step for way in steps for step in ((0,) * (3 - len(way)) + tuple(way))]
     geometry = (*padded, *offsets)
     odd = len(geometry) % 2
-    return _Plan(program, struct.Struct(f"<13Qdq{4 + len(geometry)}i{4 * odd}x"), geometry, flows, tiles)
+    return _Plan(program, struct.Struct(f"<12Qdq{4 + len(geometry)}i{4 * odd}x"), geometry, flows, tiles)
 
 
 def _tile(labels: int, room: int) -> tuple[tuple[int, int], int]:

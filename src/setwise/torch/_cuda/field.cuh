@@ -15,10 +15,9 @@ struct Arguments {
     Half* momentum;      // where TILED: what starts are before flows
     float* a[2];         // (B, L, N): scores now and a sweep before, unless TILED
     float* p;            // (B, L, N)
-    double* out;         // (B, 4): bound, its grounded value, gap, what sizes were added up
+    double* out;         // (B, 6): bound, its grounded value, gap, what sizes were added up, sweeps, checks
     double* parts;       // (10, blocks)
-    int* record;         // (2): sweeps, checks
-    u32* counter;        // (2): barrier, and blocks that are done; zero before and after
+    u32* counter;        // (B + 1, 8): barriers, and blocks that are done; zero before and after
     double tol;
     i64 n;
     int images, limit, first_check, warm;
@@ -32,8 +31,12 @@ struct Share {
     i64 block, blocks;  // of the image
 };
 
+// Those of an image wait for one another.
+__device__ inline void image_barrier(const Arguments& p, const Share& share, u32& round) {
+    barrier(p.counter + 8 * share.image, ++round * u32(share.blocks));
+}
+
 struct Sweep {
-    bool open;           // whether the image is still swept
     // where TILED: whether the start is zero, whatever is there; whether momentum is; whether flows are measured
     bool cold, first, measured;
     float beta, push;    // of its start, of the next one's where TILED

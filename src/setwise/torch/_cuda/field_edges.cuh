@@ -134,15 +134,14 @@ __device__ inline void extrapolate(float* now, float* before, i64 size, i64 firs
 __device__ inline double sweep_over(const Arguments& p, const Share& share, const Sweep& sweep, u32& round) {
     const i64 image = share.image, own = image * i64(LABELS) * p.n;
     const i64 first = share.block * THREADS + threadIdx.x, stride = share.blocks * THREADS;
-    if (sweep.open) extrapolate(p.a[0] + own, p.a[1] + own, LABELS * p.n, first, stride, sweep.beta);
-    grid_barrier(p.counter, ++round);
+    extrapolate(p.a[0] + own, p.a[1] + own, LABELS * p.n, first, stride, sweep.beta);
+    image_barrier(p, share, round);
     float turned = 0.0f;
     for (int c = 0; c < 2 * DIRECTIONS; ++c) {
-        if (c > 0) grid_barrier(p.counter, ++round);
+        if (c > 0) image_barrier(p, share, round);
         const Class chosen(p, c >> 1, c & 1);
-        if (sweep.open)
-            for (i64 k = first; k < chosen.each; k += stride)
-                turned += relax(p, image, chosen.at(p, u32(k)), c >> 1, sweep.beta);
+        for (i64 k = first; k < chosen.each; k += stride)
+            turned += relax(p, image, chosen.at(p, u32(k)), c >> 1, sweep.beta);
     }
     return turned;
 }

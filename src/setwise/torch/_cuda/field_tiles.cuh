@@ -285,7 +285,6 @@ __device__ inline void relax(const Tile& tile, const Sweep& sweep, const Edge& e
 // One sweep over an image by its blocks: the bound where it started.
 __device__ inline double sweep_over(const Arguments& p, const Share& share, const Sweep& whole, u32&) {
     extern __shared__ float memory[];
-    if (!whole.open) return 0.0;
     const Image image(p, share.image);
     const int across = (image.width + OWN_WIDE - 1) / OWN_WIDE, high = (image.height + OWN_HIGH - 1) / OWN_HIGH;
     const i64 base = share.image * 2 * flow_size(p);
