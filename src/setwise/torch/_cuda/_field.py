@@ -160,7 +160,7 @@ def _tile(labels: int, room: int) -> tuple[tuple[int, int], int]:
     Blocks wait for one another, so that their tiles must be in shared memory all at once, of which
     a T4 has a quarter of what an H100 has.
     """
-    threads, most = (512, 2) if labels == 2 else (256, 4) if labels <= 8 else (256, 2)
+    threads, most = (512, 2) if labels == 2 else (256, 4) if labels <= 8 else (256, 3)
     planes = 1 if labels == 2 else labels
     shared = 4 * 33 * (threads // 16) * (planes + 1)
     return (threads, max(1, min(most, room // (shared + 4096)))), shared

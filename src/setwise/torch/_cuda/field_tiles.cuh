@@ -209,10 +209,11 @@ struct Momentum {
 // Moves the flows of an edge.
 __device__ inline void relax(const Tile& tile, const Sweep& sweep, const Edge& e, float half) {
     const Flows start(sweep.start, e.at, e.is && !sweep.cold);
-    const Momentum before(sweep.momentum, e.at, e.keep && !sweep.first);
     if (!e.is) return;
     float* const tail = tile.a + e.from;
     float* const head = tile.a + e.to;
+#if PLANES == 1
+    const Momentum before(sweep.momentum, e.at, e.keep && !sweep.first);  // late: registers are few
     const auto next = [&](int j, float after) {
         return (sweep.beta + sweep.push) * (after - start.v[j]) + sweep.beta * static_cast<float>(before.v[j]);
     };
@@ -223,7 +224,6 @@ __device__ inline void relax(const Tile& tile, const Sweep& sweep, const Edge& e
         sweep.momentum[at] = half_precision(m);
         if (sweep.measured) sweep.flow[at] = after;
     };
-#if PLANES == 1
     const float x = *tail, y = *head, limit = 2.0f * half;
     const float after = fminf(fmaxf(start.v[0] + 0.5f * (x - y), -limit), limit), d = after - start.v[0];
     *tail = x - d, *head = y + d;
@@ -241,6 +241,17 @@ __device__ inline void relax(const Tile& tile, const Sweep& sweep, const Edge& e
         sum_x += mass_x, sum_y += mass_y;
         if (fabsf(best) < half) free_x += mass_x, free_y += mass_y;
     }
+    const Momentum before(sweep.momentum, e.at, e.keep && !sweep.first);  // late: registers are few
+    const auto next = [&](int j, float after) {
+        return (sweep.beta + sweep.push) * (after - start.v[j]) + sweep.beta * static_cast<float>(before.v[j]);
+    };
+    const auto put = [&](int j, float after) {
+        const int at = label_at(e.at, j);
+        const float m = next(j, after);
+        sweep.next[at] = after + m;
+        sweep.momentum[at] = half_precision(m);
+        if (sweep.measured) sweep.flow[at] = after;
+    };
     sum_x = fmaxf(sum_x, 1e-37f), sum_y = fmaxf(sum_y, 1e-37f);
     const float bound = 1.0f - 0.5f * (__fdividef(free_x, sum_x) + __fdividef(free_y, sum_y));
     c += __fdividef(log_of_two(sum_x) - log_of_two(sum_y), fmaxf(bound, sweep.least));
@@ -293,21 +304,14 @@ __device__ inline double sweep_over(const Arguments& p, const Share& share, cons
     double value = 0.0;
     for (int t = int(share.block); t < across * high; t += int(share.blocks)) {
         const Tile tile = {memory, memory + PLANES * SPACE, t % across * OWN_WIDE - 2, t / across * OWN_HIGH};
-        float halves[4], part = 0.0f;
-        const auto half_at = [&](int c) {
-            const Edge e(image, tile, c >> 1, c & 1);
-            return half_of(image.weights[(c >> 1) * i64(image.n) + e.weight]);
-        };
-#pragma unroll
-        for (int c = 0; c < 4; ++c)
-            if (PLANES > 1) halves[c] = half_at(c);  // in time
+        float part = 0.0f;
         load(image, tile, sweep, part);
         value += static_cast<double>(part);
         __syncthreads();
 #pragma unroll 1
         for (int c = 0; c < 4; ++c) {
-            const float kept = c < 2 ? (c == 0 ? halves[0] : halves[1]) : (c == 2 ? halves[2] : halves[3]);
-            relax(tile, sweep, Edge(image, tile, c >> 1, c & 1), PLANES > 1 ? kept : half_at(c));
+            const Edge e(image, tile, c >> 1, c & 1);
+            relax(tile, sweep, e, half_of(image.weights[(c >> 1) * i64(image.n) + e.weight]));
             __syncthreads();
         }
     }
