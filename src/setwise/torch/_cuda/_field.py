@@ -151,7 +151,8 @@ def _plan(
     offsets = [step for way in steps for step in ((0,) * (3 - len(way)) + tuple(way))]
     geometry = (*padded, *offsets)
     odd = len(geometry) % 2
-    return _Plan(program, struct.Struct(f"<12Qdq{4 + len(geometry)}i{4 * odd}x"), geometry, flows, tiles)
+    arguments = struct.Struct(f"<12Qdq{4 + len(geometry)}i{4 * odd}x")
+    return _Plan(program, arguments, geometry, flows, tiles)
 
 
 def _tile(labels: int, room: int) -> tuple[tuple[int, int], int]:

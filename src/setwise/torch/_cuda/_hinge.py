@@ -96,8 +96,9 @@ def hinge_of_buckets(
         d,
         aligned,
     )
-    # few scores: a block has to add up its counts, whatever it counted
-    tiles = rows * -(-n // (1024 * elements))
-    blocks = max(1, min(program.blocks, -(-2 * tiles // 5)))
+    # A block adds all its counts to the table: where each has hardly two tiles, fewer have three.
+    tiles, blocks = rows * -(-n // (1024 * elements)), program.blocks
+    if not half and 1.5 * blocks < tiles < 3 * blocks:
+        blocks = -(-tiles // 3)
     program.launch(arguments, stream, blocks)
     return values, gradient

@@ -212,22 +212,22 @@ __device__ inline void relax(const Tile& tile, const Sweep& sweep, const Edge& e
     if (!e.is) return;
     float* const tail = tile.a + e.from;
     float* const head = tile.a + e.to;
-#if PLANES == 1
-    const Momentum before(sweep.momentum, e.at, e.keep && !sweep.first);  // late: registers are few
-    const auto next = [&](int j, float after) {
+    const auto next = [&](int j, float after, const Momentum& before) {
         return (sweep.beta + sweep.push) * (after - start.v[j]) + sweep.beta * static_cast<float>(before.v[j]);
     };
-    const auto put = [&](int j, float after) {
+    const auto put = [&](int j, float after, const Momentum& before) {
         const int at = label_at(e.at, j);
-        const float m = next(j, after);
+        const float m = next(j, after, before);
         sweep.next[at] = after + m;
         sweep.momentum[at] = half_precision(m);
         if (sweep.measured) sweep.flow[at] = after;
     };
+#if PLANES == 1
+    const Momentum before(sweep.momentum, e.at, e.keep && !sweep.first);  // late: registers are few
     const float x = *tail, y = *head, limit = 2.0f * half;
     const float after = fminf(fmaxf(start.v[0] + 0.5f * (x - y), -limit), limit), d = after - start.v[0];
     *tail = x - d, *head = y + d;
-    if (e.keep) put(0, after);
+    if (e.keep) put(0, after, before);
 #else
     const float lse_x = tile.lse[e.from], lse_y = tile.lse[e.to];
     float c = lse_x - lse_y;
@@ -242,16 +242,6 @@ __device__ inline void relax(const Tile& tile, const Sweep& sweep, const Edge& e
         if (fabsf(best) < half) free_x += mass_x, free_y += mass_y;
     }
     const Momentum before(sweep.momentum, e.at, e.keep && !sweep.first);  // late: registers are few
-    const auto next = [&](int j, float after) {
-        return (sweep.beta + sweep.push) * (after - start.v[j]) + sweep.beta * static_cast<float>(before.v[j]);
-    };
-    const auto put = [&](int j, float after) {
-        const int at = label_at(e.at, j);
-        const float m = next(j, after);
-        sweep.next[at] = after + m;
-        sweep.momentum[at] = half_precision(m);
-        if (sweep.measured) sweep.flow[at] = after;
-    };
     sum_x = fmaxf(sum_x, 1e-37f), sum_y = fmaxf(sum_y, 1e-37f);
     const float bound = 1.0f - 0.5f * (__fdividef(free_x, sum_x) + __fdividef(free_y, sum_y));
     c += __fdividef(log_of_two(sum_x) - log_of_two(sum_y), fmaxf(bound, sweep.least));
@@ -273,7 +263,7 @@ __device__ inline void relax(const Tile& tile, const Sweep& sweep, const Edge& e
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
             after.v[k] = move(4 * g + k);
-            const float m = next(4 * g + k, after.v[k]);
+            const float m = next(4 * g + k, after.v[k], before);
             ahead.v[k] = after.v[k] + m;
             momentum.v[k] = half_precision(m);
         }
@@ -286,7 +276,7 @@ __device__ inline void relax(const Tile& tile, const Sweep& sweep, const Edge& e
 #pragma unroll
     for (int j = 4 * GROUPS; j < LABELS; ++j) {
         const float after = move(j);
-        if (e.keep) put(j, after);
+        if (e.keep) put(j, after, before);
     }
     tile.lse[e.from] = lse_x + log_of_two(fmaxf(sum_x, 1e-37f));
     tile.lse[e.to] = lse_y + log_of_two(fmaxf(sum_y, 1e-37f));
