@@ -1,5 +1,7 @@
 """Sweeps over grids of four neighbours, written plainly, beside the compiled solver and a GPU's."""
 
+from itertools import pairwise
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -39,7 +41,7 @@ def relax(a, flows, halves, axis, odd):
     f, half = flows[axis][tuple(step)], halves[axis][tuple(step)]
     of_x, of_y = x.logsumexp(0), y.logsumexp(0)
     c = of_x - of_y
-    for _ in range(60 if len(a) == 2 else 1):
+    for _ in range(10 if len(a) == 2 else 1):
         best = f + (x - y - c) / 2
         d = best.clamp(-half, half) - f
         mass_x, mass_y, free = (x - d - of_x).exp(), (y + d - of_y).exp(), best.abs() < half
@@ -48,6 +50,9 @@ def relax(a, flows, halves, axis, odd):
         away = of_x + sum_x.log() - of_y - sum_y.log() - c
         c = c + away / slope.clamp(min=0.15)
     d = (f + (x - y - c) / 2).clamp(-half, half) - f
+    if len(a) == 2:  # the same for both labels changes nothing
+        apart = (f + d).diff(dim=0) / 2
+        d = torch.cat((-apart, apart)) - f
     f += d
     x -= d
     y += d
@@ -66,9 +71,12 @@ def sweeps(theta, halves, number):
         for axis in (RIGHT, DOWN):
             for odd in (0, 1):
                 relax(a, flows, halves, axis, odd)
-        beta, push = k / (k + 6), 0.3
+        beta, push = k / (k + 6), 0.45
         momentum = {
-            axis: (beta + push) * (f - start[axis]) + beta * momentum[axis]
+            axis: (f + (beta + push) * (f - start[axis]) + beta * momentum[axis]).clamp(
+                -halves[axis], halves[axis]
+            )
+            - f
             for axis, f in flows.items()
         }
     a = scores(theta, flows)
@@ -89,10 +97,10 @@ def field(n_labels, height, width):
 @pytest.mark.parametrize("n_labels", [2, 5])
 def test_sweeps_reach_the_least_bound(n_labels):
     theta, weights, halves = field(n_labels, 9, 11)
-    upper, gap, _ = sweeps(theta[0], halves, 150)
+    upper, gap, _ = sweeps(theta[0], halves, 60)
     layer = sw.torch.FieldMarginals(1.0, bounds=True, tol=1e-9)
     exact = layer(theta, weights=weights)
-    assert 0 <= gap <= 1e-4 * upper.abs()
+    assert 0 <= gap <= 1e-3 * upper.abs()
     assert upper >= (exact.log_partition_upper - exact.gap).item() - 1e-9
     assert upper - gap <= exact.log_partition_upper.item() + 1e-9
 
@@ -105,9 +113,9 @@ def test_sweep_by_sweep_the_device_does_the_same(n_labels, sides):
 
     theta, weights, halves = field(n_labels, *sides)
     on_device = (theta.flatten(2).float().cuda(), weights.flatten(2).float().cuda())
-    for k in (1, 2, 5, 8):
+    for k in (1, 3, 5):
         upper, gap, starts = sweeps(theta[0], halves, k)
-        assert all(after < before for before, after in zip(starts, starts[1:], strict=False))
+        assert all(after < before for before, after in pairwise(starts))
         found = grid_bound(*on_device, sides, ((0, 1), (1, 0)), 0.0, k, first_check=k)
         assert found.record.tolist() == [[k, 1]]
         assert found.upper.item() == pytest.approx(upper.item(), rel=1e-5)

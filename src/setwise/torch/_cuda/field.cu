@@ -1,7 +1,7 @@
 // The upper bound of fields on grids, in one launch.
 //
 // A sweep starts at y = f + beta (f - f before), with Nesterov's beta; where TILED, at
-// f + k / (k + 6) (f - f before) + 0.3 (f - y before) after k sweeps. Momentum starts anew where a sweep
+// f + k / (k + 6) (f - f before) + 0.45 (f - y before) after k sweeps, clipped. Momentum starts anew where a sweep
 // turned back: where the steps from y and the way since the sweep before have an obtuse angle, or, where
 // TILED, where the bound at y is above that at the last y. Sweeps are in single precision; the proof is not.
 
@@ -33,15 +33,14 @@ __device__ inline int sweeps_ahead(int sweep, int last, double before, double wo
     return int(fmax(1.0, fmin(ahead, fmin(fmax(8.0, double(sweep)), 32.0))));
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    field(const __grid_constant__ Arguments p) {
+// One image by its blocks.
+__device__ inline void solve(const Arguments& p, const Share& share) {
     __shared__ double scratch[32];
     __shared__ double totals[4];
     __shared__ float momentum;
     __shared__ double start;  // the bound where the last sweep started
     __shared__ bool restarted;
-    const int image = blockIdx.x % p.images, blocks = gridDim.x;
-    const Share share = {image, i64(blockIdx.x / p.images), (blocks - image + p.images - 1) / p.images};
+    const int image = share.image, blocks = gridDim.x;
     const i64 first = share.block * THREADS + threadIdx.x, stride = share.blocks * THREADS;
     const i64 own_flows = i64(DIRECTIONS) * flow_size(p);
     u32 round = 0;
@@ -109,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         way.first = sweep == 0, way.cold = way.first && !p.warm;
         way.measured = sweep + 1 >= next || sweep + 1 >= p.limit;
         way.beta = TILED ? (restarted ? 0.0f : theta / (theta + 6.0f)) : beta_of(theta);
-        way.push = restarted ? 0.0f : 0.3f;
+        way.push = restarted ? 0.0f : 0.45f;
         way.least = restarted ? 1.0f : 0.15f;
         way.start = p.before[sweep & 1], way.next = p.before[(sweep + 1) & 1];
         way.flow = p.flow, way.momentum = p.momentum;
@@ -138,6 +137,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         for (int q = 1; q < 4; ++q) out[q] = totals[q];
         out[4] = sweep, out[5] = checks;
     }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    field(const __grid_constant__ Arguments p) {
+    const int image = blockIdx.x % p.images;
+    solve(p, {image, i64(blockIdx.x / p.images), (gridDim.x - image + p.images - 1) / p.images});
     if (is_last_block(p.counter + 8 * p.images))
         for (int b = threadIdx.x; b <= p.images; b += THREADS) p.counter[8 * b] = 0;
 }

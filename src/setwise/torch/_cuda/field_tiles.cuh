@@ -10,7 +10,7 @@
 // what its own edges depend on, two columns at each side and two rows below, whose edges it moves too but
 // does not keep; so tiles need not wait for one another. Two pieces of memory are in turn where a sweep
 // starts, y = f + m with momentum m; from y to f the sweep moves, and the next momentum is
-// beta (f - f before) + push (f - y) = (beta + push) (f - y) + beta m. So f itself is written only where it is
+// beta (f - f before) + push (f - y) = (beta + push) (f - y) + beta m, as far as limits allow. So f itself is written only where it is
 // to be measured, and m, which comes to nothing as flows settle, may have 16 bits. Whether momentum starts
 // anew is known a sweep later, from the bounds at the starts.
 //
@@ -212,19 +212,21 @@ __device__ inline void relax(const Tile& tile, const Sweep& sweep, const Edge& e
     if (!e.is) return;
     float* const tail = tile.a + e.from;
     float* const head = tile.a + e.to;
+    const float limit = PLANES == 1 ? 2.0f * half : half;
     const auto next = [&](int j, float after, const Momentum& before) {
-        return (sweep.beta + sweep.push) * (after - start.v[j]) + sweep.beta * static_cast<float>(before.v[j]);
+        const float m = (sweep.beta + sweep.push) * (after - start.v[j]) + sweep.beta * static_cast<float>(before.v[j]);
+        return fminf(fmaxf(after + m, -limit), limit);
     };
     const auto put = [&](int j, float after, const Momentum& before) {
         const int at = label_at(e.at, j);
-        const float m = next(j, after, before);
-        sweep.next[at] = after + m;
-        sweep.momentum[at] = half_precision(m);
+        const float y = next(j, after, before);
+        sweep.next[at] = y;
+        sweep.momentum[at] = half_precision(y - after);
         if (sweep.measured) sweep.flow[at] = after;
     };
 #if PLANES == 1
     const Momentum before(sweep.momentum, e.at, e.keep && !sweep.first);  // late: registers are few
-    const float x = *tail, y = *head, limit = 2.0f * half;
+    const float x = *tail, y = *head;
     const float after = fminf(fmaxf(start.v[0] + 0.5f * (x - y), -limit), limit), d = after - start.v[0];
     *tail = x - d, *head = y + d;
     if (e.keep) put(0, after, before);
@@ -263,9 +265,8 @@ __device__ inline void relax(const Tile& tile, const Sweep& sweep, const Edge& e
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
             after.v[k] = move(4 * g + k);
-            const float m = next(4 * g + k, after.v[k], before);
-            ahead.v[k] = after.v[k] + m;
-            momentum.v[k] = half_precision(m);
+            ahead.v[k] = next(4 * g + k, after.v[k], before);
+            momentum.v[k] = half_precision(ahead.v[k] - after.v[k]);
         }
         if (!e.keep) continue;
         const int at = label_at(e.at, 4 * g);
