@@ -33,26 +33,26 @@ def scores(theta, flows):
 def relax(a, flows, halves, axis, odd):
     """Edges from even or odd places: the best flows of a majorant, then one step of Newton's.
 
-    Of two labels the best flows, to which as many steps come as are needed.
+    Of two labels the best flows, whose sum is 0.
     """
     step = [slice(None)] * 3
     step[axis] = slice(odd, None, 2)
     x, y = (end[tuple(step)] for end in ends(a, axis))
     f, half = flows[axis][tuple(step)], halves[axis][tuple(step)]
-    of_x, of_y = x.logsumexp(0), y.logsumexp(0)
-    c = of_x - of_y
-    for _ in range(10 if len(a) == 2 else 1):
+    if len(a) == 2:
+        best = f.diff(dim=0) + (x.diff(dim=0) - y.diff(dim=0)) / 2
+        one = best.clamp(-2 * half, 2 * half) / 2
+        d = torch.cat((-one, one)) - f
+    else:
+        of_x, of_y = x.logsumexp(0), y.logsumexp(0)
+        c = of_x - of_y
         best = f + (x - y - c) / 2
         d = best.clamp(-half, half) - f
         mass_x, mass_y, free = (x - d - of_x).exp(), (y + d - of_y).exp(), best.abs() < half
         sum_x, sum_y = mass_x.sum(0), mass_y.sum(0)
         slope = 1 - ((mass_x * free).sum(0) / sum_x + (mass_y * free).sum(0) / sum_y) / 2
-        away = of_x + sum_x.log() - of_y - sum_y.log() - c
-        c = c + away / slope.clamp(min=0.15)
-    d = (f + (x - y - c) / 2).clamp(-half, half) - f
-    if len(a) == 2:  # the same for both labels changes nothing
-        apart = (f + d).diff(dim=0) / 2
-        d = torch.cat((-apart, apart)) - f
+        c = c + (sum_x.log() - sum_y.log()) / slope.clamp(min=0.15)
+        d = (f + (x - y - c) / 2).clamp(-half, half) - f
     f += d
     x -= d
     y += d

@@ -124,7 +124,8 @@ def _plan(
     device: int,
 ) -> _Plan | None:
     tiled = steps == _FOUR and labels <= _IN_REGISTERS
-    flows, tiles = (len(steps), labels, prod(sides)), 0
+    flows: tuple[int, ...] = (len(steps), labels, prod(sides))
+    tiles = 0
     shape, shared = (256, 4) if labels <= 8 else (128, 3), 0
     if tiled:
         planes = 1 if labels == 2 else labels

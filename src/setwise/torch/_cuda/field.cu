@@ -22,7 +22,7 @@ __device__ inline double sum_of_image(const double* parts, int image, int images
 __device__ inline int sweeps_ahead(int sweep, int last, double before, double worst, double tol) {
     double ahead = sweep < 4 ? 2 : sweep / 2 + 1;
     if (sweep >= 4 && last == 0 && tol > 0)
-        return int(fmax(1.0, fmin(ceil(sweep * (pow(worst / tol, 1.0 / 3.8) - 1.0)), 32.0)));
+        return int(fmax(1.0, fmin(ceil(sweep * (pow(worst / tol, 1.0 / 3.8) - 1.0) + 0.15), 32.0)));
     if (sweep > 0 && last == sweep) return 1;
     if (before > worst && last > 0 && sweep > last && tol > 0) {
         const double togo = log(worst / tol), fall = log(before / worst);
