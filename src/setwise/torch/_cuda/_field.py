@@ -15,6 +15,7 @@ from setwise.torch._cuda._driver import Kernel, kernel, shared_memory, workspace
 _MOST_IMAGES = 64
 _IN_REGISTERS = 32  # labels
 _MOST_SWEEPS = 2000
+_BESIDE = 4096  # bytes of shared memory that a block has beside its tile, and more
 _NUMBERS = {torch.float32: "float", torch.float64: "double"}
 _FOUR = ((0, 1), (1, 0))  # the neighbours that tiles are made for
 
@@ -160,12 +161,14 @@ def _tile(labels: int, room: int) -> tuple[tuple[int, int], int]:
     """Threads of a block, blocks on a multiprocessor; the bytes of a tile.
 
     Blocks wait for one another, so that their tiles must be in shared memory all at once, of which
-    a T4 has a quarter of what an H100 has.
+    a T4 has a quarter of what an H100 has: there a tile of many labels is half as high.
     """
     threads, most = (512, 2) if labels == 2 else (256, 4) if labels <= 8 else (256, 3)
-    planes = 1 if labels == 2 else labels
-    shared = 4 * 33 * (threads // 16) * (planes + 1)
-    return (threads, max(1, min(most, room // (shared + 4096)))), shared
+    row = 4 * 33 * (2 if labels == 2 else labels + 1)
+    if row * (threads // 16) + _BESIDE > room:
+        threads, most = threads // 2, 2 * most
+    shared = row * (threads // 16)
+    return (threads, max(1, min(most, room // (shared + _BESIDE)))), shared
 
 
 def fits(theta: Tensor, sides: tuple[int, ...], steps: tuple[tuple[int, ...], ...]) -> bool:

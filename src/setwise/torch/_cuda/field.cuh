@@ -69,9 +69,6 @@ __device__ inline I label_at(I at, int j) {
 __device__ inline i64 flow_size(const Arguments& p) {
     return i64(p.sides[1]) * ((p.sides[2] + 31) >> 5) * (PLANES * 32);
 }
-__device__ inline i64 flow_at(const Arguments& p, i64 row, u32 x, bool) {
-    return (row * ((p.sides[2] + 31) >> 5) + (x >> 5)) * (PLANES * 32) + place_of(x);
-}
 #else
 // Flows along rows have those at even places first: what moves at once lies together.
 __device__ inline i64 flow_size(const Arguments& p) { return LABELS * p.n; }

@@ -10,9 +10,9 @@
 // what its own edges depend on, two columns at each side and two rows below, whose edges it moves too but
 // does not keep; so tiles need not wait for one another. Two pieces of memory are in turn where a sweep
 // starts, y = f + m with momentum m; from y to f the sweep moves, and the next momentum is
-// beta (f - f before) + push (f - y) = (beta + push) (f - y) + beta m, as far as limits allow. So f itself is written only where it is
-// to be measured, and m, which comes to nothing as flows settle, may have 16 bits. Whether momentum starts
-// anew is known a sweep later, from the bounds at the starts.
+// beta (f - f before) + push (f - y) = (beta + push) (f - y) + beta m, as far as limits allow. So f itself is
+// written only where it is to be measured, and m, which comes to nothing as flows settle, may have 16 bits.
+// Whether momentum starts anew is known a sweep later, from the bounds at the starts.
 //
 // Scores of more than two labels are in units of log 2.
 
