@@ -1,9 +1,10 @@
 // The upper bound of fields on grids, in one launch.
 //
 // A sweep starts at y = f + beta (f - f before), with Nesterov's beta; where TILED, at
-// f + k / (k + 6) (f - f before) + 0.45 (f - y before) after k sweeps, clipped. Momentum starts anew where a sweep
-// turned back: where the steps from y and the way since the sweep before have an obtuse angle, or, where
-// TILED, where the bound at y is above that at the last y. Sweeps are in single precision; the proof is not.
+// f + k / (k + 6) (f - f before) + 0.45 (f - y before) after k sweeps, clipped. Momentum starts anew where a
+// sweep turned back: where the steps from y and the way since the sweep before have an obtuse angle, or,
+// where TILED, where the bound at y is above that at the last y. Sweeps are in single precision; the proof
+// is not.
 
 __device__ inline float next_theta(float theta) { return 0.5f * (1.0f + sqrtf(1.0f + 4.0f * theta * theta)); }
 __device__ inline float beta_of(float theta) { return (theta - 1.0f) / next_theta(theta); }
@@ -98,7 +99,7 @@ __device__ inline void solve(const Arguments& p, const Share& share) {
             } else {
                 // where the gap has ceased to fall, rounding has the last word
                 const bool stalled = before >= 0.0 && sweep - last >= 16 && gap > 0.9 * before;
-                if (gap <= p.tol || sweep >= p.limit || stalled) break;
+                if (!(gap > p.tol) || sweep >= p.limit || stalled) break;  // a NaN stays one
                 next = sweep + sweeps_ahead(sweep, last, before, gap, p.tol);
                 last = sweep, before = gap;
             }
