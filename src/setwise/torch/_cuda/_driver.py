@@ -123,26 +123,25 @@ class Kernel:
             raise Unavailable(f"the driver could not load {name} (error {status})")
         self.blocks: int = properties.multi_processor_count * shape[1]
         self.device, self.together = device, together
-        self._shape = (self.blocks, 1, 1, shape[0], 1, 1, shared)
+        self._shape = (1, 1, shape[0], 1, 1, shared)
 
-    def launch(self, arguments: bytes, stream: int) -> None:
+    def launch(self, arguments: bytes, stream: int, blocks: int | None = None) -> None:
         """Runs the kernel on a stream; ``arguments`` are the bytes of its structure."""
+        blocks = self.blocks if blocks is None else blocks
         # The driver copies the structure before it returns.
         at = ctypes.cast(ctypes.c_char_p(arguments), ctypes.c_void_p)
-        status = self._launch(ctypes.byref(at), stream)
+        status = self._launch(ctypes.byref(at), stream, blocks)
         if status == _INVALID_CONTEXT:
             torch.cuda.synchronize(self.device)
-            status = self._launch(ctypes.byref(at), stream)
+            status = self._launch(ctypes.byref(at), stream, blocks)
         if status:
             raise RuntimeError(f"a kernel could not be launched (CUDA error {status})")
 
-    def _launch(self, parameters: Any, stream: int) -> int:
-        driver = _driver()
+    def _launch(self, parameters: Any, stream: int, blocks: int) -> int:
+        driver, shape = _driver(), (blocks, *self._shape)
         if self.together:
-            return int(
-                driver.cuLaunchCooperativeKernel(self._function, *self._shape, stream, parameters)
-            )
-        return int(driver.cuLaunchKernel(self._function, *self._shape, stream, parameters, None))
+            return int(driver.cuLaunchCooperativeKernel(self._function, *shape, stream, parameters))
+        return int(driver.cuLaunchKernel(self._function, *shape, stream, parameters, None))
 
 
 @cache

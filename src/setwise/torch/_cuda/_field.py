@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import struct
+from functools import cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from setwise.torch._cuda._driver import kernel, shared_memory
+from setwise.torch._cuda._driver import Kernel, kernel, shared_memory, workspaces
 
 _MOST_IMAGES = 64
 _IN_REGISTERS = 32  # labels
 _MOST_SWEEPS = 2000
+_BESIDE = 4096  # bytes of shared memory that a block has beside its tile, and more
+_NUMBERS = {torch.float32: "float", torch.float64: "double"}
 _FOUR = ((0, 1), (1, 0))  # the neighbours that tiles are made for
 
 
@@ -29,7 +32,7 @@ class GridAnswer(NamedTuple):
     flow: Tensor
     """float32, as the kernel for such a grid has them"""
     record: Tensor
-    """(2,): sweeps, and how often the gap was measured"""
+    """(B, 2) float64: sweeps, and how often the gap was measured"""
 
 
 def grid_bound(
@@ -50,90 +53,129 @@ def grid_bound(
     if not fits(theta, sides, steps):
         return None
     device = theta.device
-    tiled = (
-        steps == _FOUR
-        and labels <= _IN_REGISTERS
-        and prod(_flow_shape(True, 1, labels, sides, 2)) < 2**31
+    theta, weights = theta.contiguous(), weights.contiguous()
+    if weights.dtype not in _NUMBERS:
+        weights = weights.float()
+    plan = _plan(labels, sides, steps, theta.dtype, weights.dtype, device.index)
+    if plan is None or plan.program.blocks < batch:  # every image has a block at least
+        return None
+    program, tiled = plan.program, plan.tiles > 0
+    blocks = min(program.blocks, batch * plan.tiles) if tiled else program.blocks
+    limit = _MOST_SWEEPS if limit is None else limit
+    flows = torch.empty((batch, *plan.flows), dtype=torch.float32, device=device)
+    before = torch.empty((2 if tiled else 1, *flows.shape), dtype=torch.float32, device=device)
+    if flow is not None:
+        (before[0] if tiled else flows).copy_(flow)
+    elif min(limit, first_check) == 0:
+        before.zero_()
+    p = torch.empty((batch, labels, n), dtype=torch.float32, device=device)
+    out = torch.empty((batch, 6), dtype=torch.float64, device=device)
+    stream = torch._C._cuda_getCurrentRawStream(device.index)
+    zero, scratch = workspaces(device, stream, 32 * (batch + 1), 80 * blocks)
+    # of 16 bits; or twice the scores
+    rest = torch.empty(
+        flows.shape if tiled else (2, 2, batch, labels, n), dtype=torch.float16, device=device
     )
+    rest_at, before_at = rest.data_ptr(), before.data_ptr()
+    arguments = plan.arguments.pack(
+        theta.data_ptr(),
+        weights.data_ptr(),
+        flows.data_ptr(),
+        before_at,
+        before_at + (before.stride(0) * 4 if tiled else 0),
+        rest_at if tiled else 0,
+        0 if tiled else rest_at,
+        0 if tiled else rest_at + rest.nbytes // 2,
+        p.data_ptr(),
+        out.data_ptr(),
+        scratch.data_ptr(),
+        zero.data_ptr(),
+        tol,
+        n,
+        batch,
+        limit,
+        first_check,
+        flow is not None,
+        *plan.geometry,
+    )
+    program.launch(arguments, stream, blocks)
+    return GridAnswer(p, out[:, 0], out[:, 2], flows, out[:, 4:])
+
+
+class _Plan(NamedTuple):
+    """What all grids of a kind have in common."""
+
+    program: Kernel
+    arguments: struct.Struct
+    geometry: tuple[int, ...]
+    """three sides, and three steps for each direction"""
+    flows: tuple[int, ...]
+    """shape of an image's flows: see field.cuh"""
+    tiles: int
+    """of an image; 0 for a kernel without"""
+
+
+@cache
+def _plan(
+    labels: int,
+    sides: tuple[int, ...],
+    steps: tuple[tuple[int, ...], ...],
+    logits: torch.dtype,
+    weights: torch.dtype,
+    device: int,
+) -> _Plan | None:
+    tiled = steps == _FOUR and labels <= _IN_REGISTERS
+    flows: tuple[int, ...] = (len(steps), labels, prod(sides))
+    tiles = 0
+    shape, shared = (256, 4) if labels <= 8 else (128, 3), 0
     if tiled:
-        shape, shared = _tiles(labels, shared_memory(device.index))
-    else:
-        shape, shared = (256, 4) if labels <= 8 else (128, 3), 0
+        planes = 1 if labels == 2 else labels
+        of_tiles = (2, sides[0], -(-sides[1] // 32), planes, 32)
+        tiled = prod(of_tiles) < 2**31
+    if tiled:
+        shape, shared = _tile(labels, shared_memory(device))
+        tiles = -(-sides[0] // (shape[0] // 16 - 2)) * -(-sides[1] // 28)
+        flows = of_tiles
     macros = (
-        ("LOGIT", "double" if theta.dtype == torch.float64 else "float"),
+        ("LOGIT", _NUMBERS[logits]),
+        ("WEIGHT", _NUMBERS[weights]),
         ("LABELS", labels),
         ("KEPT", labels if labels <= _IN_REGISTERS else 1),
         ("DIRECTIONS", len(steps)),
-        ("MOST_IMAGES", _MOST_IMAGES),
         ("BLOCKS", shape[1]),
         ("TILED", int(tiled)),
     )
     files = ("field.cuh", "field_tiles.cuh" if tiled else "field_edges.cuh", "field.cu")
-    program = kernel(files, "field", macros, shared, device.index, shape, True)
-    if program is None or program.blocks < batch:  # every image has a block at least
+    program = kernel(files, "field", macros, shared, device, shape, True)
+    if program is None:
         return None
-    limit = _MOST_SWEEPS if limit is None else limit
-    theta = theta.contiguous()
-    half = _halves(weights)
-    real: Any = {"dtype": torch.float32, "device": device}
-    flows = torch.empty(_flow_shape(tiled, batch, labels, sides, len(steps)), **real)
-    before = torch.empty(2 if tiled else 1, *flows.shape, **real)
-    if tiled and flow is None:
-        before[0].zero_()
-    elif flow is not None:
-        (before[0] if tiled else flows).copy_(flow)
-    scores = (before[0],) * 2 if tiled else torch.empty(2, batch, labels, n, **real).unbind()
-    p = torch.empty(batch, labels, n, **real)
-    out = torch.empty(batch, 4, dtype=torch.float64, device=device)
-    parts = torch.empty(6, program.blocks, dtype=torch.float64, device=device)
-    record = torch.zeros(4, dtype=torch.int32, device=device)
-    pointers = (theta, half, flows, before[0], before[-1], *scores, p, out, parts, record)
     padded = (1,) * (3 - len(sides)) + tuple(sides)
     offsets = [step for way in steps for step in ((0,) * (3 - len(way)) + tuple(way))]
-    numbers = (batch, limit, first_check, int(flow is not None))
-    odd = (4 + 3 + len(offsets)) % 2
-    arguments = struct.pack(
-        f"<12Qdq{7 + len(offsets)}i{4 * odd}x",
-        *(tensor.data_ptr() for tensor in pointers),
-        record.data_ptr() + 8,
-        tol,
-        n,
-        *numbers,
-        *padded,
-        *offsets,
-    )
-    program.launch(arguments, torch._C._cuda_getCurrentRawStream(device.index))
-    upper = out[:, 0] + 1.5e-14 * out[:, 3]
-    return GridAnswer(p, upper, out[:, 2], flows, record)
+    geometry = (*padded, *offsets)
+    odd = len(geometry) % 2
+    arguments = struct.Struct(f"<12Qdq{4 + len(geometry)}i{4 * odd}x")
+    return _Plan(program, arguments, geometry, flows, tiles)
 
 
-def _tiles(labels: int, room: int) -> tuple[tuple[int, int], int]:
-    """Threads of a block and blocks on a multiprocessor, and the bytes of a tile.
+def _tile(labels: int, room: int) -> tuple[tuple[int, int], int]:
+    """Threads of a block, blocks on a multiprocessor; the bytes of a tile.
 
     Blocks wait for one another, so that their tiles must be in shared memory all at once, of which
-    a T4 has a quarter of what an H100 has.
+    a T4 has a quarter of what an H100 has: there a tile of many labels is half as high.
     """
-    threads, most = (512, 2) if labels == 2 else (256, 4) if labels <= 8 else (128, 4)
-    planes = 1 if labels == 2 else labels
-    shared = 4 * 2 * threads * (planes + 1)
-    return (threads, max(1, min(most, room // (shared + 2048)))), shared
-
-
-def _flow_shape(
-    tiled: bool, batch: int, labels: int, sides: tuple[int, ...], directions: int
-) -> tuple[int, ...]:
-    """Of the flows: see field.cuh."""
-    if not tiled:
-        return batch, directions, labels, prod(sides)
-    planes = 1 if labels == 2 else labels
-    return batch, directions, sides[0], -(-sides[1] // 32), planes, 32
+    threads, most = (512, 2) if labels == 2 else (256, 4) if labels <= 8 else (256, 3)
+    row = 4 * 33 * (2 if labels == 2 else labels + 1)
+    if row * (threads // 16) + _BESIDE > room:
+        threads, most = threads // 2, 2 * most
+    shared = row * (threads // 16)
+    return (threads, max(1, min(most, room // (shared + _BESIDE)))), shared
 
 
 def fits(theta: Tensor, sides: tuple[int, ...], steps: tuple[tuple[int, ...], ...]) -> bool:
     """Whether the kernel takes such a grid: up to three sides, neighbours that touch."""
     batch, labels, n = theta.shape
     return (
-        theta.dtype in (torch.float32, torch.float64)
+        theta.dtype in _NUMBERS
         and 0 < batch <= _MOST_IMAGES
         and 2 <= labels <= 256
         and 0 < n < 2**31
@@ -146,13 +188,3 @@ def fits(theta: Tensor, sides: tuple[int, ...], steps: tuple[tuple[int, ...], ..
 def _touches(way: tuple[int, ...]) -> bool:
     """Steps of 1, the first of them forwards: edges of two classes then share no pixel."""
     return max(map(abs, way)) == 1 and next(step for step in way if step) == 1
-
-
-def _halves(weights: Tensor) -> Tensor:
-    """Half the weights in single precision, rounded down."""
-    half = (weights / 2).float()
-    if weights.dtype == torch.float64:
-        half = torch.where(
-            half.double() * 2 > weights, torch.nextafter(half, torch.zeros_like(half)), half
-        )
-    return half.contiguous()

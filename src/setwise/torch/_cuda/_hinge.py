@@ -96,5 +96,10 @@ def hinge_of_buckets(
         d,
         aligned,
     )
-    program.launch(arguments, stream)
+    # A block adds all its counts to the table, in 32 pieces: where each has hardly two tiles, fewer
+    # blocks, so many that no piece is in demand more than others.
+    tiles, blocks = rows * -(-n // (1024 * elements)), program.blocks
+    if not half and 1.5 * blocks < tiles < 3 * blocks:
+        blocks = max(32, min(blocks, 2 * tiles // 5) // 32 * 32)
+    program.launch(arguments, stream, blocks)
     return values, gradient

@@ -89,7 +89,8 @@ class Overlaps:
 
     def can_run(self) -> bool:
         """Whether both kernels are there."""
-        return self._kernel("sums") is not None and self._kernel("gradient") is not None
+        self._sums = self._kernel("sums")
+        return self._sums is not None and self._kernel("gradient") is not None
 
     def _launch(self, program: Any, slopes: torch.Tensor, *places: int) -> None:
         """Places of the partial sums, the sets, the groups, the marks, the total, and so on."""
@@ -114,7 +115,7 @@ class Overlaps:
     def mean(self) -> tuple[torch.Tensor, torch.Tensor]:
         """The mean () and its slopes (T, C, 2)."""
         device, groups, number = self._logits.device, self._groups, self._logits.shape[1]
-        program = self._kernel("sums")
+        program = self._sums
         stream = torch._C._cuda_getCurrentRawStream(device.index)
         parts = 32 * number * (groups + program.blocks)
         zero, scratch = workspaces(device, stream, 8, parts + 32 * number * groups + 8 * groups)

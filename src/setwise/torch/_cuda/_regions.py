@@ -143,7 +143,7 @@ def region_bound(
         found = grid_bound(rest, weights, sides, steps, within, _MOST_SWEEPS, flow)
         if found is None:
             return None
-        flow, swept = found.flow, swept + found.record[0]
+        flow, swept = found.flow, swept + found.record[:, 0].amax()
         rounds += 1
         if rounds > 1 or rounds >= limit or state is not None:  # one round is hardly ever enough
             upper, gap = _measured(layers, s, found)

@@ -106,13 +106,12 @@ __device__ A sum_over_blocks(const A* x, i64 stride, i64 rows, i64 tiles, i64 ro
 __device__ inline double high(u64 both) { return static_cast<double>(both >> 32); }
 __device__ inline double low(u64 both) { return static_cast<double>(both & 0xffffffffu); }
 
-// All blocks of a cooperative launch wait for one another. The counter starts at 0.
-__device__ inline void grid_barrier(u32* counter, u32 round) {
+// Blocks of a cooperative launch wait until `all` have come. The counter starts at 0.
+__device__ inline void barrier(u32* counter, u32 all) {
     __syncthreads();
     if (threadIdx.x == 0) {
         __threadfence();
         atomicAdd(counter, 1u);
-        const u32 all = round * gridDim.x;
         u32 seen;
         do {
             asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
@@ -120,6 +119,9 @@ __device__ inline void grid_barrier(u32* counter, u32 round) {
     }
     __syncthreads();
 }
+
+// All blocks wait for one another.
+__device__ inline void grid_barrier(u32* counter, u32 round) { barrier(counter, round * gridDim.x); }
 
 // The last block to arrive, told to all its threads; it finds what the others wrote before.
 __device__ inline bool is_last_block(u32* counter) {

@@ -9,15 +9,15 @@
 
 struct Arguments {
     const LOGIT* theta;  // (B, L, N)
-    const float* half;   // (B, K, N)
+    const WEIGHT* weights;  // (B, K, N)
     float* flow;         // as they are laid out below
     float* before[2];    // flows a sweep before; where TILED, two times where a sweep starts
+    Half* momentum;      // where TILED: what starts are before flows
     float* a[2];         // (B, L, N): scores now and a sweep before, unless TILED
     float* p;            // (B, L, N)
-    double* out;         // (B, 4): bound, its grounded value, gap, what sizes were added up
-    double* parts;       // (6, blocks)
-    int* record;         // (2): sweeps, checks
-    u32* counter;        // barrier
+    double* out;         // (B, 6): bound, its grounded value, gap, what sizes were added up, sweeps, checks
+    double* parts;       // (10, blocks)
+    u32* counter;        // (B + 1, 8): barriers, and blocks that are done; zero before and after
     double tol;
     i64 n;
     int images, limit, first_check, warm;
@@ -31,12 +31,19 @@ struct Share {
     i64 block, blocks;  // of the image
 };
 
+// Those of an image wait for one another.
+__device__ inline void image_barrier(const Arguments& p, const Share& share, u32& round) {
+    barrier(p.counter + 8 * share.image, ++round * u32(share.blocks));
+}
+
 struct Sweep {
-    bool open;           // whether the image is still swept
-    float beta;          // of its start, of the next one's where TILED
+    // where TILED: whether the start is zero, whatever is there; whether momentum is; whether flows are measured
+    bool cold, first, measured;
+    float beta, push;    // of its start, of the next one's where TILED
     float least;         // at the least what Newton's step divides by: 1 is a step that never climbs
-    const float *start, *flow;
-    float* next;         // where the next one starts
+    const float* start;
+    float *flow, *next;  // where the next one starts
+    Half* momentum;
 };
 
 // Loops over labels are unrolled where their values are in registers.
@@ -50,14 +57,18 @@ struct Sweep {
 #define PLANES (TILED && LABELS == 2 ? 1 : LABELS)
 
 #if TILED
-// Rows are cut into pieces of 32, whose labels follow one another: label j is j * 32 behind label 0.
+// Rows are cut into pieces of 32 places, those at even x first: what moves at once lies together. Groups of
+// four labels follow one another, the four of a place side by side, and then the labels that are left.
+constexpr int GROUPS = PLANES / 4;
+__device__ inline int place_of(u32 x) { return int(((x & 1) << 4) + (x >> 1 & 15)); }
+// Where a label is, behind the start of its piece and the place.
+template <class I>
+__device__ inline I label_at(I at, int j) {
+    return j < 4 * GROUPS ? at + 3 * (at & 31) + (j >> 2) * 128 + (j & 3) : at + j * 32;
+}
 __device__ inline i64 flow_size(const Arguments& p) {
     return i64(p.sides[1]) * ((p.sides[2] + 31) >> 5) * (PLANES * 32);
 }
-__device__ inline i64 flow_at(const Arguments& p, i64 row, u32 x, bool) {
-    return (row * ((p.sides[2] + 31) >> 5) + (x >> 5)) * (PLANES * 32) + (x & 31);
-}
-__device__ inline i64 flow_stride(const Arguments&) { return 32; }
 #else
 // Flows along rows have those at even places first: what moves at once lies together.
 __device__ inline i64 flow_size(const Arguments& p) { return LABELS * p.n; }
@@ -65,107 +76,10 @@ __device__ inline i64 flow_at(const Arguments& p, i64 row, u32 x, bool along_row
     const u32 width = p.sides[2];
     return row * width + (along_rows ? (x >> 1) + (x & 1 ? (width + 1) >> 1 : 0) : x);
 }
-__device__ inline i64 flow_stride(const Arguments& p) { return p.n; }
 #endif
 
-__device__ inline double flow_of(const Arguments& p, const float* flow, i64 at, int j) {
-    if (PLANES == 1) return (j ? 0.5 : -0.5) * static_cast<double>(flow[at]);
-    return static_cast<double>(flow[at + j * flow_stride(p)]);
-}
-
-// The edges of a pixel, from it and to it in turn: whether there is one, where its flow of label 0 is, and
-// how far the pixel ahead is.
-struct Around {
-    bool is[2 * DIRECTIONS];
-    i64 at[2 * DIRECTIONS];
-    i64 ahead[DIRECTIONS];
-
-    __device__ Around(const Arguments& p, i64 image, u32 pixel) {
-        const u32 x = pixel % p.sides[2], rest = pixel / p.sides[2];
-        const int place[3] = {int(rest / p.sides[1]), int(rest % p.sides[1]), int(x)};
-#pragma unroll
-        for (int d = 0; d < DIRECTIONS; ++d) {
-            const int* const step = p.steps[d];
-            bool to = true, from = true;
-#pragma unroll
-            for (int k = 0; k < 3; ++k) {
-                const int next = place[k] + step[k], last = place[k] - step[k];
-                to = to && next >= 0 && next < p.sides[k];
-                from = from && last >= 0 && last < p.sides[k];
-            }
-            const i64 base = (image * DIRECTIONS + d) * flow_size(p);
-            const i64 rows = i64(step[0]) * p.sides[1] + step[1];
-            const bool along = !step[0] && !step[1];
-            is[2 * d] = to, is[2 * d + 1] = from;
-            at[2 * d] = base + flow_at(p, rest, x, along);
-            at[2 * d + 1] = from ? base + flow_at(p, rest - rows, x - step[2], along) : at[2 * d];
-            ahead[d] = rows * p.sides[2] + step[2];
-        }
-    }
-};
-
-// theta and the flows, in double precision. All are read, whether they count or not: nothing waits then.
-__device__ inline double score(const Arguments& p, const Around& around, i64 own, int j, const float* flow) {
-    double a = static_cast<double>(p.theta[own + j * p.n]);
-#pragma unroll
-    for (int k = 0; k < 2 * DIRECTIONS; ++k) {
-        const double f = flow_of(p, flow, around.at[k], j), counted = around.is[k] ? f : 0.0;
-        a += k & 1 ? counted : -counted;
-    }
-    return a;
-}
-
-// Probabilities of a pixel, and its scores unless TILED; adds to the bound, its grounded value, and sizes.
-__device__ inline void settle(const Arguments& p, i64 image, i64 pixel, const float* flow, double* sums) {
-    double x[KEPT];
-    const Around around(p, image, u32(pixel));
-    const i64 own = image * LABELS * p.n + pixel;
-    double top = -1e300, best = -1e300;
-    EACH_LABEL {
-        const double a = score(p, around, own, j, flow);
-        if (KEPT == LABELS) x[j] = a;
-        best = fmax(best, static_cast<double>(p.theta[own + j * p.n]));
-        top = fmax(top, a);
-    }
-    double sum = 0;
-    EACH_LABEL {
-        const double a = KEPT == LABELS ? x[j] : score(p, around, own, j, flow);
-        const double mass = exp(a - top);
-        if (!TILED) p.a[0][own + j * p.n] = fmaxf(static_cast<float>(a), -1e30f);
-        if (KEPT == LABELS) x[j] = mass;
-        sum += mass;
-    }
-    const double scale = 1.0 / sum;
-    EACH_LABEL {
-        const double mass = KEPT == LABELS ? x[j] : exp(score(p, around, own, j, flow) - top);
-        p.p[own + j * p.n] = static_cast<float>(mass * scale);
-    }
-    if (!TILED) EACH_LABEL {
-        const double a = score(p, around, own, j, p.before[0]);
-        p.a[1][own + j * p.n] = fmaxf(static_cast<float>(a), -1e30f);
-    }
-    const double value = top + log(sum);
-    sums[0] += value;
-    sums[1] += value - best;
-    sums[3] += fabs(value) + fabs(best);
-}
-
-// What the edges from a pixel add to the gap.
-__device__ inline double slack_of(const Arguments& p, i64 image, i64 pixel, const float* flow) {
-    const Around around(p, image, u32(pixel));
-    const float* const here = p.p + image * LABELS * p.n + pixel;
-    double sum = 0;
-#pragma unroll
-    for (int d = 0; d < DIRECTIONS; ++d) {
-        if (!around.is[2 * d]) continue;
-        const double half = p.half[(image * DIRECTIONS + d) * p.n + pixel];
-        if (!(half > 0.0)) continue;
-        const float* const there = here + around.ahead[d];
-        EACH_LABEL {
-            const double apart = static_cast<double>(here[j * p.n]) - static_cast<double>(there[j * p.n]);
-            sum += half * fabs(apart) - flow_of(p, flow, around.at[2 * d], j) * apart;
-        }
-        sum += 4.8e-7 * half;  // what rounding of p may hide
-    }
-    return sum;
+// Half a weight, rounded down.
+__device__ inline float half_of(WEIGHT weight) {
+    if (sizeof(WEIGHT) == 8) return __double2float_rd(0.5 * static_cast<double>(weight));
+    return 0.5f * static_cast<float>(weight);
 }

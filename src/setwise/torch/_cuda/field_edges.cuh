@@ -52,7 +52,7 @@ __device__ inline float largest_step(float d) { return fminf(fmaxf(d, -30.0f), 3
 // (y - f)(f - f before). Everything is read before anything is written, so that reads do not wait.
 __device__ inline float relax(const Arguments& p, i64 image, const Edge& e, int direction, float beta) {
     const i64 n = p.n;
-    const float half = p.half[(image * DIRECTIONS + direction) * n + e.tail];
+    const float half = half_of(p.weights[(image * DIRECTIONS + direction) * n + e.tail]);
     if (!(half > 0.0f)) return 0.0f;
     float* const tail = p.a[0] + image * LABELS * n + e.tail;
     float* const head = p.a[0] + image * LABELS * n + e.head;
@@ -134,15 +134,115 @@ __device__ inline void extrapolate(float* now, float* before, i64 size, i64 firs
 __device__ inline double sweep_over(const Arguments& p, const Share& share, const Sweep& sweep, u32& round) {
     const i64 image = share.image, own = image * i64(LABELS) * p.n;
     const i64 first = share.block * THREADS + threadIdx.x, stride = share.blocks * THREADS;
-    if (sweep.open) extrapolate(p.a[0] + own, p.a[1] + own, LABELS * p.n, first, stride, sweep.beta);
-    grid_barrier(p.counter, ++round);
+    extrapolate(p.a[0] + own, p.a[1] + own, LABELS * p.n, first, stride, sweep.beta);
+    image_barrier(p, share, round);
     float turned = 0.0f;
     for (int c = 0; c < 2 * DIRECTIONS; ++c) {
-        if (c > 0) grid_barrier(p.counter, ++round);
+        if (c > 0) image_barrier(p, share, round);
         const Class chosen(p, c >> 1, c & 1);
-        if (sweep.open)
-            for (i64 k = first; k < chosen.each; k += stride)
-                turned += relax(p, image, chosen.at(p, u32(k)), c >> 1, sweep.beta);
+        for (i64 k = first; k < chosen.each; k += stride)
+            turned += relax(p, image, chosen.at(p, u32(k)), c >> 1, sweep.beta);
     }
     return turned;
+}
+
+__device__ inline double flow_of(const Arguments& p, const float* flow, i64 at, int j) {
+    return static_cast<double>(flow[at + j * p.n]);
+}
+
+// The edges of a pixel, from it and to it in turn: whether there is one, where its flow of label 0 is, and
+// how far the pixel ahead is.
+struct Around {
+    bool is[2 * DIRECTIONS];
+    i64 at[2 * DIRECTIONS];
+    i64 ahead[DIRECTIONS];
+
+    __device__ Around(const Arguments& p, i64 image, u32 pixel) {
+        const u32 x = pixel % p.sides[2], rest = pixel / p.sides[2];
+        const int place[3] = {int(rest / p.sides[1]), int(rest % p.sides[1]), int(x)};
+#pragma unroll
+        for (int d = 0; d < DIRECTIONS; ++d) {
+            const int* const step = p.steps[d];
+            bool to = true, from = true;
+#pragma unroll
+            for (int k = 0; k < 3; ++k) {
+                const int next = place[k] + step[k], last = place[k] - step[k];
+                to = to && next >= 0 && next < p.sides[k];
+                from = from && last >= 0 && last < p.sides[k];
+            }
+            const i64 base = (image * DIRECTIONS + d) * flow_size(p);
+            const i64 rows = i64(step[0]) * p.sides[1] + step[1];
+            const bool along = !step[0] && !step[1];
+            is[2 * d] = to, is[2 * d + 1] = from;
+            at[2 * d] = base + flow_at(p, rest, x, along);
+            at[2 * d + 1] = from ? base + flow_at(p, rest - rows, x - step[2], along) : at[2 * d];
+            ahead[d] = rows * p.sides[2] + step[2];
+        }
+    }
+};
+
+// theta and the flows, in double precision. All are read, whether they count or not: nothing waits then.
+__device__ inline double score(const Arguments& p, const Around& around, i64 own, int j, const float* flow) {
+    double a = static_cast<double>(p.theta[own + j * p.n]);
+#pragma unroll
+    for (int k = 0; k < 2 * DIRECTIONS; ++k) {
+        const double f = flow_of(p, flow, around.at[k], j), counted = around.is[k] ? f : 0.0;
+        a += k & 1 ? counted : -counted;
+    }
+    return a;
+}
+
+// Probabilities of a pixel, and its scores; adds to the bound, its grounded value, and sizes.
+__device__ inline void settle(const Arguments& p, i64 image, i64 pixel, const float* flow, double* sums) {
+    double x[KEPT];
+    const Around around(p, image, u32(pixel));
+    const i64 own = image * LABELS * p.n + pixel;
+    double top = -1e300, best = -1e300;
+    EACH_LABEL {
+        const double a = score(p, around, own, j, flow);
+        if (KEPT == LABELS) x[j] = a;
+        best = fmax(best, static_cast<double>(p.theta[own + j * p.n]));
+        top = fmax(top, a);
+    }
+    double sum = 0;
+    EACH_LABEL {
+        const double a = KEPT == LABELS ? x[j] : score(p, around, own, j, flow);
+        const double mass = exp(a - top);
+        p.a[0][own + j * p.n] = fmaxf(static_cast<float>(a), -1e30f);
+        if (KEPT == LABELS) x[j] = mass;
+        sum += mass;
+    }
+    const double scale = 1.0 / sum;
+    EACH_LABEL {
+        const double mass = KEPT == LABELS ? x[j] : exp(score(p, around, own, j, flow) - top);
+        p.p[own + j * p.n] = static_cast<float>(mass * scale);
+    }
+    EACH_LABEL {
+        const double a = score(p, around, own, j, p.before[0]);
+        p.a[1][own + j * p.n] = fmaxf(static_cast<float>(a), -1e30f);
+    }
+    const double value = top + log(sum);
+    sums[0] += value;
+    sums[1] += value - best;
+    sums[3] += fabs(value) + fabs(best);
+}
+
+// What the edges from a pixel add to the gap.
+__device__ inline double slack_of(const Arguments& p, i64 image, i64 pixel, const float* flow) {
+    const Around around(p, image, u32(pixel));
+    const float* const here = p.p + image * LABELS * p.n + pixel;
+    double sum = 0;
+#pragma unroll
+    for (int d = 0; d < DIRECTIONS; ++d) {
+        if (!around.is[2 * d]) continue;
+        const double half = half_of(p.weights[(image * DIRECTIONS + d) * p.n + pixel]);
+        if (!(half > 0.0)) continue;
+        const float* const there = here + around.ahead[d];
+        EACH_LABEL {
+            const double apart = static_cast<double>(here[j * p.n]) - static_cast<double>(there[j * p.n]);
+            sum += half * fabs(apart) - flow_of(p, flow, around.at[2 * d], j) * apart;
+        }
+        sum += 4.8e-7 * half;  // what rounding of p may hide
+    }
+    return sum;
 }

@@ -9,15 +9,33 @@
 // Edges move in four classes: along rows from even, then odd places, then along columns. A tile holds
 // what its own edges depend on, two columns at each side and two rows below, whose edges it moves too but
 // does not keep; so tiles need not wait for one another. Two pieces of memory are in turn where a sweep
-// starts, f + beta (f - f before), which is written along with f: whether momentum starts anew is known a
-// sweep later, from the bounds at the starts.
+// starts, y = f + m with momentum m; from y to f the sweep moves, and the next momentum is
+// beta (f - f before) + push (f - y) = (beta + push) (f - y) + beta m, as far as limits allow. So f itself is
+// written only where it is to be measured, and m, which comes to nothing as flows settle, may have 16 bits.
+// Whether momentum starts anew is known a sweep later, from the bounds at the starts.
+//
+// Scores of more than two labels are in units of log 2.
 
-constexpr int WIDE = 32, HIGH = THREADS / 16, OWN_WIDE = WIDE - 4, OWN_HIGH = HIGH - 2, PIXELS = WIDE * HIGH;
-constexpr float LOG2E = 1.44269504f;
+constexpr int WIDE = 32, HIGH = THREADS / 16, OWN_WIDE = WIDE - 4, OWN_HIGH = HIGH - 2;
+constexpr int PITCH = WIDE + 1, SPACE = PITCH * HIGH;  // two rows of a warp meet in different banks
+constexpr float LOG2E = 1.44269504f, HALF_LOG2 = 0.34657359f;
+
+// An image, of fewer than 2^31 flows.
+struct Image {
+    const LOGIT* theta;
+    const WEIGHT* weights;
+    int n, width, height, pieces;
+
+    __device__ Image(const Arguments& p, i64 image)
+        : theta(p.theta + image * LABELS * p.n), weights(p.weights + image * 2 * p.n), n(int(p.n)),
+          width(p.sides[2]), height(p.sides[1]), pieces((p.sides[2] + 31) >> 5) {}
+    __device__ int flows() const { return height * pieces * (PLANES * 32); }  // of a direction
+    __device__ int flow(int y, int x) const { return (y * pieces + (x >> 5)) * (PLANES * 32) + place_of(x); }
+};
 
 struct Tile {
-    float* a;    // (PLANES, PIXELS)
-    float* lse;  // (PIXELS)
+    float* a;    // (PLANES, SPACE)
+    float* lse;  // (SPACE)
     int left, top;
 };
 
@@ -27,6 +45,44 @@ __device__ inline float power_of_two(float x) {
     return y;
 }
 
+__device__ inline float log_of_two(float x) {
+    float y;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+// Flows of four labels, read or written at once.
+struct alignas(16) Four {
+    float v[4];
+};
+__device__ inline Four four_of(const float* flows, int at, int group, bool is) {
+    if (is) return *reinterpret_cast<const Four*>(flows + label_at(at, 4 * group));
+    return {{0.0f, 0.0f, 0.0f, 0.0f}};
+}
+
+struct alignas(8) FourHalves {
+    Half v[4];
+};
+__device__ inline Half half_precision(float x) {
+    Half y;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(fminf(fmaxf(x, -65504.0f), 65504.0f)));
+    return y;
+}
+
+// The flows of the edges of a pixel; of one outside, those of a pixel near.
+struct Cross {
+    int pixel, here, west, north;  // to the east and to the south flows are here
+    bool has_east, has_west, has_south, has_north;
+
+    __device__ Cross(const Image& image, int x, int y) {
+        has_east = x + 1 < image.width, has_west = x > 0, has_south = y + 1 < image.height, has_north = y > 0;
+        const int px = min(max(x, 0), image.width - 1), py = min(y, image.height - 1);
+        pixel = py * image.width + px;
+        here = image.flow(py, px), west = image.flow(py, max(px - 1, 0));
+        north = here - (py > 0 ? image.pieces * (PLANES * 32) : 0);
+    }
+};
+
 // Logits at the least -1e30, of two labels their difference.
 __device__ inline float logit(const LOGIT* theta, i64 n, int plane) {
     const float x = fmaxf(static_cast<float>(theta[PLANES == 1 ? n : plane * n]), -1e30f);
@@ -34,54 +90,62 @@ __device__ inline float logit(const LOGIT* theta, i64 n, int plane) {
 }
 
 // Scores of the tile's pixels at the start of the sweep; adds its own to the bound there.
-__device__ inline void load(const Arguments& p, i64 image, const Tile& tile, const float* start, float& value) {
-    constexpr int AHEAD = PLANES < 8 ? PLANES : 8;  // labels whose reads are on their way at a time
-    const int height = p.sides[1], width = p.sides[2];
-    const float* const down = start + flow_size(p);
+__device__ inline void load(const Image& image, const Tile& tile, const Sweep& sweep, float& value) {
+    constexpr int AHEAD = GROUPS < 2 ? 1 : 2;  // groups whose reads are on their way at a time
+    const float* const start = sweep.start;
+    const float* const down = start + image.flows();
 #pragma unroll 1
-    for (int s = threadIdx.x; s < PIXELS; s += THREADS) {
+    for (int s = threadIdx.x; s < WIDE * HIGH; s += THREADS) {
         const int column = s & 31, row = s >> 5, x = tile.left + column, y = tile.top + row;
-        const bool inside = x >= 0 && x < width && y < height;
-        // outside, anything
-        const bool east = x + 1 < width, west = x > 0, south = y + 1 < height, north = y > 0;
-        const int px = min(max(x, 0), width - 1), py = min(y, height - 1);
-        const LOGIT* const theta = p.theta + image * LABELS * p.n + py * width + px;
-        const int here = int(flow_at(p, py, px, true)), above = int(flow_at(p, max(py - 1, 0), px, false));
-        const int before = int(flow_at(p, py, max(px - 1, 0), true));
+        const bool inside = x >= 0 && x < image.width && y < image.height;
+        Cross cross(image, x, y);
+        if (sweep.cold) cross.has_east = cross.has_west = cross.has_south = cross.has_north = false;
+        const LOGIT* const theta = image.theta + cross.pixel;
+        float* const scores = tile.a + row * PITCH + column;
         float top = -3e38f, a = 0.0f;
+        const auto keep = [&](int j, float score) {
+            a = PLANES > 1 ? LOG2E * score : score;
+            scores[j * SPACE] = a;
+            top = fmaxf(top, a);
+        };
 #pragma unroll
-        for (int first = 0; first < PLANES; first += AHEAD) {
-            float read[AHEAD][5];
+        for (int first = 0; first < GROUPS; first += AHEAD) {
+            Four logits[AHEAD], flows[AHEAD][4];
 #pragma unroll
             for (int u = 0; u < AHEAD; ++u) {
-                const int j = first + u;
-                if (j >= PLANES) continue;
-                read[u][0] = logit(theta, p.n, j);
-                read[u][1] = start[here + j * 32], read[u][2] = start[before + j * 32];
-                read[u][3] = down[here + j * 32], read[u][4] = down[above + j * 32];
+                const int g = first + u;
+                if (g >= GROUPS) continue;
+#pragma unroll
+                for (int k = 0; k < 4; ++k) logits[u].v[k] = logit(theta, image.n, 4 * g + k);
+                flows[u][0] = four_of(start, cross.here, g, cross.has_east);
+                flows[u][1] = four_of(start, cross.west, g, cross.has_west);
+                flows[u][2] = four_of(down, cross.here, g, cross.has_south);
+                flows[u][3] = four_of(down, cross.north, g, cross.has_north);
             }
 #pragma unroll
             for (int u = 0; u < AHEAD; ++u) {
-                const int j = first + u;
-                if (j >= PLANES) continue;
-                a = read[u][0];
-                a -= east ? read[u][1] : 0.0f;
-                a += west ? read[u][2] : 0.0f;
-                a -= south ? read[u][3] : 0.0f;
-                a += north ? read[u][4] : 0.0f;
-                tile.a[j * PIXELS + s] = a;
-                top = fmaxf(top, a);
+                if (first + u >= GROUPS) continue;
+#pragma unroll
+                for (int k = 0; k < 4; ++k)
+                    keep(4 * (first + u) + k, logits[u].v[k] - flows[u][0].v[k] + flows[u][1].v[k] -
+                                                  flows[u][2].v[k] + flows[u][3].v[k]);
             }
         }
+#pragma unroll
+        for (int j = 4 * GROUPS; j < PLANES; ++j)
+            keep(j, logit(theta, image.n, j) - (cross.has_east ? start[label_at(cross.here, j)] : 0.0f) +
+                        (cross.has_west ? start[label_at(cross.west, j)] : 0.0f) -
+                        (cross.has_south ? down[label_at(cross.here, j)] : 0.0f) +
+                        (cross.has_north ? down[label_at(cross.north, j)] : 0.0f));
         float lse;
         if (PLANES == 1) {
             lse = 0.5f * fabsf(a) + __logf(1.0f + __expf(-fabsf(a)));
         } else {
             float sum = 0.0f;
 #pragma unroll
-            for (int j = 0; j < PLANES; ++j) sum += __expf(tile.a[j * PIXELS + s] - top);
-            lse = top + __logf(sum);
-            tile.lse[s] = lse;
+            for (int j = 0; j < PLANES; ++j) sum += power_of_two(scores[j * SPACE] - top);
+            lse = top + log_of_two(sum);
+            tile.lse[row * PITCH + column] = lse;
         }
         if (inside && column >= 2 && column < 2 + OWN_WIDE && row < OWN_HIGH) value += lse;
     }
@@ -91,102 +155,282 @@ __device__ inline void load(const Arguments& p, i64 image, const Tile& tile, con
 struct Edge {
     int from, to;  // pixels of the tile
     int at;        // where its flow is
+    int weight;    // and its weight
     bool is, keep;
-    float half;
 
-    __device__ Edge(const Arguments& p, i64 image, const Tile& tile, int direction, int odd) {
+    __device__ Edge(const Image& image, const Tile& tile, int direction, int odd) {
         const bool rows = direction == 0;
-        const int column = rows ? 2 * (threadIdx.x & 15) + odd : threadIdx.x & 31;
-        const int row = rows ? threadIdx.x >> 4 : 2 * (threadIdx.x >> 5) + odd;
+        const int group = threadIdx.x >> 4, column = 2 * (threadIdx.x & 15) + (rows ? odd : group & 1);
+        const int row = rows ? group : (group & ~1) + odd;
         const int x = tile.left + column, y = tile.top + row, right = rows ? 1 : 0, below = 1 - right;
-        is = column + right < WIDE && row + below < HIGH && x >= 0 && x + right < p.sides[2] &&
-             y + below < p.sides[1];
+        is = column + right < WIDE && row + below < HIGH && x >= 0 && x + right < image.width &&
+             y + below < image.height;
         keep = is && column >= 2 && column < 2 + OWN_WIDE && row < OWN_HIGH;
-        from = row * WIDE + column, to = from + (rows ? 1 : WIDE);
+        from = row * PITCH + column, to = from + (rows ? 1 : PITCH);
         const int px = is ? x : 0, py = is ? y : 0;
-        at = int(direction * flow_size(p) + flow_at(p, py, px, rows));
-        half = p.half[(image * 2 + direction) * p.n + py * p.sides[2] + px];
+        at = (rows ? 0 : image.flows()) + image.flow(py, px);
+        weight = py * image.width + px;
     }
 };
 
-// Moves the flows of an edge; `own` are those of the image, and so are the others.
-__device__ inline void relax(const Tile& tile, const Sweep& sweep, float* own, const Edge& e) {
-    float start[PLANES], before[PLANES];
+// Flows of all labels of an edge.
+struct Flows {
+    float v[PLANES];
+
+    __device__ Flows(const float* flows, int at, bool is) {
 #pragma unroll
-    for (int j = 0; j < PLANES; ++j) start[j] = sweep.start[e.at + j * 32];
-    if (e.keep)
+        for (int g = 0; g < GROUPS; ++g) {
+            const Four four = four_of(flows, at, g, is);
 #pragma unroll
-        for (int j = 0; j < PLANES; ++j) before[j] = sweep.flow[e.at + j * 32];
+            for (int k = 0; k < 4; ++k) v[4 * g + k] = four.v[k];
+        }
+#pragma unroll
+        for (int j = 4 * GROUPS; j < PLANES; ++j) v[j] = is ? flows[label_at(at, j)] : 0.0f;
+    }
+};
+
+// Its momentum.
+struct Momentum {
+    Half v[PLANES];
+
+    __device__ Momentum(const Half* halves, int at, bool is) {
+#pragma unroll
+        for (int g = 0; g < GROUPS; ++g) {
+            FourHalves four = {};
+            if (is) four = *reinterpret_cast<const FourHalves*>(halves + label_at(at, 4 * g));
+#pragma unroll
+            for (int k = 0; k < 4; ++k) v[4 * g + k] = four.v[k];
+        }
+#pragma unroll
+        for (int j = 4 * GROUPS; j < PLANES; ++j) v[j] = is ? halves[label_at(at, j)] : Half{0};
+    }
+};
+
+// Moves the flows of an edge.
+__device__ inline void relax(const Tile& tile, const Sweep& sweep, const Edge& e, float half) {
+    const Flows start(sweep.start, e.at, e.is && !sweep.cold);
     if (!e.is) return;
-    const float half = e.half;
     float* const tail = tile.a + e.from;
     float* const head = tile.a + e.to;
+    const float limit = PLANES == 1 ? 2.0f * half : half;
+    const auto next = [&](int j, float after, const Momentum& before) {
+        const float m = (sweep.beta + sweep.push) * (after - start.v[j]) + sweep.beta * static_cast<float>(before.v[j]);
+        return fminf(fmaxf(after + m, -limit), limit);
+    };
+    const auto put = [&](int j, float after, const Momentum& before) {
+        const int at = label_at(e.at, j);
+        const float y = next(j, after, before);
+        sweep.next[at] = y;
+        sweep.momentum[at] = half_precision(y - after);
+        if (sweep.measured) sweep.flow[at] = after;
+    };
 #if PLANES == 1
-    const float x = *tail, y = *head, limit = 2.0f * half;
-    const float after = fminf(fmaxf(start[0] + 0.5f * (x - y), -limit), limit), d = after - start[0];
+    const Momentum before(sweep.momentum, e.at, e.keep && !sweep.first);  // late: registers are few
+    const float x = *tail, y = *head;
+    const float after = fminf(fmaxf(start.v[0] + 0.5f * (x - y), -limit), limit), d = after - start.v[0];
     *tail = x - d, *head = y + d;
-    if (e.keep) {
-        own[e.at] = after;
-        sweep.next[e.at] = after + sweep.beta * (after - before[0]);
-    }
+    if (e.keep) put(0, after, before);
 #else
     const float lse_x = tile.lse[e.from], lse_y = tile.lse[e.to];
     float c = lse_x - lse_y;
     float sum_x = 0.0f, sum_y = 0.0f, free_x = 0.0f, free_y = 0.0f;
 #pragma unroll
     for (int j = 0; j < LABELS; ++j) {
-        const float x = tail[j * PIXELS], y = head[j * PIXELS];
-        const float best = start[j] + 0.5f * (x - y - c);
-        const float d = fminf(fmaxf(best, -half), half) - start[j];
-        const float mass_x = power_of_two(LOG2E * (x - d - lse_x));
-        const float mass_y = power_of_two(LOG2E * (y + d - lse_y));
+        const float x = tail[j * SPACE], y = head[j * SPACE];
+        const float best = start.v[j] + HALF_LOG2 * (x - y - c);
+        const float d = LOG2E * (fminf(fmaxf(best, -half), half) - start.v[j]);
+        const float mass_x = power_of_two(x - lse_x - d), mass_y = power_of_two(y - lse_y + d);
         sum_x += mass_x, sum_y += mass_y;
         if (fabsf(best) < half) free_x += mass_x, free_y += mass_y;
     }
+    const Momentum before(sweep.momentum, e.at, e.keep && !sweep.first);  // late: registers are few
     sum_x = fmaxf(sum_x, 1e-37f), sum_y = fmaxf(sum_y, 1e-37f);
     const float bound = 1.0f - 0.5f * (__fdividef(free_x, sum_x) + __fdividef(free_y, sum_y));
-    c += __fdividef(__logf(sum_x) - __logf(sum_y), fmaxf(bound, sweep.least));
+    c += __fdividef(log_of_two(sum_x) - log_of_two(sum_y), fmaxf(bound, sweep.least));
     sum_x = 0.0f, sum_y = 0.0f;
+    const auto move = [&](int j) {
+        const float x = tail[j * SPACE], y = head[j * SPACE];
+        const float after = fminf(fmaxf(start.v[j] + HALF_LOG2 * (x - y - c), -half), half);
+        const float d = LOG2E * (after - start.v[j]), lower = x - d, higher = y + d;
+        sum_x += power_of_two(lower - lse_x);
+        sum_y += power_of_two(higher - lse_y);
+        tail[j * SPACE] = lower;
+        head[j * SPACE] = higher;
+        return after;
+    };
 #pragma unroll
-    for (int j = 0; j < LABELS; ++j) {
-        const float x = tail[j * PIXELS], y = head[j * PIXELS];
-        const float after = fminf(fmaxf(start[j] + 0.5f * (x - y - c), -half), half);
-        const float d = after - start[j], lower = x - d, higher = y + d;
-        sum_x += power_of_two(LOG2E * (lower - lse_x));
-        sum_y += power_of_two(LOG2E * (higher - lse_y));
-        tail[j * PIXELS] = lower;
-        head[j * PIXELS] = higher;
-        if (e.keep) {
-            own[e.at + j * 32] = after;
-            sweep.next[e.at + j * 32] = after + sweep.beta * (after - before[j]);
+    for (int g = 0; g < GROUPS; ++g) {
+        Four after, ahead;
+        FourHalves momentum;
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            after.v[k] = move(4 * g + k);
+            ahead.v[k] = next(4 * g + k, after.v[k], before);
+            momentum.v[k] = half_precision(ahead.v[k] - after.v[k]);
         }
+        if (!e.keep) continue;
+        const int at = label_at(e.at, 4 * g);
+        *reinterpret_cast<Four*>(sweep.next + at) = ahead;
+        *reinterpret_cast<FourHalves*>(sweep.momentum + at) = momentum;
+        if (sweep.measured) *reinterpret_cast<Four*>(sweep.flow + at) = after;
     }
-    tile.lse[e.from] = lse_x + __logf(fmaxf(sum_x, 1e-37f));
-    tile.lse[e.to] = lse_y + __logf(fmaxf(sum_y, 1e-37f));
+#pragma unroll
+    for (int j = 4 * GROUPS; j < LABELS; ++j) {
+        const float after = move(j);
+        if (e.keep) put(j, after, before);
+    }
+    tile.lse[e.from] = lse_x + log_of_two(fmaxf(sum_x, 1e-37f));
+    tile.lse[e.to] = lse_y + log_of_two(fmaxf(sum_y, 1e-37f));
 #endif
 }
 
 // One sweep over an image by its blocks: the bound where it started.
 __device__ inline double sweep_over(const Arguments& p, const Share& share, const Sweep& whole, u32&) {
     extern __shared__ float memory[];
-    if (!whole.open) return 0.0;
-    const int across = (p.sides[2] + OWN_WIDE - 1) / OWN_WIDE, high = (p.sides[1] + OWN_HIGH - 1) / OWN_HIGH;
+    const Image image(p, share.image);
+    const int across = (image.width + OWN_WIDE - 1) / OWN_WIDE, high = (image.height + OWN_HIGH - 1) / OWN_HIGH;
     const i64 base = share.image * 2 * flow_size(p);
     Sweep sweep = whole;
-    sweep.start += base, sweep.flow += base, sweep.next += base;
+    sweep.start += base, sweep.flow += base, sweep.next += base, sweep.momentum += base;
     double value = 0.0;
     for (int t = int(share.block); t < across * high; t += int(share.blocks)) {
-        const Tile tile = {memory, memory + PLANES * PIXELS, t % across * OWN_WIDE - 2,
-                           t / across * OWN_HIGH};
+        const Tile tile = {memory, memory + PLANES * SPACE, t % across * OWN_WIDE - 2, t / across * OWN_HIGH};
         float part = 0.0f;
-        load(p, share.image, tile, sweep.start, part);
+        load(image, tile, sweep, part);
         value += static_cast<double>(part);
         __syncthreads();
 #pragma unroll 1
         for (int c = 0; c < 4; ++c) {
-            relax(tile, sweep, p.flow + base, Edge(p, share.image, tile, c >> 1, c & 1));
+            const Edge e(image, tile, c >> 1, c & 1);
+            relax(tile, sweep, e, half_of(image.weights[(c >> 1) * i64(image.n) + e.weight]));
             __syncthreads();
         }
     }
     return value;
+}
+
+// Scores and flows in double precision, four labels at once or the ones that are left.
+struct Wide {
+    const Image& image;
+    const LOGIT* theta;
+    const float *right, *down;
+    const Cross& cross;
+
+    __device__ static double of(float flow, int j) {
+        return (PLANES > 1 ? 1.0 : j ? 0.5 : -0.5) * static_cast<double>(flow);
+    }
+    __device__ double logit(int j) const { return static_cast<double>(theta[i64(j) * image.n]); }
+    __device__ double score(int j, double logit, float east, float west, float south, float north) const {
+        double a = logit;
+        a -= cross.has_east ? of(east, j) : 0.0, a += cross.has_west ? of(west, j) : 0.0;
+        a -= cross.has_south ? of(south, j) : 0.0, a += cross.has_north ? of(north, j) : 0.0;
+        return a;
+    }
+    // Calls visit(j, score, logit) for every label.
+    template <class Visit>
+    __device__ void each(Visit visit) const {
+#pragma unroll 2
+        for (int g = 0; g < GROUPS; ++g) {
+            const Four east = four_of(right, cross.here, g, true), west = four_of(right, cross.west, g, true);
+            const Four south = four_of(down, cross.here, g, true), north = four_of(down, cross.north, g, true);
+            double logits[4];
+#pragma unroll
+            for (int k = 0; k < 4; ++k) logits[k] = logit(4 * g + k);
+#pragma unroll
+            for (int k = 0; k < 4; ++k)
+                visit(4 * g + k, score(4 * g + k, logits[k], east.v[k], west.v[k], south.v[k], north.v[k]),
+                      logits[k]);
+        }
+#pragma unroll
+        for (int j = 4 * GROUPS; j < LABELS; ++j) {
+            const int plane = PLANES > 1 ? j : 0;
+            const float east = right[label_at(cross.here, plane)], west = right[label_at(cross.west, plane)];
+            const float south = down[label_at(cross.here, plane)], north = down[label_at(cross.north, plane)];
+            visit(j, score(j, logit(j), east, west, south, north), logit(j));
+        }
+    }
+    // The same with the flow to the east or to the south.
+    template <class Visit>
+    __device__ void each_flow(const float* flows, Visit visit) const {
+#pragma unroll 2
+        for (int g = 0; g < GROUPS; ++g) {
+            const Four four = four_of(flows, cross.here, g, true);
+#pragma unroll
+            for (int k = 0; k < 4; ++k) visit(4 * g + k, of(four.v[k], 4 * g + k));
+        }
+#pragma unroll
+        for (int j = 4 * GROUPS; j < LABELS; ++j) visit(j, of(flows[label_at(cross.here, PLANES > 1 ? j : 0)], j));
+    }
+};
+
+// Probabilities of an image, and what they add to the bound, its grounded value, the gap, and sizes; of one
+// tile in `every`. A tile has one more column and row than it adds: there the edges from its own pixels end.
+__device__ inline void certify(const Arguments& p, const Share& share, const float* flow, int every,
+                               double* sums) {
+    extern __shared__ float memory[];
+    constexpr int ACROSS = WIDE - 1, DOWN = HIGH - 1;
+    const Image image(p, share.image);
+    const int across = (image.width + ACROSS - 1) / ACROSS;
+    const int tiles = across * ((image.height + DOWN - 1) / DOWN);
+    const float* const right = flow + share.image * 2 * flow_size(p);
+    const float* const down = right + image.flows();
+    float* const found = p.p + share.image * LABELS * p.n;
+    for (int k = int(share.block); k * every < tiles; k += int(share.blocks)) {
+        const int t = min(k * every + k % every, tiles - 1);
+        const int left = t % across * ACROSS, top = t / across * DOWN;
+        __syncthreads();
+#pragma unroll 1
+        for (int s = threadIdx.x; s < WIDE * HIGH; s += THREADS) {
+            const int column = s & 31, row = s >> 5, x = left + column, y = top + row;
+            if (x >= image.width || y >= image.height) continue;
+            const Cross cross(image, x, y);
+            const Wide wide = {image, image.theta + cross.pixel, right, down, cross};
+            float* const here = memory + row * PITCH + column;
+            double highest = -1e300, best = -1e300, sum = 0.0;
+            wide.each([&](int, double score, double logit) {
+                highest = fmax(highest, score), best = fmax(best, logit);
+            });
+            wide.each([&](int j, double score, double) {
+                const double mass = exp(score - highest);
+                here[j * SPACE] = static_cast<float>(mass);
+                sum += mass;
+            });
+            const bool counts = column < ACROSS && row < DOWN;
+            const double scale = 1.0 / sum;
+#pragma unroll
+            for (int j = 0; j < LABELS; ++j) {
+                const float q = static_cast<float>(static_cast<double>(here[j * SPACE]) * scale);
+                here[j * SPACE] = q;
+                if (counts) found[i64(j) * image.n + cross.pixel] = q;
+            }
+            if (!counts) continue;
+            const double value = highest + log(sum);
+            sums[0] += value;
+            sums[1] += value - best;
+            sums[3] += fabs(value) + fabs(best);
+        }
+        __syncthreads();
+#pragma unroll 1
+        for (int s = threadIdx.x; s < WIDE * HIGH; s += THREADS) {
+            const int column = s & 31, row = s >> 5, x = left + column, y = top + row;
+            if (column == ACROSS || row == DOWN || x >= image.width || y >= image.height) continue;
+            const Cross cross(image, x, y);
+            const Wide wide = {image, image.theta + cross.pixel, right, down, cross};
+            const float* const here = memory + row * PITCH + column;
+#pragma unroll
+            for (int d = 0; d < 2; ++d) {
+                if (!(d == 0 ? cross.has_east : cross.has_south)) continue;
+                const double half = half_of(image.weights[d * i64(image.n) + cross.pixel]);
+                if (!(half > 0.0)) continue;
+                const float* const there = here + (d == 0 ? 1 : PITCH);
+                double slack = 9.6e-7 * half;  // what two roundings of p may hide
+                wide.each_flow(d == 0 ? right : down, [&](int j, double f) {
+                    const double apart =
+                        static_cast<double>(here[j * SPACE]) - static_cast<double>(there[j * SPACE]);
+                    slack += half * fabs(apart) - f * apart;
+                });
+                sums[2] += slack;
+            }
+        }
+    }
 }

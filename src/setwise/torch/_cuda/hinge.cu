@@ -112,6 +112,12 @@ __device__ void sweep(const Arguments& p, i64 row, i64 first, i64 last, Visit vi
         now.visit_all(t, step, visit);
         left -= AHEAD, t += AHEAD * step;
     }
+    if (AHEAD > 2)
+        for (; left >= 2; left -= 2, t += 2 * step) {
+            Tiles<2> now;
+            now.read(x, y, t, step);
+            now.visit_all(t, step, visit);
+        }
     for (; left > 0; --left, t += step) {
         Tiles<1> now;
         now.read(x, y, t, step);

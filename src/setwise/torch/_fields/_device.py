@@ -15,6 +15,7 @@ from setwise.torch._fields._answer import Answer, Problem
 
 _PRECISION = 1e-5  # the relative gap that single precision reaches
 _TREE_PRECISION = 1e-6
+_BINARY_TREE_PRECISION = 1e-10  # pairs are the best of their ends there: the gap is of second order
 _REGION_PRECISION = 3e-5
 
 
@@ -70,12 +71,13 @@ def _trees(
         return None
     nothing = torch.zeros_like(logits[:, 0])
     along = {way: weights[:, k] for k, way in enumerate(ways)}
+    precision = _BINARY_TREE_PRECISION if logits.shape[1] == 2 else _TREE_PRECISION
     found = tree_bound(
         logits,
         along.get((0, 1), nothing),
         along.get((1, 0), nothing),
         (sides[0], sides[1]),
-        max(problem.tol if tol is None else tol, _TREE_PRECISION),
+        max(problem.tol if tol is None else tol, precision),
         problem.max_iter,
         states,
     )
@@ -88,7 +90,7 @@ def _trees(
         found.gap,
         graph.of_edges(differ),
         states=found.messages,
-        least_tol=_TREE_PRECISION,
+        least_tol=precision,
     )
 
 
