@@ -38,6 +38,8 @@ def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
 
 def refuse_masked(values: object, name: str) -> None:
     """Raise a ``TypeError`` for a masked array, or rows of them: NumPy would drop the masks."""
+    if type(values) is np.ndarray:
+        return  # as most are: a call for one small set is a few microseconds
     kinds = {type(values)}
     if isinstance(values, list | tuple):
         kinds.update(map(type, values))
