@@ -237,6 +237,53 @@ inline void check_trees(std::mt19937& random, std::int64_t n, int n_threads) {
 
 // Chains of samples: threads change nothing, forbidden labels are not drawn, and a Metropolis step
 // without terms of many variables is none.
+// A grid of Potts terms, eight edges at a time: no bound from below is above one from above, and no dual.
+template <class Real>
+void check_grid(std::mt19937& random, std::int64_t side, std::int64_t n_labels, int n_threads) {
+    const std::int64_t n = side * side;
+    std::vector<double> unary(static_cast<std::size_t>(n * n_labels)), weights;
+    std::vector<std::int64_t> edges, order(static_cast<std::size_t>(n)), all;
+    std::uniform_real_distribution<double> draw(0.0, 3.0);
+    for (double& u : unary) u = draw(random);
+    for (std::int64_t i = 0; i < n; ++i) {
+        order[i] = i;
+        if ((i + 1) % side) edges.insert(edges.end(), {i, i + 1});
+        if (i + side < n) edges.insert(edges.end(), {i, i + side});
+    }
+    const auto count = static_cast<std::int64_t>(edges.size()) / 2;
+    for (std::int64_t e = 0; e < count; ++e) {
+        weights.push_back(draw(random));
+        all.push_back(e);
+    }
+    const std::int64_t starts[] = {0, n / 2, n};
+    TreeBound<Real> above(unary.data(), n, n_labels);
+    above.pairs().add_potts(edges.data(), weights.data(), count);
+    above.close(order.data(), starts, 2);
+    const std::vector<double> rho(weights.size(), 0.5);
+    above.set_shares(rho.data());
+    std::vector<double> logs(unary.size()), informations(rho);
+    above.forward(n_threads, [] {});
+    above.backward(1.0, nullptr, n_threads, [] {});
+    const double bound = above.forward(n_threads, [] {});
+    above.beliefs(logs.data(), n_threads, [] {});
+    if (above.dual(logs.data(), informations.data(), n_threads, [] {}) > bound + 1e-9)
+        throw std::runtime_error("a dual is above its bound");
+    std::vector<std::uint8_t> kept(weights.size());
+    induced_forest(n, edges.data(), count, all.data(), count, kept.data());
+    ForestField below(unary.data(), n, n_labels);
+    below.pairs().add_potts(edges.data(), weights.data(), count);
+    below.pairs().close();
+    below.set_forest(kept.data(), 1.0);
+    double last = below.value(1.0, n_threads, [] {});
+    for (int sweep = 0; sweep < 3; ++sweep) {
+        below.sweep(1.0, n_threads, [] {});
+        const double value = below.value(1.0, n_threads, [] {});
+        if ((sweep > 0 && value < last - 1e-9) || value > bound + 1e-9)
+            throw std::runtime_error("trees from below fall, or pass the bound from above");
+        last = value;
+    }
+}
+
 inline void check_samples(std::mt19937& random, std::int64_t n) {
     const SmallField field(random, n);
     std::vector<double> logs;

@@ -390,6 +390,7 @@ int main(int argc, char** argv) {
         check_samples(random, static_cast<std::int64_t>(random() % 6));
         check_sum_product(random);
         check_trees(random, static_cast<std::int64_t>(random() % 6), 1);
+        check_grid<double>(random, 2 + static_cast<std::int64_t>(random() % 5), 1 + k % 4, 1);
         check_frank_wolfe(random, 1 + static_cast<std::int64_t>(random() % 6));
     }
     for (int k = 0; k < 200; ++k) {

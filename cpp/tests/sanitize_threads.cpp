@@ -21,6 +21,7 @@ int main() {
     check_mean_field(random, 10, 5000);
     check_samples(random, 5000);
     check_trees(random, 5000, 3);
+    check_grid<float>(random, 60, 3, 3);
     check_stumps(random, 40000, 16);
     check_steps(random, 3000, 400);
     for (int k = 0; k < 10; ++k) check_flow_copies(random, 4);
