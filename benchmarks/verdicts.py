@@ -31,7 +31,6 @@ THREADS = "the flow itself takes two threads (see FlowGraph.solve); what is arou
 RANDOM = "not found out: on random volumes PyMaxflow's search is nearly as fast as ours"
 NOISE = "the goal lies within the range of the repeats"
 TILES = "measured before grids were swept in tiles; not measured again since"
-TAIL = "the last passes of a fit decide, not where it starts: a near start saves few of them"
 WHY_NOT: dict[tuple[str, str], str] = {
     ("batch", "Lovász hinge, Jaccard, loop of setwise"): LOOP,
     ("batch", "B_D, Dice, loop of setwise"): LOOP,
@@ -65,9 +64,6 @@ WHY_NOT: dict[tuple[str, str], str] = {
         "torch_cuda",
         "WithCrossEntropy, host, forwards",
     ): "two losses in one; labels are looked at once since, not measured again",
-    ("wide", "lovasz, 1000 x 50, 20, dense, 0.01 to 1"): NOISE,
-    ("wide", "lovasz, 1000 x 50, 20, seed 1"): TAIL,
-    ("wide", "lovasz, 320 x 270, 19"): TAIL,
     ("marginals", "two threads, projection"): "measured before copies and sums went over threads",
     ("learning", "two threads"): "1.60 by the fastest runs: what other work left of two processors",
 }
