@@ -38,7 +38,6 @@ RANDOM = (
 )
 NOISE = "the goal lies within the range of the repeats"
 HOSTS = "the machine's host decides: within the goal on another host of the kind, minutes before"
-TAIL = "the last passes of a fit decide, not where it starts: a near start saves few of them"
 WHY_NOT: dict[tuple[str, str], str] = {
     ("batch", "Lovász hinge, Jaccard, loop of setwise"): LOOP,
     ("batch", "B_D, Dice, loop of setwise"): LOOP,
@@ -70,9 +69,6 @@ WHY_NOT: dict[tuple[str, str], str] = {
     ("torch_cuda", "hinge 1,000,000, bucket"): "a kernel of 20 µs, and launches around it",
     ("torch_cuda", "LovaszSigmoidLoss, host, forwards"): HOSTS,
     ("torch_cuda", "WithCrossEntropy, host, forwards"): HOSTS,
-    ("wide", "lovasz, 1000 x 50, 20, dense, 0.01 to 1"): NOISE,
-    ("wide", "lovasz, 1000 x 50, 20, seed 1"): TAIL,
-    ("wide", "lovasz, 320 x 270, 19"): TAIL,
     ("marginals", "two threads, projection"): "5 % and 2 % above: the sweeps take it",
     ("learning", "two threads"): "1.60 by the fastest runs: what other work left of two processors",
 }

@@ -164,8 +164,9 @@ void project_sets(const SetBlocks& sets, In<double> z, Out<double> b) {
         problem.set(i).project(z.data() + problem.begin(i), b.data() + problem.begin(i), work);
 }
 
-Index split_passes(const SetBlocks& sets, In2<double> factor, double rho, double relaxed, Index least,
-                   double size, Out2<double> z, Out2<double> b, Out2<double> a, Out<double> sizes) {
+Index split_passes(const SetBlocks& sets, In2<double> factor, double rho, double relaxed,
+                   Index least, double size, Out2<double> z, Out2<double> b, Out2<double> a,
+                   Out<double> sizes) {
     const Index n = sets.n(), p = static_cast<Index>(z.shape(1));
     for (const auto& array : {z, b, a})
         require(static_cast<Index>(array.shape(0)) == n && static_cast<Index>(array.shape(1)) == p,

@@ -437,8 +437,7 @@ struct Polymatroid {
         if (work.items.empty()) return 1.0;
         const auto [A, Q] = part_by_label(positive, work);
         return visit(
-            work,
-            [&, a = A, q = Q](const auto& F) { return largest_share(F, scale, a, q, work); },
+            work, [&, a = A, q = Q](const auto& F) { return largest_share(F, scale, a, q, work); },
             [&](const double* table) {
                 double most = 1.0, sum = 0;
                 for (std::size_t k = 0; k < work.items.size(); ++k) {

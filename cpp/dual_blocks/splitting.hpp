@@ -107,8 +107,8 @@ SETWISE_VECTORIZED inline void solve_factored(const double* U, std::int64_t n, i
 struct SplitState {
     const double* factor;  // U of K + 1/rho = U' U
     double rho, relaxed;
-    double *z, *b, *a;  // (n, p), an entry an element
-    double* sizes;      // |y * a - b| of each pass
+    double *z, *b, *a;     // (n, p), an entry an element
+    double* sizes;         // |y * a - b| of each pass
 };
 
 // Passes, until one after the first `least` is no longer than `size`; the answer is their number. The sets
@@ -132,7 +132,8 @@ inline std::int64_t split_passes(const SetProblem& problem, std::int64_t p, std:
             for (std::int64_t i = 0; i < n; ++i, x += 4 * fours) {
                 const std::int64_t at = i * p + first;
                 for (std::int64_t c = 0; c < width; ++c) {
-                    const double right = 1.0 + (2.0 * state.b[at + c] - state.z[at + c]) / state.rho;
+                    const double right =
+                        1.0 + (2.0 * state.b[at + c] - state.z[at + c]) / state.rho;
                     x[c] = problem.positive[at + c] ? right : -right;
                 }
                 std::fill(x + width, x + 4 * fours, 0.0);
@@ -142,8 +143,7 @@ inline std::int64_t split_passes(const SetProblem& problem, std::int64_t p, std:
             for (std::int64_t i = 0; i < n; ++i, x += 4 * fours) {
                 const std::int64_t at = i * p + first;
                 for (std::int64_t c = 0; c < width; ++c) {
-                    const double step =
-                        (problem.positive[at + c] ? x[c] : -x[c]) - state.b[at + c];
+                    const double step = (problem.positive[at + c] ? x[c] : -x[c]) - state.b[at + c];
                     state.a[at + c] = x[c];
                     state.z[at + c] += state.relaxed * step;
                     squares += step * step;
