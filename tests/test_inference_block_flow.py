@@ -31,7 +31,8 @@ def least_cut(n, edges, c, r, s, t):
     """By SciPy: the source and the sink are two more nodes."""
     i, j = edges.T
     nodes, ends = np.arange(n), np.full((2, n), [[n], [n + 1]])
-    tails, heads = np.concatenate([i, j, ends[0], nodes]), np.concatenate([j, i, nodes, ends[1]])
+    tails = np.concatenate([i, j, ends[0], nodes]).astype(np.int32)
+    heads = np.concatenate([j, i, nodes, ends[1]]).astype(np.int32)
     capacities = np.concatenate([c, r, s, t]).astype(np.int32)
     whole = coo_array((capacities, (tails, heads)), shape=(n + 2, n + 2)).tocsr()
     return maximum_flow(whole, n, n + 1).flow_value
