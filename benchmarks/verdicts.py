@@ -70,6 +70,8 @@ WHY_NOT: dict[tuple[str, str], str] = {
     ("torch_cuda", "LovaszSigmoidLoss, host, forwards"): HOSTS,
     ("torch_cuda", "WithCrossEntropy, host, forwards"): HOSTS,
     ("marginals", "two threads, projection"): "5 % and 2 % above: the sweeps take it",
+    ("wide", "lovasz, 1000 x 50, 20, seed 1"): NOISE,
+    ("wide", "margin, 200 x 15, 6"): NOISE,
     ("learning", "two threads"): "1.60 by the fastest runs: what other work left of two processors",
 }
 
