@@ -97,6 +97,13 @@ def test_passes_go_on_where_they_seem_too_many(monkeypatch):
     assert fit.bound <= learn_linear(sets, 1.0).value
 
 
+def test_no_gap_at_all_is_more_than_passes_promise():
+    sets = linear_sets(*draw(40, 25, 3), Jaccard())
+    fit = learn_linear(sets, 0.3, init=learn_linear(sets, 0.1), tol=0.0, max_iter=8)
+    assert fit.learner == "splitting, dual_blocks"
+    assert fit.bound <= learn_linear(sets, 0.3).value
+
+
 @pytest.mark.parametrize("lost", ["factor", "dual"])
 def test_without_a_factor_or_a_dual_passes_start_where_it_would(monkeypatch, lost):
     sets = linear_sets(*draw(40, 25, 3), Jaccard())

@@ -155,7 +155,7 @@ class SplitBlocks(PolymatroidBlocks):
     def _left(self, share: float) -> float:
         """How many passes take the gap down to a share of it, as it went lately."""
         sizes = self._sizes[-1 - _WINDOW :]
-        if len(sizes) < 2 or not 0.0 < sizes[-1] < sizes[0]:
+        if len(sizes) < 2 or not (0.0 < sizes[-1] < sizes[0] and share > 0.0):
             return inf
         return -log(share) * (len(sizes) - 1) / log(sizes[0] / sizes[-1])
 
