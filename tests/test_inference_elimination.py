@@ -40,6 +40,18 @@ def test_any_terms_and_forbidden_labels(seed):
     assert post.total_variation <= 1e-5
 
 
+@pytest.mark.parametrize("size", [4, 8])
+def test_regions_that_are_rounding_alone(size):
+    """alpha = 1 is no energy; its table has bends of the last digits."""
+    rng = np.random.default_rng(size)
+    chain = sw.fields.Field(rng.normal(size=(size, 2)))
+    chain = chain + sw.fields.Potts([[i, i + 1] for i in range(size - 1)], 0.5)
+    field = chain + sw.fields.RegionConsistency(np.zeros(size, int), 5.0 / 3.0, alpha=1.0)
+    post = sw.marginals(field, "elimination")
+    assert post.log_partition_upper == pytest.approx(log_partition(chain), abs=1e-12)
+    assert sw.solve_map(field, "elimination").value == pytest.approx(sw.solve_map(chain).value)
+
+
 def test_a_grid_of_any_length_and_little_width():
     """Both ways of cutting a strip in two give the same sum."""
     rng = np.random.default_rng(0)

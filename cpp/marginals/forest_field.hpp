@@ -35,8 +35,7 @@ class ForestField : public MeanField {
         layout_ = ForestLayout(pairs_, kept_, n_, variables_a_task);
         set_arcs();
         inner_.assign(layout_.task_starts.size() - 1, 0.0);
-        // the loops over eight rows read beyond the last
-        b_.assign(q_.size() + static_cast<std::size_t>(eight * n_labels_), 0.0);
+        b_.assign(q_.size(), 0.0);
         given_.assign(q_.size(), 0.0);
         fresh_.assign(q_.size(), 0.0);
     }
@@ -230,6 +229,14 @@ class ForestField : public MeanField {
             body(k, std::min(k + eight, layout_.run_starts[run + 1]));
     }
 
+    // Eight rows of b: fewer are copied, for those behind them may be another task's.
+    const double* eight_rows(Index begin, Index end, Work& work) const {
+        const double* const b = b_.data() + begin * n_labels_;
+        if (end - begin == eight) return b;
+        std::copy(b, b + (end - begin) * n_labels_, work.mass.begin());
+        return work.mass.data();
+    }
+
     // The messages of a few variables without edges between them are added to b of those above, the
     // largest entries taken off: those that grew along a chain would lose digits. Their own b becomes
     // exp(b), but for a factor. Tops have the sum of it as their message: that of an edge of change 1.
@@ -237,8 +244,8 @@ class ForestField : public MeanField {
         double* const b = b_.data() + begin * n_labels_;
         for (Index k = begin; k < end; ++k)
             work.changes[k - begin] = layout_.up[k] < 0 ? 1.0 : change_[layout_.up[k] >> 1];
-        send_rows(b, work.changes, n_labels_, work.turned.data(), work.mass.data(),
-                  work.message.data(), work.tops, work.levels);
+        send_rows(eight_rows(begin, end, work), work.changes, n_labels_, work.turned.data(),
+                  work.mass.data(), work.message.data(), work.tops, work.levels);
         std::copy(work.mass.begin(), work.mass.begin() + (end - begin) * n_labels_, b);
         for (Index k = begin; k < end; ++k) {
             double* const message = work.message.data() + (k - begin) * n_labels_;
@@ -274,7 +281,7 @@ class ForestField : public MeanField {
             else
                 std::fill(q, q + n_labels_, 1.0);
         }
-        receive_rows(b_.data() + begin * n_labels_, work.above.data(), work.changes, n_labels_,
+        receive_rows(eight_rows(begin, end, work), work.above.data(), work.changes, n_labels_,
                      work.turned.data(), work.message.data());
         std::copy(work.message.begin(), work.message.begin() + (end - begin) * n_labels_, fresh);
         for (Index k = begin; k < end; ++k)

@@ -82,7 +82,7 @@ SETWISE_VECTORIZED inline void potts_messages(const double* x, const double* cha
     store_eight(top + taken, level);
 }
 
-// As normalize, in place.
+// b becomes b - log sum exp b, row by row.
 SETWISE_VECTORIZED inline void normalize_rows(double* b, std::int64_t n, Eight* work) {
     Eight top;
     for (std::int64_t a = 0; a < n; ++a) work[a] = loops::column(b, n, a);
@@ -92,7 +92,7 @@ SETWISE_VECTORIZED inline void normalize_rows(double* b, std::int64_t n, Eight* 
 }
 
 // What eight variables send on along Potts edges, of b: mass = exp(b - top), message = log(change (sum -
-// mass) + mass), its largest entry, the level, taken off. For three rows (8, L).
+// mass) + mass), its largest entry, the level, taken off. For three rows (8, L); mass may be b.
 SETWISE_VECTORIZED inline void send_rows(const double* b, const double* changes, std::int64_t n,
                                          Eight* work, double* mass, double* message, double* tops,
                                          double* levels) {

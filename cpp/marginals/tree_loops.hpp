@@ -80,21 +80,6 @@ SETWISE_INLINED double potts_message(const double* b, const Real* back, double c
     return top + level;
 }
 
-// logs = b - log sum exp b
-SETWISE_INLINED void normalize(const double* b, std::int64_t n, double* mass, double* logs) {
-    double level = 0;
-    if (n == 2) {
-        const double top = b[0] > b[1] ? b[0] : b[1], low = b[0] > b[1] ? b[1] : b[0];
-        level = top + logarithm(1 + exponential_above(700.0, low - top));
-    } else {
-        double top = b[0];
-        for (std::int64_t k = 1; k < n; ++k) top = b[k] > top ? b[k] : top;
-        for (std::int64_t k = 0; k < n; ++k) mass[k] = exponential_above(700.0, b[k] - top);
-        level = top + std::log(sum_of(mass, n));
-    }
-    for (std::int64_t k = 0; k < n; ++k) logs[k] = b[k] - level;
-}
-
 }  // namespace loops
 
 // sum += scale * x
@@ -124,11 +109,6 @@ SETWISE_VECTORIZED inline double potts_message(const double* b, const double* ba
 SETWISE_VECTORIZED inline double potts_message(const double* b, const float* back, double change,
                                                std::int64_t n, double* mass, double* out) {
     return loops::potts_message(b, back, change, n, mass, out);
-}
-
-SETWISE_VECTORIZED inline void normalize(const double* b, std::int64_t n, double* mass,
-                                         double* logs) {
-    loops::normalize(b, n, mass, logs);
 }
 
 // out = log(change (sum - mass) + mass) - level
@@ -169,16 +149,6 @@ SETWISE_VECTORIZED inline void weigh_logs(const double* __restrict a, const doub
 SETWISE_VECTORIZED inline void exponentials_of(const double* __restrict logs, std::int64_t n,
                                                double* __restrict x) {
     for (std::int64_t k = 0; k < n; ++k) x[k] = exponential_above(700.0, logs[k]);
-}
-
-// x = q exp(shift - logs), 0 below e^-700 and where q is.
-SETWISE_VECTORIZED inline void weigh_exponentials(const double* __restrict q, double shift,
-                                                  const double* __restrict logs, std::int64_t n,
-                                                  double* __restrict x) {
-    for (std::int64_t k = 0; k < n; ++k) {
-        const double power = shift - logs[k];
-        x[k] = q[k] * exponential_above(700.0, power < 700.0 ? power : 700.0);
-    }
 }
 
 inline double sum_of(const double* x, std::int64_t n) { return loops::sum_of(x, n); }

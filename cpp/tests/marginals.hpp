@@ -203,6 +203,16 @@ inline void check_trees(std::mt19937& random, std::int64_t n, int n_threads) {
     below.sweep(1.0, 1, [] {});
     if (std::abs(below.value(1.0, 1, [] {}) - bound) > slack)
         throw std::runtime_error("the tree of a path is not the path");
+    // short trees: several tasks of one colour beside each other
+    for (std::int64_t e = 0; e < count; e += 3) kept[e] = 0;
+    below.set_forest(kept.data(), 1.0);
+    ForestField alone(below);
+    below.sweep(1.0, n_threads, [] {});
+    alone.sweep(1.0, 1, [] {});
+    if (below.q() != alone.q() || below.value(1.0, n_threads, [] {}) != alone.value(1.0, 1, [] {}))
+        throw std::runtime_error("threads changed a forest");
+    if (below.value(1.0, 1, [] {}) > bound + slack)
+        throw std::runtime_error("a forest passed log Z");
     if (!known) return;
     if (std::abs(bound - truth) > slack) throw std::runtime_error("a path's bound is not log Z");
 

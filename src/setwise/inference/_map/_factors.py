@@ -97,10 +97,12 @@ def tables_of(term: Term, n: int, n_labels: int) -> Iterator[tuple[IntArray, Flo
         match term:
             case CountTerm():
                 heights = term.table[term.starts[k] : term.starts[k + 1]]
-                alone: Term = CountTerm(np.zeros(size, np.int64), [0, size + 1], heights)
                 if size == 0:
                     yield scope, np.array([[n_labels * float(heights[0])]])
                     continue
+                alone: Term = CountTerm._of(  # heights that are all rounding may have bends
+                    np.zeros(size, np.int64), np.array([0, size + 1]), heights
+                )
             case RobustTerm():
                 if size == 0:
                     continue
