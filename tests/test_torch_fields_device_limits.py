@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from setwise.torch._cuda import _field, _trees  # noqa: E402
+from setwise.torch._cuda import _field, _hinge, _trees  # noqa: E402
 
 FOUR = ((0, 1), (1, 0))
 
@@ -49,3 +49,11 @@ def test_any_number_of_passes_is_one_that_barriers_can_count(monkeypatch):
     assert told[:2] == [2000, 7]
     rounds = 2 * 13 + 4  # of a sweep over thirteen directions
     assert told[2] * rounds * program.blocks < 2**32
+
+
+@pytest.mark.parametrize("most", [1, 14, 20, 31, 32, 46, 132])
+def test_no_more_blocks_share_the_tiles_than_can_run_at_once(most):
+    shares = [_hinge._blocks(tiles, most) for tiles in range(1, 4 * most)]
+    assert all(1 <= blocks <= most for blocks in shares)
+    assert all(blocks == most or blocks % 32 == 0 for blocks in shares)
+    assert _hinge._blocks(245, 132) == 96  # a million scores on an H200
