@@ -70,6 +70,41 @@ def test_an_answer_goes_on_from_its_flows(n_labels, steps):
     assert torch.equal(third.p, again.p)
 
 
+@pytest.mark.parametrize("steps", [((0, 1), (1, 0)), ((0, 1), (1, 0), (1, 1))], ids=len)
+def test_masses_that_vanish_beside_one_are_in_the_bound(steps):
+    from setwise.torch._cuda._field import grid_bound
+
+    logits = torch.zeros(1, 3, 300 * 300, dtype=torch.float64)
+    logits[:, 1:] = -37.0
+    w = torch.zeros(1, len(steps), 300 * 300, device="cuda")
+    found = grid_bound(logits.cuda(), w, (300, 300), steps, 1e-4)
+    exact = 300 * 300 * torch.log1p(2 * torch.tensor(-37.0).double().exp())
+    assert found.upper.item() >= exact.item()
+
+
+@pytest.mark.parametrize("steps", [((0, 1), (1, 0)), ((0, 1), (1, 0), (1, 1))], ids=len)
+def test_a_weight_that_is_no_number_proves_nothing(steps):
+    from setwise.torch._cuda._field import grid_bound
+
+    w = torch.ones(2, len(steps), 20 * 30, device="cuda")
+    w[1, 0, 7] = torch.nan
+    found = grid_bound(draw((2, 3, 20 * 30)).cuda(), w, (20, 30), steps, 1e-4)
+    assert torch.isfinite(found.upper[0])
+    assert torch.isnan(found.upper[1])
+    assert torch.isnan(found.gap[1])
+
+
+def test_what_lies_between_the_tiles_that_are_looked_at_is_swept_to_its_end():
+    from setwise.torch._cuda._field import grid_bound
+
+    logits, w = draw((1, 5, 256, 256)), torch.full((1, 2, 256, 256), 0.4)
+    w[..., 40:80, 40:80] = 6.0  # hard, and small
+    on_device = (logits.flatten(2).cuda(), w.flatten(2).cuda())
+    found = grid_bound(*on_device, (256, 256), ((0, 1), (1, 0)), 1e-4)
+    size = (found.upper.cpu() - logits.double().amax(1).sum((1, 2))).clamp(min=1)
+    assert (found.gap.cpu() <= 1.001e-4 * size).all()
+
+
 def test_forbidden_labels():
     logits = draw((1, 3, 6, 6))
     logits[0, 1, :3] = -torch.inf

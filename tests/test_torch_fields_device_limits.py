@@ -1,12 +1,13 @@
 """What CUDA devices have room for, which can be said without one."""
 
+import struct
 from types import SimpleNamespace
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from setwise.torch._cuda import _field, _trees  # noqa: E402
+from setwise.torch._cuda import _field, _hinge, _trees  # noqa: E402
 
 FOUR = ((0, 1), (1, 0))
 
@@ -30,3 +31,29 @@ def test_more_images_than_blocks_are_for_the_host(monkeypatch):
     logits, weights = torch.zeros(41, 2, 12), torch.zeros(41, 2, 12)
     assert _field.grid_bound(logits, weights, (3, 4), FOUR, 1e-3) is None
     assert _trees.tree_bound(logits, weights[:, 0], weights[:, 1], (3, 4), 1e-3) is None
+
+
+def test_any_number_of_passes_is_one_that_barriers_can_count(monkeypatch):
+    handed = []
+    program = SimpleNamespace(blocks=640, launch=lambda arguments, *_: handed.append(arguments))
+    monkeypatch.setattr(_field, "kernel", lambda *arguments: program)
+    monkeypatch.setattr(_field, "shared_memory", lambda device: 60_000)
+    monkeypatch.setattr(_field, "workspaces", lambda *_: (torch.zeros(1), torch.zeros(1)))
+    monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 0, raising=False)
+    logits, weights = torch.zeros(1, 2, 12), torch.zeros(1, 2, 12)
+    _field._plan.cache_clear()
+    for limit in (None, 7, 2**40):
+        _field.grid_bound(logits, weights, (3, 4), FOUR, 1e-3, limit)
+    _field._plan.cache_clear()
+    told = [struct.unpack_from("<12Qdqii", arguments)[-1] for arguments in handed]
+    assert told[:2] == [2000, 7]
+    rounds = 2 * 13 + 4  # of a sweep over thirteen directions
+    assert told[2] * rounds * program.blocks < 2**32
+
+
+@pytest.mark.parametrize("most", [1, 14, 20, 31, 32, 46, 132])
+def test_no_more_blocks_share_the_tiles_than_can_run_at_once(most):
+    shares = [_hinge._blocks(tiles, most) for tiles in range(1, 4 * most)]
+    assert all(1 <= blocks <= most for blocks in shares)
+    assert all(blocks == most or blocks % 32 == 0 for blocks in shares)
+    assert _hinge._blocks(245, 132) == 96  # a million scores on an H200

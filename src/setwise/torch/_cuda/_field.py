@@ -15,6 +15,7 @@ from setwise.torch._cuda._driver import Kernel, kernel, shared_memory, workspace
 _MOST_IMAGES = 64
 _IN_REGISTERS = 32  # labels
 _MOST_SWEEPS = 2000
+_LONGEST = 2**17  # sweeps, whose barriers are counted in 32 bits
 _BESIDE = 4096  # bytes of shared memory that a block has beside its tile, and more
 _NUMBERS = {torch.float32: "float", torch.float64: "double"}
 _FOUR = ((0, 1), (1, 0))  # the neighbours that tiles are made for
@@ -61,7 +62,7 @@ def grid_bound(
         return None
     program, tiled = plan.program, plan.tiles > 0
     blocks = min(program.blocks, batch * plan.tiles) if tiled else program.blocks
-    limit = _MOST_SWEEPS if limit is None else limit
+    limit = min(_MOST_SWEEPS if limit is None else limit, _LONGEST)
     flows = torch.empty((batch, *plan.flows), dtype=torch.float32, device=device)
     before = torch.empty((2 if tiled else 1, *flows.shape), dtype=torch.float32, device=device)
     if flow is not None:

@@ -96,10 +96,16 @@ def hinge_of_buckets(
         d,
         aligned,
     )
-    # A block adds all its counts to the table, in 32 pieces: where each has hardly two tiles, fewer
-    # blocks, so many that no piece is in demand more than others.
-    tiles, blocks = rows * -(-n // (1024 * elements)), program.blocks
-    if not half and 1.5 * blocks < tiles < 3 * blocks:
-        blocks = max(32, min(blocks, 2 * tiles // 5) // 32 * 32)
-    program.launch(arguments, stream, blocks)
+    tiles = rows * -(-n // (1024 * elements))
+    program.launch(arguments, stream, program.blocks if half else _blocks(tiles, program.blocks))
     return values, gradient
+
+
+def _blocks(tiles: int, most: int) -> int:
+    """How many of the blocks that can run at once share the tiles.
+
+    A block adds all its counts to the table, in 32 pieces: where each has hardly two tiles, fewer
+    blocks, so many that no piece is in demand more than others.
+    """
+    fewer = min(most, 2 * tiles // 5) // 32 * 32
+    return fewer if fewer and 1.5 * most < tiles < 3 * most else most

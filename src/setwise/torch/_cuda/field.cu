@@ -56,6 +56,7 @@ __device__ inline void solve(const Arguments& p, const Share& share) {
     __syncthreads();
     int sweep = 0, checks = 0, next = p.warm ? 0 : p.first_check, last = 0;
     double before = -1.0;
+    bool whole = false;   // whether the gap before was that of the whole image
     bool fresh = !TILED;  // the scores are to be made of the flows
     while (true) {
         // where TILED, flows that were not swept are where the first sweep starts
@@ -74,7 +75,8 @@ __device__ inline void solve(const Arguments& p, const Share& share) {
             for (i64 k = first; k < p.n; k += stride) settle(p, image, k, flow, sums);
             image_barrier(p, share, round);
             if (measure)
-                for (i64 k = first; k < p.n; k += stride) sums[2] += slack_of(p, image, k, flow);
+                for (i64 k = first; k < p.n; k += stride) slack_of(p, image, k, flow, sums);
+            sums[3] *= more_for(p.n / stride);
 #endif
             for (int q = 0; q < 4; ++q) {
                 const double sum = block_sum(sums[q], scratch);
@@ -98,10 +100,10 @@ __device__ inline void solve(const Arguments& p, const Share& share) {
                 if (next == sweep) continue;  // all of it now
             } else {
                 // where the gap has ceased to fall, rounding has the last word
-                const bool stalled = before >= 0.0 && sweep - last >= 16 && gap > 0.9 * before;
+                const bool stalled = whole && sweep - last >= 16 && gap > 0.9 * before;
                 if (!(gap > p.tol) || sweep >= p.limit || stalled) break;  // a NaN stays one
                 next = sweep + sweeps_ahead(sweep, last, before, gap, p.tol);
-                last = sweep, before = gap;
+                last = sweep, before = gap, whole = true;
             }
         }
         const float theta = momentum;
@@ -134,7 +136,8 @@ __device__ inline void solve(const Arguments& p, const Share& share) {
             p.flow[k] = p.before[0][k];
     if (share.block == 0 && threadIdx.x == 0) {
         double* const out = p.out + 6 * image;
-        out[0] = totals[0] + 1.5e-14 * totals[3];
+        const double gap = totals[2];
+        out[0] = gap == gap ? totals[0] + 1.5e-14 * totals[3] : gap;  // weights that are none prove nothing
         for (int q = 1; q < 4; ++q) out[q] = totals[q];
         out[4] = sweep, out[5] = checks;
     }

@@ -78,6 +78,11 @@ __device__ inline i64 flow_at(const Arguments& p, i64 row, u32 x, bool along_row
 }
 #endif
 
+// What the rounding of a pixel's bound is small beside: its terms, and a sum of masses near 1. Flows are
+// added by their edges; and what a thread adds up one after the other is rounded as often.
+__device__ inline double size_of(double value, double best) { return fabs(value) + fabs(best) + 2.0; }
+__device__ inline double more_for(i64 counted) { return 1.0 + static_cast<double>(counted) / 64.0; }
+
 // Half a weight, rounded down.
 __device__ inline float half_of(WEIGHT weight) {
     if (sizeof(WEIGHT) == 8) return __double2float_rd(0.5 * static_cast<double>(weight));

@@ -224,25 +224,26 @@ __device__ inline void settle(const Arguments& p, i64 image, i64 pixel, const fl
     const double value = top + log(sum);
     sums[0] += value;
     sums[1] += value - best;
-    sums[3] += fabs(value) + fabs(best);
+    sums[3] += size_of(value, best);
 }
 
-// What the edges from a pixel add to the gap.
-__device__ inline double slack_of(const Arguments& p, i64 image, i64 pixel, const float* flow) {
+// What the edges from a pixel add to the gap, and to sizes.
+__device__ inline void slack_of(const Arguments& p, i64 image, i64 pixel, const float* flow, double* sums) {
     const Around around(p, image, u32(pixel));
     const float* const here = p.p + image * LABELS * p.n + pixel;
-    double sum = 0;
 #pragma unroll
     for (int d = 0; d < DIRECTIONS; ++d) {
         if (!around.is[2 * d]) continue;
         const double half = half_of(p.weights[(image * DIRECTIONS + d) * p.n + pixel]);
-        if (!(half > 0.0)) continue;
+        if (half == 0.0) continue;
         const float* const there = here + around.ahead[d];
+        double slack = 4.8e-7 * half, largest = 0.0;  // what rounding of p may hide
         EACH_LABEL {
             const double apart = static_cast<double>(here[j * p.n]) - static_cast<double>(there[j * p.n]);
-            sum += half * fabs(apart) - flow_of(p, flow, around.at[2 * d], j) * apart;
+            const double f = flow_of(p, flow, around.at[2 * d], j);
+            slack += half * fabs(apart) - f * apart;
+            largest = fmax(largest, fabs(f));
         }
-        sum += 4.8e-7 * half;  // what rounding of p may hide
+        sums[2] += slack, sums[3] += 2.0 * largest;
     }
-    return sum;
 }

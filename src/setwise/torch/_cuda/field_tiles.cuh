@@ -375,6 +375,7 @@ __device__ inline void certify(const Arguments& p, const Share& share, const flo
     const float* const right = flow + share.image * 2 * flow_size(p);
     const float* const down = right + image.flows();
     float* const found = p.p + share.image * LABELS * p.n;
+    int counted = 0;
     for (int k = int(share.block); k * every < tiles; k += int(share.blocks)) {
         const int t = min(k * every + k % every, tiles - 1);
         const int left = t % across * ACROSS, top = t / across * DOWN;
@@ -407,7 +408,8 @@ __device__ inline void certify(const Arguments& p, const Share& share, const flo
             const double value = highest + log(sum);
             sums[0] += value;
             sums[1] += value - best;
-            sums[3] += fabs(value) + fabs(best);
+            sums[3] += size_of(value, best);
+            ++counted;
         }
         __syncthreads();
 #pragma unroll 1
@@ -421,16 +423,18 @@ __device__ inline void certify(const Arguments& p, const Share& share, const flo
             for (int d = 0; d < 2; ++d) {
                 if (!(d == 0 ? cross.has_east : cross.has_south)) continue;
                 const double half = half_of(image.weights[d * i64(image.n) + cross.pixel]);
-                if (!(half > 0.0)) continue;
+                if (half == 0.0) continue;
                 const float* const there = here + (d == 0 ? 1 : PITCH);
-                double slack = 9.6e-7 * half;  // what two roundings of p may hide
+                double slack = 9.6e-7 * half, largest = 0.0;  // what two roundings of p may hide
                 wide.each_flow(d == 0 ? right : down, [&](int j, double f) {
                     const double apart =
                         static_cast<double>(here[j * SPACE]) - static_cast<double>(there[j * SPACE]);
                     slack += half * fabs(apart) - f * apart;
+                    largest = fmax(largest, fabs(f));
                 });
-                sums[2] += slack;
+                sums[2] += slack, sums[3] += 2.0 * largest;
             }
         }
     }
+    sums[3] *= more_for(counted);
 }
