@@ -39,9 +39,7 @@ RANDOM = (
 NOISE = "the goal lies within the range of the repeats"
 HOSTS = "the machine's host decides: within the goal on another host of the kind, minutes before"
 WHY_NOT: dict[tuple[str, str], str] = {
-    ("batch", "Lovász hinge, Jaccard, loop of setwise"): LOOP,
     ("batch", "B_D, Dice, loop of setwise"): LOOP,
-    ("batch", "B_D, face track 1, loop of setwise"): LOOP,
     ("batch", "margin rescaling, Jaccard, loop of setwise"): LOOP,
     ("batch", "slack rescaling, Jaccard, loop of setwise"): LOOP,
     (
