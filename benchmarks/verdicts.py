@@ -28,7 +28,7 @@ TIMES = {"ms", "setwise", "median"}  # from here on a row no longer says what wa
 # Benchmark, how the goal begins: why it is not met.
 LOOP = "a call of ours in a loop has become fast itself; against a loop of NumPy the goal is met"
 NOISE = "the goal lies within the range of the repeats"
-HOSTS = "the machine's host decides: within the goal on another host of the kind, minutes before"
+HOSTS = "the host's own work, on the processor that this run met"
 WHY_NOT: dict[tuple[str, str], str] = {
     ("batch", "Lovász hinge, Jaccard, loop of setwise"): LOOP,
     ("batch", "B_D, Dice, loop of setwise"): LOOP,
