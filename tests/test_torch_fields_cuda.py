@@ -70,6 +70,24 @@ def test_an_answer_goes_on_from_its_flows(n_labels, steps):
     assert torch.equal(third.p, again.p)
 
 
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_images_in_turn_are_as_images_alone(n_labels):
+    from setwise.torch._cuda._field import grid_bound
+
+    sides, steps = (200, 300), ((0, 1), (1, 0))  # more tiles in all than blocks run at once
+    x = draw((40 if n_labels == 2 else 7, n_labels, 200 * 300)).cuda()
+    w = torch.linspace(0.1, 1.5, len(x), device="cuda").view(-1, 1, 1).expand(-1, 2, 200 * 300)
+    found = grid_bound(x, w, sides, steps, 1e-4)
+    again = grid_bound(x, w, sides, steps, 1e-4, flow=found.flow)
+    assert (again.record[:, 0] == 0).all()
+    assert torch.equal(again.p, found.p)
+    for b in range(0, len(x), 3):
+        alone = grid_bound(x[b : b + 1], w[b : b + 1], sides, steps, 1e-4)
+        assert alone.record[0, 0] == found.record[b, 0]
+        torch.testing.assert_close(alone.upper[0], found.upper[b], rtol=1e-12, atol=0)
+        torch.testing.assert_close(alone.p[0], found.p[b])
+
+
 @pytest.mark.parametrize("steps", [((0, 1), (1, 0)), ((0, 1), (1, 0), (1, 1))], ids=len)
 def test_masses_that_vanish_beside_one_are_in_the_bound(steps):
     from setwise.torch._cuda._field import grid_bound
