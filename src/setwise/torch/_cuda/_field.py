@@ -12,7 +12,7 @@ from torch import Tensor
 
 from setwise.torch._cuda._driver import Kernel, kernel, shared_memory, workspaces
 
-_MOST_IMAGES = 64
+_MOST_IMAGES = 4096
 _IN_REGISTERS = 32  # labels
 _MOST_SWEEPS = 2000
 _LONGEST = 2**17  # sweeps, whose barriers are counted in 32 bits

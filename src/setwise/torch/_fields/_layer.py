@@ -93,6 +93,8 @@ class FieldLayer(nn.Module):
         values: list[float] | None = getattr(self, f"_{name}")
         if values is None:
             return None
+        if len(values) == 1:
+            return like.new_full((1,), values[0])
         return torch.stack([like.new_full((), value) for value in values])
 
     @property

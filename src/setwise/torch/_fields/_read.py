@@ -67,8 +67,9 @@ def read_logits(logits: Any, edges: Any, connectivity: int | Directions | None) 
     if flat.dtype in HALVES:
         flat = flat.float()
     values = flat.detach()
-    good = (values < torch.inf) & (values > -torch.inf).any(1, keepdim=True)
-    check_all(good, "logits must be numbers, or -inf for some of a pixel's labels", values)
+    highest = values.amax(1)  # NaN where a label is
+    told = "logits must be numbers, or -inf for some of a pixel's labels"
+    check_all(torch.isfinite(highest), told, highest)
     return Batch(flat, graph, shape)
 
 
