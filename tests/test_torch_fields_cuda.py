@@ -1,5 +1,8 @@
 """Layers of fields on a CUDA device against the compiled solvers. Skipped where no GPU is."""
 
+import subprocess
+import sys
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -123,6 +126,30 @@ def test_what_lies_between_the_tiles_that_are_looked_at_is_swept_to_its_end():
     found = grid_bound(*on_device, (256, 256), ((0, 1), (1, 0)), 1e-4)
     size = (found.upper.cpu() - logits.double().amax(1).sum((1, 2))).clamp(min=1)
     assert (found.gap.cpu() <= 1.001e-4 * size).all()
+
+
+@pytest.mark.parametrize("bad", ["nan", "inf"])
+@pytest.mark.parametrize(
+    "layer", ["FieldMarginals()", 'FieldMarginals(method="trees")', "FieldMAP()"]
+)
+def test_logits_that_are_no_numbers_are_refused(layer, bad):
+    """By an assertion that nobody waits for, which ends a process's use of the device."""
+    script = f"""
+import torch, setwise as sw
+x = torch.randn(2, 3, 40, 50, device="cuda")
+sw.torch.{layer}(x)
+torch.cuda.synchronize()
+x[1, 2, 3, 4] = float({bad!r})
+try:
+    sw.torch.{layer}(x)
+    torch.cuda.synchronize()
+except (RuntimeError, ValueError):
+    print("refused")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert "refused" in done.stdout, done.stderr[-2000:]
 
 
 def test_forbidden_labels():
