@@ -39,6 +39,10 @@ def largest_energy(field: Field) -> float:
 
     Unaries count with the largest of each row; ``inf`` where the sum overflows.
     """
+    return field._remember("largest energy", lambda: _largest_energy(field))
+
+
+def _largest_energy(field: Field) -> float:
     finite = np.where(np.isfinite(field.unary), np.abs(field.unary), 0.0)
     return float(finite.max(axis=1).sum()) + largest_of_terms(field)
 
