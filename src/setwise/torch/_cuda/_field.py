@@ -148,7 +148,8 @@ def _plan(
         ("BLOCKS", shape[1]),
         ("TILED", int(tiled)),
     )
-    files = ("field.cuh", "field_tiles.cuh" if tiled else "field_edges.cuh", "field.cu")
+    sweeps = ("field_tiles.cuh", "field_proof.cuh") if tiled else ("field_edges.cuh",)
+    files = ("field.cuh", *sweeps, "field.cu")
     program = kernel(files, "field", macros, shared, device, shape, True)
     if program is None:
         return None
