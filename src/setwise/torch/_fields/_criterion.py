@@ -20,7 +20,8 @@ class FieldLoss(NamedTuple):
     loss : tensor
         What is to be differentiated.
     lower : tensor
-        Of a likelihood :math:`-\log p(y)` is at least this; of a hinge it is the loss.
+        Of a likelihood :math:`-\log p(y)` is at least this; of a hinge it is the loss, less what
+        rounding may have added.
     upper : tensor
         Of a likelihood it is the loss; of a hinge no labelling violates the margin by more.
 

@@ -94,7 +94,7 @@ def energy_of(call: Call, degrees: Tensor) -> Energy:
     parts = [part.flatten(1) for part in (-chosen, pairs, layers)]
     value = torch.stack([part.sum(1) for part in parts]).sum(0)
     size = torch.stack([part.detach().abs().sum(1) for part in parts]).sum(0)
-    return Energy(value, 64.0 * _EPS * size)
+    return Energy(value, 64.0 * _EPS * torch.where(size < torch.inf, size, 0.0))  # inf is exact
 
 
 def reduced(values: Tensor, counts: Tensor, reduction: str, dtype: torch.dtype) -> Tensor:
