@@ -1,5 +1,6 @@
 """What CUDA devices have room for, which can be said without one."""
 
+import math
 import struct
 from types import SimpleNamespace
 
@@ -49,6 +50,11 @@ def test_any_number_of_passes_is_one_that_barriers_can_count(monkeypatch):
     assert told[:2] == [2000, 7]
     rounds = 2 * 13 + 4  # of a sweep over thirteen directions
     assert told[2] * rounds * program.blocks < 2**32
+
+
+@pytest.mark.parametrize("gap", [math.nan, math.inf])
+def test_a_gap_that_is_no_number_asks_for_more_passes(gap):
+    assert _trees._passes_to_go(3, gap, None, 1e-3) == 6
 
 
 @pytest.mark.parametrize("most", [1, 14, 20, 31, 32, 46, 132])

@@ -93,7 +93,9 @@ class FieldLayer(nn.Module):
         values: list[float] | None = getattr(self, f"_{name}")
         if values is None:
             return None
-        return torch.stack([like.new_full((), value) for value in values])
+        most = torch.finfo(like.dtype).max
+        filled = [like.new_full((), x if x <= most else torch.inf) for x in values]
+        return torch.stack(filled)
 
     @property
     def weight(self) -> Tensor:
