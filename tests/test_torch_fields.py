@@ -272,6 +272,17 @@ def test_likelihood_is_never_below_the_true_one(method, n_labels, seed):
     assert (found.slack >= 0).all()
 
 
+@pytest.mark.parametrize("kind", [t.FieldLikelihoodLoss, t.FieldHingeLoss])
+def test_bounds_in_single_precision_are_rounded_outwards(kind):
+    for seed in range(20):
+        logits, y = draw((1, 2, 3, 3), seed).float(), torch.zeros(1, 3, 3, dtype=torch.int64)
+        narrow, wide = (kind(0.5, bounds=True)(x, y) for x in (logits, logits.double()))
+        assert narrow.lower.dtype == narrow.upper.dtype == torch.float32
+        assert narrow.lower.double() <= wide.lower
+        assert wide.upper <= narrow.upper.double()
+        assert narrow.slack <= wide.slack + 1e-5
+
+
 @pytest.mark.parametrize("n_labels", [2, 3])
 def test_a_forbidden_truth_is_infinitely_unlikely(n_labels):
     logits, y = draw((1, n_labels, 2, 3)), torch.zeros(1, 2, 3, dtype=torch.int64)
