@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -38,26 +39,51 @@ def solve(
     with here:
         if problem.method == "trees":
             return _trees(problem, logits.detach(), weights.detach(), states, tol)
+        near, constant = _grounded(logits.detach())
         if problem.alphas:
-            return _regions(problem, logits, weights, region_weights, states, tol)
-        found = grid_bound(
-            logits.detach(),
-            weights.detach(),
-            graph.sides,
-            graph.directions,
-            max(problem.tol if tol is None else tol, _PRECISION),
-            problem.max_iter,
-            states,
-        )
+            found = _regions(problem, near, weights, region_weights, states, tol)
+        else:
+            found = _grid(problem, near, weights, states, tol)
+        if found is None:
+            return None
+        return replace(found, upper=_sum_above(found.upper, constant))
+
+
+def _grounded(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Logits less what the labels of a pixel have in common, and its sum (B,).
+
+    Sweeps in single precision would lose their digits to it. In steps of 64 both are exact, but for
+    labels that have no mass beside the best.
+    """
+    level = torch.trunc(logits.amax(1, keepdim=True) / 64) * 64
+    return logits - level, level.double().sum((1, 2))
+
+
+def _sum_above(bound: Tensor, constant: Tensor) -> Tensor:
+    """Their sum, rounded up."""
+    total = bound + constant
+    above = torch.nextafter(total, torch.full_like(total, torch.inf))
+    return torch.where(constant == 0, bound, above)
+
+
+def _grid(
+    problem: Problem, logits: Tensor, weights: Tensor, states: Any, tol: float | None
+) -> Answer | None:
+    """Grids of pairs alone."""
+    graph = problem.graph
+    assert graph.sides is not None
+    found = grid_bound(
+        logits,
+        weights.detach(),
+        graph.sides,
+        graph.directions,
+        max(problem.tol if tol is None else tol, _PRECISION),
+        problem.max_iter,
+        states,
+    )
     if found is None:
         return None
-    return Answer(
-        found.p,
-        found.upper,
-        found.gap,
-        states=found.flow,
-        least_tol=_PRECISION,
-    )
+    return Answer(found.p, found.upper, found.gap, states=found.flow, least_tol=_PRECISION)
 
 
 def _trees(
@@ -109,7 +135,7 @@ def _regions(
     if not fits(logits, graph.sides, graph.directions):
         return None
     found = region_bound(
-        logits.detach(),
+        logits,
         weights.detach(),
         graph.sides,
         graph.directions,
