@@ -2,6 +2,7 @@
 
 import io
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -109,6 +110,13 @@ def test_edges_volumes_images_and_predicted_weights_are_the_same_field():
     torch.testing.assert_close(layer(logits, image=flat), expected)
 
 
+@pytest.mark.parametrize("unit", [2.0**-80, 2.0**80])
+def test_contrast_has_no_unit(unit):
+    logits, image = draw((2, 3, 3, 4)).float(), draw((2, 2, 3, 4), 5).float()
+    layer = t.FieldMarginals(0.8)
+    assert torch.equal(layer(logits, image=unit * image), layer(logits, image=image))
+
+
 def test_contrast_is_that_of_the_library():
     logits, image = draw((1, 3, 3, 4)), draw((1, 2, 3, 4), 5)
     edges = sw.fields.grid_edges((3, 4))
@@ -128,6 +136,19 @@ def test_forbidden_labels_have_probability_zero():
     assert (p[0, 1, 0] == 0).all()
     p[0, 0, 1].sum().backward()
     assert torch.isfinite(logits.grad).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("constant", [1e9, -1e12])
+def test_bounds_hold_beside_a_large_constant(method, constant):
+    """Of a chain, whose log Z trees know: what the sum of the constants loses, the bounds allow."""
+    for seed in range(12):
+        logits = draw((1, 3, 5), seed) + constant
+        small = logits - constant  # exact
+        post = t.FieldMarginals(0.3, method=method, tol=1e-12, bounds=True)(logits)
+        log_z = 5 * Fraction(constant) + Fraction(exact(field_of(small[0], 0.3)))
+        upper, lower = (Fraction(float(b)) for b in post[1:3])
+        assert lower - Fraction(1e-12) <= log_z <= upper + Fraction(1e-12)
 
 
 # ----------------------------------------------------------------------------------- derivatives
@@ -199,6 +220,25 @@ def test_no_tolerance_makes_the_step_vanish():
     assert (slopes[0] - slopes[1]).norm() <= 0.02 * slopes[0].norm()
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_constant_takes_no_digits_of_the_derivative(method):
+    slopes = []
+    for constant in (0.0, 2.0**30):
+        x = (draw((1, 3, 3, 4)).bfloat16().double() + constant).requires_grad_()
+        (t.FieldMarginals(0.7, method=method)(x) * draw((1, 3, 3, 4), 7)).sum().backward()
+        slopes.append(x.grad)
+    assert torch.equal(*slopes)
+
+
+def test_second_derivatives_are_refused():
+    y, criterion = torch.zeros(1, 2, 2, dtype=torch.int64), t.FieldLikelihoodLoss(0.5, learn=True)
+    for of in (lambda x: criterion(x, y), lambda x: t.FieldMarginals(0.5)(x).square().sum()):
+        x = draw((1, 3, 2, 2)).requires_grad_()
+        (slope,) = torch.autograd.grad(of(x), x, create_graph=True)
+        with pytest.raises(RuntimeError, match="first derivatives only"):
+            slope.square().sum().backward()
+
+
 def test_learnt_weights_have_derivatives_and_are_positive():
     layer = t.FieldMarginals(0.5, learn=True, region_weight=[0.2, 0.3])
     torch.testing.assert_close(layer.weight, torch.tensor([0.5]))
@@ -230,6 +270,29 @@ def test_likelihood_is_never_below_the_true_one(method, n_labels, seed):
         true = likelihood(field_of(logits[b], 0.8, regions[b], 0.6), y[b].flatten().numpy())
         assert found.lower[b] <= true <= found.loss[b]
     assert (found.slack >= 0).all()
+
+
+@pytest.mark.parametrize("kind", [t.FieldLikelihoodLoss, t.FieldHingeLoss])
+def test_bounds_in_single_precision_are_rounded_outwards(kind):
+    for seed in range(20):
+        logits, y = draw((1, 2, 3, 3), seed).float(), torch.zeros(1, 3, 3, dtype=torch.int64)
+        narrow, wide = (kind(0.5, bounds=True)(x, y) for x in (logits, logits.double()))
+        assert narrow.lower.dtype == narrow.upper.dtype == torch.float32
+        assert narrow.lower.double() <= wide.lower
+        assert wide.upper <= narrow.upper.double()
+        assert narrow.slack <= wide.slack + 1e-5
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_a_forbidden_truth_is_infinitely_unlikely(n_labels):
+    logits, y = draw((1, n_labels, 2, 3)), torch.zeros(1, 2, 3, dtype=torch.int64)
+    logits[0, 0, 0, 0] = -math.inf
+    for kind in (t.FieldLikelihoodLoss, t.FieldHingeLoss):
+        x = logits.clone().requires_grad_()
+        found = kind(0.5, bounds=True)(x, y)
+        assert [part.item() for part in found] == [math.inf] * 3
+        found.loss.backward()
+        assert torch.isfinite(x.grad).all()
 
 
 def test_likelihood_without_weights_is_cross_entropy():
@@ -320,6 +383,16 @@ def test_hinge_by_enumeration(n_labels, seed):
     assert violations.max() <= found.upper + 1e-9
     if n_labels == 2:
         np.testing.assert_allclose(found.loss.numpy(), violations.max(), atol=1e-9)
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_a_constant_is_no_part_of_the_hinge(n_labels):
+    y = torch.randint(0, n_labels, (1, 3, 3), generator=torch.Generator().manual_seed(3))
+    logits, loss = draw((1, n_labels, 3, 3)).bfloat16().double(), t.FieldHingeLoss(0.6, bounds=True)
+    for part, other in zip(loss(logits, y), loss(logits + 2.0**30, y), strict=True):
+        assert part == other
+    found = loss(logits, y)
+    assert found.lower < found.loss < found.upper  # by rounding, at least
 
 
 def test_gradcheck_of_the_hinge():
@@ -440,6 +513,9 @@ def test_numbers_of_numpy_are_numbers():
     )
     assert repr(layer) == "FieldMarginals(weight=0.5, region_weight=[0.25])"
     assert repr(t.FieldMarginals(0.5, learn=True).to("meta")) == "FieldMarginals(learn=True)"
+    for many in (np.int64(8), [(np.int64(0), 1), np.array([1, 0]), [1, 1], [1, -1]]):
+        p = t.FieldMarginals(0.5, connectivity=many)(X)
+        torch.testing.assert_close(p, t.FieldMarginals(0.5, connectivity=8)(X))
 
 
 def test_regions_may_have_any_numbers():
@@ -492,6 +568,9 @@ REFUSED = [
     (ValueError, "logits must have shape", lambda: t.FieldMarginals()(X[0, 0])),
     (ValueError, "logits must be numbers", lambda: t.FieldMarginals()(X * math.nan)),
     (ValueError, "logits must be numbers", lambda: t.FieldMarginals()(X - math.inf)),
+    (ValueError, "logits must hold numbers", lambda: t.FieldMarginals()(X.to("meta"))),
+    (ValueError, "logits and weights must", lambda: t.FieldMarginals()(X.double() + 1e305)),
+    (ValueError, "weights must be finite, got inf", lambda: t.FieldMarginals(1e39)(X)),
     (ValueError, "weights must have one entry", lambda: t.FieldMarginals()(X, weights=X[0])),
     (ValueError, "weights must be finite", lambda: t.FieldMarginals()(X, weights=X - 1)),
     (ValueError, "image must have shape", lambda: t.FieldMarginals()(X, image=X[..., :2])),

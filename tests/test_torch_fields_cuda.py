@@ -177,6 +177,23 @@ def test_derivatives_are_near_those_of_the_host(n_labels):
         assert (ours - theirs).norm() <= 0.1 * theirs.norm()
 
 
+@pytest.mark.parametrize("n_labels", [2, 5])
+@pytest.mark.parametrize("has_regions", [False, True])
+def test_a_constant_takes_no_digits(n_labels, has_regions):
+    small, g = (64 * draw((1, n_labels, 24, 24))).round() / 64, draw((1, n_labels, 24, 24), 1)
+    layer = t.FieldMarginals(0.7, region_weight=0.2 if has_regions else None).cuda()
+    regions = torch.arange(576, device="cuda").view(1, 24, 24) // 100 if has_regions else None
+    found = []
+    for constant in (0.0, 2.0**16):  # where single precision has steps of a 128th
+        x = (small + constant).cuda().requires_grad_()
+        p = layer(x, regions=regions)
+        (p * g.cuda()).sum().backward()
+        found.append((p.detach(), x.grad))
+    (p, slopes), (far, others) = found
+    torch.testing.assert_close(far, p, rtol=0, atol=1e-2)
+    assert (slopes - others).norm() <= 0.1 * slopes.norm()
+
+
 def test_losses_train_on_the_device():
     x, y = draw((2, 3, 12, 12)).cuda().requires_grad_(), torch.zeros(2, 12, 12).long()
     for criterion in (t.FieldLikelihoodLoss(0.5, learn=True), t.FieldHingeLoss(0.5, learn=True)):

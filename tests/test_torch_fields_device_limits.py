@@ -1,5 +1,6 @@
 """What CUDA devices have room for, which can be said without one."""
 
+import math
 import struct
 from types import SimpleNamespace
 
@@ -8,6 +9,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from setwise.torch._cuda import _field, _hinge, _trees  # noqa: E402
+from setwise.torch._fields import _device  # noqa: E402
+from setwise.torch._fields._answer import Problem  # noqa: E402
+from setwise.torch._fields._graph import grid_graph  # noqa: E402
 
 FOUR = ((0, 1), (1, 0))
 
@@ -57,10 +61,45 @@ def test_any_number_of_passes_is_one_that_barriers_can_count(monkeypatch):
     for limit in (None, 7, 2**40):
         _field.grid_bound(logits, weights, (3, 4), FOUR, 1e-3, limit)
     _field._plan.cache_clear()
-    told = [struct.unpack_from("<12Qdqiii", arguments)[-1] for arguments in handed]
+    told = [struct.unpack_from("<13Qdqiii", arguments)[-1] for arguments in handed]
     assert told[:2] == [2000, 7]
     rounds = 2 * 13 + 4  # of a sweep over thirteen directions
     assert told[2] * rounds * program.blocks < 2**32
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("constant", [0.0, 300.0, -(2.0**16), 1e6])
+def test_regions_see_no_large_constant(monkeypatch, dtype, constant):
+    """They are in single precision there; the bound is told of the constant all the same."""
+    seen = []
+
+    def bound(theta, *_):
+        seen.append(theta)
+        upper = theta.double().logsumexp(1).sum(1)
+        return SimpleNamespace(p=theta.softmax(1), upper=upper, gap=upper * 0, state=None)
+
+    monkeypatch.setattr(_device, "region_bound", bound)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: None)
+    small = (16 * torch.randn(2, 3, 12, generator=torch.Generator().manual_seed(0))).round() / 16
+    logits = small.to(dtype) + constant
+    logits[0, 1, 3] = -math.inf
+    graph, regions = grid_graph((3, 4), None), torch.zeros(2, 1, 12, dtype=torch.int64)
+    problem = Problem(graph, regions, 1, (0.8,), "projection", 1e-3, None, 1e-6)
+    found = _device.solve(problem, logits, torch.zeros(2, 2, 12), torch.zeros(2, 1, 1))
+    (theta,) = seen
+    assert theta.dtype == dtype
+    assert theta.amax(1).abs().max() < 64
+    moved = (logits - theta)[torch.isfinite(logits)]
+    assert (moved % 64 == 0).all()
+    exact = logits.double().logsumexp(1).sum(1)
+    torch.testing.assert_close(found.upper, exact, rtol=1e-12, atol=1e-12)
+    if constant == 0.0:
+        assert torch.equal(theta, logits)
+
+
+@pytest.mark.parametrize("gap", [math.nan, math.inf])
+def test_a_gap_that_is_no_number_asks_for_more_passes(gap):
+    assert _trees._passes_to_go(3, gap, None, 1e-3) == 6
 
 
 @pytest.mark.parametrize("most", [1, 14, 20, 31, 32, 46, 132])

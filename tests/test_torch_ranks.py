@@ -1,4 +1,4 @@
-"""Processes in a group: scores and losses of the batch of two, and a layer that one trains."""
+"""Processes in a group: scores and losses of the batch of two, and a layer that they train."""
 
 import subprocess
 import sys
@@ -58,6 +58,20 @@ torch.distributed.destroy_process_group()
 """.replace("SCORES", repr(SCORES))
 
 
+def run_ranks(script, folder):
+    """Two processes of one group, to their end."""
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, str(script), str(rank), str(folder)],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    errors = [rank.communicate(timeout=300)[1] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0], errors
+
+
 def test_ranks_count_together(tmp_path):
     """Both ranks report what one process does of the whole, and send back its gradient."""
     generator = torch.Generator().manual_seed(0)
@@ -67,16 +81,7 @@ def test_ranks_count_together(tmp_path):
     torch.save((x, y), tmp_path / "batch.pt")
     script = tmp_path / "rank.py"
     script.write_text(RANK, "utf-8")
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, str(script), str(rank), str(tmp_path)],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    errors = [rank.communicate(timeout=300)[1] for rank in ranks]
-    assert [rank.returncode for rank in ranks] == [0, 0], errors
+    run_ranks(script, tmp_path)
     found = [torch.load(tmp_path / f"found{rank}.pt", weights_only=True) for rank in range(2)]
 
     expected = []
@@ -107,17 +112,21 @@ import sys
 import torch
 import setwise as sw
 
+rank, folder = int(sys.argv[1]), sys.argv[2]
 torch.manual_seed(0)
 net = torch.nn.Sequential(torch.nn.Conv2d(1, 3, 1), sw.torch.FieldMarginals(0.5, learn=True))
-x = torch.randn(2, 1, 4, 4)
+x = torch.randn(3, 1, 4, 4)
 net(x).square().sum().backward()
 alone = [parameter.grad.clone() for parameter in net.parameters()]
 net.zero_grad()
 torch.distributed.init_process_group(
-    "gloo", init_method=f"file://{sys.argv[1]}/meet", rank=0, world_size=1
+    "gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2
 )
-torch.nn.parallel.DistributedDataParallel(net)(x).square().sum().backward()
-torch.save((alone, [parameter.grad for parameter in net.parameters()]), f"{sys.argv[1]}/found.pt")
+both = torch.nn.parallel.DistributedDataParallel(net)  # which reduces while it is there
+both(x[rank:3:2]).square().sum().backward()
+found = [parameter.grad for parameter in net.parameters()]
+torch.save((alone, found), f"{folder}/found{rank}.pt")
+torch.distributed.barrier()
 os._exit(0)
 """
 
@@ -125,9 +134,10 @@ os._exit(0)
 def test_a_layer_trains_under_distributed_data_parallel(tmp_path):
     script = tmp_path / "layer.py"
     script.write_text(LAYER, "utf-8")
-    subprocess.run([sys.executable, str(script), str(tmp_path)], check=True, timeout=120)
-    alone, found = torch.load(tmp_path / "found.pt", weights_only=True)
-    assert len(found) == 3
-    for expected, slope in zip(alone, found, strict=True):
-        assert slope.abs().max() > 0
-        torch.testing.assert_close(slope, expected)
+    run_ranks(script, tmp_path)
+    for rank in range(2):
+        alone, found = torch.load(tmp_path / f"found{rank}.pt", weights_only=True)
+        assert len(found) == 3
+        for expected, slope in zip(alone, found, strict=True):
+            assert slope.abs().max() > 0
+            torch.testing.assert_close(slope, expected / 2)  # the mean over ranks

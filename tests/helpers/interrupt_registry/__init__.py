@@ -9,6 +9,7 @@ list fails the test, so that a new one is listed or found out.
 from interrupt_registry import (  # noqa: F401
     _decisions,
     _estimators,
+    _field_layers,
     _flows,
     _functions,
     _images,

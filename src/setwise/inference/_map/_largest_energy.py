@@ -10,7 +10,7 @@ from setwise.fields._field import Field
 _ROOM = 1e-8  # of the largest number: sums and differences of a few energies still fit
 
 
-def check_magnitude(field: Field, temperature: float, dtype: str) -> None:
+def check_magnitude(field: Field, temperature: float, dtype: str, name: str = "field") -> None:
     """Refuse energies, or a temperature, whose quotients or sums are beyond the numbers of dtype.
 
     A ``ValueError`` names the field where its energies sum to too much, else the temperature.
@@ -20,7 +20,7 @@ def check_magnitude(field: Field, temperature: float, dtype: str) -> None:
         largest = largest_energy(field)
     if not largest <= limit:
         raise ValueError(
-            f"field must have energies that sum to at most {limit:.1e} in {dtype}, "
+            f"{name} must have energies that sum to at most {limit:.1e} in {dtype}, "
             f"got {largest:.1e}"
         )
     least = max(largest, 1.0) / limit

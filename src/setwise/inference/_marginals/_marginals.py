@@ -319,7 +319,8 @@ def _within_sight(field: Field, options: Options) -> tuple[Field, float]:
     if rounding <= NEGLIGIBLE * t:
         return field, 0.0
     limit = options.deadline.inherited  # any labelling will do
-    value = solve_map(field, tol=np.inf, n_jobs=options.n_threads, time_limit=limit).value
+    found = solve_map(field, tol=np.inf, n_jobs=options.n_threads, time_limit=limit)
+    value = whole(found).value
     if rounding <= NEGLIGIBLE * (value - trivial_of_tables(field)):
         return field, 0.0
     near = within_sight(field, t, value)

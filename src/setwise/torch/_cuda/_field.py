@@ -79,6 +79,7 @@ def grid_bound(
         flows.shape if tiled else (2, 2, batch, labels, n), dtype=torch.float16, device=device
     )
     rest_at, before_at = rest.data_ptr(), before.data_ptr()
+    levels = torch.empty((batch, n), dtype=torch.float32, device=device)
     arguments = plan.arguments.pack(
         theta.data_ptr(),
         weights.data_ptr(),
@@ -86,6 +87,7 @@ def grid_bound(
         before_at,
         before_at + (before.stride(0) * 4 if tiled else 0),
         rest_at if tiled else 0,
+        levels.data_ptr() if tiled else 0,
         0 if tiled else rest_at,
         0 if tiled else rest_at + rest.nbytes // 2,
         p.data_ptr(),
@@ -157,7 +159,7 @@ def _plan(
     offsets = [step for way in steps for step in ((0,) * (3 - len(way)) + tuple(way))]
     geometry = (*padded, *offsets)
     numbers = 5 + len(geometry)
-    arguments = struct.Struct(f"<12Qdq{numbers}i{4 * (numbers % 2)}x")
+    arguments = struct.Struct(f"<13Qdq{numbers}i{4 * (numbers % 2)}x")
     return _Plan(program, arguments, geometry, flows, tiles)
 
 

@@ -84,7 +84,7 @@ def tree_bound(
 def _passes_to_go(passes: int, gap: float, before: tuple[int, float] | None, tol: float) -> int:
     """If the gap goes on to fall by a factor a pass, a little slower; at most twice as many."""
     most = max(4, 2 * passes)
-    if tol <= 0:
+    if tol <= 0 or not gap < inf:
         return most
     fall = 0.45 if before is None else 0.8 * log(before[1] / gap) / max(1, passes - before[0])
     togo = log(gap / tol)

@@ -45,7 +45,12 @@ __device__ inline void solve(const Arguments& p, const Share& share) {
     const i64 first = share.block * THREADS + threadIdx.x, stride = share.blocks * THREADS;
     const i64 own_flows = i64(DIRECTIONS) * flow_size(p);
     u32 round = 0;
+#if PLANES > 1 && TILED
+    find_levels(Image(p, image), share);
+    image_barrier(p, share, round);
+#else
     if (image >= p.teams) image_barrier(p, share, round);  // some may still read sums of the image before
+#endif
     if (threadIdx.x == 0) momentum = TILED ? 0.0f : 1.0f, restarted = false;
     if (!TILED) {
         for (i64 k = image * own_flows + first; k < (image + 1) * own_flows; k += stride) {

@@ -13,6 +13,7 @@ struct Arguments {
     float* flow;         // as they are laid out below
     float* before[2];    // flows a sweep before; where TILED, two times where a sweep starts
     Half* momentum;      // where TILED: what starts are before flows
+    float* level;        // (B, N): where TILED, what a pixel's labels have in common
     float* a[2];         // (B, L, N): scores now and a sweep before, unless TILED
     float* p;            // (B, L, N)
     double* out;         // (B, 6): bound, its grounded value, gap, what sizes were added up, sweeps, checks
@@ -82,6 +83,12 @@ __device__ inline i64 flow_at(const Arguments& p, i64 row, u32 x, bool along_row
 // added by their edges; and what a thread adds up one after the other is rounded as often.
 __device__ inline double size_of(double value, double best) { return fabs(value) + fabs(best) + 2.0; }
 __device__ inline double more_for(i64 counted) { return 1.0 + static_cast<double>(counted) / 64.0; }
+
+// What scores in single precision leave out, lest it take their digits: in steps of 64, so that what is
+// left of labels with any mass is exact.
+__device__ inline float level_of(float best) {
+    return fabsf(best) < 1e30f ? 64.0f * truncf(best / 64.0f) : 0.0f;
+}
 
 // Half a weight, rounded down.
 __device__ inline float half_of(WEIGHT weight) {

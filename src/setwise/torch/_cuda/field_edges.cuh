@@ -204,11 +204,12 @@ __device__ inline void settle(const Arguments& p, i64 image, i64 pixel, const fl
         best = fmax(best, static_cast<double>(p.theta[own + j * p.n]));
         top = fmax(top, a);
     }
+    const double level = level_of(static_cast<float>(best));
     double sum = 0;
     EACH_LABEL {
         const double a = KEPT == LABELS ? x[j] : score(p, around, own, j, flow);
         const double mass = exp(a - top);
-        p.a[0][own + j * p.n] = fmaxf(static_cast<float>(a), -1e30f);
+        p.a[0][own + j * p.n] = fmaxf(static_cast<float>(a - level), -1e30f);
         if (KEPT == LABELS) x[j] = mass;
         sum += mass;
     }
@@ -219,7 +220,7 @@ __device__ inline void settle(const Arguments& p, i64 image, i64 pixel, const fl
     }
     EACH_LABEL {
         const double a = score(p, around, own, j, p.before[0]);
-        p.a[1][own + j * p.n] = fmaxf(static_cast<float>(a), -1e30f);
+        p.a[1][own + j * p.n] = fmaxf(static_cast<float>(a - level), -1e30f);
     }
     const double value = top + log(sum);
     sums[0] += value;

@@ -24,11 +24,13 @@ constexpr float LOG2E = 1.44269504f, HALF_LOG2 = 0.34657359f;
 struct Image {
     const LOGIT* theta;
     const WEIGHT* weights;
+    float* level;
     int n, width, height, pieces;
 
     __device__ Image(const Arguments& p, i64 image)
-        : theta(p.theta + image * LABELS * p.n), weights(p.weights + image * 2 * p.n), n(int(p.n)),
-          width(p.sides[2]), height(p.sides[1]), pieces((p.sides[2] + 31) >> 5) {}
+        : theta(p.theta + image * LABELS * p.n), weights(p.weights + image * 2 * p.n),
+          level(p.level + image * p.n), n(int(p.n)), width(p.sides[2]), height(p.sides[1]),
+          pieces((p.sides[2] + 31) >> 5) {}
     __device__ int flows() const { return height * pieces * (PLANES * 32); }  // of a direction
     __device__ int flow(int y, int x) const { return (y * pieces + (x >> 5)) * (PLANES * 32) + place_of(x); }
 };
@@ -83,10 +85,22 @@ struct Cross {
     }
 };
 
-// Logits at the least -1e30, of two labels their difference.
-__device__ inline float logit(const LOGIT* theta, i64 n, int plane) {
-    const float x = fmaxf(static_cast<float>(theta[PLANES == 1 ? n : plane * n]), -1e30f);
-    return PLANES == 1 ? x - fmaxf(static_cast<float>(theta[0]), -1e30f) : x;
+// The levels of an image; of two labels their difference is enough.
+__device__ inline void find_levels(const Image& image, const Share& share) {
+    for (i64 k = share.block * THREADS + threadIdx.x; k < image.n; k += share.blocks * THREADS) {
+        float best = -3e38f;
+#pragma unroll
+        for (int j = 0; j < LABELS; ++j)
+            best = fmaxf(best, static_cast<float>(image.theta[j * i64(image.n) + k]));
+        image.level[k] = level_of(best);
+    }
+}
+
+// Logits above their level at the least -1e30, of two labels their difference.
+__device__ inline float logit(const LOGIT* theta, i64 n, int plane, float level) {
+    const LOGIT least = static_cast<LOGIT>(-1e30f);
+    const LOGIT x = theta[PLANES == 1 ? n : plane * n], y = PLANES == 1 ? theta[0] : static_cast<LOGIT>(level);
+    return static_cast<float>((x > least ? x : least) - (y > least ? y : least));
 }
 
 // Scores of the tile's pixels at the start of the sweep; adds its own to the bound there.
@@ -101,6 +115,7 @@ __device__ inline void load(const Image& image, const Tile& tile, const Sweep& s
         Cross cross(image, x, y);
         if (sweep.cold) cross.has_east = cross.has_west = cross.has_south = cross.has_north = false;
         const LOGIT* const theta = image.theta + cross.pixel;
+        const float level = PLANES == 1 ? 0.0f : image.level[cross.pixel];
         float* const scores = tile.a + row * PITCH + column;
         float top = -3e38f, a = 0.0f;
         const auto keep = [&](int j, float score) {
@@ -116,7 +131,7 @@ __device__ inline void load(const Image& image, const Tile& tile, const Sweep& s
                 const int g = first + u;
                 if (g >= GROUPS) continue;
 #pragma unroll
-                for (int k = 0; k < 4; ++k) logits[u].v[k] = logit(theta, image.n, 4 * g + k);
+                for (int k = 0; k < 4; ++k) logits[u].v[k] = logit(theta, image.n, 4 * g + k, level);
                 flows[u][0] = four_of(start, cross.here, g, cross.has_east);
                 flows[u][1] = four_of(start, cross.west, g, cross.has_west);
                 flows[u][2] = four_of(down, cross.here, g, cross.has_south);
@@ -133,7 +148,7 @@ __device__ inline void load(const Image& image, const Tile& tile, const Sweep& s
         }
 #pragma unroll
         for (int j = 4 * GROUPS; j < PLANES; ++j)
-            keep(j, logit(theta, image.n, j) - (cross.has_east ? start[label_at(cross.here, j)] : 0.0f) +
+            keep(j, logit(theta, image.n, j, level) - (cross.has_east ? start[label_at(cross.here, j)] : 0.0f) +
                         (cross.has_west ? start[label_at(cross.west, j)] : 0.0f) -
                         (cross.has_south ? down[label_at(cross.here, j)] : 0.0f) +
                         (cross.has_north ? down[label_at(cross.north, j)] : 0.0f));

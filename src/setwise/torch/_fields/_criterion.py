@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any, NamedTuple
 
 from torch import Tensor
 
 from setwise.torch._fields._eager import eager
 from setwise.torch._fields._layer import Call, FieldLayer
-from setwise.torch._fields._targets import Truth, read_truth, reduced, without_void
+from setwise.torch._fields._targets import Truth, read_truth, reduced, rounded, without_void
 from setwise.torch._inputs._sets import check_ignore, check_reduction
 
 
@@ -20,9 +21,11 @@ class FieldLoss(NamedTuple):
     loss : tensor
         What is to be differentiated.
     lower : tensor
-        Of a likelihood :math:`-\log p(y)` is at least this; of a hinge it is the loss.
+        Of a likelihood :math:`-\log p(y)` is at least this; of a hinge it is the loss, less what
+        rounding may have added.
     upper : tensor
-        Of a likelihood it is the loss; of a hinge no labelling violates the margin by more.
+        Of a likelihood it is the loss, rounded up; of a hinge no labelling violates the margin by
+        more.
 
     Examples
     --------
@@ -76,8 +79,11 @@ class FieldCriterion(FieldLayer):
         found = self._of_images(without_void(call, truth.counts), truth)
         dtype = call.batch.logits.dtype
         wanted = found if self.bounds else found[:1]
-        parts = [reduced(part, truth.counts, self.reduction, dtype) for part in wanted]
-        return FieldLoss(*parts) if self.bounds else parts[0]
+        parts = [reduced(part, truth.counts, self.reduction) for part in wanted]
+        loss = parts[0].to(dtype)
+        if not self.bounds:
+            return loss
+        return FieldLoss(loss, rounded(parts[1], dtype, -inf), rounded(parts[2], dtype, inf))
 
     def _of_images(self, call: Call, truth: Truth) -> FieldLoss:
         """Loss, lower and upper (B,) of the fields without void pixels, in float64.

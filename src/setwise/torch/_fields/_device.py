@@ -39,25 +39,28 @@ def solve(
         if problem.method == "trees":
             return _trees(problem, logits.detach(), weights.detach(), states, tol)
         if problem.alphas:
-            return _regions(problem, logits, weights, region_weights, states, tol)
-        found = grid_bound(
-            logits.detach(),
-            weights.detach(),
-            graph.sides,
-            graph.directions,
-            max(problem.tol if tol is None else tol, _PRECISION),
-            problem.max_iter,
-            states,
-        )
+            return _regions(problem, logits.detach(), weights, region_weights, states, tol)
+        return _grid(problem, logits.detach(), weights, states, tol)
+
+
+def _grid(
+    problem: Problem, logits: Tensor, weights: Tensor, states: Any, tol: float | None
+) -> Answer | None:
+    """Grids of pairs alone."""
+    graph = problem.graph
+    assert graph.sides is not None
+    found = grid_bound(
+        logits,
+        weights.detach(),
+        graph.sides,
+        graph.directions,
+        max(problem.tol if tol is None else tol, _PRECISION),
+        problem.max_iter,
+        states,
+    )
     if found is None:
         return None
-    return Answer(
-        found.p,
-        found.upper,
-        found.gap,
-        states=found.flow,
-        least_tol=_PRECISION,
-    )
+    return Answer(found.p, found.upper, found.gap, states=found.flow, least_tol=_PRECISION)
 
 
 def _trees(
@@ -108,8 +111,9 @@ def _regions(
         return None
     if not fits(logits, graph.sides, graph.directions):
         return None
+    near, constant = _grounded(logits)
     found = region_bound(
-        logits.detach(),
+        near,
         weights.detach(),
         graph.sides,
         graph.directions,
@@ -122,4 +126,22 @@ def _regions(
     )
     if found is None:
         return None
-    return Answer(found.p, found.upper, found.gap, states=found.state, least_tol=_REGION_PRECISION)
+    upper = _sum_above(found.upper, constant)
+    return Answer(found.p, upper, found.gap, states=found.state, least_tol=_REGION_PRECISION)
+
+
+def _grounded(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Logits less what the labels of a pixel have in common, and its sum (B,).
+
+    What is in single precision would lose its digits to it. In steps of 64 both are exact, but for
+    labels that have no mass beside the best.
+    """
+    level = torch.trunc(logits.amax(1, keepdim=True) / 64) * 64
+    return logits - level, level.double().sum((1, 2))
+
+
+def _sum_above(bound: Tensor, constant: Tensor) -> Tensor:
+    """Their sum, rounded up."""
+    total = bound + constant
+    above = torch.nextafter(total, torch.full_like(total, torch.inf))
+    return torch.where(constant == 0, bound, above)

@@ -83,8 +83,13 @@ class FieldHingeLoss(FieldCriterion):
 
     def _of_images(self, call: Call, truth: Truth) -> FieldLoss:
         counts, y = truth.counts, truth.degrees
-        raised = call.batch.logits.double() + self.margin * (1.0 - y) * counts[:, None]
-        augmented = replace(call, batch=replace(call.batch, logits=raised))
+        logits = call.batch.logits.double()
+        # what a pixel's labels have in common is no part of the loss, and would take its digits
+        logits = logits - logits.detach().amax(1, keepdim=True)
+        raised = logits + self.margin * (1.0 - y) * counts[:, None]
+        call, augmented = (
+            replace(call, batch=replace(call.batch, logits=scores)) for scores in (logits, raised)
+        )
         found = best_labels(augmented, self.tol)
         x = one_hot(found.labels, y.shape[1]) * counts[:, None]
         right, wrong = energy_of(call, y), energy_of(augmented, x)
@@ -92,4 +97,5 @@ class FieldHingeLoss(FieldCriterion):
         value = (right.value - wrong.value).clamp(min=0)
         slack = right.rounding + wrong.rounding
         above = torch.maximum(right.value - found.bound, value).detach() + slack
-        return FieldLoss(value, value.detach(), above)
+        below = (value.detach() - slack).clamp(min=0)
+        return FieldLoss(value, below, above)

@@ -92,7 +92,7 @@ class FieldMarginals(FieldLayer):
     is a grid, with regions of 22,528 pixels at most (``projection``), or an image with pairs of
     four neighbours (``trees``); else, and for lower bounds, on the host by the compiled solvers, as
     CPU tensors are. ``torch.compile`` breaks its graph at the solver. Half precision is computed
-    in single precision.
+    in single precision. There are no second derivatives: asking for them is an error.
 
     Examples
     --------

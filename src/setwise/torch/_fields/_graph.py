@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,10 +107,10 @@ def edge_graph(edges: Any, n: int) -> Graph:
 
 def as_directions(connectivity: object) -> int | Directions | None:
     """A number of neighbours, or offsets as tuples, which can be remembered."""
-    if connectivity is None or (
-        isinstance(connectivity, int) and not isinstance(connectivity, bool)
-    ):
-        return connectivity
+    if connectivity is None:
+        return None
+    if _is_integer(connectivity):
+        return int(connectivity)  # type: ignore[call-overload, no-any-return]
     if isinstance(connectivity, Tensor):
         connectivity = connectivity.detach().cpu().numpy()
     if isinstance(connectivity, np.ndarray):
@@ -121,9 +122,13 @@ def as_directions(connectivity: object) -> int | Directions | None:
         )
     offsets = []
     for offset in connectivity:
-        if not isinstance(offset, Sequence) or not all(
-            isinstance(step, int) and not isinstance(step, bool) for step in offset
-        ):
+        if isinstance(offset, Tensor | np.ndarray):
+            offset = offset.tolist()
+        if not isinstance(offset, Sequence) or not all(map(_is_integer, offset)):
             raise TypeError(f"connectivity must hold offsets of integers, got {offset!r}")
-        offsets.append(tuple(offset))
+        offsets.append(tuple(map(int, offset)))
     return tuple(offsets)
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -15,7 +15,7 @@ from setwise._foundation._pool import Pool
 from setwise.fields._field import Field
 from setwise.fields._potentials._potts import Potts
 from setwise.fields._potentials._region_consistency import RegionConsistency
-from setwise.inference._map._ground import difference_above, difference_below, ground
+from setwise.inference._map._ground import ground
 from setwise.inference._map._largest_energy import check_magnitude
 from setwise.inference._map._result import MapResult
 from setwise.inference._map._solve_map import solve_map
@@ -121,6 +121,7 @@ def _solved(
 ) -> _Solved:
     parts = ground(field)
     method = method_of(problem, field)
+    offset, margin = parts.over(1.0)
     options = Options(
         tol=tol,
         max_iter=problem.max_iter,
@@ -130,23 +131,26 @@ def _solved(
         callback=None,
         random=np.random.default_rng(0),
         state=state,
-        offset=parts.constant,
+        offset=offset,
+        margin=margin,
     )
-    check_magnitude(field, 1.0, "float64")
+    check_magnitude(field, 1.0, "float64", "logits and weights")
     near, lost = _within_sight(parts.field, options)
     if method == "trees" and state is None:
         # Even shares, whatever the logits: so that the bound is one convex function of them.
         options = replace(options, state=TreeDescent(near, 1.0, n_threads).state())
-    solution = METHODS[method].run(near, options)
+    solution = whole(METHODS[method].run(near, options))
     p = solution.probabilities
     below = -np.inf
     if lower:
-        raised, _ = _lower_bound(near, solution, options)
-        below = difference_below(raised.bound - lost, parts.constant)
+        raised, cut_short = _lower_bound(near, solution, options)
+        if cut_short:
+            raise KeyboardInterrupt
+        below = options.below(raised.bound - lost)
     changes = None
     if method == "trees":
         changes = _expected_changes(near, p, solution.state, n_threads)
-    above = difference_above(solution.upper + lost, parts.constant)
+    above = options.above(solution.upper + lost)
     gap, exact = solution.gap + lost, method == "exact_binary"
     return _Solved(p, above, gap, below, changes, solution.state, exact)
 

@@ -94,9 +94,9 @@ class FieldLayer(nn.Module):
         values: list[float] | None = getattr(self, f"_{name}")
         if values is None:
             return None
-        if len(values) == 1:
-            return like.new_full((1,), values[0])
-        return torch.stack([like.new_full((), value) for value in values])
+        most = torch.finfo(like.dtype).max
+        held = [like.new_full((1,), x if x <= most else torch.inf) for x in values]
+        return held[0] if len(held) == 1 else torch.cat(held)
 
     @property
     def weight(self) -> Tensor:

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from setwise.torch._fields._answer import Answer, Problem
 from setwise.torch._fields._read import check_logits
@@ -72,34 +71,61 @@ class LogPartition(torch.autograd.Function):
         return p, answer.upper.to(device), below, gap
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, slopes: Any, upper: Any, *rest: Any) -> tuple[Any, ...]:
-        logits, weights, region_weights, _ = ctx.saved_tensors
-        problem: Problem = ctx.problem
-        answer: Answer = ctx.answer
-        needs = ctx.needs_input_grad[1:3]
-        p = answer.probabilities
-        found: list[Tensor | None] = [None, None, None]
-        if upper is not None:
-            of_bound: list[Tensor | None] = [p, None, None]
-            if needs[0]:
-                of_bound[1] = -answer.pairs(problem)
-            if needs[1]:
-                of_bound[2] = -answer.layers(problem)
-            scale = upper.to(p.device)
-            found = [None if x is None else _times(scale, x) for x in of_bound]
-        if slopes is not None and slopes.any():
-            tensors = (logits, weights, region_weights)
-            moved = _of_marginals(problem, tensors, answer, slopes.to(p), needs)
-            found = [y if x is None else x + y for x, y in zip(found, moved, strict=True)]
-        d_logits, d_pairs, d_layers = found
-        d_weights = d_regions = None
-        if needs[0] and d_pairs is not None:
-            d_weights = problem.graph.to_slots(d_pairs).to(weights)
-        if needs[1] and d_layers is not None:
-            d_regions = d_layers.to(region_weights)
-        d_logits = torch.zeros_like(logits) if d_logits is None else d_logits.to(logits)
-        return d_logits, d_weights, d_regions, None, None
+        tensors = ctx.saved_tensors[:3]
+        with torch.no_grad():
+            found = _slopes(ctx.problem, ctx.answer, tensors, slopes, upper, ctx.needs_input_grad)
+        if torch.is_grad_enabled():  # somebody may differentiate twice
+            of = [x for x in (*tensors, slopes, upper) if x is not None]
+            once: Any = _Once.apply
+            found = tuple(None if x is None else once(x, *of) for x in found)
+        return *found, None, None
+
+
+class _Once(torch.autograd.Function):
+    """A derivative as it is: of the next one torch would think that it is 0."""
+
+    @staticmethod
+    def forward(ctx: Any, slope: Tensor, *of: Tensor) -> Tensor:
+        return slope.view_as(slope)
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Any) -> Any:
+        raise RuntimeError("a field has first derivatives only, got a request for second ones")
+
+
+def _slopes(
+    problem: Problem,
+    answer: Answer,
+    tensors: tuple[Tensor, ...],
+    slopes: Tensor | None,
+    upper: Tensor | None,
+    wanted: tuple[bool, ...],
+) -> tuple[Tensor | None, ...]:
+    """From the slopes in marginals and bound to those in logits and weights."""
+    logits, weights, region_weights = tensors
+    needs = (wanted[1], wanted[2])
+    p = answer.probabilities
+    found: list[Tensor | None] = [None, None, None]
+    if upper is not None:
+        of_bound: list[Tensor | None] = [p, None, None]
+        if needs[0]:
+            of_bound[1] = -answer.pairs(problem)
+        if needs[1]:
+            of_bound[2] = -answer.layers(problem)
+        scale = upper.to(p.device)
+        found = [None if x is None else _times(scale, x) for x in of_bound]
+    if slopes is not None and slopes.any():
+        moved = _of_marginals(problem, tensors, answer, slopes.to(p), needs)
+        found = [y if x is None else x + y for x, y in zip(found, moved, strict=True)]
+    d_logits, d_pairs, d_layers = found
+    d_weights = d_regions = None
+    if needs[0] and d_pairs is not None:
+        d_weights = problem.graph.to_slots(d_pairs).to(weights)
+    if needs[1] and d_layers is not None:
+        d_regions = d_layers.to(region_weights)
+    d_logits = torch.zeros_like(logits) if d_logits is None else d_logits.to(logits)
+    return d_logits, d_weights, d_regions
 
 
 def _times(scale: Tensor, values: Tensor) -> Tensor:
@@ -118,12 +144,17 @@ def _of_marginals(
     if answer.is_exact:
         return _binary(problem, answer.probabilities, slopes)
     logits, weights, region_weights = tensors
+    # What a pixel's labels have in common moves nothing, and would take the digits of the step.
+    logits = logits.to(torch.promote_types(logits.dtype, slopes.dtype))
+    logits = logits - logits.amax(1, keepdim=True)
     # An error of the gap is about the square of one of the marginals: a search that starts here and
     # ends at the square of the step need not move at all, so it goes on to a ten-thousandth.
     tol = max(problem.backward_tol, answer.least_tol, _LEAST)
     largest = slopes.abs().flatten(1).amax(1)
-    step = sqrt(tol) / torch.where(largest > 0, largest, 1.0)
-    shift = step[:, None, None] * slopes
+    finite = torch.isfinite(largest)  # what overflowed goes on as NaN, and moves nothing
+    step = sqrt(tol) / torch.where(finite & (largest > 0), largest, 1.0)
+    shift = step[:, None, None] * torch.where(finite[:, None, None], slopes, 0.0)
+    rate = torch.where(finite, 0.5 / step, torch.nan)
     ahead, behind = (
         answer_of(
             problem,
@@ -137,8 +168,7 @@ def _of_marginals(
     )
 
     def quotient(of: Callable[[Answer], Tensor]) -> Tensor:
-        change = of(ahead) - of(behind)
-        return _times(0.5 / step, change)
+        return _times(rate, of(ahead) - of(behind))
 
     nothing = torch.zeros((), dtype=slopes.dtype, device=slopes.device)
     return (

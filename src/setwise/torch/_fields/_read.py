@@ -50,6 +50,8 @@ class Batch:
 def read_logits(logits: Any, edges: Any, connectivity: int | Directions | None) -> Batch:
     """Logits (B, L, sides...), or (N, L) with edges."""
     check_tensor(logits, "logits")
+    if logits.is_meta:
+        raise ValueError("logits must hold numbers, got a tensor on the meta device")
     shape = tuple(logits.shape)
     if edges is None:
         if len(shape) < 3:
@@ -134,9 +136,13 @@ def contrast(batch: Batch, image: Any, beta: float | None) -> Tensor:
     pixels = pixels.to(logits.dtype)
     check_all(torch.isfinite(pixels.detach()), "image must be finite", pixels.detach())
     tails, heads, _ = graph.indices(logits.device)
-    change = (pixels[:, :, tails] - pixels[:, :, heads]).square().sum(1)
+    change = pixels[:, :, tails] - pixels[:, :, heads]
     if beta is not None:
-        return torch.exp(-beta * change)
+        return torch.exp(-beta * change.square().sum(1))
+    if change.numel():  # in a unit whose squares are numbers
+        largest = change.detach().abs().amax((1, 2), keepdim=True)
+        change = change / torch.where(largest > 0, largest, 1.0)
+    change = change.square().sum(1)
     mean = change.mean(1, keepdim=True)
     return torch.exp(-change / (2 * torch.where(mean > 0, mean, 1.0)))
 

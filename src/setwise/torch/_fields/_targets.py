@@ -94,14 +94,19 @@ def energy_of(call: Call, degrees: Tensor) -> Energy:
     parts = [part.flatten(1) for part in (-chosen, pairs, layers)]
     value = torch.stack([part.sum(1) for part in parts]).sum(0)
     size = torch.stack([part.detach().abs().sum(1) for part in parts]).sum(0)
-    return Energy(value, 64.0 * _EPS * size)
+    return Energy(value, 64.0 * _EPS * torch.where(size < torch.inf, size, 0.0))  # inf is exact
 
 
-def reduced(values: Tensor, counts: Tensor, reduction: str, dtype: torch.dtype) -> Tensor:
+def reduced(values: Tensor, counts: Tensor, reduction: str) -> Tensor:
     """Values (B,) as asked for: a mean is over the pixels that count."""
     if reduction == "none":
-        return values.to(dtype)
+        return values
     total = values.sum()
-    if reduction == "mean":
-        total = total / counts.sum().clamp(min=1)
-    return total.to(dtype)
+    return total / counts.sum().clamp(min=1) if reduction == "mean" else total
+
+
+def rounded(bound: Tensor, dtype: torch.dtype, way: float) -> Tensor:
+    """A bound in another type, no nearer than it was: ``way`` is inf for upper ones, -inf else."""
+    near = bound.to(dtype)
+    beyond = torch.nextafter(near, torch.full_like(near, way))
+    return torch.where((bound - near) * way > 0, beyond, near)
