@@ -17,11 +17,36 @@ import setwise as sw
         (lambda: sw.solve_map(sw.fields.Field([[0.0, 1.0]]), "expansions"), "expansion"),
         (lambda: sw.marginals(sw.fields.Field([[0.0, 1.0]]), "meanfield"), "mean_field"),
         (lambda: sw.SetClassifier(sets="row").fit([[0.0], [1.0]], [[0, 1], [1, 0]]), "rows"),
+        (lambda: sw.SetClassifier("jaccard", "lovas").fit([[0.0], [1.0]], [0, 1]), "lovasz"),
+        (lambda: sw.surrogates.MarginRescaling("jaccard", maximizer="gredy"), "greedy"),
+        (lambda: sw.SetClassifierCV(scoring="f1_sample").fit([[0.0], [1.0]], [0, 1]), "f1_samples"),
+        (lambda: sw.StructBoostRanker(loss="acu").fit([[0.0], [1.0]], [0, 1]), "auc"),
     ],
 )
 def test_a_word_that_is_nearly_right_is_answered_with_the_right_one(call, word: str) -> None:
     with pytest.raises((AttributeError, ValueError), match=f"did you mean '{word}'\\?$"):
         call()
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda t: t.LovaszHingeLoss(reduction="meen"), "mean"),
+        (lambda t: t.LovaszHingeLoss(method="bukcet"), "bucket"),
+        (lambda t: t.LovaszSoftmaxLoss(classes="presnt"), "present"),
+        (lambda t: t.LovaszSoftmaxLoss(average="class", per_image=True), "classes"),
+        (lambda t: t.SoftDiceLoss(activation="softmx"), "softmax"),
+        (lambda t: t.SetScore("jaccard", n_classes=2, kind="mask"), "masks"),
+        (lambda t: t.SetScore("jaccard", n_classes=2, reduction="non"), "none"),
+        (lambda t: t.InstanceLoss(errors="sigmoyd"), "sigmoid"),
+        (lambda t: t.InstanceLoss(assign="nearst"), "nearest"),
+        (lambda t: t.FieldMarginals(method="tree"), "trees"),
+    ],
+)
+def test_a_word_in_torch_is_answered_likewise(call, word: str) -> None:
+    pytest.importorskip("torch")
+    with pytest.raises(ValueError, match=f"did you mean '{word}'\\?$"):
+        call(sw.torch)
 
 
 def test_a_word_that_is_far_from_all_has_no_hint() -> None:
@@ -84,6 +109,40 @@ def test_the_logger_hears_a_round_once_beside_a_display(caplog: pytest.LogCaptur
     with caplog.at_level(logging.DEBUG, logger="setwise"):
         sw.functions.minimize(function, callback=lambda now: rounds.append(now), verbose=True)
     assert len(caplog.records) == len(rounds)
+
+
+def fit_with_validation(X: np.ndarray, Y: np.ndarray, callback) -> None:
+    model = sw.StructBoostClassifier(n_estimators=5, C=50.0, callback=callback)
+    model.fit(X, Y[:, 0], eval_set=(X, Y[:, 0]))
+
+
+def fit_a_field(X: np.ndarray, Y: np.ndarray, callback) -> None:
+    chain = np.stack([np.arange(len(X) - 1), np.arange(1, len(X))], axis=1)
+    model = sw.FieldSVM(callback=callback)
+    model.fit([(X, chain, np.ones((len(chain), 1)))], [Y[:, 0].astype(int)])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("fit", [fit_with_validation, fit_a_field])
+def test_the_logger_hears_what_the_callback_of_a_learner_is_told(
+    fit, caplog: pytest.LogCaptureFixture
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    rounds: list[sw.learning.Progress] = []
+    with caplog.at_level(logging.DEBUG, logger="setwise"):
+        fit(X, X @ rng.normal(size=(3, 2)) > 0, lambda now: rounds.append(now))
+    assert len(rounds) > 1
+    assert [record.args[0].n_iter for record in caplog.records] == [now.n_iter for now in rounds]
+
+
+def test_a_line_of_the_log_is_short(caplog: pytest.LogCaptureFixture) -> None:
+    unary = np.random.default_rng(0).normal(size=(900, 2))
+    field = sw.fields.Field(unary) + sw.fields.Potts(sw.fields.grid_edges((30, 30)), 0.5)
+    with caplog.at_level(logging.DEBUG, logger="setwise"):
+        sw.diverse(field, 3)
+    assert caplog.records
+    assert all(len(record.getMessage()) < 200 for record in caplog.records)
 
 
 @pytest.mark.parametrize(

@@ -128,10 +128,10 @@ def as_choice(value: object, name: str, choices: Iterable[str]) -> str:
     return value
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: object, known: Iterable[str]) -> str:
     """The end of a refusal: the word that is nearest to what was given, if one is near."""
     spelt = {own.lower(): own for own in known}
-    near = get_close_matches(word.lower()[:100], spelt, 1, 0.7)
+    near = get_close_matches(word.lower()[:100], spelt, 1) if isinstance(word, str) else []
     return f": did you mean {spelt[near[0]]!r}?" if near else ""
 
 

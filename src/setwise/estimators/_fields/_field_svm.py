@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from setwise._foundation._arguments import FloatArray, IntArray, as_flag, as_number
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._progress import Retold
 from setwise.estimators._fields._field_model import FieldModel
 from setwise.estimators._fields._field_oracle import FieldOracle
 from setwise.estimators._fields._field_risk import FieldRisk
@@ -250,7 +251,7 @@ class FieldSVM(FieldModel):
                     time_limit=rounds.deadline.inherited,
                     nonnegative=np.arange(oracle.first_coupling, oracle.dimension),
                     init=fit,
-                    callback=rounds,
+                    callback=Retold(rounds),
                 )
                 rounds.end(fit)
                 if oracle.exact or rounds.cancelled:
