@@ -49,6 +49,37 @@ def test_a_word_in_torch_is_answered_likewise(call, word: str) -> None:
         call(sw.torch)
 
 
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: sw.SetClassifier(surogate="lovasz"), "surrogate"),
+        (lambda: sw.StructBoostClassifier(n_estimaters=3), "n_estimators"),
+        (lambda: sw.decide([0.5], los="dice"), "loss"),
+        (lambda: sw.solve_map(sw.fields.Field([[0.0, 1.0]]), methd="cut"), "method"),
+        (lambda: sw.images.segment(np.zeros((4, 4)), smothness=2.0), "smoothness"),
+    ],
+)
+def test_an_argument_that_is_nearly_right_is_answered_likewise(call, name: str) -> None:
+    with pytest.raises(TypeError, match=f"(?i)did you mean '{name}'\\?$"):
+        call()
+
+
+def test_an_argument_of_a_torch_loss_likewise() -> None:
+    pytest.importorskip("torch")
+    for loss in (sw.torch.LovaszSoftmaxLoss, sw.torch.SoftDiceLoss):
+        with pytest.raises(TypeError, match=r"(?i)did you mean 'ignore_index'\?$"):
+            loss(ignor_index=255)
+
+
+def test_other_refusals_of_arguments_are_as_they_were() -> None:
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'zzz'$"):
+        sw.decide([0.5], zzz="dice")
+    with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'field'$"):
+        sw.solve_map()
+    with pytest.raises(TypeError, match=r"^field must be a Field, got int$"):
+        sw.solve_map(3)
+
+
 def test_a_word_that_is_far_from_all_has_no_hint() -> None:
     with pytest.raises(ValueError, match=r"got 'zzz'$"):
         sw.losses.get("zzz")

@@ -13,6 +13,7 @@ from setwise._foundation._arguments import (
     as_count,
     as_number,
 )
+from setwise._foundation._keywords import hints_at_names
 from setwise.fields import Field, Potential, Potts, RobustPn
 from setwise.images._boxes import as_boxes, inside_boxes, refit_until_still
 from setwise.images._colors import ColorModel
@@ -29,6 +30,7 @@ _SMOOTHNESS_OF_PROBABILITIES = 3.0
 _SUREST = 1e-6
 
 
+@hints_at_names
 def field_from_image(
     image: ArrayLike,
     scribbles: ArrayLike | None = None,

@@ -10,6 +10,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from setwise._foundation._arguments import did_you_mean
+from setwise._foundation._keywords import hints_at_names
 from setwise.losses import Loss, get
 from setwise.torch._distributed import gathered
 from setwise.torch._inputs._averages import Average, mean_of_sets
@@ -60,6 +61,7 @@ class SetScore(nn.Module):
 
     weight: Tensor | None
 
+    @hints_at_names
     def __init__(
         self,
         loss: Loss | str = "jaccard",

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from setwise._foundation._arguments import as_choice
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._sample_weights import as_sample_weights, require_some, without_unit
 from setwise.estimators._boosting._boosted import (
     SHARED_SEARCHES,
@@ -208,6 +209,7 @@ class StructBoostClassifier(ClassScores):
            [2., 1., 0.]])
     """
 
+    @hints_at_names
     def __init__(
         self,
         estimator: Any = "stump",

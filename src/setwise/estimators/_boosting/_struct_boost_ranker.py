@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from setwise._foundation._arguments import FloatArray, as_array, as_choice, as_count, as_flag
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._sample_weights import as_sample_weights, without_unit
 from setwise.estimators._boosting._boosted import make_search
 from setwise.estimators._boosting._columns import Tabular, takes_missing
@@ -163,6 +164,7 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
     (True, True)
     """
 
+    @hints_at_names
     def __init__(
         self,
         estimator: Any = "stump",

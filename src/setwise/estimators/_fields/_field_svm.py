@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from setwise._foundation._arguments import FloatArray, IntArray, as_flag, as_number
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._progress import Retold
 from setwise.estimators._fields._field_model import FieldModel
 from setwise.estimators._fields._field_oracle import FieldOracle
@@ -149,6 +150,7 @@ class FieldSVM(FieldModel):
     True
     """
 
+    @hints_at_names
     def __init__(
         self,
         C: float = 1.0,

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from setwise._foundation._arguments import FloatArray, as_choice, as_flag, as_number
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._keywords import hints_at_names
 from setwise.estimators._calibration import METHODS, Calibration
 from setwise.estimators._sets._folds import Sample
 from setwise.estimators._sets._held_out_scores import best_offset, held_out_scores
@@ -141,6 +142,7 @@ class SetClassifier(LinearModel):
     (True, (1, 20))
     """
 
+    @hints_at_names
     def __init__(
         self,
         loss: Loss | str = "jaccard",

@@ -20,6 +20,7 @@ from setwise._foundation._arguments import (
 )
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._pool import Pool
 from setwise._foundation._threads import as_threads
 from setwise.fields._field import Field
@@ -38,6 +39,7 @@ SCORINGS = {"nll": log_losses, "brier": brier_scores}
 TEMPERATURES = tuple(float(2.0 ** (k / 2)) for k in range(-6, 5))
 
 
+@hints_at_names
 def calibrate_temperature(
     fields: Sequence[Field],
     labels: Sequence[ArrayLike],
