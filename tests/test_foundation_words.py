@@ -182,6 +182,16 @@ def test_a_line_of_the_log_is_short(caplog: pytest.LogCaptureFixture) -> None:
         (lambda: sw.losses.CardinalityLoss(lambda k: k), r"formula\(k, p\)"),
         (lambda: sw.losses.CountsLoss(lambda n, q: n + q), r"formula\(n, q, m, r\)"),
         (lambda: sw.functions.ConcaveOfModular(lambda a, b: a, [1.0]), r"concave\(sums\)"),
+        (lambda: sw.functions.Counts(lambda n: n, [True, False]), r"formula\(n, q\)"),
+        (lambda: sw.functions.Oracle(lambda: 0.0, 3), r"function\(mask\)"),
+        (lambda: sw.losses.SetLoss(lambda mask: 0.0), r"function\(mistakes, positive\)"),
+        (lambda: sw.diversities.LabelDiversity(lambda a, b: a), r"h\(counts\)"),
+        (lambda: sw.learning.one_slack(lambda: 0.0, 2), r"oracle\(w\)"),
+        (lambda: sw.learning.n_slack(lambda w: 0.0, 3, 2), r"oracle\(i, w\)"),
+        (
+            lambda: sw.solve_map(sw.fields.Field([[0.0, 1.0]]), callback=lambda: None),
+            r"callback\(progress\)",
+        ),
     ],
 )
 def test_a_formula_with_other_arguments_is_told_how_it_is_called(call, asked: str) -> None:

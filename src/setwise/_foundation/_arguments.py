@@ -81,9 +81,11 @@ def as_function(value: object, name: str, *called_with: str) -> Callable[..., An
 
 
 def check_callback(callback: object) -> None:
-    """Raise a ``TypeError`` unless it can be called, or is None."""
+    """Raise a ``TypeError`` unless it can be called with what a round tells, or is None."""
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable or None, got {type(callback).__name__}")
+    if callback is not None:
+        as_function(callback, "callback", "progress")
 
 
 def _short(value: int | np.integer[Any]) -> str:
