@@ -80,6 +80,14 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), f"{page.name}: no heading for {link}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_lines_of_a_page_are_not_too_long_to_read(page: Path) -> None:
+    written = re.sub(r"<!-- bench:.*?<!-- /bench -->", "", prose(page), flags=re.DOTALL)
+    for line in written.splitlines():
+        cannot_break = line.startswith(("|", "![", "$$"))  # rows, pictures and formulas
+        assert cannot_break or len(line) <= 120, f"{page.name}: {line[:60]}..."
+
+
 def folders(path: Path) -> list[str]:
     """The folders in a folder, caches aside."""
     return sorted(p.name for p in path.iterdir() if p.is_dir() and not p.name.startswith("__"))
