@@ -1,5 +1,8 @@
 """Layers of fields on a CUDA device against the compiled solvers. Skipped where no GPU is."""
 
+import subprocess
+import sys
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -27,6 +30,8 @@ CASES = [
     ((2, 9, 20, 61), None),  # several tiles
     ((1, 2, 65, 70), None),
     ((1, 3, 1, 33), None),
+    ((100, 3, 5, 6), None),
+    ((100, 2, 5, 6), 8),
 ]
 
 
@@ -70,6 +75,24 @@ def test_an_answer_goes_on_from_its_flows(n_labels, steps):
     assert torch.equal(third.p, again.p)
 
 
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_images_in_turn_are_as_images_alone(n_labels):
+    from setwise.torch._cuda._field import grid_bound
+
+    sides, steps = (200, 300), ((0, 1), (1, 0))  # more tiles in all than blocks run at once
+    x = draw((40 if n_labels == 2 else 7, n_labels, 200 * 300)).cuda()
+    w = torch.linspace(0.1, 1.5, len(x), device="cuda").view(-1, 1, 1).expand(-1, 2, 200 * 300)
+    found = grid_bound(x, w, sides, steps, 1e-4)
+    again = grid_bound(x, w, sides, steps, 1e-4, flow=found.flow)
+    assert (again.record[:, 0] == 0).all()
+    assert torch.equal(again.p, found.p)
+    for b in range(0, len(x), 3):
+        alone = grid_bound(x[b : b + 1], w[b : b + 1], sides, steps, 1e-4)
+        assert alone.record[0, 0] == found.record[b, 0]
+        torch.testing.assert_close(alone.upper[0], found.upper[b], rtol=1e-12, atol=0)
+        torch.testing.assert_close(alone.p[0], found.p[b])
+
+
 @pytest.mark.parametrize("steps", [((0, 1), (1, 0)), ((0, 1), (1, 0), (1, 1))], ids=len)
 def test_masses_that_vanish_beside_one_are_in_the_bound(steps):
     from setwise.torch._cuda._field import grid_bound
@@ -103,6 +126,30 @@ def test_what_lies_between_the_tiles_that_are_looked_at_is_swept_to_its_end():
     found = grid_bound(*on_device, (256, 256), ((0, 1), (1, 0)), 1e-4)
     size = (found.upper.cpu() - logits.double().amax(1).sum((1, 2))).clamp(min=1)
     assert (found.gap.cpu() <= 1.001e-4 * size).all()
+
+
+@pytest.mark.parametrize("bad", ["nan", "inf"])
+@pytest.mark.parametrize(
+    "layer", ["FieldMarginals()", 'FieldMarginals(method="trees")', "FieldMAP()"]
+)
+def test_logits_that_are_no_numbers_are_refused(layer, bad):
+    """By an assertion that nobody waits for, which ends a process's use of the device."""
+    script = f"""
+import torch, setwise as sw
+x = torch.randn(2, 3, 40, 50, device="cuda")
+sw.torch.{layer}(x)
+torch.cuda.synchronize()
+x[1, 2, 3, 4] = float({bad!r})
+try:
+    sw.torch.{layer}(x)
+    torch.cuda.synchronize()
+except (RuntimeError, ValueError):
+    print("refused")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert "refused" in done.stdout, done.stderr[-2000:]
 
 
 def test_forbidden_labels():

@@ -23,13 +23,25 @@ def test_the_tiles_of_all_blocks_fit_at_once(bytes_of_multiprocessor, labels):
     assert blocks * (shared + 2048) <= bytes_of_multiprocessor
 
 
+@pytest.mark.parametrize("blocks", [1, 40, 396])
+@pytest.mark.parametrize("tiles", [0, 1, 25, 192, 410, 6000])
+def test_teams_keep_all_blocks_at_work(blocks, tiles):
+    for batch in (1, 2, 8, 64):
+        teams = _field._teams(batch, tiles, blocks)
+        assert 1 <= teams <= min(batch, blocks)
+        if tiles:
+            rounds = [
+                -(-batch // k) * -(-tiles // (blocks // k))
+                for k in range(1, min(batch, blocks) + 1)
+            ]
+            assert teams == rounds.index(min(rounds)) + 1
+    assert _field._teams(8, 192, 396) == 2  # photographs of 213 x 320 pixels on an H200
+
+
 def test_more_images_than_blocks_are_for_the_host(monkeypatch):
     small = SimpleNamespace(blocks=40)
-    monkeypatch.setattr(_field, "kernel", lambda *arguments: small)
-    monkeypatch.setattr(_field, "shared_memory", lambda device: 60_000)
     monkeypatch.setattr(_trees, "_programs", lambda *arguments: [small, small, small])
     logits, weights = torch.zeros(41, 2, 12), torch.zeros(41, 2, 12)
-    assert _field.grid_bound(logits, weights, (3, 4), FOUR, 1e-3) is None
     assert _trees.tree_bound(logits, weights[:, 0], weights[:, 1], (3, 4), 1e-3) is None
 
 
@@ -45,7 +57,7 @@ def test_any_number_of_passes_is_one_that_barriers_can_count(monkeypatch):
     for limit in (None, 7, 2**40):
         _field.grid_bound(logits, weights, (3, 4), FOUR, 1e-3, limit)
     _field._plan.cache_clear()
-    told = [struct.unpack_from("<12Qdqii", arguments)[-1] for arguments in handed]
+    told = [struct.unpack_from("<12Qdqiii", arguments)[-1] for arguments in handed]
     assert told[:2] == [2000, 7]
     rounds = 2 * 13 + 4  # of a sweep over thirteen directions
     assert told[2] * rounds * program.blocks < 2**32

@@ -2,6 +2,7 @@
 #include "bind/bind.hpp"
 #include "fields/checked_copies.hpp"
 #include "fields/energies.hpp"
+#include "fields/favourites.hpp"
 #include "fields/parts.hpp"
 #include "fields/two_label_tables.hpp"
 
@@ -187,6 +188,14 @@ bool copy_unary(In2<double> unary, double largest, Out2<double> copy) {
                                static_cast<Index>(unary.shape(1)), largest, copy.data());
 }
 
+double favourites(In2<double> unary, Out<double> least, Out<Index> labels) {
+    require(unary.shape(1) >= 1, "unary must have a label at least");
+    require(least.size() == unary.shape(0) && labels.size() == unary.shape(0),
+            "least and labels must have an entry for each row of unary");
+    return setwise::favourites(unary.data(), static_cast<Index>(unary.shape(0)),
+                               static_cast<Index>(unary.shape(1)), least.data(), labels.data());
+}
+
 }  // namespace
 
 void bind_fields(nb::module_& m) {
@@ -202,6 +211,8 @@ void bind_fields(nb::module_& m) {
     m.def("copy_weights", &copy_weights, "weights"_a.noconvert(), "copy"_a.noconvert(), Unlocked());
     m.def("copy_unary", &copy_unary, "unary"_a.noconvert(), "largest"_a, "copy"_a.noconvert(),
           Unlocked());
+    m.def("favourites", &favourites, "unary"_a.noconvert(), "least"_a.noconvert(),
+          "labels"_a.noconvert(), Unlocked());
 #define SETWISE_LABELS "labels"_a.noconvert(), "n_labels"_a
 #define SETWISE_ENERGIES "energies"_a.noconvert(), Unlocked()
     m.def("largest_part", &largest_part, "inside"_a.noconvert(), "edges"_a.noconvert(), Unlocked());

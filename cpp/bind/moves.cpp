@@ -9,6 +9,8 @@
 #include "bind/bind.hpp"
 #include "moves/expansion_move.hpp"
 #include "moves/swap_move.hpp"
+#include "numeric/large_array.hpp"
+#include "numeric/transpose.hpp"
 
 using namespace setwise::bind;
 
@@ -17,13 +19,16 @@ namespace {
 // Checks what a kernel takes for granted, and holds on to the arrays that it reads.
 class BoundMoves {
   public:
-    BoundMoves(In<double> unary, Index n, Index labels) : n_(n), labels_(labels) {
+    explicit BoundMoves(In2<double> unary)
+        : n_(static_cast<Index>(unary.shape(0))),
+          labels_(static_cast<Index>(unary.shape(1))),
+          planes_(unary.size()) {
         constexpr Index most = std::numeric_limits<std::int32_t>::max();
-        require(n >= 0 && n < most && labels >= 1 && labels < 46341, "too large a field");
-        require(static_cast<Index>(unary.size()) == n * labels, "unary must have n rows of labels");
-        field_ = std::make_unique<setwise::MoveField>(static_cast<setwise::Variable>(n),
-                                                      static_cast<setwise::LabelIndex>(labels),
-                                                      hold(std::move(unary)));
+        require(n_ < most && labels_ >= 1 && labels_ < 46341, "too large a field");
+        setwise::transpose(unary.data(), n_, labels_, planes_.data());
+        field_ = std::make_unique<setwise::MoveField>(static_cast<setwise::Variable>(n_),
+                                                      static_cast<setwise::LabelIndex>(labels_),
+                                                      planes_.data());
     }
 
     void add_potts(In<Index> edges, In<double> weights) {
@@ -176,6 +181,7 @@ class BoundMoves {
     }
 
     Index n_, labels_;
+    setwise::ZeroedArray<double> planes_;  // unaries (labels, n)
     std::unique_ptr<setwise::MoveField> field_;
     std::unique_ptr<setwise::ExpansionMove> expansion_;
     std::unique_ptr<setwise::SwapMove> swap_;
@@ -188,7 +194,7 @@ class BoundMoves {
 
 void bind_moves(nb::module_& m) {
     nb::class_<BoundMoves>(m, "Moves")
-        .def(nb::init<In<double>, Index, Index>(), "unary"_a.noconvert(), "n"_a, "labels"_a)
+        .def(nb::init<In2<double>>(), "unary"_a.noconvert())
         .def("add_potts", &BoundMoves::add_potts, "edges"_a.noconvert(), "weights"_a.noconvert())
         .def("add_tables", &BoundMoves::add_tables, "edges"_a.noconvert(), "tables"_a.noconvert())
         .def("add_transitions", &BoundMoves::add_transitions, "edges"_a.noconvert(),

@@ -12,11 +12,11 @@ from dask.bag import Bag
 from dask.delayed import Delayed, delayed
 from distributed import Client
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import as_count, as_flag, as_number
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._one_thread import one_thread
 from setwise.dask._estimator import DaskEstimator
 from setwise.dask._field_shards import (
     FieldPart,
@@ -162,7 +162,7 @@ class DaskFieldSVM(DaskEstimator, FieldSVM):
             planes,
         )
         with (
-            threadpool_limits(1, user_api="blas"),
+            one_thread(),
             progress_callback(self.verbose, self.tol, self.callback) as callback,
         ):
             rounds = FieldRounds(oracle, self.tol, self.max_iter, callback, deadline)

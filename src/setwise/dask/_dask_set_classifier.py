@@ -12,11 +12,11 @@ from distributed import Client
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import FloatArray, as_count, as_flag, as_number
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._one_thread import one_thread
 from setwise.dask._estimator import DaskEstimator
 from setwise.dask._partitions import lazily
 from setwise.dask._set_problem import (
@@ -169,7 +169,7 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
         self._remember(sample, encoding)
         init = self._start(before, problem)
         with (
-            threadpool_limits(1, user_api="blas"),  # of the client's own sums
+            one_thread(),  # of the client's own sums
             progress_callback(self.verbose, self.tol, self.callback) as callback,
         ):
             learn = partial(

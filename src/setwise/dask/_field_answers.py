@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setwise._foundation._interrupts import whole
+from setwise._foundation._one_thread import one_thread
 from setwise.dask._field_results import FieldRow
 from setwise.dask._field_store import FieldStore
-from setwise.dask._one_thread import one_thread
 from setwise.decisions import decide
 from setwise.fields import Field
 from setwise.inference import diverse, marginals, solve_map

@@ -74,11 +74,12 @@ def jaccard(Y: BoolArray, answer: BoolArray) -> float:
 def run(settings: Settings) -> list[Piles]:
     """Each seed divides the digits, draws piles of either part, and fits every method."""
     from sklearn.datasets import load_digits
-    from threadpoolctl import threadpool_limits
+
+    from setwise._foundation._one_thread import one_thread
 
     ink, digits = load_digits(return_X_y=True)
     results = []
-    with threadpool_limits(1):  # the matrices are small
+    with one_thread():  # the matrices are small
         for seed in range(settings.n_seeds):
             rng = np.random.default_rng(seed)
             a, b = np.split(rng.permutation(len(ink)), [int(SHARE * len(ink))])

@@ -17,6 +17,7 @@ from setwise._foundation._immutable import Immutable
 from setwise._foundation._pictures import label_picture
 from setwise.fields._base import Potential
 from setwise.fields._edges import grid_of
+from setwise.fields._favourites import Favourites
 from setwise.fields._pixels._grid import as_sides
 from setwise.fields._terms._base import Term
 from setwise.fields._terms._fold import Folded, fold
@@ -148,6 +149,10 @@ class Field(Immutable):
         n, labels = self.n_variables, self.n_labels
         return potential._remember(("terms", n, labels), lambda: potential._terms(n, labels))
 
+    def _favourites(self) -> Favourites:
+        """The least unary of each variable."""
+        return self._remember("favourites", lambda: Favourites.of(self.unary))
+
     def _folded(self) -> Folded:
         """The energy as a constant, unaries, and terms of more than one variable."""
         return self._remember("folded", lambda: fold(self.unary, self._terms()))
@@ -161,7 +166,7 @@ class Field(Immutable):
         rows += [("potential", potential) for potential in self.potentials]
         if self.shape is None:
             return as_html("Field", rows)
-        least = self.unary.argmin(axis=1).reshape(self.shape)
+        least = self._favourites().labels.reshape(self.shape)
         pictures = [("labels of least unaries", label_picture(least))] if least.size else []
         return as_html("Field", [*rows, ("shape", self.shape)], pictures)
 

@@ -15,12 +15,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
-from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import SQUARABLE, FloatArray, as_count
 from setwise._foundation._callers import callers_level
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import progress_callback
+from setwise._foundation._one_thread import one_thread
 from setwise._foundation._randomness import check_randomness
 from setwise.estimators._boosting._early_stopping import Watch
 from setwise.estimators._threads import threads
@@ -220,7 +220,7 @@ class Boosted:
         learn = partial(struct_boost, risk, search, self.C if C is None else C, tol=tol, **options)
         user = None if quiet else self.callback
         with (
-            threadpool_limits(1, user_api="blas"),  # whose sums depend on the number of threads
+            one_thread(),  # whose sums depend on the number of threads
             progress_callback(self.verbose and not quiet, tol, user) as callback,
         ):
             told = callback if watch is None else watch.around(callback)

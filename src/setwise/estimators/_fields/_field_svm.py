@@ -8,12 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_flag, as_number
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._keywords import hints_at_names
+from setwise._foundation._one_thread import one_thread
 from setwise._foundation._progress import Retold
 from setwise.estimators._fields._field_model import FieldModel
 from setwise.estimators._fields._field_oracle import FieldOracle
@@ -230,7 +230,7 @@ class FieldSVM(FieldModel):
         intercept = bool(self.fit_intercept)
         oracle = FieldOracle(graphs, couplings, risk, float(self.C), intercept=intercept)
         with (
-            threadpool_limits(1, user_api="blas"),
+            one_thread(),
             progress_callback(self.verbose, self.tol, self.callback) as callback,
         ):
             rounds = FieldRounds(oracle, self.tol, self.max_iter, callback, deadline)

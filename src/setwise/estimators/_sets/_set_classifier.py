@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
-from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import FloatArray, as_choice, as_flag, as_number
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._keywords import hints_at_names
+from setwise._foundation._one_thread import one_thread
 from setwise.estimators._calibration import METHODS, Calibration
 from setwise.estimators._sets._folds import Sample
 from setwise.estimators._sets._held_out_scores import best_offset, held_out_scores
@@ -288,7 +288,7 @@ class SetClassifier(LinearModel):
         # Threads are over shards: a product that split itself further would fight them for the
         # cores, and round differently with each number of them.
         with (
-            threadpool_limits(1, user_api="blas"),
+            one_thread(),
             progress_callback(self.verbose, self.tol, self.callback) as callback,
         ):
             learn = partial(problem.minimize, self.C, self, init=init, callback=callback)

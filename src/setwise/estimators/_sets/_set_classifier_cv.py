@@ -11,13 +11,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_flag, as_number
 from setwise._foundation._callers import callers_level
 from setwise._foundation._deadline import Deadline, TimeUp
 from setwise._foundation._interrupts import whole
 from setwise._foundation._keywords import hints_at_names
+from setwise._foundation._one_thread import one_thread
 from setwise.estimators._sets._folds import (
     Sample,
     Scoring,
@@ -182,7 +182,7 @@ class SetClassifierCV(LinearModel):
 
         executor = Serial() if n_jobs == 1 else Threads(n_jobs)
         try:
-            with threadpool_limits(1, user_api="blas"):
+            with one_thread():
                 paths = executor.map(along, folds)
                 self.scores_ = np.full((len(folds), len(self.Cs_)), np.nan)
                 self.n_iter_ = np.zeros(self.scores_.shape, np.int64)

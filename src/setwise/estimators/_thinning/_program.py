@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._deadline import Deadline
+from setwise._foundation._one_thread import one_thread
 from setwise.estimators._boosting._class_risk import ClassRisk
 from setwise.estimators._thinning._pool import TreePool
 from setwise.learning import BoostFit, struct_boost
@@ -90,7 +90,7 @@ class ThinningProblem:
         if start is not None:
             self.pool.start = start
         n = len(self.pool)
-        with threadpool_limits(1, user_api="blas"):  # whose sums depend on the number of threads
+        with one_thread():  # whose sums depend on the number of threads
             fit = struct_boost(
                 self.risk,
                 self.pool,

@@ -114,7 +114,7 @@ class Rounding:
 
     def __init__(self, field: Field, init: IntArray | None) -> None:
         self._field = field
-        self.labels: IntArray = field.unary.argmin(axis=1)
+        self.labels: IntArray = field._favourites().labels.copy()
         self.value = self._energy(self.labels)
         if init is not None:
             self._keep(init)

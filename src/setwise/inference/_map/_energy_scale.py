@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from setwise._foundation._arguments import FloatArray
 from setwise._foundation._certificate import EPS, relative_gap
 from setwise.fields._field import Field
 from setwise.fields._terms._base import is_whole
@@ -72,7 +69,7 @@ def trivial_bound(field: Field) -> float:
 
 def _least_of_terms(field: Field, given: dict[int, float | None]) -> float:
     """The least of unaries and of the terms of potentials whose own least is not given."""
-    bound = float(least_of_rows(field.unary).sum())
+    bound = float(field._favourites().least.sum())
     for potential, term in field._terms():
         if given.get(id(potential)) is None:
             bound += term._least(*field.unary.shape)
@@ -95,16 +92,6 @@ def _trivial_of_tables(field: Field) -> float:
     for potential in field.potentials:
         bound += given[id(potential)] or 0.0
     return bound
-
-
-def least_of_rows(unary: FloatArray) -> FloatArray:
-    """(N,): the least entry of each row, by columns where they are few."""
-    if unary.shape[1] > 8:
-        return np.asarray(unary.min(axis=1))
-    least: FloatArray = unary[:, 0].copy()
-    for column in unary.T[1:]:
-        np.minimum(least, column, out=least)
-    return least
 
 
 def _is_integral(field: Field) -> bool:

@@ -17,7 +17,7 @@ from setwise._foundation._arguments import FloatArray
 from setwise._foundation._certificate import EPS
 from setwise.fields._base import Potential
 from setwise.fields._field import Field
-from setwise.inference._map._energy_scale import least_of_rows, trivial_bound
+from setwise.inference._map._energy_scale import trivial_bound
 
 # A label that alone costs so many times what the unaries' favourites cost is in no good labelling.
 _HOPELESS = 1024.0
@@ -51,7 +51,8 @@ class Ground(NamedTuple):
 
 def ground(field: Field) -> Ground:
     """Every row of unaries with a least entry of 0, and potentials without their constants."""
-    least = least_of_rows(field.unary)
+    favourites = field._favourites()
+    least = favourites.least
     unary = field.unary - least[:, None] if least.any() else field.unary
     potentials: list[Potential] = []
     below, sizes = 0.0, 0.0
@@ -62,8 +63,13 @@ def ground(field: Field) -> Ground:
         sizes += abs(constant)
     size = (2.0 + len(field.potentials)) * sizes
     if not all(map(is_, potentials, field.potentials)):
-        return Ground(Field._of(unary, tuple(potentials)), least, below, size)
-    return Ground(field if unary is field.unary else field._over(unary), least, below, size)
+        rest = Field._of(unary, tuple(potentials))
+    elif unary is field.unary:
+        rest = field
+    else:
+        rest = field._over(unary)
+    rest._remember("favourites", favourites.grounded)
+    return Ground(rest, least, below, size)
 
 
 def without_hopeless(field: Field) -> Field:
@@ -74,15 +80,9 @@ def without_hopeless(field: Field) -> Field:
     worse off than with z, whatever the price: so prices stop at 1024 times it. ``field`` is
     grounded.
     """
-    largest = float(field.unary.max(initial=0.0))
-    if largest == inf:
-        largest = float(field.unary.max(initial=0.0, where=np.isfinite(field.unary)))
+    _, start, largest = field._favourites()
     if largest == 0.0:
         return field
-    if field.n_labels == 2:  # twice as fast as argmin
-        start = (field.unary[:, 1] < field.unary[:, 0]).astype(np.int64)
-    else:
-        start = field.unary.argmin(axis=1)
     limit = _HOPELESS * (float(field._energies(start[None])[0]) - trivial_bound(field))
     if not 0.0 < limit < largest:
         return field

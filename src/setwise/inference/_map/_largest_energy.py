@@ -39,9 +39,17 @@ def largest_energy(field: Field) -> float:
 
     Unaries count with the largest of each row; ``inf`` where the sum overflows.
     """
+    return field._remember("largest energy", lambda: _largest_energy(field))
+
+
+def _largest_energy(field: Field) -> float:
     finite = np.where(np.isfinite(field.unary), np.abs(field.unary), 0.0)
-    terms = sum(term._most(field.n_labels) for _, term in field._terms())
-    return float(finite.max(axis=1).sum()) + terms
+    return float(finite.max(axis=1).sum()) + largest_of_terms(field)
+
+
+def largest_of_terms(field: Field) -> float:
+    """At least the size of what all terms but the unaries cost together."""
+    return sum(term._most(field.n_labels) for _, term in field._terms())
 
 
 def rounding_of_logs(field: Field, temperature: float) -> float:

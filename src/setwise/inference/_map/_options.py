@@ -82,7 +82,7 @@ class MapOptions:
 
     def start(self, field: Field) -> IntArray:
         """``init``, or the labels of least unary."""
-        return np.argmin(field.unary, axis=1) if self.init is None else self.init.copy()
+        return (field._favourites().labels if self.init is None else self.init).copy()
 
     def close_enough(self, value: float, bound: float) -> bool:
         """Whether the relative gap is within the tolerance."""

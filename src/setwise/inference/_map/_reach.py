@@ -17,7 +17,7 @@ import numpy as np
 from setwise._foundation._certificate import EPS, relative_gap
 from setwise.fields._field import Field
 from setwise.inference._map._energy_scale import NEGLIGIBLE, trivial_of_tables
-from setwise.inference._map._largest_energy import largest_energy
+from setwise.inference._map._largest_energy import largest_of_terms
 from setwise.inference._map._result import MapResult
 
 # Prices are cut down to so many times what the labelling in hand costs.
@@ -62,9 +62,8 @@ def within_sight(field: Field, temperature: float, value: float) -> Field:
 
 def digits_lost(field: Field) -> float:
     """What rounding may do to a bound that is computed from all prices of a field, at most."""
-    bare = field.with_unary(np.where(np.isfinite(field.unary), 0.0, np.inf))
     tables = sum(potential._as_given() for potential in field.potentials)
-    return _ROUNDINGS * EPS * (field.n_variables + 1) * (tables + largest_energy(bare))
+    return _ROUNDINGS * EPS * (field.n_variables + 1) * (tables + largest_of_terms(field))
 
 
 def rounding_of_prices(field: Field, *, by_cut: bool = False) -> float:

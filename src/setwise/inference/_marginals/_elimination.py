@@ -28,16 +28,4 @@ def elimination(field: Field, options: Options) -> Solution:
         raise ValueError("field must have a labelling of finite energy, got none")
     p: FloatArray = np.empty(field.unary.shape)
     tree.marginals(p, np.empty(len(owners)))
-    slack = rounding_of_logs(field, t)
-    upper = log_z + slack
-    return Solution(
-        probabilities=p,
-        upper=upper,
-        gap=0.0,
-        relative_gap=0.0,
-        n_iter=1,
-        converged=True,
-        interrupted=options.report(1, upper, 0.0, 0.0),
-        history=[upper],
-        lower=log_z - slack,
-    )
+    return Solution.exact(p, log_z, rounding_of_logs(field, t), options)

@@ -9,7 +9,7 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._certificate import EPS, gap_over_value
 from setwise.fields._field import Field
-from setwise.inference._map._energy_scale import least_of_rows, trivial_bound
+from setwise.inference._map._energy_scale import trivial_bound
 from setwise.inference._marginals._lower_bound import raised_bound
 from setwise.inference._marginals._options import Options, Solution
 
@@ -25,7 +25,7 @@ def not_begun(field: Field, options: Options, *, gives_bound: bool) -> Solution:
     least bound of a method lies between log Z and this one, so their distance is a gap.
     """
     t = options.temperature
-    least = least_of_rows(field.unary)
+    least = field._favourites().least
     scores: FloatArray = (least[:, None] - field.unary) / t
     weights = np.exp(scores)
     sums = weights.sum(axis=1, keepdims=True)

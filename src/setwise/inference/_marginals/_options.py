@@ -84,3 +84,21 @@ class Solution:
     lower: float = -inf
     strengths: FloatArray | None = None
     """Of the edges (``pairs_of``): how much its ends say about each other, for trees from below."""
+
+    @classmethod
+    def exact(
+        cls, probabilities: FloatArray, log_z: float, slack: float, options: Options
+    ) -> Solution:
+        """log Z itself, but for ``slack`` of its digits on either side."""
+        upper = log_z + slack
+        return cls(
+            probabilities=probabilities,
+            upper=upper,
+            gap=0.0,
+            relative_gap=0.0,
+            n_iter=1,
+            converged=True,
+            interrupted=options.report(1, upper, 0.0, 0.0),
+            history=[upper],
+            lower=log_z - slack,
+        )

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from setwise.torch._cuda._driver import Kernel, kernel, shared_memory, workspaces
 
-_MOST_IMAGES = 64
+_MOST_IMAGES = 4096
 _IN_REGISTERS = 32  # labels
 _MOST_SWEEPS = 2000
 _LONGEST = 2**17  # sweeps, whose barriers are counted in 32 bits
@@ -58,10 +58,11 @@ def grid_bound(
     if weights.dtype not in _NUMBERS:
         weights = weights.float()
     plan = _plan(labels, sides, steps, theta.dtype, weights.dtype, device.index)
-    if plan is None or plan.program.blocks < batch:  # every image has a block at least
+    if plan is None:
         return None
     program, tiled = plan.program, plan.tiles > 0
-    blocks = min(program.blocks, batch * plan.tiles) if tiled else program.blocks
+    teams = _teams(batch, plan.tiles, program.blocks)
+    blocks = min(program.blocks, teams * plan.tiles) if tiled else program.blocks
     limit = min(_MOST_SWEEPS if limit is None else limit, _LONGEST)
     flows = torch.empty((batch, *plan.flows), dtype=torch.float32, device=device)
     before = torch.empty((2 if tiled else 1, *flows.shape), dtype=torch.float32, device=device)
@@ -94,6 +95,7 @@ def grid_bound(
         tol,
         n,
         batch,
+        teams,
         limit,
         first_check,
         flow is not None,
@@ -146,15 +148,16 @@ def _plan(
         ("BLOCKS", shape[1]),
         ("TILED", int(tiled)),
     )
-    files = ("field.cuh", "field_tiles.cuh" if tiled else "field_edges.cuh", "field.cu")
+    sweeps = ("field_tiles.cuh", "field_proof.cuh") if tiled else ("field_edges.cuh",)
+    files = ("field.cuh", *sweeps, "field.cu")
     program = kernel(files, "field", macros, shared, device, shape, True)
     if program is None:
         return None
     padded = (1,) * (3 - len(sides)) + tuple(sides)
     offsets = [step for way in steps for step in ((0,) * (3 - len(way)) + tuple(way))]
     geometry = (*padded, *offsets)
-    odd = len(geometry) % 2
-    arguments = struct.Struct(f"<12Qdq{4 + len(geometry)}i{4 * odd}x")
+    numbers = 5 + len(geometry)
+    arguments = struct.Struct(f"<12Qdq{numbers}i{4 * (numbers % 2)}x")
     return _Plan(program, arguments, geometry, flows, tiles)
 
 
@@ -170,6 +173,22 @@ def _tile(labels: int, room: int) -> tuple[tuple[int, int], int]:
         threads, most = threads // 2, 2 * most
     shared = row * (threads // 16)
     return (threads, max(1, min(most, room // (shared + _BESIDE)))), shared
+
+
+@cache
+def _teams(batch: int, tiles: int, blocks: int) -> int:
+    """Teams of blocks, each with one image after the other: as few as keep all blocks at work.
+
+    Few images at a time stay in the cache of the second level from one sweep to the next, and a
+    team goes on when its image is done. Without tiles (0) barriers are many, which images at once
+    hide from one another.
+    """
+
+    def rounds(teams: int) -> int:
+        return -(-batch // teams) * -(-tiles // (blocks // teams))
+
+    most = min(batch, blocks)
+    return min(range(1, most + 1), key=rounds) if tiles else most
 
 
 def fits(theta: Tensor, sides: tuple[int, ...], steps: tuple[tuple[int, ...], ...]) -> bool:

@@ -9,10 +9,10 @@
 __device__ inline float next_theta(float theta) { return 0.5f * (1.0f + sqrtf(1.0f + 4.0f * theta * theta)); }
 __device__ inline float beta_of(float theta) { return (theta - 1.0f) / next_theta(theta); }
 
-// The sum of what the blocks of an image wrote, for a whole warp.
-__device__ inline double sum_of_image(const double* parts, int image, int images) {
+// The sum of what the blocks of a team wrote, for a whole warp.
+__device__ inline double sum_of_team(const double* parts, int team, int teams) {
     double sum = 0;
-    for (i64 k = image + i64(images) * (threadIdx.x & 31); k < gridDim.x; k += i64(images) * 32)
+    for (i64 k = team + i64(teams) * (threadIdx.x & 31); k < gridDim.x; k += i64(teams) * 32)
         sum += __ldcg(parts + k);
     for (int step = 16; step; step >>= 1) sum += __shfl_xor_sync(~0u, sum, step);
     return sum;
@@ -34,7 +34,7 @@ __device__ inline int sweeps_ahead(int sweep, int last, double before, double wo
     return int(fmax(1.0, fmin(ahead, fmin(fmax(8.0, double(sweep)), 32.0))));
 }
 
-// One image by its blocks.
+// One image by its team.
 __device__ inline void solve(const Arguments& p, const Share& share) {
     __shared__ double scratch[32];
     __shared__ double totals[4];
@@ -45,6 +45,7 @@ __device__ inline void solve(const Arguments& p, const Share& share) {
     const i64 first = share.block * THREADS + threadIdx.x, stride = share.blocks * THREADS;
     const i64 own_flows = i64(DIRECTIONS) * flow_size(p);
     u32 round = 0;
+    if (image >= p.teams) image_barrier(p, share, round);  // some may still read sums of the image before
     if (threadIdx.x == 0) momentum = TILED ? 0.0f : 1.0f, restarted = false;
     if (!TILED) {
         for (i64 k = image * own_flows + first; k < (image + 1) * own_flows; k += stride) {
@@ -88,7 +89,7 @@ __device__ inline void solve(const Arguments& p, const Share& share) {
         if (measure) {
             const int warp = threadIdx.x >> 5;
             if (warp < 4) {
-                const double sum = sum_of_image(measured + warp * blocks, image, p.images);
+                const double sum = sum_of_team(measured + warp * blocks, share.team, p.teams);
                 if ((threadIdx.x & 31) == 0) totals[warp] = sum;
             }
             __syncthreads();
@@ -120,7 +121,7 @@ __device__ inline void solve(const Arguments& p, const Share& share) {
         if (threadIdx.x == 0) turns[blockIdx.x] = part;
         image_barrier(p, share, round);
         if (threadIdx.x < 32) {
-            const double sum = sum_of_image(turns, image, p.images);
+            const double sum = sum_of_team(turns, share.team, p.teams);
             if (threadIdx.x == 0) {
                 momentum = TILED ? (restarted ? 1.0f : theta + 1.0f) : next_theta(theta);
                 restarted = TILED ? sweep > 0 && sum > start + 1e-8 * fabs(sum) : sum > 0.0;
@@ -145,8 +146,9 @@ __device__ inline void solve(const Arguments& p, const Share& share) {
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     field(const __grid_constant__ Arguments p) {
-    const int image = blockIdx.x % p.images;
-    solve(p, {image, i64(blockIdx.x / p.images), (gridDim.x - image + p.images - 1) / p.images});
+    const int team = blockIdx.x % p.teams, blocks = (gridDim.x - team + p.teams - 1) / p.teams;
+    for (int image = team; image < p.images; image += p.teams)
+        solve(p, {image, team, i64(blockIdx.x / p.teams), blocks});
     if (is_last_block(p.counter + 8 * p.images))
         for (int b = threadIdx.x; b <= p.images; b += THREADS) p.counter[8 * b] = 0;
 }

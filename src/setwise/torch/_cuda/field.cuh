@@ -20,18 +20,18 @@ struct Arguments {
     u32* counter;        // (B + 1, 8): barriers, and blocks that are done; zero before and after
     double tol;
     i64 n;
-    int images, limit, first_check, warm;
+    int images, teams, limit, first_check, warm;
     int sides[3];
     int steps[DIRECTIONS][3];
 };
 
-// Every block has an image, every image some blocks.
+// Blocks form teams, each of which has one image after the other.
 struct Share {
-    int image;
-    i64 block, blocks;  // of the image
+    int image, team;
+    i64 block, blocks;  // of the team
 };
 
-// Those of an image wait for one another.
+// Those of a team wait for one another.
 __device__ inline void image_barrier(const Arguments& p, const Share& share, u32& round) {
     barrier(p.counter + 8 * share.image, ++round * u32(share.blocks));
 }

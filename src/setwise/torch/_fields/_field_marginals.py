@@ -9,6 +9,7 @@ from torch import Tensor
 from setwise.torch._fields._eager import eager
 from setwise.torch._fields._layer import FieldLayer
 from setwise.torch._fields._log_partition import log_partition
+from setwise.torch._fields._read import check_logits
 
 
 class FieldPosterior(NamedTuple):
@@ -135,7 +136,13 @@ class FieldMarginals(FieldLayer):
         edges : tensor or array of shape (E, 2), optional
             Pairs of variables.
         """
-        call = self._read(logits, image, regions, weights, region_weights, edges)
+        # Sweeps on a device end whatever they are of, and the host need not hold them up: there it
+        # is while they run that logits are looked at.
+        swept = self.method == "projection" and regions is None and not self.bounds
+        late = swept and getattr(logits, "is_cuda", False)
+        call = self._read(logits, image, regions, weights, region_weights, edges, check=not late)
         p, upper, lower, gap = log_partition(*call.tensors, call.problem, lower=self.bounds)
+        if late:
+            check_logits(call.batch.logits)
         p = call.batch.in_shape(p)
         return FieldPosterior(p, upper, lower, gap) if self.bounds else p

@@ -13,6 +13,7 @@ from setwise.torch._fields._answer import Problem
 from setwise.torch._fields._graph import as_directions
 from setwise.torch._fields._read import (
     Batch,
+    check_logits,
     read_logits,
     read_region_weights,
     read_regions,
@@ -93,6 +94,8 @@ class FieldLayer(nn.Module):
         values: list[float] | None = getattr(self, f"_{name}")
         if values is None:
             return None
+        if len(values) == 1:
+            return like.new_full((1,), values[0])
         return torch.stack([like.new_full((), value) for value in values])
 
     @property
@@ -112,9 +115,19 @@ class FieldLayer(nn.Module):
         return None if self.raw_weight is None else self.raw_weight.device
 
     def _read(
-        self, logits: Any, image: Any, regions: Any, weights: Any, region_weights: Any, edges: Any
+        self,
+        logits: Any,
+        image: Any,
+        regions: Any,
+        weights: Any,
+        region_weights: Any,
+        edges: Any,
+        *,
+        check: bool = True,
     ) -> Call:
         batch = read_logits(logits, edges, self.connectivity)
+        if check:
+            check_logits(batch.logits)
         layers, n_regions = read_regions(regions, batch, weighted=region_weights is not None)
         pair_strength = self._held("weight", batch.logits)
         assert pair_strength is not None
@@ -127,7 +140,7 @@ class FieldLayer(nn.Module):
                 )
             if region_weights is not None:
                 raise ValueError("region_weights must be None without regions, got a tensor")
-            of_regions = batch.logits.new_zeros(len(batch.logits), 0, 0)
+            of_regions = batch.logits.new_empty(len(batch.logits), 0, 0)
         elif not layers.shape[1]:
             raise ValueError("regions must be given to a layer with a region_weight, got None")
         else:

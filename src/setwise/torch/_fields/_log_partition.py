@@ -24,6 +24,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from setwise.torch._fields._answer import Answer, Problem
+from setwise.torch._fields._read import check_logits
 
 _LEAST = 1e-12  # a shorter step than its root drowns in the rounding of the solutions
 
@@ -37,6 +38,7 @@ def answer_of(problem: Problem, *tensors: Tensor, **options: Any) -> Answer:
         if found is not None:
             answer: Answer = found
             return answer
+        check_logits(tensors[0])
     answer = load("setwise.torch._fields._host").solve(problem, *tensors, **options)
     return answer
 

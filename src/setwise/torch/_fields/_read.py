@@ -66,10 +66,14 @@ def read_logits(logits: Any, edges: Any, connectivity: int | Directions | None) 
         raise ValueError(f"logits must have a label at least, got shape {shape}")
     if flat.dtype in HALVES:
         flat = flat.float()
-    values = flat.detach()
-    good = (values < torch.inf) & (values > -torch.inf).any(1, keepdim=True)
-    check_all(good, "logits must be numbers, or -inf for some of a pixel's labels", values)
     return Batch(flat, graph, shape)
+
+
+def check_logits(logits: Tensor) -> None:
+    """Of every pixel (B, L, N) the highest is a number."""
+    highest = logits.detach().amax(1)  # NaN where a label is
+    told = "logits must be numbers, or -inf for some of a pixel's labels"
+    check_all(torch.isfinite(highest), told, highest)
 
 
 def read_weights(
@@ -163,7 +167,7 @@ def read_regions(regions: Any, batch: Batch, *, weighted: bool) -> tuple[Tensor,
         check_all(numbers >= -1, "regions must be numbered from 0, or -1 for none", numbers)
         flat.append(numbers)
     if not flat:
-        none = torch.zeros(len(logits), 0, batch.graph.n, dtype=torch.int64, device=logits.device)
+        none = logits.new_empty(len(logits), 0, batch.graph.n, dtype=torch.int64)
         return none, 0
     stacked = torch.stack(flat, 1)
     n_regions = int(stacked.max()) + 1 if stacked.numel() else 0

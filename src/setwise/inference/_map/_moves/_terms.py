@@ -37,8 +37,13 @@ def start_moves(field: Field, init: IntArray | None) -> tuple[Moves, IntArray]:
     """
     n, labels = field.n_variables, field.n_labels
     _, unary, terms = field._folded()
-    start = np.argmin(unary, axis=1) if init is None else init
-    kernel = Moves(np.ascontiguousarray(unary.T).ravel(), n, labels)
+    if init is not None:
+        start = init
+    elif unary is field.unary:
+        start = field._favourites().labels
+    else:
+        start = np.argmin(unary, axis=1)
+    kernel = Moves(np.ascontiguousarray(unary))
     for _, term in terms:
         _add(kernel, term, n, labels)
     _add_costs(kernel, [term for _, term in terms if isinstance(term, LabelTerm)], labels)

@@ -47,19 +47,7 @@ def counts(field: Field, options: Options) -> Solution:
         return _bounded(field, options)
     t = options.temperature
     _, laws, p, log_z = exact_counts(field, t, options.n_threads)
-    slack = rounding_of_logs(field, t) + laws.slack
-    upper = log_z + slack
-    return Solution(
-        probabilities=p,
-        upper=upper,
-        gap=0.0,
-        relative_gap=0.0,
-        n_iter=1,
-        converged=True,
-        interrupted=options.report(1, upper, 0.0, 0.0),
-        history=[upper],
-        lower=log_z - slack,
-    )
+    return Solution.exact(p, log_z, rounding_of_logs(field, t) + laws.slack, options)
 
 
 def exact_counts(

@@ -11,20 +11,23 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 _lock = threading.Lock()
-_held: list[Any] = []  # the limit, while some task has it, and how many do
+_held: list[Any] = []  # the limit, while some thread has it, and how many do
 _users = 0
 
 
 @cache
 def _controller() -> Any:
-    return ThreadpoolController()  # looks through all libraries: once a process
+    """All libraries that are loaded, looked through once a process: that takes milliseconds."""
+    import scipy.linalg  # noqa: F401, which has a BLAS of its own
+
+    return ThreadpoolController()
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """BLAS on one thread, as long as any task of this process is inside.
+    """BLAS on one thread, as long as any thread of this process is inside.
 
-    A limit belongs to the process, so that the first task sets it and the last one lifts it: each
+    A limit belongs to the process, so that the first thread sets it and the last one lifts it: each
     for itself, one would lift it while another computes.
     """
     global _users

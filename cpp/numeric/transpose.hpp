@@ -1,0 +1,21 @@
+// A matrix turned.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace setwise {
+
+// (rows, columns) to (columns, rows), some rows at a time: their lines of memory are read once, and
+// what is written of each column is a line of its own.
+template <class T>
+inline void transpose(const T* from, std::int64_t rows, std::int64_t columns, T* to) {
+    constexpr std::int64_t some = 64;
+    for (std::int64_t begin = 0; begin < rows; begin += some) {
+        const std::int64_t end = std::min(begin + some, rows);
+        for (std::int64_t k = 0; k < columns; ++k)
+            for (std::int64_t i = begin; i < end; ++i) to[k * rows + i] = from[i * columns + k];
+    }
+}
+
+}  // namespace setwise

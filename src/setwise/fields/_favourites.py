@@ -1,0 +1,40 @@
+"""What every variable would choose alone."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setwise import _core
+from setwise._foundation._arguments import FloatArray, IntArray
+
+T = TypeVar("T", bound=np.generic)
+
+
+class Favourites(NamedTuple):
+    """Of unaries (N, L): the least of each row, where it is, and how far above the rest goes."""
+
+    least: FloatArray
+    """(N,)"""
+    labels: IntArray
+    """(N,): the first label of each row that costs no more"""
+    largest: float
+    """Of all entries that forbid nothing, less the least of their rows."""
+
+    @classmethod
+    def of(cls, unary: FloatArray) -> Favourites:
+        """By one pass over memory."""
+        least, labels = np.empty(len(unary)), np.empty(len(unary), np.int64)
+        largest = _core.favourites(np.ascontiguousarray(unary), least, labels)
+        return cls(_read_only(least), _read_only(labels), largest)
+
+    def grounded(self) -> Favourites:
+        """Those of the same unaries less the least of each row."""
+        return self._replace(least=_read_only(np.zeros_like(self.least)))
+
+
+def _read_only(array: NDArray[T]) -> NDArray[T]:
+    array.flags.writeable = False
+    return array
