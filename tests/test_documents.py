@@ -35,6 +35,21 @@ def test_version_is_the_same_everywhere() -> None:
     assert f"## [{stated[1]}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
+def test_what_it_is_for_is_the_same_everywhere() -> None:
+    first = "Learn with the loss you are judged by. Predict with certificates, uncertainty and"
+    for page in ("README.md", "docs/index.md", "src/setwise/demo/page.html"):
+        assert first in (ROOT / page).read_text(encoding="utf-8"), f"{page} says something else"
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    described = settings["project"]["description"].lower()
+    for page in ("CITATION.cff", "paper/paper.md"):
+        if (ROOT / page).exists():  # the paper is not part of the sdist
+            title = re.search(
+                r"^title: ['\"]setwise: (.*)['\"]$", (ROOT / page).read_text("utf-8"), re.M
+            )
+            assert title is not None
+            assert title[1] == described, f"the title of {page} is not that of pyproject.toml"
+
+
 FOLDERS = (".", "guide", "coming_from", "tutorials")
 PAGES = [page for folder in FOLDERS for page in (ROOT / "docs" / folder).glob("*.md")]
 
@@ -63,6 +78,14 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
             target = target if target.stem != "index" else ROOT / "examples"
         assert target.exists(), f"{page.name}: there is no {link}"
         assert not anchor or anchor in anchors(target), f"{page.name}: no heading for {link}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_lines_of_a_page_are_not_too_long_to_read(page: Path) -> None:
+    written = re.sub(r"<!-- bench:.*?<!-- /bench -->", "", prose(page), flags=re.DOTALL)
+    for line in written.splitlines():
+        cannot_break = line.startswith(("|", "![", "$$"))  # rows, pictures and formulas
+        assert cannot_break or len(line) <= 120, f"{page.name}: {line[:60]}..."
 
 
 def folders(path: Path) -> list[str]:

@@ -130,6 +130,7 @@ BAD = [
         "y must hold numbers or bools when it is a matrix, got dtype object",
     ),
     ({}, {"y": np.where(Y > 0, "a", None)}, TypeError, "y must hold numbers or bools"),
+    ({}, {"y": [["a"], ["b", "c"]] * (n // 2)}, ValueError, "y must be a matrix .* MultiLabelB"),
     ({}, {"y": np.zeros((n, 2, 2))}, ValueError, "Found array with dim 3"),
     ({}, {"y": np.zeros((n, 0))}, ValueError, r"Found array with 0 feature\(s\)"),
     (

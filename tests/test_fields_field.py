@@ -95,6 +95,15 @@ def test_unaries_can_be_exchanged() -> None:
         field.with_unary(np.zeros((2, 3)))
 
 
+def test_unaries_in_the_shape_of_an_image_are_told_how_to_come() -> None:
+    with pytest.raises(
+        ValueError, match=r"\(4, 5, 2\): unary.reshape\(-1, 2\), and shape=\(4, 5\)$"
+    ):
+        fields.Field(np.zeros((4, 5, 2)))
+    with pytest.raises(ValueError, match=r"got \(4,\)$"):
+        fields.Field(np.zeros(4))
+
+
 def test_unaries_are_copied() -> None:
     unary = np.zeros((2, 2))
     field = fields.Field(unary)

@@ -17,11 +17,67 @@ import setwise as sw
         (lambda: sw.solve_map(sw.fields.Field([[0.0, 1.0]]), "expansions"), "expansion"),
         (lambda: sw.marginals(sw.fields.Field([[0.0, 1.0]]), "meanfield"), "mean_field"),
         (lambda: sw.SetClassifier(sets="row").fit([[0.0], [1.0]], [[0, 1], [1, 0]]), "rows"),
+        (lambda: sw.SetClassifier("jaccard", "lovas").fit([[0.0], [1.0]], [0, 1]), "lovasz"),
+        (lambda: sw.surrogates.MarginRescaling("jaccard", maximizer="gredy"), "greedy"),
+        (lambda: sw.SetClassifierCV(scoring="f1_sample").fit([[0.0], [1.0]], [0, 1]), "f1_samples"),
+        (lambda: sw.StructBoostRanker(loss="acu").fit([[0.0], [1.0]], [0, 1]), "auc"),
     ],
 )
 def test_a_word_that_is_nearly_right_is_answered_with_the_right_one(call, word: str) -> None:
     with pytest.raises((AttributeError, ValueError), match=f"did you mean '{word}'\\?$"):
         call()
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda t: t.LovaszHingeLoss(reduction="meen"), "mean"),
+        (lambda t: t.LovaszHingeLoss(method="bukcet"), "bucket"),
+        (lambda t: t.LovaszSoftmaxLoss(classes="presnt"), "present"),
+        (lambda t: t.LovaszSoftmaxLoss(average="class", per_image=True), "classes"),
+        (lambda t: t.SoftDiceLoss(activation="softmx"), "softmax"),
+        (lambda t: t.SetScore("jaccard", n_classes=2, kind="mask"), "masks"),
+        (lambda t: t.SetScore("jaccard", n_classes=2, reduction="non"), "none"),
+        (lambda t: t.InstanceLoss(errors="sigmoyd"), "sigmoid"),
+        (lambda t: t.InstanceLoss(assign="nearst"), "nearest"),
+        (lambda t: t.FieldMarginals(method="tree"), "trees"),
+    ],
+)
+def test_a_word_in_torch_is_answered_likewise(call, word: str) -> None:
+    pytest.importorskip("torch")
+    with pytest.raises(ValueError, match=f"did you mean '{word}'\\?$"):
+        call(sw.torch)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: sw.SetClassifier(surogate="lovasz"), "surrogate"),
+        (lambda: sw.StructBoostClassifier(n_estimaters=3), "n_estimators"),
+        (lambda: sw.decide([0.5], los="dice"), "loss"),
+        (lambda: sw.solve_map(sw.fields.Field([[0.0, 1.0]]), methd="cut"), "method"),
+        (lambda: sw.images.segment(np.zeros((4, 4)), smothness=2.0), "smoothness"),
+    ],
+)
+def test_an_argument_that_is_nearly_right_is_answered_likewise(call, name: str) -> None:
+    with pytest.raises(TypeError, match=f"(?i)did you mean '{name}'\\?$"):
+        call()
+
+
+def test_an_argument_of_a_torch_loss_likewise() -> None:
+    pytest.importorskip("torch")
+    for loss in (sw.torch.LovaszSoftmaxLoss, sw.torch.SoftDiceLoss):
+        with pytest.raises(TypeError, match=r"(?i)did you mean 'ignore_index'\?$"):
+            loss(ignor_index=255)
+
+
+def test_other_refusals_of_arguments_are_as_they_were() -> None:
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'zzz'$"):
+        sw.decide([0.5], zzz="dice")
+    with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'field'$"):
+        sw.solve_map()
+    with pytest.raises(TypeError, match=r"^field must be a Field, got int$"):
+        sw.solve_map(3)
 
 
 def test_a_word_that_is_far_from_all_has_no_hint() -> None:
@@ -86,12 +142,56 @@ def test_the_logger_hears_a_round_once_beside_a_display(caplog: pytest.LogCaptur
     assert len(caplog.records) == len(rounds)
 
 
+def fit_with_validation(X: np.ndarray, Y: np.ndarray, callback) -> None:
+    model = sw.StructBoostClassifier(n_estimators=5, C=50.0, callback=callback)
+    model.fit(X, Y[:, 0], eval_set=(X, Y[:, 0]))
+
+
+def fit_a_field(X: np.ndarray, Y: np.ndarray, callback) -> None:
+    chain = np.stack([np.arange(len(X) - 1), np.arange(1, len(X))], axis=1)
+    model = sw.FieldSVM(callback=callback)
+    model.fit([(X, chain, np.ones((len(chain), 1)))], [Y[:, 0].astype(int)])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("fit", [fit_with_validation, fit_a_field])
+def test_the_logger_hears_what_the_callback_of_a_learner_is_told(
+    fit, caplog: pytest.LogCaptureFixture
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    rounds: list[sw.learning.Progress] = []
+    with caplog.at_level(logging.DEBUG, logger="setwise"):
+        fit(X, X @ rng.normal(size=(3, 2)) > 0, lambda now: rounds.append(now))
+    assert len(rounds) > 1
+    assert [record.args[0].n_iter for record in caplog.records] == [now.n_iter for now in rounds]
+
+
+def test_a_line_of_the_log_is_short(caplog: pytest.LogCaptureFixture) -> None:
+    unary = np.random.default_rng(0).normal(size=(900, 2))
+    field = sw.fields.Field(unary) + sw.fields.Potts(sw.fields.grid_edges((30, 30)), 0.5)
+    with caplog.at_level(logging.DEBUG, logger="setwise"):
+        sw.diverse(field, 3)
+    assert caplog.records
+    assert all(len(record.getMessage()) < 200 for record in caplog.records)
+
+
 @pytest.mark.parametrize(
     ("call", "asked"),
     [
         (lambda: sw.losses.CardinalityLoss(lambda k: k), r"formula\(k, p\)"),
         (lambda: sw.losses.CountsLoss(lambda n, q: n + q), r"formula\(n, q, m, r\)"),
         (lambda: sw.functions.ConcaveOfModular(lambda a, b: a, [1.0]), r"concave\(sums\)"),
+        (lambda: sw.functions.Counts(lambda n: n, [True, False]), r"formula\(n, q\)"),
+        (lambda: sw.functions.Oracle(lambda: 0.0, 3), r"function\(mask\)"),
+        (lambda: sw.losses.SetLoss(lambda mask: 0.0), r"function\(mistakes, positive\)"),
+        (lambda: sw.diversities.LabelDiversity(lambda a, b: a), r"h\(counts\)"),
+        (lambda: sw.learning.one_slack(lambda: 0.0, 2), r"oracle\(w\)"),
+        (lambda: sw.learning.n_slack(lambda w: 0.0, 3, 2), r"oracle\(i, w\)"),
+        (
+            lambda: sw.solve_map(sw.fields.Field([[0.0, 1.0]]), callback=lambda: None),
+            r"callback\(progress\)",
+        ),
     ],
 )
 def test_a_formula_with_other_arguments_is_told_how_it_is_called(call, asked: str) -> None:

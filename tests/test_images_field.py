@@ -115,6 +115,13 @@ def test_a_label_that_nobody_drew_is_not_given_but_one_stroke_leaves_the_rest() 
     assert (found == 1 - truth).mean() > 0.9
 
 
+def test_strokes_on_every_pixel_leave_nothing_to_find_and_that_is_said() -> None:
+    strokes = np.zeros((4, 5), int)  # 0 for nothing drawn, as other programs have it
+    strokes[1, 1] = 1
+    with pytest.warns(UserWarning, match="mark every pixel, .* hold -1 where nothing was drawn"):
+        sw.images.field_from_image(np.arange(20.0).reshape(4, 5), strokes)
+
+
 def test_the_shape_of_the_image_is_told_from_channels() -> None:
     rng = np.random.default_rng(0)
     marks = np.full((20, 30), -1)

@@ -64,6 +64,10 @@ def test_every_result_has_its_script_and_its_line() -> None:
         script = result.parents[1] / f"{result.stem}.py"
         assert script.exists(), f"{result} has no script"
         assert f"| `{script.relative_to(ROOT)}` |" in page, "run `make pages`"
+    for picture in (ROOT / "docs" / "images").iterdir():
+        row = re.search(rf"^\| `docs/images/{picture.name}` \| `(.*?)` \|", page, re.MULTILINE)
+        assert row is not None, f"run `make pages`: {picture.name} is not on the page"
+        assert (ROOT / row[1]).exists(), f"there is no {row[1]}"
 
 
 def test_every_requirement_has_its_licence() -> None:

@@ -1,7 +1,7 @@
-"""Writes docs/figures.md: every result of the repository with its script, date and commit.
+"""Writes docs/figures.md: results and pictures of the repository with script, date and commit.
 
-The commit is the one that the script wrote into its result; the date is that of the commit that
-brought the result in.
+The commit is the one that the script wrote into its result, of a picture the one that brought it
+in; the date is that of the commit that brought it in.
 """
 
 from __future__ import annotations
@@ -21,8 +21,14 @@ found in the folder `results` beside it, under its own name, with the versions a
 it ran with; tables in the documents are filled in from there by `benchmarks/tables.py`, and goals
 with their verdicts are in `benchmarks/README.md`. `make bench` and `make experiments` run the
 scripts, and `docs/figures/sources.py` writes this page. *changed* after a commit: the library
-differed from it when the script ran.
+differed from it when the script ran. Pictures beside a result are of the same script; those of the
+pages have a table at the end, and those of the gallery are drawn when the site is built.
 """
+PICTURES = {
+    "landing": "docs/figures/landing.py",
+    "page": "tests/helpers/page_screenshots.py",
+    "tutorial": "docs/figures/tutorials.py",
+}
 
 
 def commit_of(result: Path) -> str:
@@ -34,9 +40,9 @@ def commit_of(result: Path) -> str:
     return found[1] if found else "unknown"
 
 
-def date_of(path: Path) -> str:
-    """When the file was last brought into the repository."""
-    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%cs", "--", str(path)]
+def last(path: Path, what: str) -> str:
+    """What git says of the commit that last brought the file in: "%cs" for its date."""
+    command = ["git", "-C", str(ROOT), "log", "-1", f"--format={what}", "--", str(path)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -45,7 +51,17 @@ def table(results: list[Path]) -> list[str]:
     lines = ["| script | date | commit |", "|---|---|---|"]
     for result in results:
         script = (result.parents[1] / f"{result.stem}.py").relative_to(ROOT)
-        lines.append(f"| `{script}` | {date_of(result)} | {commit_of(result)} |")
+        lines.append(f"| `{script}` | {last(result, '%cs')} | {commit_of(result)} |")
+    return lines
+
+
+def pictures() -> list[str]:
+    """A row a picture of the pages."""
+    lines = ["| picture | script | date | commit |", "|---|---|---|---|"]
+    for picture in sorted((ROOT / "docs" / "images").iterdir()):
+        script = PICTURES[picture.stem.partition("_")[0]]
+        when, commit = last(picture, "%cs %h").split()
+        lines.append(f"| `{picture.relative_to(ROOT)}` | `{script}` | {when} | {commit[:7]} |")
     return lines
 
 
@@ -56,6 +72,7 @@ def page() -> str:
     for folder in sorted((ROOT / "experiments").glob("*/results")):
         lines += ["", f"## Experiments: {folder.parent.name}", ""]
         lines += table(sorted(folder.glob("*.json")))
+    lines += ["", "## Pictures of the pages", "", *pictures()]
     return "\n".join(lines) + "\n"
 
 

@@ -81,9 +81,11 @@ def as_function(value: object, name: str, *called_with: str) -> Callable[..., An
 
 
 def check_callback(callback: object) -> None:
-    """Raise a ``TypeError`` unless it can be called, or is None."""
+    """Raise a ``TypeError`` unless it can be called with what a round tells, or is None."""
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable or None, got {type(callback).__name__}")
+    if callback is not None:
+        as_function(callback, "callback", "progress")
 
 
 def _short(value: int | np.integer[Any]) -> str:
@@ -128,10 +130,10 @@ def as_choice(value: object, name: str, choices: Iterable[str]) -> str:
     return value
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: object, known: Iterable[str]) -> str:
     """The end of a refusal: the word that is nearest to what was given, if one is near."""
     spelt = {own.lower(): own for own in known}
-    near = get_close_matches(word.lower()[:100], spelt, 1, 0.7)
+    near = get_close_matches(word.lower()[:100], spelt, 1) if isinstance(word, str) else []
     return f": did you mean {spelt[near[0]]!r}?" if near else ""
 
 

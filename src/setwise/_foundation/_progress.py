@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, fields
+from typing import Generic, TypeVar
 
 from setwise._foundation._certificate import Certificate
 from setwise._foundation._deadline import shielded
@@ -49,6 +49,29 @@ class Progress(Certificate):
     relative_gap: float
     seconds: float
 
+    def __str__(self) -> str:
+        """A line for a log: what is no array, and no list of weak learners."""
+        told = ((field.name, getattr(self, field.name)) for field in fields(self))
+        plain = (
+            f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value!r}"
+            for name, value in told
+            if isinstance(value, int | float | str) or (isinstance(value, dict) and value)
+        )
+        return f"{type(self).__name__}({', '.join(plain)})"
+
+
+@dataclass(frozen=True, eq=False)
+class Retold(Generic[P]):
+    """A callback between a search and the user's that asks ``stops`` itself, with more to tell.
+
+    The logger hears a round from it alone.
+    """
+
+    tell: Callable[[P], bool]
+
+    def __call__(self, progress: P) -> bool:
+        return self.tell(progress)
+
 
 def is_heard(callback: Callable[[P], object] | None) -> bool:
     """Whether anybody is told of rounds: a callback, or the logger "setwise" at DEBUG."""
@@ -62,6 +85,7 @@ def stops(callback: Callable[[P], object] | None, progress: P) -> bool:
     logger "setwise" is told of every round, for those who listen to it at DEBUG; what an inner
     search says of itself is no record of a round.
     """
-    if isinstance(progress, Certificate) and _LOG.isEnabledFor(logging.DEBUG):
+    heard = isinstance(progress, Certificate) and not isinstance(callback, Retold)
+    if heard and _LOG.isEnabledFor(logging.DEBUG):
         shielded(_LOG.debug, "%s", progress)
     return callback is not None and bool(shielded(callback, progress))

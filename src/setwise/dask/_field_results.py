@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from setwise._foundation._arguments import did_you_mean
+
 if TYPE_CHECKING:
     from setwise.dask._field_store import FieldStore
 
@@ -152,7 +154,10 @@ class FieldResults:
         found = [self[row.image] for row in self.rows if row.error is None]
         known = sorted(found[0]) if found else []
         if key not in known:
-            raise ValueError(f"key must be one of {known} for task {self.task!r}, got {key!r}")
+            near = did_you_mean(key, known)
+            raise ValueError(
+                f"key must be one of {known} for task {self.task!r}, got {key!r}{near}"
+            )
         shapes = {arrays[key].shape for arrays in found}
         if len(shapes) > 1:
             raise ValueError(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import FloatArray, as_count, as_number, as_numbers
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._randomness import as_generator
 from setwise._foundation._threads import as_threads
 from setwise.decisions._answers import Answers
@@ -27,6 +28,7 @@ from setwise.losses import Loss, get
 _INDEPENDENT = "independent elements"
 
 
+@hints_at_names
 def decide(
     probabilities: ArrayLike | MarginalsResult | DiverseResult,
     loss: str | Loss,

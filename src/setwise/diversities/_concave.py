@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from setwise._foundation._arguments import FloatArray, as_choice, call_on_arrays
+from setwise._foundation._arguments import FloatArray, as_choice, as_function, call_on_arrays
 from setwise._foundation._immutable import Immutable
 from setwise.fields._terms import rounding_of_heights
 
@@ -28,6 +28,8 @@ class ConcaveCount(Immutable):
     def __init__(self, h: str | Callable[[FloatArray], FloatArray]) -> None:
         if not callable(h):
             h = as_choice(h, "h", _NAMED)
+        else:
+            as_function(h, "h", "counts")
         self._set(h=h)
         self.steps(2)
 

@@ -36,7 +36,13 @@ def checked(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) ->
         if known and re.search(r"\b[Xy]\b", words.partition("\n")[0]):
             raise
         kind = TypeError if isinstance(error, TypeError | RuntimeError) else ValueError
-        raise kind(f"{_culprit(X, words)}: {words}") from error
+        culprit = _culprit(X, words)
+        if culprit == "y" and "inhomogeneous" in words:
+            raise kind(
+                "y must be a matrix with a column a label, got rows of different lengths: "
+                "scikit-learn's MultiLabelBinarizer makes one of lists of labels"
+            ) from error
+        raise kind(f"{culprit}: {words}") from error
 
 
 def _culprit(X: Any, words: str) -> str:

@@ -224,7 +224,9 @@ def _as_unary(unary: ArrayLike) -> FloatArray:
     if array.dtype.kind not in "fiub":
         raise TypeError(f"unary must hold real numbers, got dtype {array.dtype}")
     if array.ndim != 2 or array.shape[1] == 0:
-        raise ValueError(f"unary must have shape (N, L) with L at least 1, got {array.shape}")
+        sides, n_labels = array.shape[:-1], array.shape[-1:]
+        hint = f": unary.reshape(-1, {n_labels[0]}), and shape={sides}" if len(sides) > 1 else ""
+        raise ValueError(f"unary must have shape (N, L) with L at least 1, got {array.shape}{hint}")
     checked = _checked(array)
     if checked is not None:
         return checked

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -13,6 +15,8 @@ from setwise._foundation._arguments import (
     as_count,
     as_number,
 )
+from setwise._foundation._callers import callers_level
+from setwise._foundation._keywords import hints_at_names
 from setwise.fields import Field, Potential, Potts, RobustPn
 from setwise.images._boxes import as_boxes, inside_boxes, refit_until_still
 from setwise.images._colors import ColorModel
@@ -29,6 +33,7 @@ _SMOOTHNESS_OF_PROBABILITIES = 3.0
 _SUREST = 1e-6
 
 
+@hints_at_names
 def field_from_image(
     image: ArrayLike,
     scribbles: ArrayLike | None = None,
@@ -128,6 +133,12 @@ def field_from_image(
         raise ValueError(f"n_labels must be 2 where boxes are given, got {labels}")
 
     edges, weights = _edges(pixels, connectivity, scale)
+    if marks is not None and (marks >= 0).all():
+        warnings.warn(
+            "scribbles mark every pixel, and nothing is left to find: they must hold -1 where "
+            "nothing was drawn",
+            stacklevel=callers_level(),
+        )
     potentials: list[Potential] = [Potts(edges, price * weights)]
     for layer in layers:
         sizes = np.bincount(layer[layer >= 0])

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from setwise._foundation._arguments import FloatArray, IntArray, as_count, as_flag, as_number
 from setwise._foundation._html import as_html, certificate_rows
 from setwise._foundation._interrupts import whole
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._pictures import label_colors
 from setwise.fields import Field
 from setwise.images._field import LOCATION, field_from_image
@@ -192,6 +193,7 @@ def _as_labels(labels: ArrayLike, field: Field) -> IntArray:
     return flat
 
 
+@hints_at_names
 def segment(
     image: ArrayLike,
     scribbles: ArrayLike | None = None,

@@ -7,7 +7,14 @@ from functools import partial
 
 import numpy as np
 
-from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_answer, as_array
+from setwise._foundation._arguments import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_answer,
+    as_array,
+    as_function,
+)
 from setwise.functions import Cardinality, ConcaveOfModular, Modular, Oracle, SetFunction, Sum
 from setwise.functions._base import empty_value
 from setwise.losses._base import Loss
@@ -66,6 +73,8 @@ class SetLoss(Loss):
             raise TypeError(
                 f"function must be a set function or a callable, got {type(function).__name__}"
             )
+        else:
+            as_function(function, "function", "mistakes", "positive")
         self._set(function=function, submodular=submodular, increasing=increasing)
 
     def _set_function(self, positive: BoolArray) -> SetFunction:

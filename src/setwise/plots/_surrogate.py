@@ -15,6 +15,7 @@ from setwise._foundation._arguments import (
     as_count,
     as_flag,
     as_numbers,
+    did_you_mean,
 )
 from setwise.losses._labels import read_labels
 from setwise.plots._style import VERMILLION, as_style, import_pyplot
@@ -179,7 +180,8 @@ class SurrogateDisplay:
         if not isinstance(kind, str):
             raise TypeError(f"kind must be a string, got {type(kind).__name__}")
         if kind not in ("surface", "contour"):
-            raise ValueError(f"kind must be 'surface' or 'contour', got {kind!r}")
+            near = did_you_mean(kind, ("surface", "contour"))
+            raise ValueError(f"kind must be 'surface' or 'contour', got {kind!r}{near}")
         as_flag(colorbar, "colorbar")
         projection = "3d" if kind == "surface" else "rectilinear"
         if ax is None:

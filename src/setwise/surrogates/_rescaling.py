@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from setwise._foundation._arguments import BoolArray, FloatArray
+from setwise._foundation._arguments import BoolArray, FloatArray, did_you_mean
 from setwise.functions import SetFunction
 from setwise.losses import Loss
 from setwise.losses._families import Call
@@ -28,7 +28,8 @@ class Rescaling(Surrogate):
         super().__init__(loss)
         given: object = maximizer  # an array has no truth of its own
         if not isinstance(given, str) or given not in ("auto", "greedy"):
-            raise ValueError(f"maximizer must be 'auto' or 'greedy', got {maximizer!r}")
+            near = did_you_mean(given, ("auto", "greedy"))
+            raise ValueError(f"maximizer must be 'auto' or 'greedy', got {maximizer!r}{near}")
         self._set(maximizer=maximizer)
 
     def _maximum(self, loss: Loss, rows: Rows, weights: FloatArray) -> tuple[FloatArray, Scores]:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from setwise._foundation._arguments import did_you_mean
 from setwise.torch._cuda._overlaps import Quotient
 from setwise.torch._distributed import gathered
 from setwise.torch._inputs._averages import mean_of_sets
@@ -35,7 +36,10 @@ OfSets = Callable[[Tensor, ClassTable], Tensor]
 def check_activation(activation: object) -> None:
     """One of the three words."""
     if activation not in ("softmax", "sigmoid", "none"):
-        raise ValueError(f"activation must be 'softmax', 'sigmoid' or 'none', got {activation!r}")
+        near = did_you_mean(activation, ("softmax", "sigmoid", "none"))
+        raise ValueError(
+            f"activation must be 'softmax', 'sigmoid' or 'none', got {activation!r}{near}"
+        )
 
 
 def with_classes(input: Tensor, target: Tensor, ignore: int | None) -> tuple[Tensor, Tensor]:

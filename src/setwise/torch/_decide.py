@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from setwise._foundation._arguments import did_you_mean
 from setwise.losses import get
 from setwise.torch._inputs._labels import voids
 from setwise.torch._inputs._sets import FLOATS, Options, as_rows, check_dense
@@ -113,7 +114,9 @@ def decide(
     if input.dtype not in FLOATS:
         raise TypeError(f"input must be float16, bfloat16, float32 or float64, got {input.dtype}")
     if activation not in _ACTIVATIONS:
-        raise ValueError(f"activation must be one of {', '.join(_ACTIVATIONS)}, got {activation!r}")
+        near = did_you_mean(activation, _ACTIVATIONS)
+        words = ", ".join(_ACTIVATIONS)
+        raise ValueError(f"activation must be one of {words}, got {activation!r}{near}")
     options = Options(per_image=per_image, per_class=per_class, ignore_index=ignore_index)
     judged = get(loss)
     p = _probabilities(input, activation)

@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
+from setwise._foundation._keywords import hints_at_names
 from setwise.losses import Loss
 from setwise.torch._inputs._sets import Options, Reduction
 from setwise.torch._operators._library import compiled_with_operators
@@ -75,6 +76,7 @@ class DecomposedHingeLoss(SurrogateLoss):
 
     _surrogate = "decomposed"
 
+    @hints_at_names
     def __init__(
         self,
         loss: Loss | str = "dice",

@@ -8,6 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from setwise._foundation._arguments import did_you_mean
 from setwise.losses import Loss, get
 from setwise.torch._inputs._labels import comparable, voids
 from setwise.torch._inputs._sets import (
@@ -81,14 +82,16 @@ class InstanceLoss(nn.Module):
             )
         self._constants = bare._fraction._constants
         if errors not in ("sigmoid", "hinge"):
-            raise ValueError(f"errors must be 'sigmoid' or 'hinge', got {errors!r}")
+            near = did_you_mean(errors, ("sigmoid", "hinge"))
+            raise ValueError(f"errors must be 'sigmoid' or 'hinge', got {errors!r}{near}")
         if errors == "hinge" and self.loss.is_submodular is False:
             raise ValueError(
                 f"errors must be 'sigmoid' for a loss that is not submodular, {self.loss!r}, "
                 "got 'hinge'"
             )
         if assign not in ("background", "nearest"):
-            raise ValueError(f"assign must be 'background' or 'nearest', got {assign!r}")
+            near = did_you_mean(assign, ("background", "nearest"))
+            raise ValueError(f"assign must be 'background' or 'nearest', got {assign!r}{near}")
         check_ignore(ignore_index)
         check_reduction(reduction)
         self.errors, self.assign = errors, assign

@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
+from setwise._foundation._keywords import hints_at_names
 from setwise.losses import Loss, get
 from setwise.torch._inputs._loss_words import constant
 from setwise.torch._inputs._sets import Method, Options, Reduction
@@ -155,6 +156,7 @@ class LovaszHingeLoss(SurrogateLoss):
 
     _surrogate = "lovasz"
 
+    @hints_at_names
     def __init__(
         self,
         loss: Loss | str = "jaccard",

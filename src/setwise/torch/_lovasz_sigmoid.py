@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setwise._foundation._keywords import hints_at_names
 from setwise.losses import Loss
 from setwise.torch._distributed import gathered
 from setwise.torch._inputs._class_targets import check_degrees
@@ -158,6 +159,7 @@ class LovaszSigmoidLoss(SurrogateLoss):
     0.5
     """
 
+    @hints_at_names
     def __init__(
         self,
         loss: Loss | str = "jaccard",

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setwise._foundation._keywords import hints_at_names
 from setwise.losses import Loss
 from setwise.torch._class_loss import (
     Activation,
@@ -221,6 +222,7 @@ class LovaszSoftmaxLoss(HoldsLoss):
 
     weight: Tensor | None
 
+    @hints_at_names
     def __init__(
         self,
         loss: Loss | str = "jaccard",

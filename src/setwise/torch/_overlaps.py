@@ -11,6 +11,7 @@ from typing import Any, TypedDict, Unpack
 import torch
 from torch import Tensor
 
+from setwise._foundation._keywords import hints_at_names
 from setwise.torch._class_loss import Activation, ClassLoss
 from setwise.torch._cuda._overlaps import Quotient
 from setwise.torch._inputs._averages import Average
@@ -50,6 +51,7 @@ class ClassOptions(TypedDict, total=False):
 class _OverlapLoss(ClassLoss):
     """What these losses share: their options, those of ``LovaszSoftmaxLoss``."""
 
+    @hints_at_names
     def __init__(
         self,
         *,

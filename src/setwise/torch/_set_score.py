@@ -9,6 +9,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from setwise._foundation._arguments import did_you_mean
+from setwise._foundation._keywords import hints_at_names
 from setwise.losses import Loss, get
 from setwise.torch._distributed import gathered
 from setwise.torch._inputs._averages import Average, mean_of_sets
@@ -59,6 +61,7 @@ class SetScore(nn.Module):
 
     weight: Tensor | None
 
+    @hints_at_names
     def __init__(
         self,
         loss: Loss | str = "jaccard",
@@ -86,9 +89,11 @@ class SetScore(nn.Module):
         if n_classes < 1:
             raise ValueError(f"n_classes must be at least 1, got {n_classes}")
         if kind not in ("classes", "masks"):
-            raise ValueError(f"kind must be 'classes' or 'masks', got {kind!r}")
+            near = did_you_mean(kind, ("classes", "masks"))
+            raise ValueError(f"kind must be 'classes' or 'masks', got {kind!r}{near}")
         if reduction not in ("mean", "none"):
-            raise ValueError(f"reduction must be 'mean' or 'none', got {reduction!r}")
+            near = did_you_mean(reduction, ("mean", "none"))
+            raise ValueError(f"reduction must be 'mean' or 'none', got {reduction!r}{near}")
         self.n_classes, self.kind = n_classes, kind
         self.options = SoftmaxOptions(
             read_classes(classes), per_image, ignore_index, reduction, average=average, worst=worst

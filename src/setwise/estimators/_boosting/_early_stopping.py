@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._progress import stops
+from setwise._foundation._progress import Retold, stops
 from setwise.learning import BoostFit, BoostProgress, Column
 from setwise.learning._boosting._problem import Risk
 from setwise.learning._weak_learners._rows import respond
@@ -87,9 +87,7 @@ class Watch:
         self._least, self._idle = np.inf, 0
         self._sizes: set[int] = set()
 
-    def around(
-        self, callback: Callable[[BoostProgress], object] | None
-    ) -> Callable[[BoostProgress], bool]:
+    def around(self, callback: Callable[[BoostProgress], object] | None) -> Retold[BoostProgress]:
         """A callback that looks first, and then asks the user's, which sees what it saw."""
 
         def look(progress: BoostProgress) -> bool:
@@ -104,7 +102,7 @@ class Watch:
             asked = stops(callback, replace(progress, scores=scores))
             return asked or self.stopped
 
-        return look
+        return Retold(look)
 
     def _weigh(self, progress: BoostProgress, verdict: Verdict) -> None:
         self._sizes.add(len(progress.w))

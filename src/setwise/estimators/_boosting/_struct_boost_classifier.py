@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from setwise._foundation._arguments import as_choice
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._sample_weights import as_sample_weights, require_some, without_unit
 from setwise.estimators._boosting._boosted import (
     SHARED_SEARCHES,
@@ -111,7 +112,7 @@ class StructBoostClassifier(ClassScores):
         Make ``predict_proba`` of scores of rows that the fit did not see: those of early stopping,
         else of folds. "softmax": one temperature and a bias a class; the others take each class
         against the rest and divide by the sum.
-    n_folds : int, default=None
+    cv : int, default=None
         How many folds choose C and calibrate. None: 3, and beyond 1000 rows one third held out.
     tol : float, default=1e-3
         Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
@@ -208,6 +209,7 @@ class StructBoostClassifier(ClassScores):
            [2., 1., 0.]])
     """
 
+    @hints_at_names
     def __init__(
         self,
         estimator: Any = "stump",
@@ -224,7 +226,7 @@ class StructBoostClassifier(ClassScores):
         n_iter_no_change: int = 10,
         scoring: str | Scoring | None = None,
         calibrate: str | None = None,
-        n_folds: int | None = None,
+        cv: int | None = None,
         tol: float = 1e-3,
         slack: str = "auto",
         columns: str = "shared",
@@ -250,7 +252,7 @@ class StructBoostClassifier(ClassScores):
         self.n_iter_no_change = n_iter_no_change
         self.scoring = scoring
         self.calibrate = calibrate
-        self.n_folds = n_folds
+        self.cv = cv
         self.tol = tol
         self.slack = slack
         self.columns = columns

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from setwise._foundation._arguments import FloatArray, as_array, as_choice, as_count, as_flag
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._sample_weights import as_sample_weights, without_unit
 from setwise.estimators._boosting._boosted import make_search
 from setwise.estimators._boosting._columns import Tabular, takes_missing
@@ -79,7 +80,7 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
         there are some, which stay whole. None if there is an ``eval_set``. They are not fitted.
     n_iter_no_change : int, default=10
         The patience of early stopping, in rounds.
-    n_folds : int, default=None
+    cv : int, default=None
         How many folds choose C, of whole groups. None: 3, and beyond 1000 rows one third held out.
     tol : float, default=1e-3
         Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
@@ -163,6 +164,7 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
     (True, True)
     """
 
+    @hints_at_names
     def __init__(
         self,
         estimator: Any = "stump",
@@ -176,7 +178,7 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
-        n_folds: int | None = None,
+        cv: int | None = None,
         slack: str = "one",
         categorical_features: Any = "from_dtype",
         monotonic_cst: Any = None,
@@ -196,7 +198,7 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
-        self.n_folds = n_folds
+        self.cv = cv
         self.slack = slack
         self.categorical_features = categorical_features
         self.monotonic_cst = monotonic_cst

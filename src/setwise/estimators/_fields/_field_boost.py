@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display
+from setwise._foundation._keywords import hints_at_names
 from setwise.estimators._boosting._boosted import (
     SEARCHES,
     Boosted,
@@ -167,6 +168,7 @@ class FieldBoost(Boosted, FieldModel):
     ([1, 1, 1, 1], True)
     """
 
+    @hints_at_names
     def __init__(
         self,
         estimator: Any = "stump",

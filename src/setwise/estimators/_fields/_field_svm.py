@@ -12,7 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from setwise._foundation._arguments import FloatArray, IntArray, as_flag, as_number
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._one_thread import one_thread
+from setwise._foundation._progress import Retold
 from setwise.estimators._fields._field_model import FieldModel
 from setwise.estimators._fields._field_oracle import FieldOracle
 from setwise.estimators._fields._field_risk import FieldRisk
@@ -148,6 +150,7 @@ class FieldSVM(FieldModel):
     True
     """
 
+    @hints_at_names
     def __init__(
         self,
         C: float = 1.0,
@@ -250,7 +253,7 @@ class FieldSVM(FieldModel):
                     time_limit=rounds.deadline.inherited,
                     nonnegative=np.arange(oracle.first_coupling, oracle.dimension),
                     init=fit,
-                    callback=rounds,
+                    callback=Retold(rounds),
                 )
                 rounds.end(fit)
                 if oracle.exact or rounds.cancelled:

@@ -9,10 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.metrics import get_scorer
+from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.model_selection import GroupKFold, check_cv
 
-from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_count, as_numbers
+from setwise._foundation._arguments import (
+    FloatArray,
+    IntArray,
+    as_array,
+    as_count,
+    as_numbers,
+    did_you_mean,
+)
 from setwise._foundation._sample_weights import as_sample_weights
 from setwise.losses._scoring._scorer import Scorer
 
@@ -70,7 +77,8 @@ def as_scoring(scoring: object) -> Scoring | None:
     try:
         scorer: Scoring = get_scorer(scoring)
     except ValueError as error:
-        raise ValueError(f"scoring must be the name of a scorer, got {scoring!r}") from error
+        near = did_you_mean(scoring, get_scorer_names())
+        raise ValueError(f"scoring must be the name of a scorer, got {scoring!r}{near}") from error
     return scorer
 
 

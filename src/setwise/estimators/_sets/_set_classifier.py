@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from setwise._foundation._arguments import FloatArray, as_choice, as_flag, as_number
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._one_thread import one_thread
 from setwise.estimators._calibration import METHODS, Calibration
 from setwise.estimators._sets._folds import Sample
@@ -141,6 +142,7 @@ class SetClassifier(LinearModel):
     (True, (1, 20))
     """
 
+    @hints_at_names
     def __init__(
         self,
         loss: Loss | str = "jaccard",

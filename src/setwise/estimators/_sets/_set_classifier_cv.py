@@ -16,6 +16,7 @@ from setwise._foundation._arguments import FloatArray, IntArray, as_flag, as_num
 from setwise._foundation._callers import callers_level
 from setwise._foundation._deadline import Deadline, TimeUp
 from setwise._foundation._interrupts import whole
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._one_thread import one_thread
 from setwise.estimators._sets._folds import (
     Sample,
@@ -101,6 +102,7 @@ class SetClassifierCV(LinearModel):
     ((3, 3), True)
     """
 
+    @hints_at_names
     def __init__(
         self,
         loss: Loss | str = "jaccard",

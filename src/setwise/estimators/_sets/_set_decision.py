@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from setwise._foundation._arguments import FloatArray, as_choice
 from setwise._foundation._callers import callers_level
 from setwise._foundation._deadline import Deadline
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._sample_weights import as_sample_weights
 from setwise.decisions import Decision, decide
 from setwise.decisions._probabilities import Probabilities, read_probabilities
@@ -106,6 +107,7 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ((100, 5), True)
     """
 
+    @hints_at_names
     def __init__(
         self,
         estimator: Any = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from setwise._foundation._arguments import did_you_mean
 from setwise.losses import Loss, get
 from setwise.losses._parts import decomposition
 from setwise.losses._scoring._layout import Arrangement
@@ -28,6 +29,7 @@ def first_surrogate(surrogate: str | Surrogate, loss: Loss | str) -> Surrogate:
     if isinstance(surrogate, str) and surrogate not in names():
         raise ValueError(
             f"surrogate must be 'auto' or one of {', '.join(names())}, got {surrogate!r}"
+            f"{did_you_mean(surrogate, ['auto', *names()])}"
         )
     if isinstance(surrogate, str) and surrogate == "lovasz" and meant.is_submodular is False:
         raise _not_submodular(meant)

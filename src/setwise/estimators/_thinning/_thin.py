@@ -13,6 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from setwise._foundation._arguments import FloatArray, IntArray, as_count, as_flag, as_number
 from setwise._foundation._callers import callers_level
 from setwise._foundation._deadline import Deadline
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._sample_weights import as_sample_weights, require_some, without_unit
 from setwise.estimators._boosting._taxonomy import label_code
 from setwise.estimators._checked import checked_labels
@@ -25,6 +26,7 @@ from setwise.estimators._thinning._trees import Trees, trees_of
 _PATH_TIME = 0.5  # of a time limit
 
 
+@hints_at_names
 def thin(
     ensemble: Any,
     X: Any,

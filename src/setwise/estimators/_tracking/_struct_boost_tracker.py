@@ -17,6 +17,7 @@ from setwise._foundation._arguments import (
     as_number,
     as_numbers,
 )
+from setwise._foundation._keywords import hints_at_names
 from setwise.estimators._boosting._boosted import importances
 from setwise.estimators._tracking._box_features import FEATURES, BoxFeatures, looks
 from setwise.estimators._tracking._box_learner import ByteStumps, learn
@@ -151,6 +152,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
     _memory: Memory
     _n_unseen: int
 
+    @hints_at_names
     def __init__(
         self,
         *,

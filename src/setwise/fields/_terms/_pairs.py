@@ -12,6 +12,7 @@ from setwise._foundation._arguments import (
     FloatArray,
     IntArray,
     as_array,
+    as_function,
     as_numbers,
     call_on_arrays,
 )
@@ -250,6 +251,7 @@ def as_heights(concave: Concave | None, most: int) -> FloatArray:
         return np.minimum(counts, 1.0)
     if not callable(concave):
         raise TypeError(f"concave must be a callable or None, got {type(concave).__name__}")
+    as_function(concave, "concave", "counts")
     heights = call_on_arrays(concave, "concave", counts)
     slack = rounding_of_heights(heights)
     if abs(heights[0]) > slack:

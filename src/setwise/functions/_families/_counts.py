@@ -12,6 +12,7 @@ from setwise._foundation._arguments import (
     FloatArray,
     IntArray,
     as_array,
+    as_function,
     as_numbers,
     call_on_arrays,
 )
@@ -64,7 +65,9 @@ class Counts(SetFunction):
         r = len(split) - m
         if not callable(formula):
             formula = CountsGrid(as_numbers(formula, "formula", shape=(m + 1, r + 1)))
-        elif isinstance(formula, Ratio) and formula.m != m:
+        elif not isinstance(formula, Ratio):
+            as_function(formula, "formula", "n", "q")
+        elif formula.m != m:
             raise ValueError(f"formula is made for {formula.m} positives, got {m} in positive")
         self._set(n=len(split), formula=formula, positive=split, m=m, r=r)
 

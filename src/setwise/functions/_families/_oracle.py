@@ -14,6 +14,7 @@ from setwise._foundation._arguments import (
     as_answer,
     as_array,
     as_count,
+    as_function,
 )
 from setwise.functions._base import SetFunction
 
@@ -64,6 +65,7 @@ class Oracle(SetFunction):
     ) -> None:
         if not callable(function):
             raise TypeError(f"function must be callable, got {type(function).__name__}")
+        as_function(function, "function", "mask")
         self._set(
             n=as_count(n, "n"),
             function=function,

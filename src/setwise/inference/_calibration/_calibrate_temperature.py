@@ -20,6 +20,7 @@ from setwise._foundation._arguments import (
 )
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._pool import Pool
 from setwise._foundation._threads import as_threads
 from setwise.fields._field import Field
@@ -38,9 +39,10 @@ SCORINGS = {"nll": log_losses, "brier": brier_scores}
 TEMPERATURES = tuple(float(2.0 ** (k / 2)) for k in range(-6, 5))
 
 
+@hints_at_names
 def calibrate_temperature(
     fields: Sequence[Field],
-    labels: Sequence[ArrayLike],
+    truths: Sequence[ArrayLike],
     method: str = "auto",
     *,
     temperatures: ArrayLike | None = None,
@@ -75,7 +77,7 @@ def calibrate_temperature(
     ----------
     fields : sequence of Field
         Of any sizes, for instance one an image.
-    labels : sequence of array-like of int
+    truths : sequence of array-like of int
         The right labels of each field, (N,) or in the shape of its image; ``ignore`` where nobody
         knows.
     method : str
@@ -134,7 +136,7 @@ def calibrate_temperature(
         raise TypeError("fields must be a sequence of at least one Field")
     check_display(verbose, callback)
     as_choice(method, "method", ["auto", UNARIES, *METHODS])
-    truths = _as_truths(labels, given, ignore)
+    right = _as_truths(truths, given, ignore)
     score = SCORINGS[as_choice(scoring, "scoring", SCORINGS)]
     grids = _grids(temperatures, scales)
     names = None if groups is None else as_list(groups, "groups", "names")
@@ -142,9 +144,9 @@ def calibrate_temperature(
     as_number(tol, "tol", nonnegative=True)
     deadline = Deadline.of(time_limit, armed=False)
     options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "n_jobs": 1, "rng": 0}
-    cases = Cases(given, truths, score, options)
+    cases = Cases(given, right, score, options)
     if not cases.counts.any():
-        raise ValueError("labels must have a variable that counts, got none")
+        raise ValueError("truths must have a variable that counts, got none")
     methods = cases.candidates() if method == "auto" else (method,)
     grid = [Point(m, t, a) for m, (t, a) in product(methods, product(*grids))] if grids else []
     if verbose:
@@ -152,7 +154,7 @@ def calibrate_temperature(
         with progress_callback(True, 0.0, callback, what=what, rounds=rounds) as shown:
             return calibrate_temperature(
                 given,
-                truths,
+                right,
                 method,
                 temperatures=temperatures,
                 scales=scales,
@@ -200,7 +202,7 @@ def _calibration(
     score = float(trials.points[best].sum() / counts.sum())
     if score == inf:
         raise ValueError(
-            "labels must have a positive probability at some point of the grid for scoring='nll', "
+            "truths must have a positive probability at some point of the grid for scoring='nll', "
             "got one that has none: scoring='brier' takes it, and so do unaries without infinities"
         )
     held_out = sum(trials.points[p][folds == k].sum() for k, p in enumerate(of_folds))
@@ -230,19 +232,19 @@ def _calibration(
     )
 
 
-def _as_truths(labels: Sequence[ArrayLike], fields: list[Field], ignore: int) -> list[IntArray]:
+def _as_truths(truths: Sequence[ArrayLike], fields: list[Field], ignore: int) -> list[IntArray]:
     ignore = as_count(ignore, "ignore", least=-(2**62), most=2**62)
-    truths = as_list(labels, "labels", "arrays of labels")
-    if len(truths) != len(fields):
+    given = as_list(truths, "truths", "arrays of labels")
+    if len(given) != len(fields):
         raise ValueError(
-            f"labels must hold an array for each of the {len(fields)} fields, got {len(truths)}"
+            f"truths must hold an array for each of the {len(fields)} fields, got {len(given)}"
         )
     found = []
-    for k, (truth, field) in enumerate(zip(truths, fields, strict=True)):
-        read = as_true_labels(truth, f"labels[{k}]", field.n_labels, ignore)
+    for k, (truth, field) in enumerate(zip(given, fields, strict=True)):
+        read = as_true_labels(truth, f"truths[{k}]", field.n_labels, ignore)
         if read.size != field.n_variables or read.ndim == 0:
             raise ValueError(
-                f"labels[{k}] must have an entry for each of the field's {field.n_variables} "
+                f"truths[{k}] must have an entry for each of the field's {field.n_variables} "
                 f"variables, got shape {read.shape}"
             )
         found.append(read.ravel())

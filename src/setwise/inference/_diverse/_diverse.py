@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from setwise._foundation._arguments import IntArray, as_array, as_choice, as_count, as_integers
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._threads import as_threads
 from setwise._foundation._timings import Stopwatch
 from setwise.diversities._alternatives import Alternatives
@@ -23,6 +24,7 @@ from setwise.inference._diverse._result import DiverseProgress, DiverseResult
 from setwise.inference._diverse._step import METHODS
 
 
+@hints_at_names
 def diverse(
     field: Field,
     m: int,

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from setwise._foundation._deadline import Deadline, TimeUp
 from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._progress import is_heard
 from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field, as_field
@@ -38,6 +39,7 @@ _AGAIN = 4
 
 
 @METHODS.describe
+@hints_at_names
 def solve_map(
     field: Field,
     method: str = "auto",

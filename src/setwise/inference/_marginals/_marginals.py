@@ -16,6 +16,7 @@ from setwise._foundation._arguments import (
 from setwise._foundation._deadline import Deadline, TimeUp
 from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._interrupts import whole
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._methods import Method
 from setwise._foundation._randomness import as_generator
 from setwise._foundation._threads import as_threads
@@ -44,6 +45,7 @@ DType = str | type[Any] | np.dtype[Any]
 
 
 @METHODS.describe
+@hints_at_names
 def marginals(
     field: Field,
     method: str = "auto",

@@ -16,6 +16,7 @@ from setwise._foundation._arguments import (
     as_number,
 )
 from setwise._foundation._interrupts import whole
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._randomness import as_generator
 from setwise._foundation._threads import as_threads
 from setwise._foundation._timings import Stopwatch
@@ -33,6 +34,7 @@ MOST_ENTRIES = 1 << 36  # of all labellings together: 512 GiB
 AT_ONCE = 64  # exact draws a call of the kernel, so that Ctrl-C leaves what there is
 
 
+@hints_at_names
 def sample(
     field: Field,
     n: int,

@@ -90,7 +90,7 @@ def block_frank_wolfe(
                 rng=rng,
                 callback=shown,
             )
-    as_function(oracle, "oracle")
+    as_function(oracle, "oracle", "i", "w")
     dimension = as_count(dimension, "dimension", most=MOST_WEIGHTS)
     n = as_count(n, "n", most=MOST_WEIGHTS // max(dimension, 1))
     search = Search(dimension, C, tol, max_iter, callback, time_limit=time_limit)

@@ -78,7 +78,7 @@ def n_slack(
                 time_limit=Deadline.of(time_limit, armed=False).inherited,
                 callback=shown,
             )
-    as_function(oracle, "oracle")
+    as_function(oracle, "oracle", "i", "w")
     dimension = as_count(dimension, "dimension", most=MOST_WEIGHTS)
     search = Search(dimension, C, tol, max_iter, callback, time_limit=time_limit)
     blocks = [Block(dimension) for _ in range(as_count(n, "n"))]

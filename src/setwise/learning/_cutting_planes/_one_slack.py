@@ -125,7 +125,7 @@ def one_slack(
                 init=init,
                 callback=shown,
             )
-    as_function(oracle, "oracle")
+    as_function(oracle, "oracle", "w")
     dimension = as_count(dimension, "dimension", most=MOST_WEIGHTS)
     search = Search(dimension, C, tol, max_iter, callback, least_risk, time_limit=time_limit)
     bundle = Bundle(dimension, as_subset(nonnegative, dimension, "nonnegative"))

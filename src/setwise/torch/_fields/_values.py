@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from setwise._foundation._arguments import did_you_mean
 from setwise.torch._inputs._sets import FLOATS, check_dense
 
 METHODS = ("projection", "trees")
@@ -56,7 +57,8 @@ def check_word(value: object, name: str, words: tuple[str, ...]) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string, got {type(value).__name__}")
     if value not in words:
-        raise ValueError(f"{name} must be one of {', '.join(words)}, got {value!r}")
+        near = did_you_mean(value, words)
+        raise ValueError(f"{name} must be one of {', '.join(words)}, got {value!r}{near}")
     return value
 
 

@@ -18,13 +18,16 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from setwise._foundation._arguments import did_you_mean
+
 Average = Literal["images", "classes"]
 
 
 def check_average(average: object, worst: object, per_image: bool) -> None:
     """One of the two words and a share in (0, 1], both of images that are sets of their own."""
     if average not in ("images", "classes"):
-        raise ValueError(f"average must be 'images' or 'classes', got {average!r}")
+        near = did_you_mean(average, ("images", "classes"))
+        raise ValueError(f"average must be 'images' or 'classes', got {average!r}{near}")
     if worst is not None:
         if isinstance(worst, bool) or not isinstance(worst, Real):
             raise TypeError(f"worst must be a number in (0, 1] or None, got {worst!r}")

@@ -9,6 +9,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from setwise._foundation._arguments import did_you_mean
+
 Reduction = Literal["mean", "sum", "none"]
 Method = Literal["exact", "bucket"]
 
@@ -56,7 +58,8 @@ def check_flags(**flags: object) -> None:
 def check_reduction(reduction: object) -> None:
     """One of the three words."""
     if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"reduction must be 'mean', 'sum' or 'none', got {reduction!r}")
+        near = did_you_mean(reduction, ("mean", "sum", "none"))
+        raise ValueError(f"reduction must be 'mean', 'sum' or 'none', got {reduction!r}{near}")
 
 
 def check_ignore(ignore_index: object) -> None:
@@ -72,7 +75,8 @@ def check_ignore(ignore_index: object) -> None:
 def check_method(method: object, buckets: object) -> None:
     """One of the two words, and a number of buckets that makes sense."""
     if method not in ("exact", "bucket"):
-        raise ValueError(f"method must be 'exact' or 'bucket', got {method!r}")
+        near = did_you_mean(method, ("exact", "bucket"))
+        raise ValueError(f"method must be 'exact' or 'bucket', got {method!r}{near}")
     if isinstance(buckets, bool) or not isinstance(buckets, int):
         raise TypeError(f"buckets must be an integer, got {buckets!r}")
     if not 2 <= buckets <= 1 << 16:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Literal
 
+from setwise._foundation._arguments import did_you_mean
 from setwise.torch._inputs._averages import Average, check_average
 from setwise.torch._inputs._sets import (
     Method,
@@ -26,6 +27,7 @@ def read_classes(classes: object) -> Classes:
         if classes not in ("present", "all"):
             raise ValueError(
                 f"classes must be 'present', 'all' or a list of classes, got {classes!r}"
+                f"{did_you_mean(classes, ('present', 'all'))}"
             )
         return classes  # type: ignore[return-value]
     as_list = getattr(classes, "tolist", None)
