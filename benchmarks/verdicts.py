@@ -28,7 +28,6 @@ TIMES = {"ms", "setwise", "median"}  # from here on a row no longer says what wa
 # Benchmark, how the goal begins: why it is not met.
 LOOP = "a call of ours in a loop has become fast itself; against a loop of NumPy the goal is met"
 NOISE = "the goal lies within the range of the repeats"
-HOSTS = "the host's own work, on the processor that this run met"
 WHY_NOT: dict[tuple[str, str], str] = {
     ("batch", "Lovász hinge, Jaccard, loop of setwise"): LOOP,
     ("batch", "B_D, Dice, loop of setwise"): LOOP,
@@ -46,13 +45,7 @@ WHY_NOT: dict[tuple[str, str], str] = {
     ("front_door", "grid_edges and solve_map, volume, random, 128³"): NOISE,
     ("front_door", "FlowGraph.grid, 128³, 26 neighbours, all"): NOISE,
     ("front_door", "FlowGraph.grid, 128³, 6 neighbours, all"): NOISE,
-    (
-        "field_layers_cuda",
-        "8 of 213 x 320",
-    ): "one image waits for memory, not for the device; eight fill it four times over",
     ("torch_cuda", "hinge 1,000,000, bucket"): "a kernel of 20 µs, and launches around it",
-    ("torch_cuda", "LovaszSigmoidLoss, host, forwards"): HOSTS,
-    ("torch_cuda", "WithCrossEntropy, host, forwards"): HOSTS,
     ("marginals", "two threads, projection, gap 0.001"): "1 % above: the sweeps take it",
     ("wide", "lovasz, 1000 x 50, 20, seed 1"): NOISE,
     ("wide", "margin, 200 x 15, 6"): NOISE,
