@@ -221,6 +221,17 @@ struct Momentum {
     }
 };
 
+// Brings it near, for when there are registers to hold it.
+__device__ inline void prefetch_momentum(const Half* halves, int at) {
+    const auto bring = [&](int j) {
+        asm volatile("prefetch.global.L1 [%0];" ::"l"(halves + label_at(at, j)));
+    };
+#pragma unroll
+    for (int g = 0; g < GROUPS; ++g) bring(4 * g);
+#pragma unroll
+    for (int j = 4 * GROUPS; j < PLANES; ++j) bring(j);
+}
+
 // Moves the flows of an edge.
 __device__ inline void relax(const Tile& tile, const Sweep& sweep, const Edge& e, float half) {
     const Flows start(sweep.start, e.at, e.is && !sweep.cold);
@@ -246,6 +257,7 @@ __device__ inline void relax(const Tile& tile, const Sweep& sweep, const Edge& e
     *tail = x - d, *head = y + d;
     if (e.keep) put(0, after, before);
 #else
+    if (e.keep && !sweep.first) prefetch_momentum(sweep.momentum, e.at);
     const float lse_x = tile.lse[e.from], lse_y = tile.lse[e.to];
     float c = lse_x - lse_y;
     float sum_x = 0.0f, sum_y = 0.0f, free_x = 0.0f, free_y = 0.0f;
