@@ -290,7 +290,7 @@ def main() -> None:
             "PyMaxflow, edges": partial(of_pymaxflow_edges, listed),
         }
         label = f"{depth}^3, {neighbors} neighbours, {name}"
-        share = compare(label, contenders, 3, table, data)
+        share = compare(label, contenders, 7 if neighbors == 6 else 3, table, data)
         best = min(share["PyMaxflow"], share["PyMaxflow, edges"])
         notes.append(f"{label}, PyMaxflow: {verdict(best, 3)}")
         notes.append(f"{label}, our list of edges: {verdict(share['setwise, edges'], 1)}")
