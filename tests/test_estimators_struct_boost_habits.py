@@ -368,7 +368,7 @@ def test_one_query_of_all_rows_has_the_usual_area():
         ({"early_stopping": 1}, {}, TypeError, "early_stopping must be True or False, got int"),
         ({"validation_fraction": 1.5}, {}, ValueError, "validation_fraction must be a share below"),
         ({"n_iter_no_change": 0}, {}, ValueError, "n_iter_no_change must be at least 1"),
-        ({"cv": 1}, {}, ValueError, "cv must be at least 2"),
+        ({"n_folds": 1}, {}, ValueError, "n_folds must be at least 2"),
         ({"class_weight": "even"}, {}, ValueError, "class_weight must be a dict or 'balanced'"),
         ({"class_weight": {0: -1}}, {}, ValueError, r"class_weight\[0\] must not be negative"),
         ({"class_weight": 3}, {}, TypeError, "class_weight must be a dict or 'balanced', got int"),

@@ -37,7 +37,7 @@ class DaskBoosted(DaskEstimator):
     n_features_in_: int
     estimator = "stump"
     early_stopping = False
-    random_state = n_jobs = cv = None
+    random_state = n_jobs = n_folds = None
     validation_fraction, n_iter_no_change, slack = 0.1, 10, "one"
 
     def _columns_known(self, table: Table) -> tuple[Any, Any]:

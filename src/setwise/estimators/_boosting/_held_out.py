@@ -76,11 +76,11 @@ def enough_of(examples: Examples, random_state: object) -> Examples:
     return examples.take(np.flatnonzero(_share_of(turn, share)))
 
 
-def folds(examples: Examples, cv: int | None, random_state: object) -> list[NDArray[np.bool_]]:
+def folds(examples: Examples, n_folds: int | None, random_state: object) -> list[NDArray[np.bool_]]:
     """Which rows are held out, part by part; None: three parts of few rows, one of many."""
     turn = _turns(examples, random_state)
-    parts = _FOLDS if cv is None else cv
-    first = 1 if cv is None and len(examples) > _FEW_ROWS else parts
+    parts = _FOLDS if n_folds is None else n_folds
+    first = 1 if n_folds is None and len(examples) > _FEW_ROWS else parts
     return [turn % parts == fold for fold in range(first)]
 
 

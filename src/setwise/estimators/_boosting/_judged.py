@@ -47,7 +47,7 @@ class Judged(Boosted):
     early_stopping: bool | str
     validation_fraction: float | int
     n_iter_no_change: int
-    cv: int | None
+    n_folds: int | None
     random_state: object
     _surrogate: str
 
@@ -78,8 +78,8 @@ class Judged(Boosted):
             as_flag(self.early_stopping, "early_stopping")
         as_fraction(self.validation_fraction)
         as_count(self.n_iter_no_change, "n_iter_no_change", least=1)
-        if self.cv is not None:
-            as_count(self.cv, "cv", least=2)
+        if self.n_folds is not None:
+            as_count(self.n_folds, "n_folds", least=2)
 
     def _learn(
         self,
@@ -95,7 +95,7 @@ class Judged(Boosted):
         stopping = self._stops_early(len(examples), bool(eval_set))
         patience = int(self.n_iter_no_change) if stopping else None
         if not stopping:
-            masks = folds(examples, self.cv, self.random_state)
+            masks = folds(examples, self.n_folds, self.random_state)
             parts = [examples.parted(mask) for mask in masks]
         elif eval_set:
             parts = [(examples, eval_set[0])]

@@ -112,7 +112,7 @@ class StructBoostClassifier(ClassScores):
         Make ``predict_proba`` of scores of rows that the fit did not see: those of early stopping,
         else of folds. "softmax": one temperature and a bias a class; the others take each class
         against the rest and divide by the sum.
-    cv : int, default=None
+    n_folds : int, default=None
         How many folds choose C and calibrate. None: 3, and beyond 1000 rows one third held out.
     tol : float, default=1e-3
         Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
@@ -226,7 +226,7 @@ class StructBoostClassifier(ClassScores):
         n_iter_no_change: int = 10,
         scoring: str | Scoring | None = None,
         calibrate: str | None = None,
-        cv: int | None = None,
+        n_folds: int | None = None,
         tol: float = 1e-3,
         slack: str = "auto",
         columns: str = "shared",
@@ -252,7 +252,7 @@ class StructBoostClassifier(ClassScores):
         self.n_iter_no_change = n_iter_no_change
         self.scoring = scoring
         self.calibrate = calibrate
-        self.cv = cv
+        self.n_folds = n_folds
         self.tol = tol
         self.slack = slack
         self.columns = columns

@@ -80,7 +80,7 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
         there are some, which stay whole. None if there is an ``eval_set``. They are not fitted.
     n_iter_no_change : int, default=10
         The patience of early stopping, in rounds.
-    cv : int, default=None
+    n_folds : int, default=None
         How many folds choose C, of whole groups. None: 3, and beyond 1000 rows one third held out.
     tol : float, default=1e-3
         Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
@@ -178,7 +178,7 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
-        cv: int | None = None,
+        n_folds: int | None = None,
         slack: str = "one",
         categorical_features: Any = "from_dtype",
         monotonic_cst: Any = None,
@@ -198,7 +198,7 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
-        self.cv = cv
+        self.n_folds = n_folds
         self.slack = slack
         self.categorical_features = categorical_features
         self.monotonic_cst = monotonic_cst
