@@ -126,6 +126,17 @@ def test_the_answer_is_no_worse_than_init(method: str) -> None:
     assert best.value <= field.energy(good) + 1e-12
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n_labels", [1, 2])
+def test_labels_are_the_callers_own(method: str, n_labels: int) -> None:
+    field = sw.fields.Field(np.eye(4, n_labels)) + sw.fields.Potts([[0, 1], [1, 2], [2, 3]], 0.1)
+    first = solve_if_possible(field, method)
+    if first is not None:
+        before = first.labels.copy()
+        first.labels[:] = -1
+        np.testing.assert_array_equal(sw.solve_map(field, method).labels, before)
+
+
 @pytest.mark.parametrize("method", OF_THREE_LABELS)
 def test_a_callback_sees_the_search_and_may_end_it(method: str) -> None:
     field = three_labels()

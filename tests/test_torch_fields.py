@@ -236,7 +236,7 @@ def test_second_derivatives_are_refused():
         x = draw((1, 3, 2, 2)).requires_grad_()
         (slope,) = torch.autograd.grad(of(x), x, create_graph=True)
         with pytest.raises(RuntimeError, match="first derivatives only"):
-            slope.square().sum().backward()
+            slope.mul_(2.0).square().sum().backward()
 
 
 def test_learnt_weights_have_derivatives_and_are_positive():
@@ -570,6 +570,7 @@ REFUSED = [
     (ValueError, "logits must be numbers", lambda: t.FieldMarginals()(X - math.inf)),
     (ValueError, "logits must hold numbers", lambda: t.FieldMarginals()(X.to("meta"))),
     (ValueError, "logits and weights must", lambda: t.FieldMarginals()(X.double() + 1e305)),
+    (ValueError, "logits and weights must", lambda: t.FieldMarginals()(X.double() + 1e308)),
     (ValueError, "weights must be finite, got inf", lambda: t.FieldMarginals(1e39)(X)),
     (ValueError, "weights must have one entry", lambda: t.FieldMarginals()(X, weights=X[0])),
     (ValueError, "weights must be finite", lambda: t.FieldMarginals()(X, weights=X - 1)),

@@ -23,6 +23,17 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
+def _open_to_all() -> None:
+    """Let any thread set the next limit.
+
+    From threadpoolctl 3.8 on the first one to set a limit is the only one that can, until it says
+    that it is done: all others are ignored, whoever lifts the limit of another one too.
+    """
+    for library in _controller().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
     """BLAS on one thread, as long as any thread of this process is inside.
@@ -33,6 +44,7 @@ def one_thread() -> Iterator[None]:
     global _users
     with _lock:
         if _users == 0:
+            _open_to_all()
             _held.append(_controller().limit(limits=1, user_api="blas"))
         _users += 1
     try:
@@ -41,4 +53,6 @@ def one_thread() -> Iterator[None]:
         with _lock:
             _users -= 1
             if _users == 0:
+                _open_to_all()
                 _held.pop().restore_original_limits()
+                _open_to_all()

@@ -17,6 +17,7 @@ _PRECISION = 1e-5  # the relative gap that single precision reaches
 _TREE_PRECISION = 1e-6
 _BINARY_TREE_PRECISION = 1e-10  # pairs are the best of their ends there: the gap is of second order
 _REGION_PRECISION = 3e-5
+_MOST_LEVEL = 2.0**28
 
 
 def solve(
@@ -131,13 +132,15 @@ def _regions(
 
 
 def _grounded(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Logits less what the labels of a pixel have in common, and its sum (B,).
+    """Logits in double precision less what the labels of a pixel have in common; its sum (B,).
 
-    What is in single precision would lose its digits to it. In steps of 64 both are exact, but for
-    labels that have no mass beside the best.
+    What is in single precision would lose its digits to it. In steps of 64, and of no more than
+    2^28, 2^31 pixels of it sum up exactly. In single precision the difference itself would be
+    rounded, of labels far below the best, which couplings may choose all the same.
     """
-    level = torch.trunc(logits.amax(1, keepdim=True) / 64) * 64
-    return logits - level, level.double().sum((1, 2))
+    wide = logits.double()
+    level = (64 * torch.trunc(wide.amax(1, keepdim=True) / 64)).clamp(-_MOST_LEVEL, _MOST_LEVEL)
+    return wide - level, level.sum((1, 2))
 
 
 def _sum_above(bound: Tensor, constant: Tensor) -> Tensor:

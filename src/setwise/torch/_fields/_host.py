@@ -119,6 +119,7 @@ def _solved(
     lower: bool,
     n_threads: int,
 ) -> _Solved:
+    check_magnitude(field, 1.0, "float64", "logits and weights")
     parts = ground(field)
     method = method_of(problem, field)
     offset, margin = parts.over(1.0)
@@ -134,7 +135,6 @@ def _solved(
         offset=offset,
         margin=margin,
     )
-    check_magnitude(field, 1.0, "float64", "logits and weights")
     near, lost = _within_sight(parts.field, options)
     if method == "trees" and state is None:
         # Even shares, whatever the logits: so that the bound is one convex function of them.

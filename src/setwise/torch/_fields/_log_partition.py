@@ -87,7 +87,7 @@ class _Once(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, slope: Tensor, *of: Tensor) -> Tensor:
-        return slope.view_as(slope)
+        return slope.clone()  # which may be written to, as a view could not
 
     @staticmethod
     def backward(ctx: Any, *slopes: Any) -> Any:

@@ -40,7 +40,7 @@ def start_moves(field: Field, init: IntArray | None) -> tuple[Moves, IntArray]:
     if init is not None:
         start = init
     elif unary is field.unary:
-        start = field._favourites().labels
+        start = field._favourites().labels.copy()  # the caller's own
     else:
         start = np.argmin(unary, axis=1)
     kernel = Moves(np.ascontiguousarray(unary))
