@@ -73,7 +73,7 @@ def batches(data: list[dict]) -> list[str]:
             times, solver = (row[key] / alone[same][key] for key in ("ms", "solver"))
             name = f"{row['method']}, {row['images']}" if "method" in row else row["images"]
             met = "met" if times <= SUBLINEAR else "NOT met"
-            notes.append(f"{name}: {times:.2f} times one, goal {SUBLINEAR:g}: {met}")
+            notes.append(f"{name}, a call: {times:.2f} times one, goal {SUBLINEAR:g}: {met}")
             notes.append(f"The solver alone: {solver:.2f} times one.")
     return notes
 

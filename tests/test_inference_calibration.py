@@ -200,7 +200,7 @@ def test_scores_are_those_of_the_marginals() -> None:
 
 def test_labels_that_cannot_be() -> None:
     field = sw.fields.Field([[0.0, np.inf], [0.0, 1.0]])
-    with pytest.raises(ValueError, match="truths must have a positive probability"):
+    with pytest.raises(ValueError, match="labels must have a positive probability"):
         sw.calibrate_temperature([field], [[1, 0]])
     found = sw.calibrate_temperature([field], [[1, 0]], scoring="brier")
     assert found.score >= 1.0

@@ -349,7 +349,7 @@ listed(
     "inference.calibrate_temperature",
     lambda found: (found.scores, found.temperature),
     fields=[FIELD, FIELD],
-    truths=[array(0, 1, 1, -1), array(0, 1, 2, 2)],
+    labels=[array(0, 1, 1, -1), array(0, 1, 2, 2)],
     method="auto",
     temperatures=array(0.5, 1.0),
     scales=array(1.0, 2.0),

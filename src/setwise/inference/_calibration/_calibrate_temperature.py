@@ -42,7 +42,7 @@ TEMPERATURES = tuple(float(2.0 ** (k / 2)) for k in range(-6, 5))
 @hints_at_names
 def calibrate_temperature(
     fields: Sequence[Field],
-    truths: Sequence[ArrayLike],
+    labels: Sequence[ArrayLike],
     method: str = "auto",
     *,
     temperatures: ArrayLike | None = None,
@@ -77,7 +77,7 @@ def calibrate_temperature(
     ----------
     fields : sequence of Field
         Of any sizes, for instance one an image.
-    truths : sequence of array-like of int
+    labels : sequence of array-like of int
         The right labels of each field, (N,) or in the shape of its image; ``ignore`` where nobody
         knows.
     method : str
@@ -136,7 +136,7 @@ def calibrate_temperature(
         raise TypeError("fields must be a sequence of at least one Field")
     check_display(verbose, callback)
     as_choice(method, "method", ["auto", UNARIES, *METHODS])
-    right = _as_truths(truths, given, ignore)
+    truths = _as_truths(labels, given, ignore)
     score = SCORINGS[as_choice(scoring, "scoring", SCORINGS)]
     grids = _grids(temperatures, scales)
     names = None if groups is None else as_list(groups, "groups", "names")
@@ -144,9 +144,9 @@ def calibrate_temperature(
     as_number(tol, "tol", nonnegative=True)
     deadline = Deadline.of(time_limit, armed=False)
     options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "n_jobs": 1, "rng": 0}
-    cases = Cases(given, right, score, options)
+    cases = Cases(given, truths, score, options)
     if not cases.counts.any():
-        raise ValueError("truths must have a variable that counts, got none")
+        raise ValueError("labels must have a variable that counts, got none")
     methods = cases.candidates() if method == "auto" else (method,)
     grid = [Point(m, t, a) for m, (t, a) in product(methods, product(*grids))] if grids else []
     if verbose:
@@ -154,7 +154,7 @@ def calibrate_temperature(
         with progress_callback(True, 0.0, callback, what=what, rounds=rounds) as shown:
             return calibrate_temperature(
                 given,
-                right,
+                truths,
                 method,
                 temperatures=temperatures,
                 scales=scales,
@@ -202,7 +202,7 @@ def _calibration(
     score = float(trials.points[best].sum() / counts.sum())
     if score == inf:
         raise ValueError(
-            "truths must have a positive probability at some point of the grid for scoring='nll', "
+            "labels must have a positive probability at some point of the grid for scoring='nll', "
             "got one that has none: scoring='brier' takes it, and so do unaries without infinities"
         )
     held_out = sum(trials.points[p][folds == k].sum() for k, p in enumerate(of_folds))
@@ -232,19 +232,19 @@ def _calibration(
     )
 
 
-def _as_truths(truths: Sequence[ArrayLike], fields: list[Field], ignore: int) -> list[IntArray]:
+def _as_truths(labels: Sequence[ArrayLike], fields: list[Field], ignore: int) -> list[IntArray]:
     ignore = as_count(ignore, "ignore", least=-(2**62), most=2**62)
-    given = as_list(truths, "truths", "arrays of labels")
-    if len(given) != len(fields):
+    truths = as_list(labels, "labels", "arrays of labels")
+    if len(truths) != len(fields):
         raise ValueError(
-            f"truths must hold an array for each of the {len(fields)} fields, got {len(given)}"
+            f"labels must hold an array for each of the {len(fields)} fields, got {len(truths)}"
         )
     found = []
-    for k, (truth, field) in enumerate(zip(given, fields, strict=True)):
-        read = as_true_labels(truth, f"truths[{k}]", field.n_labels, ignore)
+    for k, (truth, field) in enumerate(zip(truths, fields, strict=True)):
+        read = as_true_labels(truth, f"labels[{k}]", field.n_labels, ignore)
         if read.size != field.n_variables or read.ndim == 0:
             raise ValueError(
-                f"truths[{k}] must have an entry for each of the field's {field.n_variables} "
+                f"labels[{k}] must have an entry for each of the field's {field.n_variables} "
                 f"variables, got shape {read.shape}"
             )
         found.append(read.ravel())
