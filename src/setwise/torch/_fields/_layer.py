@@ -87,7 +87,8 @@ class FieldLayer(nn.Module):
         self.register_parameter(f"raw_{name}", raw)
         setattr(self, f"_{name}", values)
 
-    def _held(self, name: str, like: Tensor) -> Tensor | None:
+    def _held(self, name: str, like: Tensor, size: tuple[int, ...] = (1,)) -> Tensor | None:
+        """Learnt, or filled into ``size``: that of all at once is one launch on a device."""
         raw: Tensor | None = getattr(self, f"raw_{name}")
         if raw is not None:
             return softplus(raw).to(like)
@@ -95,7 +96,7 @@ class FieldLayer(nn.Module):
         if values is None:
             return None
         most = torch.finfo(like.dtype).max
-        held = [like.new_full((1,), x if x <= most else torch.inf) for x in values]
+        held = [like.new_full(size, x if x <= most else torch.inf) for x in values]
         return held[0] if len(held) == 1 else torch.cat(held)
 
     @property
@@ -129,7 +130,9 @@ class FieldLayer(nn.Module):
         if check:
             check_logits(batch.logits)
         layers, n_regions = read_regions(regions, batch, weighted=region_weights is not None)
-        pair_strength = self._held("weight", batch.logits)
+        alone = weights is None and image is None
+        size = (len(batch.logits), *batch.graph.slots) if alone else (1,)
+        pair_strength = self._held("weight", batch.logits, size)
         assert pair_strength is not None
         pairs = read_weights(pair_strength, batch, weights, image, self.beta)
         strength = self._held("region_weight", batch.logits)
