@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from functools import cache
+from itertools import accumulate
 from math import prod
 from typing import NamedTuple
 
@@ -65,31 +66,31 @@ def grid_bound(
     blocks = min(program.blocks, teams * plan.tiles) if tiled else program.blocks
     limit = min(_MOST_SWEEPS if limit is None else limit, _LONGEST)
     flows = torch.empty((batch, *plan.flows), dtype=torch.float32, device=device)
-    before = torch.empty((2 if tiled else 1, *flows.shape), dtype=torch.float32, device=device)
+    # Two starts of sweeps, momentum of 16 bits and levels, or flows a sweep before and twice the
+    # scores: in one piece, since the device waits for the host.
+    count, pixels = flows.numel(), batch * n
+    sizes = (8 * count, 2 * count, 4 * pixels) if tiled else (4 * count, 8 * labels * pixels, 0)
+    rest, levels = accumulate(-(-size // 256) * 256 for size in sizes[:2])
+    piece = torch.empty(levels + sizes[2], dtype=torch.uint8, device=device)
     if flow is not None:
-        (before[0] if tiled else flows).copy_(flow)
+        (piece[: 4 * count].view(torch.float32).view(flows.shape) if tiled else flows).copy_(flow)
     elif min(limit, first_check) == 0:
-        before.zero_()
+        piece[: sizes[0]].zero_()
     p = torch.empty((batch, labels, n), dtype=torch.float32, device=device)
     out = torch.empty((batch, 6), dtype=torch.float64, device=device)
     stream = torch._C._cuda_getCurrentRawStream(device.index)
     zero, scratch = workspaces(device, stream, 32 * (batch + 1), 80 * blocks)
-    # of 16 bits; or twice the scores
-    rest = torch.empty(
-        flows.shape if tiled else (2, 2, batch, labels, n), dtype=torch.float16, device=device
-    )
-    rest_at, before_at = rest.data_ptr(), before.data_ptr()
-    levels = torch.empty((batch, n), dtype=torch.float32, device=device)
+    at = piece.data_ptr()
     arguments = plan.arguments.pack(
         theta.data_ptr(),
         weights.data_ptr(),
         flows.data_ptr(),
-        before_at,
-        before_at + (before.stride(0) * 4 if tiled else 0),
-        rest_at if tiled else 0,
-        levels.data_ptr() if tiled else 0,
-        0 if tiled else rest_at,
-        0 if tiled else rest_at + rest.nbytes // 2,
+        at,
+        at + (4 * count if tiled else 0),
+        at + rest if tiled else 0,
+        at + levels if tiled else 0,
+        0 if tiled else at + rest,
+        0 if tiled else at + rest + 4 * labels * pixels,
         p.data_ptr(),
         out.data_ptr(),
         scratch.data_ptr(),
