@@ -41,6 +41,10 @@ WHY_NOT: dict[tuple[str, str], str] = {
         "expansion",
         "slowest against gco",
     ): "a made-up scene under strong smoothing; every photograph is above 3.9",
+    (
+        "expansion",
+        "cases of a higher energy than gco's",
+    ): "another local optimum, in one of fifteen; three others are lower",
     ("front_door", "solve_map, 256², 21 labels"): NOISE,
     ("front_door", "grid_edges and solve_map, volume, random, 128³"): NOISE,
     ("front_door", "FlowGraph.grid, 128³, 26 neighbours, all"): NOISE,
