@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from time import process_time
 
@@ -83,6 +84,12 @@ SETS: dict[str, Callable[[str, int], Labelled]] = {
 }
 
 
+@lru_cache(maxsize=64)
+def labelled(which: str, name: str, step: int) -> Labelled:
+    """An image of a set, read once in a while: points are tried on it by the hundred."""
+    return SETS[which](name, step)
+
+
 def unaries_alone(field: sw.fields.Field, temperature: float) -> np.ndarray:
     """exp(-u / t), normalised."""
     u = -field.unary / temperature
@@ -111,7 +118,7 @@ def told(
     method, t, a = point
     path = _kept(which, step) / f"{name}_{method}_{t:.6g}_{a:.6g}.npz"
     if not path.exists():
-        case = SETS[which](name, step)
+        case = labelled(which, name, step)
         known = case.truth >= 0
         found = posterior(method, case.field, t, a)
         rows = {row: p[known].astype(np.float32) for row, p in found.items()}
@@ -137,7 +144,7 @@ def measured(which: str, name: str, step: int, point: Point) -> dict[str, np.nda
             known = dict(arrays)
     key = f"{t:.9g}_{a:.9g}"
     if not any(entry.startswith(f"{key}_") for entry in known):
-        case = SETS[which](name, step)
+        case = labelled(which, name, step)
         start = process_time()
         rows = posterior(method, case.field, t, a)
         seconds = process_time() - start
