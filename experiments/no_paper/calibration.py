@@ -41,7 +41,7 @@ DEFAULT = "default"
 ROWS = (DEFAULT, "unaries", "projection", "trees", BELOW, "mean_field", "belief_propagation")
 FOLDS = 5
 STEPS = {"MSRC-21": 6, "GrabCut": 1}
-QUICK_STEPS = {"MSRC-21": 12, "GrabCut": 8}
+QUICK_STEPS = {"MSRC-21": 12, "GrabCut": 24}
 MEASURES = ("accuracy", "ece", "brier", "nll", "auroc")
 
 
