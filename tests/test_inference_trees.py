@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import combinations
+
 import numpy as np
 import pytest
 import reference
@@ -12,6 +15,7 @@ from marginals_cases import log_partition, true_marginals
 
 import setwise as sw
 from setwise import _core
+from setwise.inference._marginals import _tree_descent
 from setwise.inference._marginals._elimination_order import order_of, pairs_of
 from setwise.inference._marginals._forest_bound import Forested, forest_bound
 from setwise.inference._marginals._methods import METHODS
@@ -76,6 +80,33 @@ def test_pairs_beside_other_terms(seed):
     assert truth <= post.log_partition_upper + 1e-9
     assert post.relative_gap <= 1e-6
     assert (post.probabilities[np.isinf(field.unary)] == 0).all()
+
+
+def _is_at(stop, now):
+    return now.n_iter == stop
+
+
+@pytest.mark.parametrize("regions", [False, True])
+def test_looking_at_the_bound_seldom_loses_nothing(regions, monkeypatch):
+    """Dense tables raise the bound of some passes; it is one wherever the search is stopped."""
+    rng = np.random.default_rng(8)
+    n, edges = 9, np.array(list(combinations(range(9), 2)))
+    field = sw.fields.Field(rng.normal(size=(n, 2)))
+    field += sw.fields.Pairwise(edges, 1.5 * rng.normal(size=(len(edges), 2, 2)))
+    if regions:
+        field += sw.fields.RegionConsistency(np.arange(n) // 3, 1.0, 0.6)
+    truth, uppers = log_partition(field), []
+    for patience in (1, 16):
+        monkeypatch.setattr(_tree_descent, "PATIENCE", patience)
+        uppers.append(sw.marginals(field, "trees", tol=1e-6).log_partition_upper)
+    assert uppers[1] == pytest.approx(uppers[0], rel=1e-4)
+    for stop in (3, 5, 12, 40):
+        post = sw.marginals(field, "trees", tol=0.0, callback=partial(_is_at, stop))
+        assert truth <= post.log_partition_upper == post.history[-1]
+        assert post.interrupted
+        assert post.gap >= 0
+        assert len(post.history) == stop + 1
+        assert (np.diff(post.history) <= 0).all()
 
 
 @pytest.mark.parametrize("coupling", [0.3, 1.0])
