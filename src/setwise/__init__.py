@@ -101,7 +101,8 @@ def __getattr__(name: str) -> Any:
     from setwise._foundation._arguments import did_you_mean
 
     near = "" if name.startswith("_") else did_you_mean(name, __dir__())
-    raise AttributeError(f"module 'setwise' has no attribute {name!r}{near}")
+    # With the name given, the interpreter does not add a second hint of its own.
+    raise AttributeError(f"module 'setwise' has no attribute {name!r}{near}", name=name)
 
 
 def __dir__() -> list[str]:
