@@ -106,3 +106,16 @@ def test_a_minimum_at_zero_is_where_no_direction_falls(noise, zero):
         model.fit(features, y)
         along = -(2 * y - 1) * (features @ model.coef_[0])
         assert lovasz_extension(function, along) < 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_large_duals_on_the_way_make_no_gap_small(seed):
+    """Newton's steps begin at a dual of 1e13 here, whose rounding is none of an earlier bound's."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(11, 20)) * np.logspace(-6, 6, 20)
+    labels = rng.normal(size=(11, 6)) > 0
+    model = SetClassifier("f_beta", "margin", C=10.0).fit(features, labels)
+    assert "interior_point" in model.learner_
+    value, bound = model.history_.primal[-1], model.history_.dual[-1]
+    assert value - bound <= 1e-3 * value
+    assert model.gap_ == pytest.approx((value - bound) / value)

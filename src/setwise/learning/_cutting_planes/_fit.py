@@ -73,6 +73,8 @@ class Fit(Measured):
         The risk is nowhere lower, if that is known.
     rounding : float
         The rounding error of the sums that value and bound are: a smaller gap is none.
+    size : float
+        The magnitude of the terms that the bound is summed from, which its rounding is a share of.
     learner : str
         Which one ran: "one_slack", "n_slack", "block_frank_wolfe", "dual_blocks", "splitting",
         "kept_planes" or "interior_point".
@@ -113,6 +115,7 @@ class Fit(Measured):
     risk_at_zero: float
     least_risk: float | None
     rounding: float
+    size: float
     learner: str
     dual: Dual | None = field(default=None, repr=False)
     certified: bool = True

@@ -52,7 +52,8 @@ class Search:
         # One attribute for each pair: Ctrl-C between the two would leave the value of other
         # weights.
         self._incumbent = np.zeros(dimension), np.inf
-        self._bound = -np.inf, 0.0
+        trivial = -np.inf if self.least is None else self.C * self.least
+        self._bound = trivial, 0.0 if self.least is None else abs(trivial)
         self.risk_at_zero: float | None = None
         self.rounds: list[Progress] = []
         self.interrupted = False
@@ -120,13 +121,21 @@ class Search:
             self._incumbent = w.copy(), objective
         return objective
 
+    def know(self, lower: float, size: float) -> None:
+        """Keep a lower bound if it is the best one, whatever rounding has made of it.
+
+        A bound that is a difference of large numbers proves little, and would call every gap
+        rounding.
+        """
+        if lower - ROUNDING * size > self._bound[0] - ROUNDING * self._bound[1]:
+            self._bound = lower, size
+
     def end_round(self, lower: float, size: float) -> bool:
         """Write a round down; True if it was the last.
 
         ``lower`` is its lower bound, ``size`` the magnitude of the terms that were summed for it.
         """
-        if lower > self._bound[0]:
-            self._bound = lower, size
+        self.know(lower, size)
         seconds = perf_counter() - self._start
         gap = self.value - self.bound
         share = relative_gap(gap, self.room, self.rounding)
@@ -173,6 +182,7 @@ class Search:
             risk_at_zero=self._zero(),
             least_risk=self.least,
             rounding=self.rounding,
+            size=self._bound[1],
             reason=self._reason(),
             timings=self.watch.timings("model"),
             learner=learner,

@@ -286,14 +286,14 @@ def dual_blocks(
         blocks = PathBlocks(sets, search.C, start, _gap_at(init, search.C))
     else:
         blocks = _blocks(sets, search.C, init, by == "splitting")
-    known = -np.inf
     excess: float | None = None
     try:
         if init is not None:
             search.offer(np.zeros(sets.dimension), init.risk_at_zero)
             if not np.shares_memory(blocks.inner, init.w):
                 _offer(init.w, sets, search)
-            known = init.bound if init.C == search.C else known
+            if init.C == search.C:
+                search.know(init.bound, init.size)
         while True:
             for W in blocks.candidates():
                 _offer(W, sets, search)
@@ -301,7 +301,7 @@ def dual_blocks(
             excess = blocks.excess()
             shrink = 1.0 / excess
             lower = shrink * (total - shrink * squares)
-            if search.end_round(max(lower, known), total + squares):
+            if search.end_round(lower, total + squares):
                 break
             if blocks.passes >= most_passes or blocks.stuck:
                 break
