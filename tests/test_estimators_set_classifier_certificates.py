@@ -119,3 +119,15 @@ def test_large_duals_on_the_way_make_no_gap_small(seed):
     value, bound = model.history_.primal[-1], model.history_.dual[-1]
     assert value - bound <= 1e-3 * value
     assert model.gap_ == pytest.approx((value - bound) / value)
+
+
+@pytest.mark.parametrize("C", [1e12, 1e15])
+@pytest.mark.parametrize("loss", ["jaccard", "hamming"])
+@pytest.mark.filterwarnings("ignore:SetClassifier stopped:sklearn.exceptions.ConvergenceWarning")
+def test_rounding_hides_no_more_than_a_millionth(C, loss):
+    """Rows that can be told apart: at such a price the rounding of the risk is all there is."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(60, 5))
+    model = SetClassifier(loss, C=C).fit(features, features @ rng.normal(size=(5, 3)) > 0)
+    value, bound = model.history_.primal[-1], model.history_.dual[-1]
+    assert (value - bound) / value <= model.gap_ + 1e-6

@@ -16,6 +16,9 @@ ROUNDING = 64 * EPS
 # Of P(0), whose terms, such as the 1 of a hinge, cancel against the scores. It is no larger: where
 # the classes can be told apart, P is a small share of P(0), and a gap of P's own size none of that.
 CANCELLED = 4 * EPS
+# Of the objective: a gap that is more is none of rounding, however large that may be. At a price of
+# 1e15 it hides all that there is to know.
+HIDDEN = 1e-6
 # Of the terms that a risk sums: how far below its least value rounding may take it.
 BELOW_LEAST = 1e-9
 
@@ -43,4 +46,5 @@ def measures(
 ) -> tuple[float, float, float]:
     """The gap, the room that it is measured against, and the rounding that it may be."""
     least = ROUNDING * (abs(value) + abs(bound)) + CANCELLED * zero
-    return value - bound, room_of(value, bound, zero), max(least, rounding)
+    rounding = min(max(least, rounding), HIDDEN * value)
+    return value - bound, room_of(value, bound, zero), rounding

@@ -20,7 +20,7 @@ from setwise._foundation._progress import Progress, stops
 from setwise._foundation._timings import Stopwatch
 from setwise.learning._cutting_planes._fit import Dual, Fit, Planes
 from setwise.learning._history import History, columns_of
-from setwise.learning._room import BELOW_LEAST, CANCELLED, ROUNDING, room_of
+from setwise.learning._room import BELOW_LEAST, CANCELLED, HIDDEN, ROUNDING, room_of
 
 MOST_WEIGHTS = 1 << 30  # eight gigabytes for one vector of them
 # A gap that falls by less than 1 % in so many rounds, and one more for each weight, stands still.
@@ -86,7 +86,10 @@ class Search:
         """The rounding error of the sums that value and bound are."""
         squares = 0.5 * float(self.best @ self.best)
         paid = squares + abs(self.value - squares) + self._bound[1]
-        return ROUNDING * paid + CANCELLED * self.C * abs(self._zero())
+        rounding = ROUNDING * paid + CANCELLED * self.C * abs(self._zero())
+        if self.least is None:
+            return rounding
+        return min(rounding, HIDDEN * (self.value - self.C * self.least))
 
     def _zero(self) -> float:
         return 0.0 if self.risk_at_zero is None else self.risk_at_zero
