@@ -11,7 +11,7 @@ from reference import expected_loss, law_of_presence, subsets, weighted_ratio
 
 import setwise as sw
 from setwise.decisions._enumeration import expected_losses
-from setwise.decisions._presence import Law, believed
+from setwise.decisions._presence import LEAST_PRESENCE, Law, believed
 from setwise.decisions._samples import Sampler
 
 SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
@@ -72,7 +72,7 @@ def test_overlap_of_any_probabilities(values, share, beta):
 def test_the_law_has_the_presence_and_the_probabilities(values, presence):
     p = np.array(values)
     law = law_of(p, presence)
-    there = presence if p.any() and presence > 0 else 0.0
+    there = presence if p.any() and presence >= LEAST_PRESENCE else 0.0
     r = law.chances
     some = -np.expm1(np.log1p(-np.minimum(r, 1 - 1e-16)).sum()) / law.scale
     if there:
@@ -84,6 +84,19 @@ def test_the_law_has_the_presence_and_the_probabilities(values, presence):
         assert np.allclose(law.p, capped, atol=0, rtol=1e-12)
     else:
         assert law.p.sum() == pytest.approx(there)
+
+
+@pytest.mark.parametrize("loss", ["jaccard", "hamming", "face_track_4"])
+def test_the_least_numbers_there_are(loss):
+    """Probabilities whose sum has no reciprocal are raised in proportion as others are."""
+    tiny = np.nextafter(0.0, 1.0)
+    raised = sw.decide(np.full(4, tiny), loss, presence=1.0)
+    known = sw.decide(np.full(4, 0.25), loss, presence=1.0)
+    assert raised.expected == pytest.approx(known.expected)
+    for presence in (tiny, 1e-308):
+        never = sw.decide([0.5, 0.25, tiny], loss, presence=presence)
+        assert not never.mask.any()
+        assert never.expected == pytest.approx(0.0, abs=1e-11)
 
 
 def test_independence_is_a_scale_of_one():

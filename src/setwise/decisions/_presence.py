@@ -28,6 +28,8 @@ from setwise._foundation._arguments import BoolArray, FloatArray
 
 # Probabilities of two elements at once are in proportion to c: these are below rounding.
 LEAST_SCALE = 1e-13
+# A set that is there less often is never there: c may be 1 over its presence.
+LEAST_PRESENCE = float(np.finfo(np.float64).tiny)
 _MOST_STEPS = 60
 
 
@@ -82,11 +84,13 @@ def believed(
     def sums(values: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(number, values, minlength=n), np.float64)
 
+    presence = np.where(presence >= LEAST_PRESENCE, presence, 0.0)
     p = np.minimum(p, presence[number])
     total = sums(p)
     presence = np.where(total > 0, presence, 0.0)
     short = (total <= presence * (1 + LEAST_SCALE)) & (total > 0)
-    p = p * np.where(short, presence / np.where(short, total, 1.0), 1.0)[number]
+    # Shares of the sum first: it may be the least number there is.
+    p = np.where(short, presence, 1.0)[number] * (p / np.where(short, total, 1.0)[number])
     scale = np.ones(n)
     scale[short] = LEAST_SCALE
     active = (presence > 0) & ~short
