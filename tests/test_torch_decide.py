@@ -71,6 +71,16 @@ def test_the_equation_of_presence_equals_that_of_arrays():
     assert chances.numpy().ravel() == pytest.approx(flat * np.repeat(known, 40), rel=1e-12)
 
 
+def test_the_least_numbers_there_are_have_a_presence():
+    """Logits of -745: the sum of their probabilities has no reciprocal."""
+    tiny = torch.full((2, 4), 5e-324, dtype=torch.float64)
+    presence = torch.tensor([1.0, 5e-324], dtype=torch.float64)
+    found = sw.torch.decide(tiny, "jaccard", activation="none", per_image=True, presence=presence)
+    known = sw.decide(tiny.numpy(), "jaccard", presence=presence.numpy())
+    assert found.expected.numpy() == pytest.approx(known.expected, abs=1e-9)
+    assert found.mask.tolist() == known.mask.tolist()
+
+
 def test_a_class_of_each_image_is_there_or_not():
     logits = torch.randn(2, 3, 4, 5, generator=torch.Generator().manual_seed(4)) - 2
     there = torch.tensor([[0.02, 0.99, 0.5], [0.99, 0.02, 0.3]])

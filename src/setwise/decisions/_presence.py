@@ -90,7 +90,7 @@ def believed(
     presence = np.where(total > 0, presence, 0.0)
     short = (total <= presence * (1 + LEAST_SCALE)) & (total > 0)
     # Shares of the sum first: it may be the least number there is.
-    p = np.where(short, presence, 1.0)[number] * (p / np.where(short, total, 1.0)[number])
+    p = p / np.where(short, total, 1.0)[number] * np.where(short, presence, 1.0)[number]
     scale = np.ones(n)
     scale[short] = LEAST_SCALE
     active = (presence > 0) & ~short

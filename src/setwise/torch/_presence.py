@@ -10,6 +10,7 @@ from torch import Tensor
 
 # As in setwise.decisions._presence.
 _LEAST_SCALE, _MOST_STEPS = 1e-13, 60
+_LEAST_PRESENCE = torch.finfo(torch.float64).tiny
 # Probabilities in float64 that are held at once.
 _AT_ONCE = 1 << 25
 
@@ -46,11 +47,13 @@ def independent(p: Tensor, presence: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _independent(given: Tensor, presence: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    presence = torch.where(presence >= _LEAST_PRESENCE, presence, 0.0)
     p = torch.minimum(given.double(), presence[:, None])
     total = p.sum(1)
     presence = torch.where(total > 0, presence, 0.0)
     short = (total <= presence * (1 + _LEAST_SCALE)) & (total > 0)
-    p = p * torch.where(short, presence / torch.where(short, total, 1.0), 1.0)[:, None]
+    # Shares of the sum first: it may be the least number there is.
+    p = p / torch.where(short, total, 1.0)[:, None] * torch.where(short, presence, 1.0)[:, None]
     active = (presence > 0) & ~short
     scale = torch.where(active, 1 / torch.where(active, presence, 1.0), 1.0)
     scale = torch.where(short, _LEAST_SCALE, scale)
