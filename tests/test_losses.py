@@ -306,6 +306,8 @@ def test_a_loss_of_your_own():
         (lambda: losses.Hamming([[1.0]]), ValueError, r"weights must have shape \(any\), got"),
         (lambda: losses.Hamming(["a"]), TypeError, "weights must hold real numbers, got dtype"),
         (lambda: losses.FBeta(0.0), ValueError, "beta must be positive, got 0"),
+        (lambda: losses.FBeta(1e-8), ValueError, "beta must be at least 0.001, got 1e-08"),
+        (lambda: losses.FBeta(1e155), ValueError, r"beta must be at most 1e\+15 in size, got 1e"),
         (lambda: losses.FBeta(np.inf), ValueError, "beta must be finite, got inf"),
         (lambda: losses.FBeta("1"), TypeError, "beta must be a real number, got str"),
         (lambda: losses.Exponential(-1.0), ValueError, "alpha must be positive, got -1"),

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_number
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.functions import Ratio, SetFunction
 from setwise.functions._families._counts import ratio_gains
+from setwise.functions._families._ratio import as_beta
 from setwise.losses._base import Loss
 from setwise.losses._counts import OfCounts
 from setwise.losses._families import RatioRows
@@ -39,9 +40,9 @@ class OfRatio(OfCounts):
         n = labels.counts(mistakes & labels.positive.view(np.bool_)).astype(np.float64)
         q = labels.counts(mistakes) - n
         m = labels.positives
-        a, c, d = self._ratio(1)._constants
+        a, _, d = self._ratio(1)._constants
         with np.errstate(divide="ignore", invalid="ignore"):
-            values = (a * n + q) / (c * m - d * n + q)
+            values = (a * n + q) / (a * m + d * (m - n) + q)
         return np.where(m == 0, np.minimum(1.0, q), values)
 
     def _gains(self, labels: Labels, order: IntArray, chains: IntArray) -> FloatArray:
@@ -119,7 +120,7 @@ class FBeta(OfRatio):
     Parameters
     ----------
     beta : float
-        Positive; recall counts beta times as much as precision.
+        Between 1e-3 and 1e15; recall counts beta times as much as precision.
 
     Examples
     --------
@@ -131,7 +132,7 @@ class FBeta(OfRatio):
     beta: float
 
     def __init__(self, beta: float = 1.0) -> None:
-        self._set(beta=as_number(beta, "beta", positive=True))
+        self._set(beta=as_beta(beta))
 
     def _ratio(self, m: int) -> Ratio:
         return Ratio(m, self.beta)

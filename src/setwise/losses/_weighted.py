@@ -34,12 +34,13 @@ class RatioOfModular(SetFunction):
         return float(self.weights[self.positive].sum())
 
     def _values(self, masks: BoolArray) -> FloatArray:
-        a, c, d = self.ratio._constants
-        missed = masks @ (self.weights * self.positive)
+        a, _, d = self.ratio._constants
+        positive = self.weights * self.positive
+        missed, kept = masks @ positive, ~masks @ positive
         added = masks @ (self.weights * ~self.positive)
         if self._total == 0:
             return np.where(added > 0, 1.0, 0.0)
-        values: FloatArray = (a * missed + added) / (c * self._total - d * missed + added)
+        values: FloatArray = (a * missed + added) / (a * (missed + kept) + d * kept + added)
         return values
 
     def _gains(self, order: IntArray) -> FloatArray:

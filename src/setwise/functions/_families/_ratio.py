@@ -13,6 +13,8 @@ from setwise._foundation._arguments import FloatArray, as_array, as_choice, as_c
 Part = Literal["whole", "submodular", "supermodular"]
 
 _MOST_NEGATIVES = 1 << 53
+# Of beta: 1 + beta^2 must know of its beta^2, and the squares and cubes of m beta^2 be finite.
+BETAS = 1e-3, 1e15
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Ratio:
     m : int
         How many positives there are.
     beta : float, optional
-        Of F-beta, positive; None for Jaccard.
+        Of F-beta, between 1e-3 and 1e15; None for Jaccard.
     part : {"whole", "submodular", "supermodular"}
         l, f = l - g or g.
 
@@ -57,7 +59,7 @@ class Ratio:
     def __post_init__(self) -> None:
         as_count(self.m, "m")
         if self.beta is not None:
-            as_number(self.beta, "beta", positive=True)
+            as_beta(self.beta)
         as_choice(self.part, "part", get_args(Part))
 
     @property
@@ -78,9 +80,13 @@ class Ratio:
             return self._convex(n + 0.0 * q)
         if self.m == 0:
             return np.minimum(1.0, q + 0.0 * n)
-        a, c, d = self._constants
-        ratio: FloatArray = (a * n + q) / (c * self.m - d * n + q)
+        ratio: FloatArray = (self._constants[0] * n + q) / self._below(n, q)
         return ratio if self.part == "whole" else ratio - self._convex(n)
+
+    def _below(self, n: FloatArray, q: FloatArray) -> FloatArray:
+        """c m - d n + q, where c = a + d: what is small is not a difference of what is large."""
+        a, _, d = self._constants
+        return a * self.m + d * (self.m - n) + q
 
     def step_negative(self, n: ArrayLike, q: ArrayLike) -> FloatArray:
         """l(n + 1, q) - l(n, q), without cancellation: n between 0 and m - 1."""
@@ -91,9 +97,9 @@ class Ratio:
     def _step_negative(self, n: FloatArray, q: FloatArray) -> FloatArray:
         if self.part == "supermodular":
             return self._convex_step(n) + 0.0 * q
-        a, c, d = self._constants
-        below = c * self.m - d * n + q
-        step: FloatArray = (a * below + d * (a * n + q)) / (below * (below - d))
+        a, _, d = self._constants
+        below = self._below(n, q)
+        step: FloatArray = (a * below + d * (a * n + q)) / (below * self._below(n + 1.0, q))
         return step if self.part == "whole" else step - self._convex_step(n)
 
     def step_positive(self, n: ArrayLike, q: ArrayLike) -> FloatArray:
@@ -116,9 +122,8 @@ class Ratio:
             return np.zeros(np.broadcast_shapes(np.shape(n), np.shape(q)))
         if self.m == 0:
             return np.where(q > 0, 0.0, 1.0) + 0.0 * n
-        a, c, d = self._constants
-        below = c * self.m - d * n + q
-        step: FloatArray = (c * self.m - (d + a) * n) / (below * (below + 1.0))
+        below = self._below(n, q)
+        step: FloatArray = self._constants[1] * (self.m - n) / (below * (below + 1.0))
         return step
 
     def _largest_step(self, r: int) -> float:
@@ -183,6 +188,11 @@ class Ratio:
         # The false-negative step of f is least at q = r; the false-positive step is that of l.
         n = np.arange(self.m, dtype=np.float64)
         return bool(np.all(self._step_negative(n, np.float64(r) + 0.0 * n) >= 0))
+
+
+def as_beta(beta: object) -> float:
+    """What F-beta takes for beta."""
+    return as_number(beta, "beta", positive=True, smallest=BETAS[0], largest=BETAS[1])
 
 
 def as_counts(values: ArrayLike, name: str, most: int) -> FloatArray:
