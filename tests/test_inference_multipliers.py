@@ -159,6 +159,23 @@ def test_a_field_of_its_own_with_balls(seed):
     assert found.value >= least - 1e-9
 
 
+@pytest.mark.parametrize("method", ["multipliers", "branches"])
+@pytest.mark.parametrize("price", [1e12, 1e17, 1e20])
+def test_seeds_do_not_hide_what_others_pay(method, price):
+    """What labels cost is not read from differences, in which a price that nobody pays stands."""
+    rng = np.random.default_rng(0)
+    unary = rng.normal(size=(9, 2))
+    unary[[0, 4], [0, 1]] += price
+    field = fields.Field(unary) + fields.Potts(grid(3, 3), 0.3)
+    ball = HammingBall(weight=2.0, gamma=0.3)
+    found = diverse(field, 4, ball, method=method)
+    every = reference.all_labelings(9, 2)
+    for k in range(1, 4):
+        earlier = found.labelings[:k]
+        energies = ball.augment(field, earlier).energy(np.vstack([found.labelings[k], every]))
+        assert energies[0] - energies[1:].min() <= found.gaps[k] + 1e-9
+
+
 class Written(fields.Potential):
     """A function of a count that is not the library's."""
 

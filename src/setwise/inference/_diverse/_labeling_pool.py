@@ -36,10 +36,8 @@ class LabelingPool:
         self._n_jobs = n_jobs
         self._rest: Field | None = None
         self._cut: TwoLabelCut | None = None
-        # What label 1 costs more than 0, the same without the variables that have no choice, and
-        # the energy beyond what is counted by these and a cut.
+        # What label 1 costs more than 0, and the energy beyond the unaries and what a cut counts.
         self._costs: FloatArray = np.zeros(0)
-        self._free: FloatArray = np.zeros(0)
         self._level: float | None = None
         self.labelings: list[IntArray] = []
         self.energies: list[float] = []
@@ -73,7 +71,6 @@ class LabelingPool:
             self.energies = [_energy(rest, labels) for labels in self.labelings]
             self._rest, self._level = rest, None
             self._costs = rest.unary[:, -1] - rest.unary[:, 0]
-            self._free = np.where(np.isfinite(self._costs), self._costs, 0.0)
 
     def add(self, labels: IntArray) -> float:
         """One more labelling, made elsewhere; its energy."""
@@ -101,7 +98,9 @@ class LabelingPool:
         for variable, label in forced:
             costs[variable] = -np.inf if label else np.inf
         ones = self._cut.ones(costs, share)
-        counted = self._cut.value + float(self._free[ones].sum())
+        # Of the labels taken: the difference that a seed makes would hide what all others pay.
+        unary = self.rest.unary
+        counted = self._cut.value + float(np.where(ones, unary[:, 1], unary[:, 0]).sum())
         labels: IntArray = ones.view(np.uint8)  # the smallest type
         if self._level is None:
             self._level = self.add(labels) - counted
