@@ -146,6 +146,21 @@ def test_a_joint_list_of_three_labels_is_within_its_bound(name, seed, m):
     assert best - 1e-9 <= score <= best + found.gaps.sum() + 1e-9
 
 
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_a_constant_does_not_change_what_is_claimed_of_a_joint_list(n_labels):
+    rng = np.random.default_rng(0)
+    unary = rng.integers(-2048, 2048, (6, n_labels)) / 1024
+    potts = sw.fields.Potts(sw.fields.grid_edges((2, 3)), 0.5)
+    plain = sw.diverse(sw.fields.Field(unary) + potts, 3, d.DivMBest(0.3), method="joint")
+    for constant in (-1e9, 1e6, 1e12):
+        field = sw.fields.Field(unary + constant) + potts
+        moved = sw.diverse(field, 3, d.DivMBest(0.3), method="joint")
+        assert moved.labelings.tolist() == plain.labelings.tolist()
+        claims = [[r.guarantee.score, r.guarantee.bound, r.guarantee.ratio] for r in (plain, moved)]
+        assert claims[0] == claims[1]
+        assert moved.guarantee.shift == pytest.approx(moved.values.max())
+
+
 @given(seeds, st.integers(1, 5), st.floats(0.0, 0.4))
 def test_medians_are_the_best_of_all_choices(seed, m, least):
     rng = np.random.default_rng(seed)

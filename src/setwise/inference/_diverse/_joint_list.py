@@ -19,7 +19,7 @@ from setwise.inference._diverse._greedy_list import greedy_list
 from setwise.inference._diverse._items import Items
 from setwise.inference._diverse._path_cuts import Cuts
 from setwise.inference._diverse._result import DiverseProgress, DiverseResult, Guarantee
-from setwise.inference._map._ground import difference_below, ground
+from setwise.inference._map._ground import Ground, difference_below, ground
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 from setwise.inference._map._solve_map import solve_map
@@ -108,8 +108,8 @@ def _by_cuts(
     result = replace(result, biases=np.array([bias for bias, _ in solved[: len(result.values)]]))
     if ended:
         return result
-    score = float((result.gains - result.values).sum())
-    claim = _claim(result, score, float(result.gaps.sum()))
+    gap = float(np.sum([found.gap for found, _ in steps]))
+    claim = _claim(cuts.base, result, gap)
     return replace(result, guarantee=claim, reason=claim.assumes)
 
 
@@ -141,16 +141,18 @@ def _nothing(field: Field, cuts: Cuts, deadline: Deadline) -> DiverseResult:
     return result
 
 
-def _claim(result: DiverseResult, score: float, gap: float) -> Guarantee:
-    shift = float(result.values.max(initial=0.0))
-    m = len(result.values)
+def _claim(base: Ground, result: DiverseResult, gap: float) -> Guarantee:
+    """With c the largest energy of the list; scores are summed without what all labellings pay."""
+    heights = base.field._energies(result.labelings)
+    shift = float(heights.max())
+    score = float((shift - heights + result.gains).sum())
     return Guarantee(
         factor=1.0,
         slack=gap,
-        shift=shift,
-        score=score + m * shift,
-        bound=score + m * shift + gap,
-        n_items=m,
+        shift=shift + base.constant,
+        score=score,
+        bound=score + gap,
+        n_items=len(heights),
         assumes="no list of as many items has a larger sum of (c - E) plus d, but for the slack",
     )
 
@@ -197,7 +199,7 @@ def _by_moves(
     result = items.result(None, "", interrupted and not deadline.struck)
     if not np.isfinite(gap):
         return replace(result, reason=deadline.added_to("the joint search was ended"))
-    claim = _claim(result, float(np.sum(gains) - result.values.sum()), gap)
+    claim = _claim(base, result, gap)
     return replace(result, guarantee=claim, reason=claim.assumes)
 
 
