@@ -92,6 +92,17 @@ def test_a_forbidden_pair_hides_no_other_entry(method):
     assert (best.labels.tolist(), best.value, best.exact) == ([1, 1], 1.5, True)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_no_bound_that_a_callback_is_told_is_above_the_least_energy(method):
+    """Before the search is made again without the price of 5e16 it knows nothing of the others."""
+    field = Field([[0.0, 0.25], [0.0, 0.0], [0.5, 0.0]])
+    field += Pairwise([[0, 1], [1, 2]], [[[1.5, 5e16], [5e16, 0.0]], [[0.0, 0.75], [1.0, 0.0]]])
+    told = []
+    best = solve_map(field, method, callback=lambda round: told.append(round.bound))
+    assert (best.value, best.exact) == (0.25, True)
+    assert max(told, default=0.0) <= 0.25 * (1 + 1e-9)
+
+
 # the upper bound of perturb holds in expectation
 MARGINALS = ("auto", *(name for name in OF_MARGINALS if name != "perturb"))
 

@@ -27,6 +27,7 @@ from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field
 from setwise.inference._map._energy_scale import NEGLIGIBLE, EnergyScale
 from setwise.inference._map._ground import difference_below
+from setwise.inference._map._reach import Doubt
 from setwise.inference._map._result import MapProgress, MapResult
 
 
@@ -45,6 +46,8 @@ class MapOptions:
     """What gaps are measured against."""
     offset: float
     """What the callback is told above the field's energies."""
+    doubt: Doubt = dataclass_field(default_factory=Doubt)
+    """What prices that no good labelling pays may have done to a bound that is told."""
     deadline: Deadline = dataclass_field(default_factory=Deadline)
     watch: Stopwatch = dataclass_field(default_factory=Stopwatch)
     began: float = dataclass_field(default_factory=perf_counter)
@@ -104,6 +107,8 @@ class MapOptions:
         _core.poll()
         if not is_heard(self.callback):
             return False
+        if self.doubt.is_seen(value - self.scale.floor):
+            bound = max(bound - self.doubt.lost, self.scale.floor)
         progress = MapProgress(
             n_iter,
             value + self.offset,

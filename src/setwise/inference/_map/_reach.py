@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import log
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,10 +27,28 @@ _REACH = 1024.0
 _ROUNDINGS = 16.0
 
 
+class Doubt(NamedTuple):
+    """How far prices put a bound in doubt while a search goes on."""
+
+    rounding: float = 0.0
+    """of the largest price"""
+    lost: float = 0.0
+    """what rounding may do to the bound, at most"""
+
+    @classmethod
+    def of(cls, field: Field, *, by_cut: bool) -> Doubt:
+        """That of a search in a field."""
+        return cls(rounding_of_prices(field, by_cut=by_cut), digits_lost(field))
+
+    def is_seen(self, room: float) -> bool:
+        """Whether it is more than a negligible share of what a labelling pays."""
+        return self.rounding > NEGLIGIBLE * room
+
+
 def out_of_reach(field: Field, energy: float, *, by_cut: bool) -> bool:
     """Whether the rounding of a price is more than a negligible share of what an energy pays."""
-    room = energy - trivial_of_tables(field)
-    return rounding_of_prices(field, by_cut=by_cut) > NEGLIGIBLE * room
+    doubt = Doubt(rounding_of_prices(field, by_cut=by_cut))
+    return doubt.is_seen(energy - trivial_of_tables(field))
 
 
 def within_reach(field: Field, value: float) -> Field:

@@ -27,6 +27,7 @@ from setwise.inference._map._methods import METHODS
 from setwise.inference._map._moves._cut import cut_at_once
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._reach import (
+    Doubt,
     out_of_reach,
     remeasured,
     within_reach,
@@ -159,8 +160,10 @@ def solve_map(
     else:
         METHODS[method].check(problem)
         reason = "asked for"
-    result = _search(problem, method, options)
     record = METHODS[method]
+    if is_heard(callback) and not record.adds_paid_only:
+        options = replace(options, doubt=Doubt.of(problem, by_cut=record.by_cut))
+    result = _search(problem, method, options)
     if not record.adds_paid_only:
         if out_of_reach(problem, result.value, by_cut=record.by_cut):
             result = _search_again(problem, method, options, result)
@@ -237,6 +240,8 @@ def _search_again(field: Field, method: str, options: MapOptions, result: MapRes
             break
         nearer = within_reach(field, result.value)
         again = replace(options, init=result.labels, scale=EnergyScale.of(nearer))
+        if is_heard(options.callback):
+            again = replace(again, doubt=Doubt.of(nearer, by_cut=by_cut))
         try:
             METHODS[method].check(nearer)
             found = _search(nearer, method, again)
