@@ -92,11 +92,17 @@ def assert_statements(surrogate, one):
 def far_evaluation(surrogate, one):
     """One element just wrong, all others right by far: where a thresholded sum sinks below zero."""
     p = len(one.positive)
-    margins = np.full((p, p), 1000.0)
+    margins = np.full((p, p), 1e5)
     np.fill_diagonal(margins, -1e-3)
     scores = margins * np.where(one.positive, 1.0, -1.0)
     values, gradients = surrogate.value_and_gradient(np.tile(one.positive, (p, 1)), scores)
     return Evaluation(one.positive, scores, values, gradients, values, one.losses)
+
+
+def test_costs_that_differ_by_rounding_sink_no_sum():
+    """max(0, 0.3 s) of the larger s is an upper bound, whatever 0.1 + 0.2 is."""
+    surrogate = LovaszHinge(losses.SetLoss(Table([0.0, 0.3, 0.3, 0.1 + 0.2])), case=2)
+    assert surrogate.properties([0, 0]).is_upper_bound is None
 
 
 @st.composite
