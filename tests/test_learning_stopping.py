@@ -1,9 +1,11 @@
 """Learners end at a tolerance, after max_iter, at a callback's word or at Ctrl-C: always honest."""
 
+import numpy as np
 import pytest
 from learner_registry import SVM, Problem, assert_honest, each_learner
 
-from setwise.learning import Progress
+from setwise.learning import Progress, one_slack
+from setwise.learning._cutting_planes._search import Search
 
 
 @each_learner
@@ -115,3 +117,33 @@ def test_other_errors_of_the_oracle_pass_through(learner):
 
     with pytest.raises(RuntimeError, match="the oracle is broken"):
         learner.call(Broken(SVM.planes, SVM.dimension), 1.0)
+
+
+def test_a_bound_of_large_numbers_counts_without_their_rounding():
+    """5 as a difference of numbers of 1e20 proves nothing; 5 of numbers of 10 stands as it is."""
+    search = Search(1, 1.0, 1e-3, 10, None)
+    search.offer(np.zeros(1), 100.0)
+    assert search.bound == 0.0  # a risk is not negative
+    search.know(5.0, 1e20)
+    assert search.bound == 0.0
+    search.know(5.0, 10.0)
+    search.know(6.0, 1e20)
+    assert search.bound == 5.0
+
+
+@pytest.mark.parametrize("seed", [1, 10, 13])
+def test_no_bound_lies_above_the_minimum_at_a_large_price(seed):
+    """Without a least risk the first bounds are differences of numbers of 1e24."""
+    rng = np.random.default_rng(seed)
+    slopes = rng.normal(size=(6, 5, 3)) * [1.0, 1e2, 1e4]
+    heights = rng.normal(size=(6, 5))
+
+    def risk(w, constant=1e3):
+        planes = np.maximum(slopes @ w + heights, 0.0)
+        best = planes.argmax(axis=1)
+        slope = np.where(planes.max(axis=1) > 0, 1.0, 0.0) @ slopes[np.arange(6), best]
+        return planes.max(axis=1).sum() + constant, slope
+
+    known = one_slack(lambda w: risk(w, 0.0), 3, 1e10, tol=1e-8, max_iter=300)
+    fit = one_slack(risk, 3, 1e10, tol=1e-6, least_risk=None, max_iter=300)
+    assert fit.bound - 1e13 <= known.value * (1 + 1e-6)

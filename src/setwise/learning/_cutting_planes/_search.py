@@ -85,11 +85,10 @@ class Search:
     def rounding(self) -> float:
         """The rounding error of the sums that value and bound are."""
         squares = 0.5 * float(self.best @ self.best)
-        paid = squares + abs(self.value - squares) + self._bound[1]
-        rounding = ROUNDING * paid + CANCELLED * self.C * abs(self._zero())
-        if self.least is None:
-            return rounding
-        return min(rounding, HIDDEN * (self.value - self.C * self.least))
+        paid = squares + abs(self.value - squares)
+        rounding = ROUNDING * (paid + self._bound[1]) + CANCELLED * self.C * abs(self._zero())
+        seen = paid if self.least is None else self.value - self.C * self.least
+        return min(rounding, HIDDEN * seen)
 
     def _zero(self) -> float:
         return 0.0 if self.risk_at_zero is None else self.risk_at_zero
@@ -125,12 +124,14 @@ class Search:
         return objective
 
     def know(self, lower: float, size: float) -> None:
-        """Keep a lower bound if it is the best one, whatever rounding has made of it.
+        """Keep a lower bound if it is the best one; ``size`` as in ``end_round``.
 
-        A bound that is a difference of large numbers proves little, and would call every gap
-        rounding.
+        A difference of large numbers, of which rounding has left little, counts without that.
         """
-        if lower - ROUNDING * size > self._bound[0] - ROUNDING * self._bound[1]:
+        rounding = ROUNDING * size
+        if rounding > HIDDEN * abs(lower):
+            lower -= rounding
+        if lower > self._bound[0]:
             self._bound = lower, size
 
     def end_round(self, lower: float, size: float) -> bool:
