@@ -25,6 +25,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import setwise as sw
 from setwise import SetDecision
+from setwise.decisions._probabilities import read_probabilities
+from setwise.estimators._sets._presence_model import PresenceModel
 
 # A sample that is repeated can be in two folds, and one of weight 2 cannot: calibrated, they
 # differ, as those of scikit-learn's CalibratedClassifierCV do.
@@ -278,3 +280,12 @@ def test_weights_reach_the_classifier_of_each_label():
         known = clone(own).fit(X, label, sample_weight=weight)
         np.testing.assert_allclose(own.coef_, known.coef_)
     assert model.predict(X).shape == Y.shape
+
+
+def test_rows_that_count_nothing_do_not_say_how_often_a_set_is_there():
+    """Where no set that counts is empty there is one number, and the removed rows are not in it."""
+    p = np.full((6, 3), 0.4)
+    truth = np.array([[1, 0, 0]] * 4 + [[0, 0, 0]] * 2, np.bool_)
+    few, all_ = (read_probabilities(q, offsets=None, groups=None, sets="rows") for q in (p[:4], p))
+    removed = PresenceModel.fit(all_, truth.ravel(), np.array([1.0] * 4 + [0.0] * 2))
+    assert removed.always == PresenceModel.fit(few, truth[:4].ravel(), None).always

@@ -31,8 +31,8 @@ class PresenceModel:
     ) -> PresenceModel:
         """From probabilities out of fold and the truth, both set by set."""
         there = np.logical_or.reduceat(positive, sets.offsets[:-1])
-        always = (np.count_nonzero(there) + 1) / (len(there) + 2)
         counted = there if weight is None else there[weight > 0]
+        always = (np.count_nonzero(counted) + 1) / (len(counted) + 2)
         if counted.all() or not counted.any():
             return cls(None, always)
         return cls(LogisticRegression(C=_C).fit(_signs(sets), there, sample_weight=weight), always)
