@@ -320,3 +320,29 @@ def test_fields_take_no_layout():
         sw.decide(sw.marginals(FIELD), "jaccard", groups=[0] * 9)
     with pytest.raises(ValueError, match="label"):
         sw.decide(sw.marginals(FIELD), "jaccard", label=3)
+
+
+@pytest.mark.parametrize("kind", ["weights", "table", "sampled"])
+def test_a_term_that_falls_in_a_sum_that_does_not(kind):
+    """The range of samples is that of a function that increases: a falling term has another."""
+    n = 25
+    rng = np.random.default_rng(0)
+    p, falls = rng.random(n), -rng.random(n)
+    function = {
+        "weights": sw.functions.Modular(falls),
+        "table": sw.functions.Cardinality(-0.5 * np.arange(n + 1)),
+        "sampled": sw.functions.Modular(falls)
+        + sw.functions.Coverage([[i // 2] for i in range(n)]),
+    }[kind]
+    decision = sw.decide(p, sw.losses.SetLoss(function) + sw.losses.Hamming())
+    assert decision.method == "majority"
+    assert decision.error >= 0
+    wrong = np.minimum(p, 1 - p)
+    expected = {
+        "weights": (1 + falls) @ wrong,
+        "table": 0.5 * wrong.sum(),
+        "sampled": (1 + falls) @ wrong
+        + sum(1 - np.prod(1 - wrong[k : k + 2]) for k in range(0, n, 2)),
+    }[kind]
+    assert decision.expected == pytest.approx(expected, abs=decision.error)
+    assert decision.bound <= expected

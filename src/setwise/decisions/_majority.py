@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from setwise._foundation import _kernels as _core
-from setwise._foundation._arguments import FloatArray
+from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise.decisions._answers import Answers, rounding
 from setwise.decisions._enumeration import MOST_FOR_MISTAKES, all_masks
 from setwise.decisions._probabilities import Probabilities
 from setwise.decisions._samples import Sampler
-from setwise.functions import Cardinality
+from setwise.functions import Cardinality, Modular
 from setwise.losses import Loss
 from setwise.losses._labels import Labels
 
@@ -33,19 +33,23 @@ def by_majority(loss: Loss, p: Probabilities, sampler: Sampler) -> Answers:
 def _expected(loss: Loss, wrong: FloatArray, sampler: Sampler) -> tuple[float, float]:
     """The expected loss of independent mistakes, and how far it may be off."""
     # An expectation is linear.
-    parts = [(scale, *_of_term(term, wrong, sampler)) for scale, term in loss._summands()]
-    return sum(c * value for c, value, _ in parts), sum(c * error for c, _, error in parts)
+    parts = [(scale, _of_term(term, wrong, sampler)) for scale, term in loss._summands()]
+    known = [(scale, *part) for scale, part in parts if part is not None]
+    if len(known) < len(parts):  # a term that falls somewhere: the sum of all of them does not
+        return sampler.expected_of_mistakes(loss._set_function(_truth(wrong)), wrong)
+    return sum(c * value for c, value, _ in known), sum(c * error for c, _, error in known)
 
 
-def _of_term(loss: Loss, wrong: FloatArray, sampler: Sampler) -> tuple[float, float]:
-    n = len(wrong)
-    truth = np.zeros(n, np.uint8)
-    labels = Labels(truth, np.array([0, n]), "single", (n,))
+def _of_term(loss: Loss, wrong: FloatArray, sampler: Sampler) -> tuple[float, float] | None:
+    """The same of a term; None where samples of it would have no known range."""
+    n, truth = len(wrong), _truth(wrong)
+    labels = Labels(truth.view(np.uint8), np.array([0, n]), "single", (n,))
+    function = loss._set_function(truth)
     weights = loss._element_weights(labels)
+    if weights is None and isinstance(function, Modular):
+        weights = function.weights
     if weights is not None:
-        value = float(weights @ wrong)
-        return value, rounding(n, float(weights.max(initial=0.0)))
-    function = loss._set_function(truth.view(np.bool_))
+        return float(weights @ wrong), rounding(n, float(np.abs(weights).max(initial=0.0)))
     if isinstance(function, Cardinality):
         table = function.values
         return _core.expected_of_count(wrong, table), rounding(n, float(np.abs(table).max()))
@@ -54,4 +58,11 @@ def _of_term(loss: Loss, wrong: FloatArray, sampler: Sampler) -> tuple[float, fl
         chances = np.where(masks, wrong, 1 - wrong).prod(axis=1)
         values = function._values(masks)
         return float(chances @ values), rounding(n, float(np.abs(values).max()))
+    if not (loss.is_increasing or function.is_increasing):
+        return None
     return sampler.expected_of_mistakes(function, wrong)
+
+
+def _truth(wrong: FloatArray) -> BoolArray:
+    """Any: the loss does not look at it."""
+    return np.zeros(len(wrong), np.bool_)
