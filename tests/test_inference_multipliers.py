@@ -223,3 +223,14 @@ def test_bounds_carry_over():
         whole = solve_map(field, "convex")
         assert carried.bound <= whole.value + 1e-9
         assert carried.bound >= whole.bound - 0.05 * max(1.0, abs(whole.bound))
+
+
+def test_bounds_carry_over_between_terms_of_one_kind_only():
+    """Half an edge of weight 2 has the numbers of a count whose gains are 1 and 0."""
+    count = Written(fields.CountTerm([0, 0], [0, 3], [0.0, 1.0, 1.0]))
+    field = fields.Field([[0.0, 1.0, 2.0], [1.0, 0.0, 3.0]]) + count
+    bounds = CarriedBound()
+    for step in (field, field + fields.Potts([[0, 1]], 2.0)):
+        found = solve_map(step, "convex", max_iter=0)
+        carried = bounds.improve(step, found, MapOptions.read(step, n_jobs=1))
+        assert carried.bound <= step.energy(reference.all_labelings(2, 3)).min() + 1e-9

@@ -89,6 +89,8 @@ def _parts(groups: list[Group], size: int) -> dict[bytes, tuple[slice, float]]:
                 parts[repr(slot).encode()] = place, float(cost)
         else:
             arrays = [group.variables, group.starts, group.parameters, group.own]
-            key = b"".join(np.asarray(array).tobytes() for array in arrays)
+            # Numbers alone may be those of another kind of terms.
+            key = repr((group.kind, group.slots)).encode()
+            key += b"".join(np.asarray(array).tobytes() for array in arrays)
             parts[key] = slice(start, end), 1.0
     return parts if end == size else {}
