@@ -161,3 +161,10 @@ def test_far_seeds_with_the_cut_at_either_end():
         graph.set_terminals(source, sink)
         assert graph.solve() == graph.bound == 3
         assert graph.mask.sum() == (1 if low == 0 else 1599)
+
+
+def test_a_grid_without_edges_computes_in_the_type_of_its_weights():
+    graph = FlowGraph.grid((1, 1), 0.5)
+    graph.set_terminals([[0.25]], [[0.75]])
+    assert graph.solve() == 0.25
+    assert FlowGraph.grid((1, 1), 2).dtype == np.int64

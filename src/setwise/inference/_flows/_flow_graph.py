@@ -153,7 +153,7 @@ class FlowGraph:
         kernel = _core.make_flow_grid(sides, grid.steps, there, back) if grid.n else None
         if kernel is None:
             edges, capacities, backward = grid.edges()
-            graph = cls(grid.n, edges, capacities, backward, dtype=dtype)
+            graph = cls(grid.n, edges, capacities, backward, dtype=kind)
         else:
             graph = cls.__new__(cls)
             graph.n, graph.n_edges = grid.n, sum(grid.sizes)
