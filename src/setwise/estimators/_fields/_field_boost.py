@@ -83,8 +83,7 @@ class FieldBoost(Boosted, FieldModel):
     decision : {"bias", "marginals"}, default="bias"
         What is tuned for the ``measure``: a number added to the scores of each label, or, with two
         labels, the temperature of the marginals from which ``decide`` takes the best set. Those
-        are the marginals of ``method="projection"``: trees take ten times as long, and on the
-        images that both were tried on their sets were no better.
+        are the marginals of ``method="projection"``.
     cv : int, splitter or iterable, default=None
         The folds of the graphs for ``scores`` and ``measure``; five stretches by default.
     truncation : float, default=0.5
