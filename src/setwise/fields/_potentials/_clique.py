@@ -32,7 +32,8 @@ class CliquePotential(Potential):
     probability 0 and is never an answer. Finite tables of one or two variables are what
     ``Field(unary)`` and ``Pairwise`` are, and every method that takes these takes them. Those of
     three or more, and those that forbid, are for ``enumerate``, ``elimination`` (both exact),
-    ``mean_field`` and, without ``+inf``, ``convex``; other methods refuse them in a sentence.
+    ``mean_field``, ``belief_propagation`` and ``perturb``; without ``+inf`` for ``messages`` and
+    ``convex`` too. Other methods refuse them in a sentence.
 
     A table has :math:`L^k` entries, and an energy costs O(C k).
 
