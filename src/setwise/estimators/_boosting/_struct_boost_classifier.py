@@ -73,7 +73,7 @@ class StructBoostClassifier(ClassScores):
         the number of classes, no learner pays and the fit warns. "auto": 50 times that
         threshold, or 150 if the score of rows held out rises, else 15 and 5 as long as it does:
         rows of ``eval_set`` or ``early_stopping``, else of folds, whereafter all rows are fitted.
-        Of more than 20,000 rows so many choose, drawn, unless ``calibrate`` needs them all.
+        Beyond 20,000 rows that many, drawn, choose, unless ``calibrate`` needs them all.
     surrogate : {"auto", "hinge", "logistic"}, default="auto"
         Of the loss. "auto": where C is chosen, the hinge if its score on the rows held out is
         higher than the best of the logistic one, at the place on the path of C where that one had

@@ -64,7 +64,7 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
         Weight of the mean over the pairs, or the queries, against the sum of the weights. "auto":
         50 times the least for which a weak learner pays, or 150 if the score of rows held out
         rises, else 15 and 5 as long as it does: rows of ``eval_set`` or ``early_stopping``, else
-        of folds, whereafter all rows are fitted. Of more than 20,000 rows so many choose, drawn.
+        of folds, whereafter all rows are fitted. Beyond 20,000 rows that many, drawn, choose.
     loss : {"auc", "average_precision", "ndcg"}, default="auc"
         What a ranking loses: the share of pairs in the wrong order; 1 - the average precision of
         each query, the pairs of Yue et al. as features; 1 - its normalised discounted gain, with
