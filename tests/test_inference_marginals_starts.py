@@ -39,6 +39,29 @@ def test_a_start_from_other_weights_is_no_less_a_bound():
     assert -1e-9 <= post.log_partition_upper - least <= post.gap + 1e-9
 
 
+def test_messages_and_blocks_of_far_larger_weights_cost_no_digits():
+    rng = np.random.default_rng(0)
+    chain = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]]
+    for _ in range(10):
+        weights, costs = rng.uniform(0.0, 1.0, 5), rng.uniform(0.0, 1.0, 3)
+        tree, large_tree = (
+            sw.fields.Field(rng.normal(0.0, unit, (6, 2))) + sw.fields.Potts(chain, weights * unit)
+            for unit in (1.0, 1e14)
+        )
+        priced, large_priced = (
+            sw.fields.Field(rng.normal(0.0, unit, (1, 3))) + sw.fields.LabelCost(costs * unit)
+            for unit in (1.0, 1e9)
+        )
+        for field, large, method in [
+            (tree, large_tree, "trees"),
+            (priced, large_priced, "projection"),
+        ]:
+            init = sw.marginals(large, method, max_iter=20, tol=0.0)
+            post = sw.marginals(field, method, init=init, max_iter=0)
+            exact = sw.marginals(field, "elimination")
+            assert post.log_partition_upper >= exact.log_partition_lower
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_one_label_needs_no_start(dtype):
     field = sw.fields.Field([[0.1], [0.7], [0.3]])

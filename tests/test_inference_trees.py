@@ -19,6 +19,7 @@ from setwise.inference._marginals import _tree_descent
 from setwise.inference._marginals._elimination_order import order_of, pairs_of
 from setwise.inference._marginals._forest_bound import Forested, forest_bound
 from setwise.inference._marginals._methods import METHODS
+from setwise.inference._marginals._tree_descent import TreeDescent
 
 ANY = st.integers(0, 2**32 - 1)
 
@@ -107,6 +108,22 @@ def test_looking_at_the_bound_seldom_loses_nothing(regions, monkeypatch):
         assert post.gap >= 0
         assert len(post.history) == stop + 1
         assert (np.diff(post.history) <= 0).all()
+
+
+def test_an_interrupt_before_the_bound_of_a_pass_is_looked_at(monkeypatch):
+    look, looks = TreeDescent._look, []
+
+    def interrupted(self, value):
+        looks.append(value)
+        if len(looks) == 1:
+            raise KeyboardInterrupt
+        look(self, value)
+
+    field = sw.fields.Field(np.zeros((3, 2))) + sw.fields.Potts([[0, 1], [1, 2]], 1.0)
+    monkeypatch.setattr(TreeDescent, "_look", interrupted)
+    post = sw.marginals(field, "trees")
+    assert post.interrupted
+    assert post.log_partition_upper >= sw.marginals(field, "elimination").log_partition_lower
 
 
 @pytest.mark.parametrize("coupling", [0.3, 1.0])

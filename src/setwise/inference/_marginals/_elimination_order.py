@@ -29,6 +29,13 @@ class Pairs:
     """(E - P, L, L): of the others"""
     grid: Grid | None
 
+    @property
+    def heights(self) -> FloatArray:
+        """(E,): how far apart the energies of a pair can be."""
+        tables = self.tables
+        spread = tables.max(axis=(1, 2)) - tables.min(axis=(1, 2)) if len(tables) else np.zeros(0)
+        return np.concatenate([self.weights, spread])
+
 
 def pairs_of(terms: Iterable[tuple[Any, Any]], shape: tuple[int, ...]) -> Pairs:
     """The Potts terms and tables among the terms of a field of a shape (N, L).

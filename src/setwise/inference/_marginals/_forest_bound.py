@@ -81,9 +81,7 @@ def _strongest_first(
     pairs: Pairs, temperature: float, strengths: FloatArray | None
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Edges by strength, without those too steep for exponentials."""
-    tables = pairs.tables
-    spread = tables.max(axis=(1, 2)) - tables.min(axis=(1, 2)) if len(tables) else np.zeros(0)
-    heights = np.concatenate([pairs.weights, spread])
+    heights = pairs.heights
     if strengths is None:
         strengths = heights
     order = np.argsort(-strengths, kind="stable")

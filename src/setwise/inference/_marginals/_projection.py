@@ -36,7 +36,9 @@ def projection(field: Field, options: Options) -> Solution:
             "its field had other edges, regions or label costs"
         )
     # one label leaves nothing to sweep: the blocks where a descent starts are as good as any
-    state = options.state if field.n_labels > 1 else None
+    state = None
+    if options.state is not None and field.n_labels > 1:
+        state = relaxation.within(options.state)
     dtype = options.dtype if field.n_labels > 1 else "float64"
     descent = Descent(relaxation, t, options.n_threads, state, dtype=dtype, unit=t)
     options.watch.lap("set-up")

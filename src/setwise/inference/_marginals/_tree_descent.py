@@ -71,6 +71,7 @@ class TreeDescent(Descent):
         pairs = pairs_of(terms, unary.shape)
         order = order_of(pairs, n)
         self._edges, self._n_potts = pairs.edges, len(pairs.weights)
+        self._heights = pairs.heights / temperature
         self._shares = Shares(order.first(pairs.edges), n)
         self._covers: list[Cover] = []
         self._lost = 0.0  # nats: by how much rounding may have put s outside the base polytopes
@@ -148,7 +149,7 @@ class TreeDescent(Descent):
         """Go on from the state of a field like this one."""
         blocks = self.set_messages(state)
         if self._blocks is not None:
-            self._blocks.set_blocks(blocks, self._threads)
+            self._blocks.set_blocks(self._relaxation.within(blocks), self._threads)
             self._reset_blocks()
             self._kernel.beliefs(self._logs, self._threads)
             self._move_blocks()  # those of other weights need not lie in this base polytope
@@ -163,9 +164,12 @@ class TreeDescent(Descent):
         elif not self._shares.is_forest:
             self._shares.set(state[self.size :][np.argsort(self._by_ends())])
             self._kernel.set_shares(self._shares.now)
-        end = 2 * len(self._edges) * n_labels
-        messages = np.ascontiguousarray(state[:end], self._dtype).reshape(-1, n_labels)
-        self._kernel.set_messages(self._by_ends(), messages)
+        end, order = 2 * len(self._edges) * n_labels, self._by_ends()
+        # beyond what edges can say, as those of larger ones are, messages would cost digits
+        shares = shares_of(self._covers) if self._covers else self._shares.now
+        lowest = np.repeat(-(1.0 + 1e-6) * (self._heights / shares)[order], 2)[:, None]
+        messages = np.clip(state[:end].reshape(-1, n_labels), lowest, 0.0)
+        self._kernel.set_messages(order, np.ascontiguousarray(messages, self._dtype))
         return np.ascontiguousarray(state[end : self.size], np.float64)
 
     def resume_near(self, probabilities: FloatArray) -> None:
@@ -253,7 +257,7 @@ class TreeDescent(Descent):
             self._move_blocks()
         value = self._kernel.forward(self._threads) + self._lost
         self.n_iter += 1
-        self._unseen += 1
+        self._unseen += bool(self._covers)  # of one order the pass itself tells
         if not self._covers:
             self._look(value)
         elif self._unseen >= self._patience:

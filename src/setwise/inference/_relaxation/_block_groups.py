@@ -39,6 +39,16 @@ class Group:
         reach = float((self.high - self.low).mean()) / 4
         return reach / len(self.variables) if self.kind == SIMPLEX else reach
 
+    def entries(self, values: FloatArray) -> FloatArray:
+        """Values (P,) of the variables, for each entry of the blocks as the kernel has them."""
+        slots, sizes = max(len(self.slots), 1), np.diff(self.starts)
+        # block after block, in each the slots one after the other
+        first = np.repeat(self.starts[:-1], slots)
+        length = np.repeat(sizes, slots)
+        return values[
+            np.arange(length.sum()) - np.repeat(np.cumsum(length) - length - first, length)
+        ]
+
 
 def path_groups(edges: IntArray, weights: FloatArray, shape: tuple[int, ...]) -> list[Group]:
     """Potts terms: for each label half a cut along paths that share no variable."""

@@ -220,6 +220,15 @@ class Relaxation:
         """
         return fill(kind, unary, self.groups, n_threads)
 
+    def within(self, blocks: FloatArray) -> FloatArray:
+        """The blocks of a field like this one, no entry beyond those of the base polytopes here.
+
+        Projections of larger ones would be rounded at their size.
+        """
+        low = np.concatenate([np.zeros(0), *(g.entries(g.low) for g in self.groups)])
+        high = np.concatenate([np.zeros(0), *(g.entries(g.high) for g in self.groups)])
+        return np.clip(blocks.astype(np.float64), low, high)
+
     def extension(self, p: FloatArray, n_threads: int = 1) -> float:
         """The Lovász extension at p (N, L) of all terms but unaries and the constant."""
         state = self.fill(_core.RelaxationState, np.zeros(self.unary.shape))
