@@ -30,7 +30,7 @@ class Step:
 
 def walks(text: str) -> dict[str, list[Step]]:
     """The walks of the section on them, by the words in bold above each list."""
-    section = text.split("## The six walks\n")[1].split("\n## ")[0]
+    section = text.split("## The walks\n")[1].split("\n## ")[0]
     blocks = re.findall(r"^\*\*(.+?)\*\*.*?^```text\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
     return {title: _steps(block) for title, block in blocks}
 
