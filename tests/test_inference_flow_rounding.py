@@ -210,3 +210,37 @@ def test_large_terminals_leave_no_rounding_in_small_ones():
     for base in (1e20, 3.0, 1e-10, 1e-300):
         graph.set_terminals([base, 0.3 * base], [2 * base, base])
         assert graph.solve() == graph.bound == pytest.approx(1.3 * base, rel=1e-15)
+
+
+@pytest.mark.parametrize("large", [1e12, 1e16, 1e20, 1e300])
+@pytest.mark.parametrize("by_edges", [False, True])
+def test_what_a_change_leaves_behind_takes_no_digits(large, by_edges):
+    """An arc that is opened is saturated first; little ones that meet that are not rounded away."""
+    edges = np.array([[0, 1], [1, 2], [2, 3]])
+    c, s, t = np.array([0.3, 2 * large, 1.0]), np.array([1.0, 0, 0, 0]), np.array([0, 0, 0, 0.1])
+    if by_edges:
+        graph = FlowGraph(4, edges, c * [1, 0, 1], c * [1, 0, 1])
+        graph.set_terminals(s, t)
+        assert graph.solve() == 0.0
+        graph.set_capacities([1], c[1:2], c[1:2])
+    else:
+        graph = FlowGraph(4, edges, c, c)
+        graph.set_terminals([0, large, 0, 0], [0, 0, large, 0])
+        assert graph.solve() == large
+        graph.set_terminals(s, t)
+    assert graph.solve() == 0.1
+    check_answer(graph, (edges, c, c, s, t))
+    assert graph.flows.tolist() == [0.1, 0.1, 0.1]
+
+
+@pytest.mark.parametrize("large", [1e12, 5e19])
+def test_blocks_are_joined_by_large_edges(large):
+    """What goes over an edge of 0.5 goes on over one of 5e19 between two other blocks."""
+    edges = np.array([[0, 1], [1, 2], [2, 3]])
+    c, s, t = np.array([1.0, 0.5, large]), np.array([2.0, 0, 1e-20, 0]), np.array([0, 0, 0, large])
+    graph = FlowGraph(4, edges, c, c)
+    graph.set_terminals(s, t)
+    graph._graph.solve(1, small_blocks=True)
+    check_answer(graph, (edges, c, c, s, t))
+    assert graph.flows.tolist() == [0.5, 0.5, 0.5]
+    check_answer(graph, (edges, c, c, s, t))

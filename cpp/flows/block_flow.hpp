@@ -82,7 +82,7 @@ class BlockFlow {
     // Part k is the whole for k = 1; its halves are 2 k and 2 k + 1, and from count_ on blocks.
     struct Part {
         Sum sent;
-        Capacity lost = 0;
+        Capacity lost = 0, lent = 0;
         bool gave_up = false;
     };
     // An arc between two blocks that are not yet joined, and what it would let through.
@@ -104,7 +104,10 @@ class BlockFlow {
         }
         ~Restored() {
             now();
-            for (const Part& part : blocks.parts_) blocks.flow_.lose(part.lost);
+            for (const Part& part : blocks.parts_) {
+                blocks.flow_.lose(part.lost);
+                blocks.flow_.lend(part.lent);
+            }
         }
     };
 
@@ -150,6 +153,7 @@ class BlockFlow {
                     Solve solve) {
         Part& here = parts_[static_cast<std::size_t>(k)];
         Flow part(flow_, first(first_block), first(last_block));
+        part.lend(std::max(here.lent, flow_.lent()));
         const struct Noted {
             Part& here;
             const Flow& part;
@@ -179,6 +183,8 @@ class BlockFlow {
         changed.reserve(2 * joined.size());
         for (const Crossing& c : joined) flow_.residual(c.arc) = c.residual;
         Part& here = parts_[static_cast<std::size_t>(at)];
+        for (const std::int64_t half : {2 * at, 2 * at + 1})
+            here.lent = std::max(here.lent, parts_[static_cast<std::size_t>(half)].lent);
         const auto g = flow_.topology().rows();
         for (const Crossing& c : joined) {
             Capacity& residual = flow_.residual(c.arc);
@@ -228,9 +234,14 @@ class BlockFlow {
         } else if (before > 0) {
             here.sent.add(before);
         }
-        if constexpr (is_float)
-            if (std::abs(excess) <= 16 * std::abs(amount))
+        if constexpr (is_float) {
+            // All arcs of a node may leave it as much.
+            const auto g = flow_.topology().rows();
+            const Capacity arcs = static_cast<Capacity>(g.end(v) - g.begin(v));
+            here.lent = std::max(here.lent, std::min(arcs * std::abs(amount), Flow::most_lent));
+            if (std::abs(excess) <= 16 * here.lent)
                 here.lost += std::abs(lost_in_sum(before, amount, excess));
+        }
     }
 
     static constexpr bool is_float = std::is_floating_point_v<Capacity>;

@@ -137,6 +137,7 @@ class ChangingCutOf final : public ChangingCut {
                 if (std::abs(after) <= most_passing_) lost += rounding;
             }
             before = after;
+            flow_.lend_beyond(v, after);
             if (flow_.source_side(v) ? excess < 0 : excess > 0) wrong_.push_back(v);
         }
         flow_.lose(lost);

@@ -134,12 +134,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
                 write(unlimited);
                 run();
             }
-            while (lost() > most_lost) {
-                const Capacity limit = std::max(2 * cut_beyond_base().value(), least);
-                if (!(2 * limit < std::min(limit_, largest()))) break;
-                write(limit);
-                run();
-            }
+            while (lost() > most_lost && lower_limit()) run();
             usual_lost_ = lost();
         }
     }
@@ -176,6 +171,13 @@ class FlowGraph final : public FlowProblem<Capacity> {
 
     void read_flows(Capacity* flows, Capacity* residuals, Poll poll) override {
         make_flow(poll);
+        if constexpr (is_float) {
+            // What came back over large capacities may have lost what goes on over them.
+            while (unbalanced() > forgetful * std::max(sent_.value(), least) && lower_limit()) {
+                run(poll, 1, {});
+                make_flow(poll);
+            }
+        }
         topology().for_edges([&](std::int64_t e, FlowArc a, FlowArc b) {
             if (flows) flows[e] = flow(a, b);
             if (!residuals) return;
@@ -286,6 +288,14 @@ class FlowGraph final : public FlowProblem<Capacity> {
         solver_.forget_lost();
         changed_.clear();
         started_ = solved_ = false;
+    }
+
+    // Writes the problem with capacities of at most twice the cut, where some are far above it.
+    bool lower_limit() {
+        const Capacity limit = std::max(2 * cut_beyond_base().value(), least);
+        if (!(2 * limit < std::min(limit_, largest()))) return false;
+        write(limit);
+        return true;
     }
 
     // As a share of what is sent.
@@ -399,6 +409,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
         const auto [excess, rounding] = rounded_excess(v, in);
         solver_.excess(v) = excess;
         lose(v, rounding);
+        lend_beyond(v);
         if (!solved_) return;
         Inflow more = sent(v, in);
         more.subtract(sent_before);
@@ -439,6 +450,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
             if (!is_infinite(excess))
                 lose(v, std::abs(lost_in_sum(before, more, excess)) +
                             std::abs(lost_in_sum(x, y, more)));
+        lend_beyond(v);
         if (!solved_) return;
         note_change(x);
         note_change(y);
@@ -481,6 +493,11 @@ class FlowGraph final : public FlowProblem<Capacity> {
         } else {
             static_cast<void>(v), static_cast<void>(rounding);
         }
+    }
+
+    void lend_beyond(FlowNode v) {
+        if constexpr (is_float)
+            if (!is_infinite(net(v))) solver_.lend_beyond(v, net(v));
     }
 
     void write_capacity(FlowArc a, Capacity capacity, Capacity flow) {
@@ -548,6 +565,20 @@ class FlowGraph final : public FlowProblem<Capacity> {
             }
             restore();
         }
+    }
+
+    // What nodes get of a flow and cannot give away, or the other way round.
+    Capacity unbalanced() const {
+        Sum sum;
+        for (FlowNode v = 0; v < nodes(); ++v) {
+            Inflow beyond = inflow(v);
+            const bool in = beyond.value() > 0;
+            const Capacity terminal = in ? terminals(v).sink : terminals(v).source;
+            if (is_infinite(terminal)) continue;
+            beyond.add(in ? -terminal : terminal);
+            sum.add(std::max<Capacity>(in ? beyond.value() : -beyond.value(), 0));
+        }
+        return sum.value();
     }
 
     MaxFlow<Topology, Capacity> solver_;

@@ -24,7 +24,8 @@
 // What is sent is an exact sum, but residual capacities and excesses are rounded. `lost` is the sum
 // of these roundings: with arcs and terminals changed by so much in all, the state is that of a
 // pseudoflow, so the cut that is minimum for the state is above the least by no more. Only the
-// rounding of an excess that stays large, as that of a hard seed, does not matter and is left out.
+// rounding of an excess that stays large, as that of a hard seed, does not matter and is left out. An
+// excess that a change has left behind does not stay: of such, up to `lent`, all is counted.
 #pragma once
 
 #include <algorithm>
@@ -100,7 +101,18 @@ class MaxFlow {
     // What rounding has taken since the state was last written as a whole.
     Capacity lost() const { return lost_; }
     void lose(Capacity amount) { lost_ += amount; }
-    void forget_lost() { lost_ = 0; }
+    void forget_lost() { lost_ = lent_ = 0; }
+
+    // The largest excess, or deficit, that flow left behind when arcs or terminals changed: it goes
+    // back the way it came, and beside it little ones would be rounded away.
+    static constexpr Capacity most_lent = std::numeric_limits<Capacity>::max() / 64;
+    Capacity lent() const { return lent_; }
+    void lend(Capacity amount) { lent_ = std::max(lent_, std::min(amount, most_lent)); }
+    // A node's excess that was written, beyond what its terminals give it.
+    void lend_beyond(FlowNode v, Capacity net) {
+        const Capacity here = excess(v), beyond = here > 0 ? here - net : net - here;
+        if (beyond > 0) lend(std::min(beyond, std::abs(here)));
+    }
 
     using Sum = CompensatedSum<Capacity>;
 
@@ -478,7 +490,7 @@ class MaxFlow {
         const Capacity before = v.excess, change = sink ? amount : -amount;
         v.excess += change;
         if constexpr (std::is_floating_point_v<Capacity>)
-            if (std::abs(v.excess) <= 16 * std::abs(change))
+            if (std::abs(v.excess) <= 16 * std::max(std::abs(change), lent_))
                 lost_ += std::abs((before - v.excess) + change);
     }
 
@@ -602,7 +614,7 @@ class MaxFlow {
     std::array<Trees, 2> trees_;
     std::vector<FlowNode> roots_, touched_;
     Sum flow_;
-    Capacity lost_ = 0;
+    Capacity lost_ = 0, lent_ = 0;
     bool sink_side_is_least_ = false;
     bool everywhere_ = false;  // whether trees may be anywhere, or touched_ names their nodes
     bool gave_up_ = false;
