@@ -337,6 +337,14 @@ def test_gradcheck_of_the_likelihood(method):
     assert gradcheck(of, inputs, eps=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_soft_labels_of_half_precision_sum_to_one(dtype):
+    thirds = torch.full((1, 3, 2, 2), 1 / 3).to(dtype)
+    for common in (0.0, 1000.0):
+        loss = sw.torch.FieldLikelihoodLoss(weight=0.5)(torch.full((1, 3, 2, 2), common), thirds)
+        assert loss.item() == pytest.approx(np.log(3), abs=1e-3)
+
+
 def test_soft_labels_are_matched_where_the_loss_is_least():
     soft = draw((1, 3, 3, 3)).softmax(1)
     loss = t.FieldLikelihoodLoss(0.0, reduction="sum")

@@ -17,7 +17,7 @@ from setwise.torch._inputs._labels import check_classes, comparable, voids
 from setwise.torch._inputs._sets import check_input
 
 _EPS = 2.0**-52
-_OF_HALVES = 0.01  # by how much degrees in half precision may miss 1
+_OF_HALVES = 0.01  # by how much degrees in half precision may miss 1; they are scaled to it
 
 
 class Truth(NamedTuple):
@@ -50,7 +50,9 @@ def read_truth(
         sums = degrees.sum(1)
         whole = ((sums - 1).abs() <= _OF_HALVES) | ~counts
         check_all(whole, "target must hold degrees whose sum over the labels is 1", sums)
-        return Truth(torch.where(counts[:, None], degrees, 0.0), counts)
+        # else the loss would move with what a pixel's logits have in common
+        shares = degrees / torch.where(counts, sums, 1.0)[:, None]
+        return Truth(torch.where(counts[:, None], shares, 0.0), counts)
     if tuple(target.shape) != batch.label_shape or target.is_floating_point():
         raise ValueError(
             f"target must hold labels of shape {batch.label_shape}, or floats in the shape of the "
