@@ -163,6 +163,17 @@ def test_chains_that_stand_still_at_the_wrong_place_are_told_of() -> None:
     assert "fewer than 4" in sw.sample(field, 4, rng=0).doubt
 
 
+def test_chains_that_stand_where_mean_field_ends_too_are_told_of() -> None:
+    field = sw.fields.Field([[0.0, 5.0]] * 3)
+    table = [[0.0, 100.0], [100.0, -50.0]]
+    field += sw.fields.Pairwise([[0, 1], [1, 2], [2, 0]], table)
+    for constant in (0.0, 1e9):
+        raised = field.with_unary(field.unary + constant)
+        wrong = sw.sample(raised, 80, init=[0] * 3, rng=0)
+        assert "at most about 2.3e-59 of the probability" in wrong.doubt  # exp(15 - 150)
+        assert sw.sample(raised, 80, init=[1] * 3, rng=0).doubt == ""
+
+
 def test_modes_of_the_same_energy_and_as_much_of_each_label_are_told_apart() -> None:
     rng = np.random.default_rng(0)
     half = np.repeat([0, 1], 50)

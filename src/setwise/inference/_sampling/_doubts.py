@@ -8,15 +8,17 @@ and they have :math:`\sum_x \exp(-E(x) / t) / Z` of it, with a bound on log Z fr
 
 from __future__ import annotations
 
-from math import isnan
+from math import inf, isnan
 from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
-from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._arguments import IntArray
 from setwise._foundation._interrupts import whole
 from setwise.fields._field import Field
+from setwise.inference._map._ground import ground
+from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._marginals import marginals
 
 DISAGREE = 1.05  # of R-hat
@@ -32,12 +34,10 @@ def share_moved(chains: IntArray) -> float:
     return float(np.mean([(c[1:] != c[:-1]).mean() for c in chains]))
 
 
-def doubt_about(
-    field: Field, chains: IntArray, energies: FloatArray, temperature: float, agreement: float
-) -> str:
+def doubt_about(field: Field, chains: IntArray, temperature: float, agreement: float) -> str:
     """A sentence for each finding; none where nothing was found, which proves nothing.
 
-    ``chains`` are labellings (C, n, N) of energies (C, n), ``agreement`` their R-hat.
+    ``chains`` are labellings (C, n, N), ``agreement`` their R-hat.
     """
     found = []
     if isnan(agreement):
@@ -51,7 +51,7 @@ def doubt_about(
     standing = 1.0 - float(np.mean(steps))
     if standing > STILL and chains.shape[2]:
         told = f"{standing:.0%} of the steps of the chains change nothing"
-        lower = _log_mass(field, chains, energies, temperature)
+        lower = _log_mass(field, chains, temperature)
         if lower <= np.log(MOST):
             found.append(
                 f"{told}, but where they stand has at most about {np.exp(lower):.2g} of "
@@ -60,16 +60,22 @@ def doubt_about(
     return "; ".join(found)
 
 
-def _log_mass(field: Field, chains: IntArray, energies: FloatArray, temperature: float) -> float:
-    """An upper bound on the logarithm of the probability of all labellings that were met."""
-    _, first = np.unique(chains.reshape(-1, chains.shape[2]), axis=0, return_index=True)
+def _log_mass(field: Field, chains: IntArray, temperature: float) -> float:
+    """An upper bound on the logarithm of the probability of all labellings that were met.
+
+    Mean field may end in the mode that the chains stand in, and where they were told to start need
+    not be near the best labelling: this one bounds log Z as well.
+    """
+    problem = ground(field).field  # a constant would take the digits
     options: dict[str, Any] = {
         "temperature": temperature,
         "tol": 1e-2,
         "max_iter": SWEEPS,
         "n_jobs": 1,
     }
-    lower = whole(marginals(field, "mean_field", **options)).log_partition_lower
-    heights = -energies.ravel() / temperature
-    lower = max(lower, float(logsumexp(heights[first])))
-    return float(logsumexp(heights[first])) - lower
+    lower = whole(marginals(problem, "mean_field", **options)).log_partition_lower
+    best = whole(solve_map(problem, tol=inf, n_jobs=1)).labels
+    lower = max(lower, -float(problem._energies(best[None])[0]) / temperature)
+    met = np.unique(chains.reshape(-1, chains.shape[2]), axis=0)
+    mass = float(logsumexp(-problem._energies(met) / temperature))
+    return min(mass - lower, 0.0)

@@ -136,7 +136,7 @@ def sample(
         heights = energies[: each * n_chains].reshape(each, n_chains).T
         size, agreement = _diagnosed(by_chain, heights, field.n_labels)
         moved = share_moved(by_chain)
-        doubt = doubt_about(field, by_chain, heights, t, agreement)
+        doubt = doubt_about(field, by_chain, t, agreement)
     return Samples(
         labelings=drawn,
         energies=energies,
