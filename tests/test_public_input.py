@@ -138,6 +138,13 @@ def test_bad_input(layer, data):
         assert verdict(case) is None, str(case)
 
 
+@pytest.mark.fuzz
+def test_every_other_form_of_every_argument():
+    """What is drawn above, whole: the same numbers in other types and orders, half a minute."""
+    found = (case for case in cases(EXAMPLES) if case.kind == "alternative")
+    assert [str(case) for case in found if verdict(case) is not None] == []
+
+
 # ---------------------------------------------------------------------------------- cases by name
 
 MASKED = np.ma.masked_array([1, 0, 1], [False, False, True])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._foundation._arguments import FloatArray, as_flag, as_numbers
+from setwise._foundation._arguments import FloatArray, as_flag, as_number, as_numbers
 from setwise.inference import Reliability, reliability
 from setwise.plots._style import BLUE, FAINT, INK, as_axes, as_style, import_pyplot
 
@@ -83,7 +83,7 @@ class ReliabilityDisplay:
         self.bin_weights: FloatArray = as_numbers(bin_weights, "bin_weights", nonnegative=True)
         self.prob_true = _as_shares(prob_true, "prob_true", len(self.bin_weights))
         self.prob_pred = _as_shares(prob_pred, "prob_pred", len(self.bin_weights))
-        self.ece = ece
+        self.ece = None if ece is None else as_number(ece, "ece", nonnegative=True)
         if name is not None and not isinstance(name, str):
             raise TypeError(f"name must be a string or None, got {type(name).__name__}")
         self.name = name

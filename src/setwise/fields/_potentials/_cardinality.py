@@ -54,7 +54,7 @@ class CardinalityPotential(Potential):
     def _around(self, center: IntArray) -> CardinalityPotential:
         """The same table around another labelling that is known to be one: less to check."""
         other = CardinalityPotential.__new__(CardinalityPotential)
-        other._set(center=np.asarray(center, np.int64), table=self.table)
+        other._set(center=np.array(center, np.int64), table=self.table)  # of rows in any order
         other._remember("is_submodular", lambda: self.is_submodular)
         return other
 

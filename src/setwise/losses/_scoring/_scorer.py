@@ -146,7 +146,7 @@ class Scorer:
         return routing
 
     def __repr__(self) -> str:
-        sets = "" if self._sets == "auto" else f", sets={self._sets!r}"
+        sets = "" if self._sets == "auto" else f", sets={str(self._sets)!r}"
         label = "" if self._pos_label is None else f", pos_label={self._pos_label!r}"
         return f"scorer({self._loss!r}{sets}{label})"
 
@@ -162,7 +162,7 @@ def as_label(pos_label: Any) -> Any:
     plain = pos_label is None or isinstance(pos_label, str | int | float)
     if not (plain or kind in "biufU"):
         raise TypeError(f"pos_label must be a label or None, got {type(pos_label).__name__}")
-    return pos_label
+    return pos_label.item() if isinstance(pos_label, np.generic) else pos_label
 
 
 def _is_encoded(labels: NDArray[Any]) -> bool:
