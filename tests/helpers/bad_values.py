@@ -299,8 +299,8 @@ def _spoilt(array: np.ndarray) -> Made:
         "-1": -1,
         "-2**63": -(2**63),
     }.items():
-        made[f"one {name}"] = lambda number=number: _put(array.astype(np.int64), number)
-    made["one 2**64 - 1"] = lambda: _put(np.abs(array).astype(np.uint64), 2**64 - 1)
+        made[f"one {name}"] = lambda number=number: _put(_whole(array, np.int64), number)
+    made["one 2**64 - 1"] = lambda: _put(_whole(np.abs(array), np.uint64), 2**64 - 1)
     made["one 10**400"] = lambda: _put(array.astype(object), 10**400).tolist()
     return made
 
@@ -321,3 +321,9 @@ def _gap(array: np.ndarray) -> Any:
         k: pd.array([*column[:-1].tolist(), pd.NA], "Float64") for k, column in enumerate(array.T)
     }
     return pd.DataFrame(columns)
+
+
+def _whole(array: np.ndarray, dtype: type) -> np.ndarray:
+    """The array as whole numbers, any for what is none."""
+    with np.errstate(invalid="ignore"):
+        return array.astype(dtype)

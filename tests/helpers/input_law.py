@@ -101,6 +101,8 @@ FREE = {
     "y": ("complex",),
     "groups": ("complex",),
     "qid": ("complex",),
+    "prob_true": ("one nan", "all nan"),  # of a bin without rows
+    "prob_pred": ("one nan", "all nan"),
     "image": ("one nan", "all nan", "polars with a gap", "pandas with a gap"),
 }
 # A feature that is NaN or None is missing there, which the weak learners take.
@@ -113,6 +115,7 @@ TAKE_MISSING = re.compile(
 OTHER_MEANING = {("frame", "integers")}
 WORK = {
     ("setwise.plots.DecompositionDisplay.from_loss", "p"),
+    ("setwise.inference.sample", "n"),
     ("setwise.learning.n_slack", "n"),
     ("setwise.learning.block_frank_wolfe", "n"),
     ("setwise.learning.block_frank_wolfe", "passes"),

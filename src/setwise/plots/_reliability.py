@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._foundation._arguments import FloatArray, as_flag, as_number, as_numbers
+from setwise._foundation._arguments import FloatArray, as_array, as_flag, as_number, as_numbers
 from setwise.inference import Reliability, reliability
 from setwise.plots._style import BLUE, FAINT, INK, as_axes, as_style, import_pyplot
 
@@ -226,7 +226,7 @@ class ReliabilityDisplay:
 
 def _as_shares(values: ArrayLike, name: str, n: int) -> FloatArray:
     """(n,) numbers in [0, 1], NaN for none."""
-    shares = np.asarray(values)
+    shares = as_array(values, name)
     if shares.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold real numbers, got dtype {shares.dtype}")
     known = as_numbers(np.where(np.isnan(shares), 0.0, shares), name, shape=(n,), nonnegative=True)

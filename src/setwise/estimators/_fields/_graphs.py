@@ -257,6 +257,11 @@ def read_node_weights(weights: Any, graphs: Graphs) -> FloatArray:
         return np.ones(len(graphs.nodes))
     if isinstance(weights, int | float | np.number | np.ndarray) and np.ndim(weights) == 0:
         cost = as_numbers(weights, "node_weights", shape=(), nonnegative=True)
-        return np.full(len(graphs.nodes), float(cost))
-    flat: ArrayLike = read_of_nodes(weights, graphs, "node_weights")
-    return as_numbers(flat, "node_weights", nonnegative=True)
+        costs = np.full(len(graphs.nodes), float(cost))
+    else:
+        flat: ArrayLike = read_of_nodes(weights, graphs, "node_weights")
+        costs = as_numbers(flat, "node_weights", nonnegative=True)
+    largest = float(costs.max(initial=0.0))
+    if 0.0 < largest < 1e-300:  # shares of which would be no numbers
+        raise ValueError(f"node_weights must reach 1e-300 somewhere, got at most {largest:g}")
+    return costs

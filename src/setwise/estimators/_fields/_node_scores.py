@@ -43,9 +43,10 @@ def folds_of(cv: Any, n_graphs: int) -> Folds:
             (np.asarray(train), np.asarray(test))
             for train, test in splitter.split(np.zeros((n_graphs, 1)))
         ]
+        tests = np.concatenate([np.zeros(0, np.int64), *(test for _, test in folds)])
+        left_out = np.bincount(tests, minlength=n_graphs)
     except (TypeError, ValueError, AttributeError) as error:
         raise type(error)(f"cv: {error}") from error
-    left_out = np.bincount(np.concatenate([test for _, test in folds]), minlength=n_graphs)
     if len(left_out) > n_graphs or (left_out != 1).any():
         raise ValueError("cv must leave out every graph once, got folds that do not")
     return folds

@@ -17,6 +17,7 @@ from setwise._foundation._arguments import (
     IntArray,
     as_array,
     as_count,
+    as_number,
     as_numbers,
     did_you_mean,
 )
@@ -24,6 +25,8 @@ from setwise._foundation._sample_weights import as_sample_weights
 from setwise.losses._scoring._scorer import Scorer
 
 Scoring = Callable[..., float]
+
+_LARGEST = 1e100  # of C: squares of weights in proportion to it are finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +75,7 @@ def as_scoring(scoring: object) -> Scoring | None:
     """A scorer, by its name or as it is; None: that of the estimator itself."""
     if scoring is None:
         return None
-    if not (isinstance(scoring, str) or callable(scoring)):
+    if isinstance(scoring, type) or not (isinstance(scoring, str) or callable(scoring)):
         raise TypeError(f"scoring must be a name, a scorer or None, got {type(scoring).__name__}")
     try:
         scorer: Scoring = get_scorer(scoring)
@@ -89,7 +92,7 @@ def as_grid(Cs: object) -> FloatArray:
     grid = as_numbers(Cs, "Cs")  # type: ignore[arg-type]
     if not grid.size or grid.min() <= 0:
         raise ValueError(f"Cs must be positive numbers, at least one, got {grid.tolist()}")
-    return grid
+    return np.array([as_number(C, "Cs", positive=True, largest=_LARGEST) for C in grid.tolist()])
 
 
 def split_into_folds(cv: Any, sample: Sample) -> list[tuple[IntArray, IntArray]]:
@@ -107,7 +110,7 @@ def split_into_folds(cv: Any, sample: Sample) -> list[tuple[IntArray, IntArray]]
         folds: Iterable[tuple[IntArray, IntArray]] = splitter.split(sample.X, y, sample.groups)
         found = list(folds)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"cv: {error}") from error
+        raise type(error)(f"{'cv or groups' if whole_groups else 'cv'}: {error}") from error
     if not found:
         raise ValueError("cv must give at least one split, got none")
     for split in found:

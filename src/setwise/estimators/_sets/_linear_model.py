@@ -78,7 +78,12 @@ class LinearModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _scores(self, X: Any) -> FloatArray:
         """Scores for the second class, (n, p)."""
-        return linear_scores(X, np.column_stack([self.coef_, self.intercept_]), intercept=True)
+        with np.errstate(over="ignore", invalid="ignore"):
+            weights = np.column_stack([self.coef_, self.intercept_])
+            scores = linear_scores(X, weights, intercept=True)
+        if not np.isfinite(scores).all():
+            raise ValueError("X must hold features with finite scores, got some beyond 1.8e308")
+        return scores
 
     def _is_positive(self, scores: FloatArray) -> NDArray[np.bool_]:
         """Which scores for the second class predict the positive one: 0 does not."""

@@ -266,7 +266,7 @@ def _positive(values: ArrayLike, name: str) -> list[float]:
     if len(numbers) == 0 or numbers.min() <= 0:
         what = f"{numbers.min():g}" if len(numbers) else "none"
         raise ValueError(f"{name} must be positive, and one at least, got {what}")
-    return [float(number) for number in numbers]
+    return [as_number(number, name, positive=True) for number in numbers.tolist()]
 
 
 def _folds(cv: int, groups: list[object] | None, n: int) -> IntArray:

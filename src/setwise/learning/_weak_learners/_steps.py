@@ -154,7 +154,7 @@ class StepSearch(FeatureSearch):
         self._search.gains(segments, rounding, gains, cuts, self._n_threads)
         ranks = ranks_of(gains, rounding)
         steps = [self._step(f, int(cuts[f])) for f in self._best_features(ranks)]
-        rank = ranks_of(np.array([np.linalg.norm(segments.sum(axis=1))]), rounding)
+        rank = ranks_of(np.array([np.hypot.reduce(segments.sum(axis=1))]), rounding)
         whole = Step(0, -np.inf, 1.0, 1.0, 1.0)
         place = int(np.count_nonzero(-np.sort(-ranks)[: len(steps)] > rank))
         steps = [*steps[:place], whole, *steps[place:]][: self.n_columns]
