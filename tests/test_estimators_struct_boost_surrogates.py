@@ -6,6 +6,7 @@ import reference
 from scipy.optimize import check_grad
 from scipy.special import log_softmax
 from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 
 import setwise as sw
@@ -152,3 +153,15 @@ def test_an_unknown_surrogate():
     with pytest.raises(ValueError, match="surrogate must be one of"):
         sw.StructBoostClassifier(surrogate="exponential").fit(X, y)
     assert ClassRisk.temperature is None
+
+
+def test_ends_where_the_linear_program_does_not_see_the_last_planes():
+    """C times what they are violated by is much, and itself below the accuracy of the program."""
+    points = np.round(np.random.default_rng(8).normal(size=(8, 3)), 1)
+    model = sw.StructBoostClassifier(
+        "step", C=1e8, surrogate="logistic", n_estimators=20, tol=1e-4, time_limit=20.0
+    )
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.fit(points, np.arange(8) % 2)
+    assert "time_limit" not in str(caught[0].message)
+    assert model.gap_ < 2e-4

@@ -149,13 +149,20 @@ class Restricted:
         """Cut until the best value is close to the model's.
 
         Close is ``floor``, or a ``share`` of what the model's value is above the bound of the whole
-        problem: the weak learners yet to come can lower it by no more.
+        problem: the weak learners yet to come can lower it by no more. Nor is there more to cut
+        where the last planes have changed nothing: C times what they are violated by may be much,
+        and itself less than the linear program sees.
         """
+        before: tuple[float, bytes, bytes] | None = None
         while True:
             model = self._master.solve()
             self._idle = np.where(model.multipliers > 0, 0, self._idle + 1)
             enough = max(floor, share * (model.value - bound))
-            if self.best.value - model.value <= enough or not self._search_line(model):
+            now = self.best.value, model.w.tobytes(), model.slacks.tobytes()
+            if self.best.value - model.value <= enough or now == before:
+                return model
+            before = now
+            if not self._search_line(model):
                 return model
 
     def soften(self, bound: float) -> DualPoint:
