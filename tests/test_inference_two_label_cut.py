@@ -122,3 +122,16 @@ def test_the_kernel_checks_its_arrays():
         cut.solve(np.zeros(3), 0.0, False, np.zeros(3, np.bool_), np.zeros(3), 1)
     with pytest.raises(ValueError, match="answer must have 3 entries"):
         cut.solve(np.zeros(2), 0.0, False, np.zeros(2, np.bool_), np.zeros(2), 1)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-200, 1e100])
+def test_costs_that_are_taken_away_leave_what_came_in(unit):
+    """0.4 came in beside a cost of -8.6e19, where it could not be seen, and has to go back."""
+    edges = [[0, 1], [1, 2], [2, 3], [3, 4], [0, 3], [3, 2], [1, 2]]
+    weights = unit * np.array([0.96, 0.35, 0.25, 0.2, 0.0, 3.7e19, 6e18])
+    cut = TwoLabelCut(fields.Field(np.zeros((5, 2))) + fields.Potts(edges, weights))
+    cut.ones(unit * np.array([0.4, -8.6e19, -0.81, -8.2e19, 0.0]))
+    ones = cut.ones(unit * np.array([0.0, 0.0, 0.28, 0.0, -3.6e14]))
+    assert ones.tolist() == [False, False, False, False, True]
+    assert cut.paid == pytest.approx(0.2 * unit, rel=1e-12)
+    assert cut.lost == 0.0

@@ -64,13 +64,6 @@ class ChangingCutOf final : public ChangingCut {
             capacity(b) = there[e];
         });
         for (const double x : capacity_) largest_ = std::max(largest_, x);
-        const auto g = flow_.topology().rows();
-        for (FlowNode v = 0; v < nodes(); ++v) {
-            double passing = 0;
-            for (FlowArc a = g.begin(v); a < g.end(v); ++a)
-                passing += capacity(a) + capacity(g.sister(v, a));
-            most_passing_ = std::max(most_passing_, 2 * passing);
-        }
     }
 
     std::int64_t nodes() const override { return flow_.topology().nodes(); }
@@ -121,40 +114,59 @@ class ChangingCutOf final : public ChangingCut {
     template <class Cost>
     void change(Cost cost) {
         wrong_.clear();
-        double lost = 0;
+        double lost = 0, lent = 0;
         for (FlowNode v = 0; v < nodes(); ++v) {
             double& before = costs_[static_cast<std::size_t>(v)];
             const double after = cost(v);
             if (before == after) continue;
             double& excess = flow_.excess(v);
-            if (std::max(std::abs(before), std::abs(after)) <= most_passing_) {
+            if (std::max(std::abs(before), std::abs(after)) <= counted_) {
                 const double more = after - before, had = excess;
                 excess = had + more;
                 lost += std::abs(lost_in_sum(after, -before, more)) +
                         std::abs(lost_in_sum(had, more, excess));
             } else {
-                const double rounding = add_inflow(v, excess = after);
-                if (std::abs(after) <= most_passing_) lost += rounding;
+                lost += write_excess(v, after);
             }
             before = after;
-            flow_.lend_beyond(v, after);
+            lent = std::max(lent, beyond_terminals(excess, after));
             if (flow_.source_side(v) ? excess < 0 : excess > 0) wrong_.push_back(v);
         }
         flow_.lose(lost);
+        flow_.lend(lent);
     }
 
-    // What comes in over the edges, which is not to be seen beside an excess that is a seed's. Returns
-    // the rounding.
-    double add_inflow(FlowNode v, double& excess) {
-        const auto g = flow_.topology().rows();
-        double lost = 0;
-        for (FlowArc a = g.begin(v); a < g.end(v); ++a) {
-            const double full = capacity(a), in = flow_.residual(a) - full, before = excess;
-            excess += in;
-            lost += std::abs(lost_in_sum(flow_.residual(a), -full, in)) +
-                    std::abs(lost_in_sum(before, in, excess));
+    // The excess that follows from a cost and from what comes in over the edges. Returns the rounding,
+    // but for a unit in the last place of the cost itself, which does not matter while it lasts.
+    double write_excess(FlowNode v, double cost) {
+        double& excess = flow_.excess(v);
+        if (std::isinf(cost)) {
+            excess = cost;
+            return 0;
         }
-        return lost;
+        CompensatedSum<double, 2> sum;
+        const auto g = flow_.topology().rows();
+        for (FlowArc a = g.begin(v); a < g.end(v); ++a) {
+            if (flow_.residual(a) == capacity(a)) continue;
+            sum.add(flow_.residual(a));
+            sum.add(-capacity(a));
+        }
+        sum.add(cost);
+        excess = sum.value();
+        sum.add(-excess);
+        const double unit = std::numeric_limits<double>::epsilon() * std::abs(cost);
+        return std::max(std::abs(sum.value()) - unit, 0.0);
+    }
+
+    // Half of all costs are no larger in size: rounding beside such excesses is counted, in full.
+    double usual_cost() {
+        std::vector<double> sizes(costs_.size());
+        std::transform(costs_.begin(), costs_.end(), sizes.begin(),
+                       [](double cost) { return std::abs(cost); });
+        const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
+        if (middle == sizes.end()) return 0;
+        std::nth_element(sizes.begin(), middle, sizes.end());
+        return std::isinf(*middle) ? 0 : *middle;
     }
 
     ChangedCut from_nothing(double limit, Poll poll, int n_threads) {
@@ -163,6 +175,8 @@ class ChangingCutOf final : public ChangingCut {
         for (FlowNode v = 0; v < nodes(); ++v)
             flow_.excess(v) = costs_[static_cast<std::size_t>(v)];
         flow_.forget_lost();
+        flow_.lend(usual_cost());
+        counted_ = 16 * flow_.lent();
         solve_in_blocks(flow_, poll, n_threads);
         return read(poll, n_threads);
     }
@@ -197,9 +211,9 @@ class ChangingCutOf final : public ChangingCut {
     std::vector<double> own_, costs_;  // of the graph; with the last tilt
     std::vector<Side> sides_;
     std::vector<FlowNode> wrong_;
-    // What one node can send and take, twice: with a cost beyond it a node is a seed, whose excess is
-    // never used up, so that the rounding of what is left of it does not matter.
-    double most_passing_ = 0;
+    // With a cost beyond it a node may be a seed, the rounding of whose excess is not counted while it
+    // stays large: when the cost changes, the excess is found anew from the flow around it.
+    double counted_ = 0;
     double largest_ = 0;  // capacity
     bool solved_ = false;
 };

@@ -497,7 +497,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
 
     void lend_beyond(FlowNode v) {
         if constexpr (is_float)
-            if (!is_infinite(net(v))) solver_.lend_beyond(v, net(v));
+            if (!is_infinite(net(v))) solver_.lend(beyond_terminals(solver_.excess(v), net(v)));
     }
 
     void write_capacity(FlowArc a, Capacity capacity, Capacity flow) {

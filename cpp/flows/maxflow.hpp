@@ -108,11 +108,6 @@ class MaxFlow {
     static constexpr Capacity most_lent = std::numeric_limits<Capacity>::max() / 64;
     Capacity lent() const { return lent_; }
     void lend(Capacity amount) { lent_ = std::max(lent_, std::min(amount, most_lent)); }
-    // A node's excess that was written, beyond what its terminals give it.
-    void lend_beyond(FlowNode v, Capacity net) {
-        const Capacity here = excess(v), beyond = here > 0 ? here - net : net - here;
-        if (beyond > 0) lend(std::min(beyond, std::abs(here)));
-    }
 
     using Sum = CompensatedSum<Capacity>;
 
@@ -625,6 +620,12 @@ class MaxFlow {
     std::size_t steps_ = 0;
     Poll poll_ = nullptr;
 };
+
+// What a node's excess is beyond what its terminals give it, or its deficit beyond what they take.
+template <class Capacity>
+Capacity beyond_terminals(Capacity excess, Capacity net) {
+    return std::abs(excess) - std::max<Capacity>(excess > 0 ? net : -net, 0);
+}
 
 // What rounding took from a flow that sent so much; 0 if it is within a few units in the last place.
 template <class Flow>
