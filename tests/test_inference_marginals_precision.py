@@ -59,6 +59,21 @@ def test_single_precision_bounds(seed, scale):
         assert post.converged or max_iter is not None
 
 
+def test_what_is_told_on_the_way_in_single_precision_holds():
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        field = sw.fields.Field(rng.normal(0.0, 100.0, (2, 4))) + sw.fields.LabelCost(
+            rng.uniform(0.0, 10.0, 4)
+        )
+        told = []
+        post = sw.marginals(
+            field, "projection", dtype="float32", tol=0.0, max_iter=5, callback=told.append
+        )
+        log_z = sw.marginals(field, "elimination").log_partition_lower
+        assert all(state.value >= log_z for state in told)
+        assert min(post.history) >= log_z
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.dtype("float32"), np.float64, np.dtype(float)])
 def test_dtypes_come_by_name_or_as_numpys(dtype):
     post = sw.marginals(small_grid(), "projection", dtype=dtype)

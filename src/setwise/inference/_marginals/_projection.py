@@ -22,8 +22,8 @@ def projection(field: Field, options: Options) -> Solution:
     ``dtype``, G the number of groups of disjoint blocks (4-connected grid and one layer of regions:
     3), and as many numbers as ``state`` holds (G arrays). With "float32" s lies in the base
     polytope up to rounding, 6e-8 of its entries, so one pass in double precision comes last, from
-    which the bound, the gap and the probabilities are; ``history`` before it holds up to as much.
-    The bounds are raised by what rounding may have taken from them.
+    which the bound, the gap and the probabilities are. The bounds are raised by what rounding may
+    have taken from them, those before that pass by as much more.
     """
     t = options.temperature
     relaxation = Relaxation(field)

@@ -10,7 +10,7 @@ import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._certificate import gap_over_value
+from setwise._foundation._certificate import EPS, gap_over_value
 from setwise._foundation._progress import stops
 from setwise.inference._relaxation._expected_passes import Schedule
 from setwise.inference._relaxation._rounding import rounding_of_blocks
@@ -199,7 +199,8 @@ class Descent:
         scores: FloatArray = np.empty(self._p.shape)
         self._state.scores(scores)
         blocks = self.blocks() if blocks is None else blocks
-        return rounding_of_blocks(self._relaxation.groups, scores, blocks, self.temperature)
+        lost = rounding_of_blocks(self._relaxation.groups, scores, blocks, self.temperature)
+        return lost * float(np.finfo(self._dtype).eps) / EPS
 
     def paid(self) -> float:
         """The sum of the sizes of what the bound is a sum of."""
