@@ -10,6 +10,7 @@ from field_registry import FIELDS, of_seed
 from field_terms import ANY, BY_LABEL, Given, least_energy, random_field, random_term
 from searches import convex, expansion
 
+from setwise.fields import Potts
 from setwise.fields import _terms as t
 from setwise.fields._field import Field
 from setwise.inference._map._convex import certify
@@ -172,3 +173,11 @@ def test_ctrl_c_leaves_a_valid_answer():
     answer = convex(field, callback=interrupt)
     assert answer.interrupted
     assert answer.bound <= least_energy(field) + 1e-9
+
+
+def test_weights_at_the_end_of_the_numbers():
+    """A temperature of theirs is none: it would be cooled down to 0."""
+    field = Field([[0.0, 1e-300], [2e-300, 0.0], [0.0, 3e-300]])
+    best = convex(field + Potts([[0, 1], [1, 2]], 1e-319))
+    assert best.labels.tolist() == [0, 1, 0]
+    assert best.exact

@@ -103,6 +103,22 @@ def test_no_bound_that_a_callback_is_told_is_above_the_least_energy(method):
     assert max(told, default=0.0) <= 0.25 * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_search_that_is_not_begun_claims_no_more_than_its_digits(method):
+    """As unaries plus Potts a table rounds its least entries away beside those of 1e17."""
+    table = [[1.7, 999.5, 0.3], [-0.3, 1001.6, 1.3], [1e17, 1e17 + 1e3, 1e17]]
+    field = Field(np.zeros((2, 3))) + Pairwise([[0, 1], [1, 0]], table)
+    least = field.energy(list(product(range(3), repeat=2))).min()
+    told = []
+    rounds = {"callback": lambda round: told.append(round.bound)}
+    for limits in ({"time_limit": 0.0}, {"max_iter": 0}, rounds):
+        try:
+            best = solve_map(field, method, **limits)
+        except ValueError:  # a method that cannot take the field
+            return
+        assert max([best.bound, *told]) <= least + 1e-9
+
+
 # the upper bound of perturb holds in expectation
 MARGINALS = ("auto", *(name for name in OF_MARGINALS if name != "perturb"))
 

@@ -107,8 +107,7 @@ class MapOptions:
         _core.poll()
         if not is_heard(self.callback):
             return False
-        if self.doubt.is_seen(value - self.scale.floor):
-            bound = max(bound - self.doubt.lost, self.scale.floor)
+        bound = self.doubt.taken_off(self.scale.field, value, bound)
         progress = MapProgress(
             n_iter,
             value + self.offset,

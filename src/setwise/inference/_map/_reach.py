@@ -44,6 +44,15 @@ class Doubt(NamedTuple):
         """Whether it is more than a negligible share of what a labelling pays."""
         return self.rounding > NEGLIGIBLE * room
 
+    def taken_off(self, field: Field, value: float, bound: float) -> float:
+        """A bound on the energies of a field, less what it may have lost, where that is seen."""
+        if self.rounding == 0.0:
+            return bound
+        least = trivial_of_tables(field)
+        if not self.is_seen(value - least):
+            return bound
+        return min(max(bound - self.lost, least), value)
+
 
 def out_of_reach(field: Field, energy: float, *, by_cut: bool) -> bool:
     """Whether the rounding of a price is more than a negligible share of what an energy pays."""

@@ -161,14 +161,13 @@ def solve_map(
         METHODS[method].check(problem)
         reason = "asked for"
     record = METHODS[method]
-    if is_heard(callback) and not record.adds_paid_only:
+    if is_heard(callback):
         options = replace(options, doubt=Doubt.of(problem, by_cut=record.by_cut))
     result = _search(problem, method, options)
-    if not record.adds_paid_only:
-        if out_of_reach(problem, result.value, by_cut=record.by_cut):
-            result = _search_again(problem, method, options, result)
-        elif not result.exact and out_of_reach(problem, result.bound, by_cut=record.by_cut):
-            result = without_lost_digits(problem, result)
+    if not record.adds_paid_only and out_of_reach(problem, result.value, by_cut=record.by_cut):
+        result = _search_again(problem, method, options, result)
+    elif not result.exact and out_of_reach(problem, result.bound, by_cut=record.by_cut):
+        result = without_lost_digits(problem, result)
     if chosen and method != "elimination" and _is_worth_eliminating(problem, result, options):
         found = _search(problem, "elimination", options)
         if found.exact and not out_of_reach(problem, found.value, by_cut=False):

@@ -25,6 +25,7 @@ from setwise.inference._relaxation._relaxation import Relaxation
 
 COOLING = 0.3
 PASSES_A_STAGE = 20
+_COLDEST = float(np.finfo(np.float64).tiny)  # beyond which a temperature loses its digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +80,7 @@ class _Stages(Iterator[Stage]):
     def __init__(self, descent: Descent, max_iter: int) -> None:
         self._descent, self._limit = descent, max_iter
         self._cools = not descent.is_integral
-        self._least, self._most = descent.temperature * 1e-9, inf
+        self._least, self._most = max(descent.temperature * 1e-9, _COLDEST), inf
         self._left: tuple[float, float] | None = None
 
     def __next__(self) -> Stage:
@@ -88,7 +89,8 @@ class _Stages(Iterator[Stage]):
             if descent.n_iter >= self._limit:
                 raise StopIteration
             self._descend(*self._left)
-        undone, smoothed = self._left = descent.slack(1.0 if self._cools else 1e-6)
+        cooler = 1.0 if self._cools else max(1e-6, _COLDEST / descent.temperature)
+        undone, smoothed = self._left = descent.slack(cooler)
         self._most = min(self._most, descent.bound + undone + smoothed)
         slack = max(self._most - descent.best_bound, 0.0)
         scores, bound = descent.scores(), descent.best_bound
@@ -116,5 +118,5 @@ def first_temperature(relaxation: Relaxation) -> float:
     scales = [scale for group in relaxation.groups if (scale := group.scale) > 0]
     spread = float(finite.std()) if finite.size else 0.0
     if not scales:
-        return spread or 1.0
-    return 0.3 * min(max(spread, min(scales)), max(scales))
+        return max(spread, _COLDEST) if spread else 1.0
+    return max(0.3 * min(max(spread, min(scales)), max(scales)), _COLDEST)
