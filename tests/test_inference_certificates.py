@@ -168,6 +168,24 @@ def test_no_claim_is_false(
         assert best.relative_gap <= 1e-9
 
 
+@pytest.mark.parametrize("constant", [1e9, 1e13, 1e15])
+def test_a_cut_of_tables_sees_no_constant(constant: float) -> None:
+    """What all labels pay is taken out of the unaries before those of the tables are added."""
+    rng = np.random.default_rng(0)
+    edges = [(i, j) for i in range(5) for j in range(i)]
+    every = all_labelings(5, 2)
+    for _ in range(40):
+        tables = rng.normal(size=(len(edges), 2, 2))
+        lack = tables[:, 0, 0] + tables[:, 1, 1] - tables[:, 0, 1] - tables[:, 1, 0]
+        tables[:, 0, 1] += np.maximum(lack, 0.0) + 0.1
+        unary = constant + rng.normal(size=(5, 2))
+        field = sw.fields.Field(unary) + sw.fields.Pairwise(edges, tables)
+        best, grounded = sw.solve_map(field), ground(field).field
+        assert (best.method, best.exact) == ("cut", True)
+        value = grounded.energy(best.labels)
+        assert value <= grounded.energy(every).min() + 1e-9 * value
+
+
 def test_random_tables_above_a_large_constant() -> None:
     rng = np.random.default_rng(0)
     edges = sw.fields.grid_edges((12, 12))

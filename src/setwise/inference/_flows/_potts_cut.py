@@ -40,7 +40,9 @@ def as_potts(field: Field) -> PottsField | None:
     kinds = {type(potential) for potential in field.potentials}
     if field.n_labels != 2 or not kinds or not kinds <= {Potts, Pairwise}:
         return None
-    unary = field.unary if Pairwise not in kinds else field.unary.copy()
+    unary = field.unary
+    if Pairwise in kinds:  # what all labels of a variable pay would take the digits of the tables
+        unary = unary - field._favourites().least[:, None]
     pairs: list[Pairs] = []
     largest = 0.0
     for potential in field.potentials:
