@@ -10,6 +10,7 @@ from move_fields import random_field
 from searches import cut
 
 from setwise import fields
+from setwise.inference import solve_map
 from setwise.inference._map._energy_scale import trivial_bound
 
 
@@ -77,3 +78,13 @@ def test_ctrl_c_gives_the_best_so_far():
     best = cut(field, callback=interrupt)
     assert best.interrupted
     assert best.value == 0.25
+
+
+@pytest.mark.parametrize("start", [[0, 1, 0], [1, 0, 1]])
+def test_a_callback_of_a_start_that_pays_much_is_told_what_holds(start):
+    field = fields.Field([[0.0, 0.3], [0.2, 0.0], [0.0, 0.6]])
+    field += fields.Potts([[0, 1], [1, 2]], 1e15)
+    told = []
+    best = solve_map(field, "cut", init=start, callback=lambda round: told.append(round.bound))
+    assert (best.value, best.exact) == (0.2, True)
+    assert max(told) <= 0.2

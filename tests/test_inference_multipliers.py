@@ -234,3 +234,11 @@ def test_bounds_carry_over_between_terms_of_one_kind_only():
         found = solve_map(step, "convex", max_iter=0)
         carried = bounds.improve(step, found, MapOptions.read(step, n_jobs=1))
         assert carried.bound <= step.energy(reference.all_labelings(2, 3)).min() + 1e-9
+
+
+def test_labels_that_are_forbidden_have_no_difference():
+    unary = np.random.default_rng(0).normal(size=(6, 3))
+    unary[0, [0, 2]] = np.inf
+    field = fields.Field(unary) + fields.Potts(grid(2, 3), 0.3)
+    found = diverse(field, 3, HammingBall(weight=2.0, gamma=0.3), method="multipliers")
+    assert (found.labelings[:, 0] == 1).all()

@@ -70,7 +70,8 @@ class LabelingPool:
             self._recombination = Recombination(rest)
             self.energies = [_energy(rest, labels) for labels in self.labelings]
             self._rest, self._level = rest, None
-            self._costs = rest.unary[:, -1] - rest.unary[:, 0]
+            if self._cut is not None:
+                self._costs = rest.unary[:, 1] - rest.unary[:, 0]
 
     def add(self, labels: IntArray) -> float:
         """One more labelling, made elsewhere; its energy."""

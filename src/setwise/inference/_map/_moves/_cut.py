@@ -115,6 +115,8 @@ def best_of_two(field: Field, method: str, options: MapOptions) -> MapResult:
     options.watch.lap("set-up")
     start = float(field.energy(labels))
     value, bound = start, options.scale.trivial
+    # What a start that pays much takes from the digits of what is told.
+    lost = options.scale.rounding(start, 0.0)
     n_iter, done, interrupted = 0, False, False
     if field.n_labels == 1:
         bound, done = value, True
@@ -125,7 +127,9 @@ def best_of_two(field: Field, method: str, options: MapOptions) -> MapResult:
                 done = kernel.round()
                 n_iter += 1
                 value = min(start, start + kernel.change())
-                bound = min(value, max(bound, start + kernel.bound()))
+                is_lost = lost > NEGLIGIBLE * (value - options.scale.trivial)
+                below = start + kernel.bound() - (lost if is_lost else 0.0)
+                bound = min(value, max(bound, below))
                 done = done or options.close_enough(value, bound)
                 interrupted = options.ends(n_iter, value, bound) and not done
         except KeyboardInterrupt:
