@@ -86,6 +86,20 @@ def test_gradient_of_counts_against_finite_differences(pairs):
         assert close(gradient.weights[k], (upper(rise) - upper(fall)) / (2 * step), 1e-4)
 
 
+@pytest.mark.parametrize("method", ["elimination", "counts", "trees", "projection"])
+def test_a_constant_costs_the_gradient_no_digits(method):
+    rng = np.random.default_rng(0)
+    field = sw.fields.Field(rng.integers(-8, 8, (5, 2)) / 4)
+    field += sw.fields.Potts([[0, 1], [1, 2], [2, 3], [3, 4]], 0.5)
+    field += sw.fields.LabelCost([0.75, 1.5])
+    raised = field.with_unary(field.unary + 2.0**50)  # all of them numbers
+    weights, other = (
+        sw.inference.log_partition_gradient(f, sw.marginals(f, method, tol=1e-10)).weights
+        for f in (field, raised)
+    )
+    np.testing.assert_allclose(weights, other, rtol=1e-7)
+
+
 def test_gradient_needs_an_upper_bound():
     field = small_grid()
     with pytest.raises(ValueError, match="result must have an upper bound, got one of mean_field"):

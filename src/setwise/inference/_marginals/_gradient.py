@@ -10,6 +10,7 @@ from setwise._foundation._arguments import FloatArray
 from setwise._foundation._threads import as_threads
 from setwise.fields._field import Field, as_field
 from setwise.fields._terms import PottsTerm, TableTerm
+from setwise.inference._map._ground import ground
 from setwise.inference._map._junction_tree import narrow, planned
 from setwise.inference._marginals._counts._counts_gradient import counts_weights
 from setwise.inference._marginals._result import MarginalsResult
@@ -88,15 +89,25 @@ def log_partition_gradient(
             f"result must be for a field of shape {field.unary.shape}, "
             f"got {result.probabilities.shape}"
         )
-    p = np.ascontiguousarray(result.probabilities, np.float64)
-    threads = as_threads(n_jobs)
+    t = result.temperature
+    # beside the constants the digits of small potentials would be lost, as they would in a search
+    weights = _grounded_weights(ground(field).field, result, as_threads(n_jobs))
+    constants = np.array([potential._grounded()[1] for potential in field.potentials], np.float64)
+    return LogPartitionGradient(
+        -result.probabilities.astype(np.float64) / t, weights - constants / t
+    )
+
+
+def _grounded_weights(field: Field, result: MarginalsResult, n_threads: int) -> FloatArray:
+    """(K,): with respect to a factor on each potential of a field without constants."""
     if result.method == "elimination":
-        return LogPartitionGradient(-p / result.temperature, _exact_weights(field, result))
+        return _exact_weights(field, result)
     if result.method == "counts":
-        return LogPartitionGradient(-p / result.temperature, counts_weights(field, result, threads))
+        return counts_weights(field, result, n_threads)
+    p = np.ascontiguousarray(result.probabilities, np.float64)
     descent = None
     if result.method == "trees":
-        descent = TreeDescent(field, result.temperature, threads)
+        descent = TreeDescent(field, result.temperature, n_threads)
         if result.state is None or not descent.fits(result.state):
             raise ValueError("result must be of this field, got one of other edges or regions")
         descent.set_messages(result.state)
@@ -110,9 +121,8 @@ def log_partition_gradient(
             value += sum(float(descent.expected_energies(term, p).sum()) for term in pairs)
             terms = tuple(item for item in terms if not isinstance(item[1], PottsTerm | TableTerm))
         alone = Relaxation.of_terms(flat.unary, terms)
-        values.append(value + alone.constant + alone.extension(p, threads))
-    weights = -np.array(values, np.float64) / result.temperature
-    return LogPartitionGradient(-p / result.temperature, weights)
+        values.append(value + alone.constant + alone.extension(p, n_threads))
+    return -np.array(values, np.float64) / result.temperature
 
 
 def _exact_weights(field: Field, result: MarginalsResult) -> FloatArray:
