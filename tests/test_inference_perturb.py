@@ -70,6 +70,16 @@ def test_randomness_and_the_end_of_sampling():
         sw.marginals(field, "perturb", init=one)
 
 
+@pytest.mark.parametrize("max_iter", [2, 10])
+def test_the_interval_of_a_few_samples_covers_log_partition(max_iter):
+    """Of unaries alone, which the mean is log Z of: 99 of 100 times, and two prove nothing."""
+    field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]])
+    log_z = sw.marginals(field).log_partition_lower
+    found = [sw.marginals(field, "perturb", rng=k, max_iter=max_iter, tol=0.1) for k in range(300)]
+    assert sum(post.log_partition_upper < log_z for post in found) <= 9
+    assert max_iter == 10 or not any(post.converged for post in found)
+
+
 def test_an_interrupted_search_is_no_sample(monkeypatch):
     """Ctrl-C within ``solve_map``, which returns with a weak bound."""
     field = of_seed("potts-on-three-labels", 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf, sqrt
 
 import numpy as np
+from scipy.special import stdtrit
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._interrupts import whole
@@ -15,7 +16,7 @@ from setwise.inference._marginals._options import Options, Solution
 
 SAMPLES = 100
 FEWEST = 10
-NORMAL = 2.576  # 99 % of a normal distribution lie within this many standard deviations
+COVERED = 0.99  # by the interval of the mean
 
 
 def perturb(field: Field, options: Options) -> Solution:
@@ -24,9 +25,10 @@ def perturb(field: Field, options: Options) -> Solution:
     Its expectation is at least log Z for any energy, with equality for unaries alone (Hazan and
     Jaakkola, *On the Partition Function and Random Maximum A-Posteriori Perturbations*, 2012);
     ``probabilities`` are how often each label was the best one. The mean over samples is known up
-    to chance: ``upper`` is the upper end of its interval of 99 % (by the normal approximation),
-    ``gap`` half of that interval, and sampling ends when that is within ``tol`` relative to the
-    mean, after 10 samples at least and ``max_iter`` (100) at most. ``history`` holds the samples.
+    to chance: ``upper`` is the upper end of its interval of 99 % (Student's, as if samples were
+    normal), ``gap`` half of that interval, and sampling ends when that is within ``tol`` relative
+    to the mean, after 10 samples at least and ``max_iter`` (100) at most. ``history`` holds the
+    samples.
 
     With two labels and a cut each sample is exact, and the flow of the last one is where the next
     starts. Otherwise a sample is minus the *bound* of ``solve_map``, never what it found, which
@@ -49,7 +51,8 @@ def perturb(field: Field, options: Options) -> Solution:
             if len(samples) > 1:
                 scale = max(1.0, abs(mean))  # squares of samples might overflow
                 spread = float(np.std(np.array(samples) / scale, ddof=1))
-                relative = NORMAL * spread / sqrt(len(samples))
+                within = float(stdtrit(len(samples) - 1, (1.0 + COVERED) / 2.0))
+                relative = within * spread / sqrt(len(samples))
                 half = relative * scale
             interrupted = options.report(len(samples), mean + half, relative, half)
             if len(samples) >= FEWEST and relative <= options.tol:
@@ -64,7 +67,7 @@ def perturb(field: Field, options: Options) -> Solution:
         gap=half,
         relative_gap=relative,
         n_iter=len(samples),
-        converged=relative <= options.tol,
+        converged=len(samples) >= FEWEST and relative <= options.tol,
         interrupted=interrupted,
         history=samples,
     )
