@@ -213,3 +213,14 @@ def test_control_c_leaves_the_best_so_far():
     fit = by_steps(sets, 10.0, callback=callback)
     assert fit.interrupted
     assert_same_minimum(fit, by_steps(sets, 10.0))
+
+
+def test_begins_beside_planes_of_large_scores():
+    """A room of 1e-9 is lost beside scores of 1e10; slacks of 0 made all weights NaN."""
+    path = CentralPath(np.full((2, 1), 1e5), np.ones(2), 1, 4)
+    ones = np.ones(2)
+    start = PlaneShares(ones.astype(np.int64), 0.5 * ones, ones, -ones)
+    path.begin_with(start, 1e-9)
+    total, v = path.dual()
+    assert np.isfinite(total)
+    assert np.isfinite(v).all()

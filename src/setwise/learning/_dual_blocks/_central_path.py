@@ -108,8 +108,10 @@ class CentralPath:
         along = np.einsum("ikp,ip->ik", self._slopes, self.scores)
         highest = np.where(mask, self._heights + along, -np.inf)
         product = gap / float(self._counts.sum())
-        self._tops = highest.max(axis=1) + product / (_PART * self._prices)
-        self._slacks = np.where(mask, self._tops[:, None] - highest, 1.0)
+        top, room = highest.max(axis=1), product / (_PART * self._prices)
+        self._tops = top + room
+        # Beside scores of 1e10 the room is lost, and without any there is no path.
+        self._slacks = np.where(mask, (top[:, None] - highest) + room[:, None], 1.0)
         self._duals = np.where(mask, np.maximum(self._duals, product / self._slacks), 0.0)
 
     def shares(self) -> FloatArray:
