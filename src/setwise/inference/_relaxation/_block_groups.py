@@ -45,9 +45,8 @@ class Group:
         # block after block, in each the slots one after the other
         first = np.repeat(self.starts[:-1], slots)
         length = np.repeat(sizes, slots)
-        return values[
-            np.arange(length.sum()) - np.repeat(np.cumsum(length) - length - first, length)
-        ]
+        at = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length - first, length)
+        return np.asarray(values[at])
 
 
 def path_groups(edges: IntArray, weights: FloatArray, shape: tuple[int, ...]) -> list[Group]:
