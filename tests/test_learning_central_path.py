@@ -216,10 +216,10 @@ def test_control_c_leaves_the_best_so_far():
 
 
 def test_begins_beside_planes_of_large_scores():
-    """A room of 1e-9 is lost beside scores of 1e10; slacks of 0 made all weights NaN."""
+    """A room of 1e-9 is lost beside planes of 1e10; slacks of 0 made all weights NaN."""
     path = CentralPath(np.full((2, 1), 1e5), np.ones(2), 1, 4)
     ones = np.ones(2)
-    start = PlaneShares(ones.astype(np.int64), 0.5 * ones, ones, -ones)
+    start = PlaneShares(ones.astype(np.int64), 0.5 * ones, 3e10 * ones, -ones)
     path.begin_with(start, 1e-9)
     total, v = path.dual()
     assert np.isfinite(total)
