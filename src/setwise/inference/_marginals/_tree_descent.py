@@ -54,8 +54,8 @@ class TreeDescent(Descent):
     likewise. So a pass that raises the bound takes back its move of s, ends the momentum and halves
     that step, or that of messages if they alone raise it, and those that follow lengthen them
     again. Every bound on the way holds; the least is kept, and so is the largest value of the dual.
-    A bound that is the mean over forty forests costs as much as ten passes: it is looked at after
-    1, 2, 4 of them and so on, for as long as it falls.
+    A bound that is the mean over many forests costs as much as many passes: it is looked at after
+    1, 2, 4 of them and so on, up to ``PATIENCE``, for as long as it falls.
     """
 
     def __init__(
